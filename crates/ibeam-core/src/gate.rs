@@ -1,0 +1,42 @@
+//! The one gate around all tools: rules first, then whoever can be asked.
+
+use std::sync::Arc;
+
+use ibeam_policy::{Access, Policy, Verdict};
+use ibeam_protocol::ToolCall;
+
+use crate::approver::Approver;
+
+/// What the gate says of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The rule that decided.
+    pub rule: String,
+    /// `None` lets the call run; otherwise the sentence for the model.
+    pub refusal: Option<String>,
+}
+
+/// Policy and approver; deny beats ask beats allow.
+pub struct Gate {
+    policy: Policy,
+    approver: Arc<dyn Approver>,
+}
+
+impl Gate {
+    /// A gate that asks `approver` where `policy` leaves a call open.
+    pub fn new(policy: Policy, approver: Arc<dyn Approver>) -> Self {
+        Self { policy, approver }
+    }
+
+    /// Decides about one call.
+    pub async fn decide(&self, call: &ToolCall, access: &Access) -> Decision {
+        match self.policy.decide(access) {
+            Verdict::Allow { rule } => Decision { rule, refusal: None },
+            Verdict::Deny { rule, reason } => Decision { rule, refusal: Some(reason) },
+            Verdict::Ask { rule, reason } => match self.approver.decide(call, access, &reason).await {
+                true => Decision { rule: "approved".to_owned(), refusal: None },
+                false => Decision { rule, refusal: Some(reason) },
+            },
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The conversation as the model sees it: a pure fold over events.
+//!
+//! `History == replay(log)` by construction, for `Journal::record` is the only door. Whatever a killed run left
+//! open is closed here when the next prompt arrives, so every call has exactly one result before any request.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ibeam_protocol::{Block, CallId, Event, EventKind, Message, ToolCall, ToolOutcome, ToolResult};
+
+/// The messages so far, and what the last answer still waits for.
+#[derive(Default)]
+pub struct History {
+    messages: Vec<Arc<Message>>,
+    /// Calls of the last answer, in its order; empty once all have results.
+    open: Vec<ToolCall>,
+    results: BTreeMap<CallId, ToolResult>,
+    started: Vec<CallId>,
+    /// Visible text of an answer that is not complete yet.
+    partial: String,
+}
+
+impl History {
+    /// The conversation that a log tells.
+    pub fn replay<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
+        let mut history = Self::default();
+        for event in events {
+            history.fold(&event.kind);
+        }
+        history
+    }
+
+    /// The messages, oldest first; cheap to clone.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.messages
+    }
+
+    /// Takes one more fact.
+    pub fn fold(&mut self, kind: &EventKind) {
+        match kind {
+            EventKind::UserMessage { content } => {
+                self.close_answer();
+                self.push(Message::User(content.clone()));
+            }
+            EventKind::TextDelta { text } => self.partial.push_str(text),
+            EventKind::ModelRequestFinished { answer, .. } => {
+                self.partial.clear();
+                self.open = answer.calls().cloned().collect();
+                if !answer.blocks.is_empty() {
+                    self.push(Message::Assistant(answer.blocks.clone()));
+                }
+            }
+            EventKind::ToolCallStarted { call, .. } => self.started.push(call.id.clone()),
+            EventKind::ToolCallFinished { call, outcome, .. } => self.finish(call, outcome),
+            EventKind::Notice(notice) => {
+                if let Some(text) = notice.for_model() {
+                    self.close_answer();
+                    self.push(Message::User(vec![text]));
+                }
+            }
+            EventKind::SessionStarted(_)
+            | EventKind::ThinkingDelta { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::Retrying { .. }
+            | EventKind::RunFinished(_) => {}
+        }
+    }
+
+    fn push(&mut self, message: Message) {
+        self.messages.push(Arc::new(message));
+    }
+
+    fn finish(&mut self, call: &ToolCall, outcome: &ToolOutcome) {
+        let result = ToolResult {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            text: outcome.for_model(),
+            is_error: outcome.is_error(),
+        };
+        self.results.insert(call.id.clone(), result);
+        if self.open.iter().all(|open| self.results.contains_key(&open.id)) {
+            self.push_results();
+        }
+    }
+
+    fn push_results(&mut self) {
+        let mut results = std::mem::take(&mut self.results);
+        let started = std::mem::take(&mut self.started);
+        let ordered: Vec<ToolResult> = std::mem::take(&mut self.open)
+            .into_iter()
+            .map(|call| results.remove(&call.id).unwrap_or_else(|| unfinished(&call, &started)))
+            .collect();
+        if !ordered.is_empty() {
+            self.push(Message::ToolResults(ordered));
+        }
+    }
+
+    /// Ends what a killed or cancelled run left open.
+    fn close_answer(&mut self) {
+        self.push_results();
+        if !self.partial.is_empty() {
+            let text = std::mem::take(&mut self.partial);
+            self.push(Message::Assistant(vec![Block::Text(text)]));
+        }
+    }
+}
+
+fn unfinished(call: &ToolCall, started: &[CallId]) -> ToolResult {
+    let text = if started.contains(&call.id) {
+        "interrupted: the run ended before this call did; its effect is unknown"
+    } else {
+        "not executed: the run ended before this call began"
+    };
+    ToolResult { call_id: call.id.clone(), name: call.name.clone(), text: text.into(), is_error: true }
+}

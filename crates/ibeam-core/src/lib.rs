@@ -1,0 +1,29 @@
+//! The loop of ibeam: ask the model, act on its tool calls, record every fact.
+//!
+//! Speaks to the world through ports only (`Provider`, `Tool`, `Approver`, `Clock`); refuses files, sockets,
+//! processes, the terminal, the environment and every output format.
+
+pub mod approver;
+pub mod clock;
+pub mod gate;
+pub mod history;
+pub mod journal;
+pub mod provider;
+pub mod retry;
+pub mod stop;
+pub mod tally;
+pub mod tool;
+pub mod turn;
+
+pub use approver::{Approver, Headless};
+pub use clock::Clock;
+pub use gate::Gate;
+pub use history::History;
+pub use ibeam_policy::Access;
+pub use journal::{Closed, Envelope, Journal};
+pub use provider::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Repeat};
+pub use retry::RetryPolicy;
+pub use stop::Stop;
+pub use tally::Tally;
+pub use tool::{Tool, ToolContext, ToolSet};
+pub use turn::{FailOn, Run};

@@ -1,0 +1,56 @@
+//! When a failed request is asked again: only before its first text, a bounded number of times.
+
+use std::time::Duration;
+
+use crate::provider::{ProviderError, Repeat};
+
+/// Bounds and pauses of retrying.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// Attempts for an overloaded provider, the first included.
+    pub patient_attempts: u32,
+    /// Attempts for a broken connection, the first included.
+    pub quick_attempts: u32,
+    /// The first pause for an overloaded provider; it doubles.
+    pub patient_base: Duration,
+    /// The first pause after a broken connection; it doubles.
+    pub quick_base: Duration,
+    /// The longest pause; a provider that asks for more is not asked again.
+    pub longest_pause: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            patient_attempts: 6,
+            quick_attempts: 4,
+            patient_base: Duration::from_secs(1),
+            quick_base: Duration::from_millis(200),
+            longest_pause: Duration::from_secs(60),
+        }
+    }
+}
+
+impl RetryPolicy {
+    /// The pause before the next attempt, or `None` when the error stands.
+    ///
+    /// `attempt` is the one that failed, from 1; `jitter` in 0..1 spreads clients that failed together. A pause
+    /// is never shorter than the provider's `Retry-After` nor than the base.
+    pub fn pause(&self, error: &ProviderError, attempt: u32, jitter: f64) -> Option<Duration> {
+        let (attempts, base) = match error.repeat {
+            Repeat::Never => return None,
+            Repeat::Quickly => (self.quick_attempts, self.quick_base),
+            Repeat::Patiently => (self.patient_attempts, self.patient_base),
+        };
+        if attempt >= attempts {
+            return None;
+        }
+        let doubled = base.saturating_mul(2u32.saturating_pow(attempt.saturating_sub(1)));
+        let spread = base + doubled.saturating_sub(base).mul_f64(jitter.clamp(0.0, 1.0));
+        match error.retry_after() {
+            Some(asked) if asked > self.longest_pause => None,
+            Some(asked) => Some(asked + base.mul_f64(jitter.clamp(0.0, 1.0) / 4.0)),
+            None => Some(spread.min(self.longest_pause)),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The port to tools.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use ibeam_policy::Access;
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolSpec};
+use serde_json::Value;
+
+use crate::stop::Stop;
+
+/// Something the model can call. No permission code lives inside: the gate has spoken before `run`.
+pub trait Tool: Send + Sync {
+    /// How it is offered to the model.
+    fn spec(&self) -> ToolSpec;
+
+    /// The arguments under the names and in the shapes of contract section 4 (`args`), without `toolCallId`.
+    ///
+    /// # Errors
+    /// One sentence for the model: what is missing or wrong, and how it should look.
+    fn canonical(&self, arguments: &Value) -> Result<Value, String>;
+
+    /// What the call is about to touch. `arguments` are canonical.
+    fn access(&self, arguments: &Value) -> Access;
+
+    /// Does it. `call.arguments` are canonical.
+    ///
+    /// Dropping the future ends everything it started. When `context.stop` is requested it ends what it
+    /// started within two seconds and returns what it has.
+    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome>;
+}
+
+/// What a running call may use of the run.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// Asks the call to end early.
+    pub stop: Stop,
+}
+
+/// The tools of a run by name; their order is the order in which they are offered.
+pub type ToolSet = BTreeMap<String, Arc<dyn Tool>>;

@@ -1,0 +1,209 @@
+//! A run: from the prompt to the final answer, as a loop of *ask the model* and *act on its calls*.
+//!
+//! Everything that happens goes through `Journal::record`. The first event is `SessionStarted` and the last is
+//! `RunFinished`, whatever happens in between.
+
+mod act;
+mod ask;
+mod repetition;
+
+use std::sync::Arc;
+
+use ibeam_protocol::{
+    Block, EventKind, Failure, Notice, Reason, RunFinished, RunOutcome, SessionStarted, StopReason, ToolSpec,
+};
+
+use crate::clock::Clock;
+use crate::gate::Gate;
+use crate::journal::{Closed, Journal};
+use crate::provider::Provider;
+use crate::retry::RetryPolicy;
+use crate::stop::Stop;
+use crate::tool::ToolSet;
+use act::Acted;
+use ask::Asked;
+use repetition::Repetition;
+
+/// An answer may be cut by the output limit this often in a row.
+const CUTS_IN_A_ROW: u32 = 3;
+
+/// What turns a run that ended well into a failure: `--fail-on`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FailOn {
+    /// Any call was refused.
+    pub denied: bool,
+    /// Any call failed.
+    pub tool_error: bool,
+    /// The run gave no text.
+    pub empty: bool,
+}
+
+/// Everything a run needs, resolved once; the loop reads nothing else.
+pub struct Run {
+    /// The first event: session, model, limits.
+    pub head: SessionStarted,
+    /// The model.
+    pub provider: Arc<dyn Provider>,
+    /// What it may call.
+    pub tools: ToolSet,
+    /// What it may do.
+    pub gate: Gate,
+    /// When a failed request is repeated.
+    pub retry: RetryPolicy,
+    /// What makes a good end a failure.
+    pub fail_on: FailOn,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// The system prompt.
+    pub system: Arc<str>,
+    /// The most tokens of one answer; `None` leaves it to the provider.
+    pub max_output_tokens: Option<u32>,
+    /// Ends the run from outside.
+    pub stop: Stop,
+}
+
+/// Why the loop ended early.
+enum Ended {
+    /// With a reason of its own.
+    Failed(Failure),
+    /// The readers have gone.
+    Closed,
+}
+
+impl From<Closed> for Ended {
+    fn from(Closed: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<Failure> for Ended {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<Reason> for Ended {
+    fn from(reason: Reason) -> Self {
+        Self::Failed(reason.into())
+    }
+}
+
+impl Run {
+    /// Runs one prompt to its end and gives the outcome that `RunFinished` told.
+    ///
+    /// `notices` are said right after `SessionStarted`. Ends early, in order, when `stop` is requested.
+    ///
+    /// # Errors
+    /// `Closed` when the readers of the journal have gone; they know why.
+    pub async fn turn(
+        &self,
+        journal: &mut Journal,
+        prompt: Vec<String>,
+        notices: Vec<Notice>,
+    ) -> Result<RunOutcome, Closed> {
+        let outcome = match self.converse(journal, prompt, notices).await {
+            Ok(()) => self.judge(journal),
+            Err(Ended::Failed(failure)) => RunOutcome::Failed(failure),
+            Err(Ended::Closed) => return Err(Closed),
+        };
+        let denied = u32::try_from(journal.tally().totals.denials.len()).unwrap_or(u32::MAX);
+        if denied > 0 {
+            journal.record(EventKind::Notice(Notice::CallsDenied { count: denied })).await?;
+        }
+        let finished = RunFinished {
+            session_id: self.head.session_id,
+            outcome: outcome.clone(),
+            duration_ms: journal.elapsed_ms(),
+            totals: journal.tally().totals.clone(),
+        };
+        journal.record(EventKind::RunFinished(Box::new(finished))).await?;
+        Ok(outcome)
+    }
+
+    async fn converse(
+        &self,
+        journal: &mut Journal,
+        prompt: Vec<String>,
+        notices: Vec<Notice>,
+    ) -> Result<(), Ended> {
+        journal.record(EventKind::SessionStarted(Box::new(self.head.clone()))).await?;
+        journal.record(EventKind::UserMessage { content: prompt }).await?;
+        for notice in notices {
+            journal.record(EventKind::Notice(notice)).await?;
+        }
+        let specs: Arc<[ToolSpec]> = self.tools.values().map(|tool| tool.spec()).collect();
+        let mut repetition = Repetition::default();
+        let mut turns = 0;
+        let mut cuts = 0;
+        let mut spoke = false;
+        let mut asked_again = false;
+        loop {
+            if turns >= self.head.limits.max_turns {
+                return Err(Reason::TurnLimit { limit: self.head.limits.max_turns }.into());
+            }
+            turns += 1;
+            let Asked { model_call_id, answer } = tokio::select! {
+                biased;
+                reason = self.stop.wait() => return Err(reason.into()),
+                asked = self.ask(journal, &specs) => asked?,
+            };
+            spoke |= answer.blocks.iter().any(|block| match block {
+                Block::Text(text) => !text.trim().is_empty(),
+                Block::ToolCall(_) => true,
+                Block::Thinking { .. } => false,
+            });
+            if let StopReason::Unknown(word) = &answer.stop {
+                let notice = Notice::UnknownStopReason { word: word.clone() };
+                journal.record(EventKind::Notice(notice)).await?;
+            }
+            let cut = answer.stop == StopReason::MaxTokens;
+            let Acted { calls, repeated } =
+                self.act(journal, &model_call_id, &answer, cut, &mut repetition).await?;
+            if let Some((tool, count)) = repeated {
+                if count >= repetition::STOP_AT {
+                    return Err(Reason::LoopGuard { tool, count }.into());
+                }
+                journal.record(EventKind::Notice(Notice::RepeatedCall { tool, count })).await?;
+            }
+            if cut {
+                cuts += 1;
+                if cuts >= CUTS_IN_A_ROW {
+                    return Err(Reason::OutputLimit.into());
+                }
+                journal.record(EventKind::Notice(Notice::AnswerCut)).await?;
+                continue;
+            }
+            cuts = 0;
+            if calls > 0 {
+                continue;
+            }
+            if answer.stop == StopReason::Refusal {
+                return Err(Reason::Refused.into());
+            }
+            match (spoke, asked_again) {
+                (true, _) => return Ok(()),
+                (false, true) => return Err(Reason::EmptyAnswer.into()),
+                (false, false) => {
+                    asked_again = true;
+                    journal.record(EventKind::Notice(Notice::EmptyAnswer)).await?;
+                }
+            }
+        }
+    }
+
+    /// Holds a good end against `--fail-on`.
+    fn judge(&self, journal: &Journal) -> RunOutcome {
+        let totals = &journal.tally().totals;
+        let denied = u32::try_from(totals.denials.len()).unwrap_or(u32::MAX);
+        let reason = if self.fail_on.denied && denied > 0 {
+            Reason::Denied { count: denied }
+        } else if self.fail_on.tool_error && totals.failed_tool_calls > 0 {
+            Reason::ToolErrors { count: totals.failed_tool_calls }
+        } else if self.fail_on.empty && !journal.tally().spoke {
+            Reason::NoText
+        } else {
+            return RunOutcome::Completed;
+        };
+        RunOutcome::Failed(reason.into())
+    }
+}

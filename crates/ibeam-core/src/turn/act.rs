@@ -1,0 +1,218 @@
+//! The calls of one answer: gate, run, result.
+//!
+//! Calls that change nothing run together; the first other call waits for them and bars the rest. Every started
+//! call is finished exactly once, on refusal, failure and stop too.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use ibeam_policy::Access;
+use ibeam_protocol::{Answer, EventKind, ModelCallId, PermissionDecided, ToolCall, ToolFailure, ToolOutcome};
+
+use super::repetition::Repetition;
+use super::{Ended, Run};
+use crate::journal::Journal;
+use crate::tool::{Tool, ToolContext};
+
+/// Calls that run at the same time, at the most.
+const CONCURRENT_CALLS: usize = 8;
+/// How long a call may take to end once the run is to stop; tools promise two seconds.
+const STOP_GRACE: Duration = Duration::from_millis(2500);
+
+/// What acting came to.
+pub(super) struct Acted {
+    /// Calls of the answer.
+    pub(super) calls: usize,
+    /// A call worth a word, and how often it came.
+    pub(super) repeated: Option<(String, u32)>,
+}
+
+/// A call before it starts.
+enum Planned {
+    /// To be put to the gate.
+    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access },
+    /// Cannot run; the outcome is known.
+    Settled { call: ToolCall, outcome: ToolOutcome },
+}
+
+impl Planned {
+    fn bars_others(&self) -> bool {
+        match self {
+            Self::Ready { access, .. } => !access.is_read_only(),
+            Self::Settled { .. } => false,
+        }
+    }
+}
+
+impl Run {
+    pub(super) async fn act(
+        &self,
+        journal: &mut Journal,
+        model_call_id: &ModelCallId,
+        answer: &Answer,
+        cut: bool,
+        repetition: &mut Repetition,
+    ) -> Result<Acted, Ended> {
+        let mut acted = Acted { calls: answer.calls().count(), repeated: None };
+        let mut together = Vec::new();
+        let mut finished = Vec::new();
+        for call in answer.calls() {
+            let planned = self.plan(call.clone(), cut);
+            if planned.bars_others() {
+                self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
+                together.push(planned);
+                self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
+            } else {
+                together.push(planned);
+            }
+        }
+        self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
+        for (call, result) in finished {
+            if let Some(count) = repetition.seen(&call, &result) {
+                acted.repeated = Some((call.name, count));
+            }
+        }
+        Ok(acted)
+    }
+
+    /// Looks the tool up and brings the arguments into their canonical form.
+    fn plan(&self, mut call: ToolCall, cut: bool) -> Planned {
+        let Some(tool) = self.tools.get(&call.name) else {
+            let outcome = ToolOutcome::error(format!("there is no tool `{}`", call.name));
+            return Planned::Settled { call, outcome };
+        };
+        let arguments = match cut {
+            true => Err("not executed: the answer was cut off by the output limit".to_owned()),
+            false => tool.canonical(&call.arguments),
+        };
+        match arguments {
+            Ok(arguments) => {
+                call.arguments = arguments;
+                let access = tool.access(&call.arguments);
+                Planned::Ready { call, tool: Arc::clone(tool), access }
+            }
+            Err(message) => Planned::Settled { call, outcome: ToolOutcome::error(message) },
+        }
+    }
+
+    /// Runs the planned calls at the same time and empties `planned`.
+    async fn run_together(
+        &self,
+        journal: &mut Journal,
+        model_call_id: &ModelCallId,
+        planned: &mut Vec<Planned>,
+        finished: &mut Vec<(ToolCall, Arc<str>)>,
+    ) -> Result<(), Ended> {
+        let context = ToolContext { stop: self.stop.clone() };
+        let mut waiting = std::mem::take(planned).into_iter();
+        let mut running = FuturesUnordered::new();
+        let mut open: Vec<ToolCall> = Vec::new();
+        let mut finish = async |journal: &mut Journal, call: ToolCall, outcome: ToolOutcome| {
+            finished.push((call.clone(), outcome.for_model()));
+            let model_call_id = model_call_id.clone();
+            journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await
+        };
+        loop {
+            while running.len() < CONCURRENT_CALLS {
+                if let Some(reason) = self.stop.requested() {
+                    self.let_end(journal, model_call_id, &mut running, &mut open).await?;
+                    return Err(reason.clone().into());
+                }
+                let Some(next) = waiting.next() else { break };
+                let call = match &next {
+                    Planned::Ready { call, .. } | Planned::Settled { call, .. } => call.clone(),
+                };
+                let started =
+                    EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() };
+                journal.record(started).await?;
+                match next {
+                    Planned::Settled { outcome, .. } => finish(journal, call, outcome).await?,
+                    Planned::Ready { tool, access, .. } => {
+                        match self.refusal(journal, &call, &access).await? {
+                            Some(reason) => finish(journal, call, ToolOutcome::Rejected { reason }).await?,
+                            None => {
+                                open.push(call.clone());
+                                let context = context.clone();
+                                running.push(async move {
+                                    let outcome = tool.run(&call, &context).await;
+                                    (call, outcome)
+                                });
+                            }
+                        }
+                    }
+                }
+            }
+            let next = tokio::select! {
+                biased;
+                next = running.next() => next,
+                reason = self.stop.wait() => {
+                    self.let_end(journal, model_call_id, &mut running, &mut open).await?;
+                    return Err(reason.into());
+                }
+            };
+            match next {
+                Some((call, outcome)) => {
+                    open.retain(|other| other.id != call.id);
+                    finish(journal, call, outcome).await?;
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Puts the call to the gate; gives the sentence of a refusal.
+    async fn refusal(
+        &self,
+        journal: &mut Journal,
+        call: &ToolCall,
+        access: &Access,
+    ) -> Result<Option<String>, Ended> {
+        let decision = self.gate.decide(call, access).await;
+        let decided = PermissionDecided {
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            allowed: decision.refusal.is_none(),
+            rule: decision.rule,
+        };
+        journal.record(EventKind::PermissionDecided(decided)).await?;
+        Ok(decision.refusal)
+    }
+
+    /// Waits a bounded time for calls that were asked to stop, then drops them.
+    async fn let_end<F>(
+        &self,
+        journal: &mut Journal,
+        model_call_id: &ModelCallId,
+        running: &mut FuturesUnordered<F>,
+        open: &mut Vec<ToolCall>,
+    ) -> Result<(), Ended>
+    where
+        F: Future<Output = (ToolCall, ToolOutcome)>,
+    {
+        let mut grace = self.clock.sleep(STOP_GRACE);
+        loop {
+            let ended = tokio::select! {
+                biased;
+                ended = running.next() => ended,
+                () = &mut grace => None,
+            };
+            let Some((call, outcome)) = ended else { break };
+            open.retain(|other| other.id != call.id);
+            let model_call_id = model_call_id.clone();
+            journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await?;
+        }
+        running.clear();
+        for call in open.drain(..) {
+            let outcome = ToolOutcome::Failure {
+                failure: ToolFailure::Interrupted,
+                for_model: "interrupted: the run was stopped before this call ended; its effect is unknown"
+                    .into(),
+            };
+            let model_call_id = model_call_id.clone();
+            journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,332 @@
+//! The closed list of reasons for which a run or a command fails, and the codes programs see.
+//!
+//! A `Reason` is data without words: `ibeam-output` has the sentence, the hint and their translations.
+//! Codes, exit codes and retryability: contract section 7.
+
+use serde::{Deserialize, Serialize};
+
+/// A failed run: the reason and what the provider told about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What went wrong.
+    pub reason: Reason,
+    /// The HTTP status that told so.
+    pub http_status: Option<u16>,
+    /// The provider's id of the failed request.
+    pub request_id: Option<String>,
+    /// How long the provider asks to wait, in milliseconds.
+    pub retry_after_ms: Option<u64>,
+}
+
+impl From<Reason> for Failure {
+    fn from(reason: Reason) -> Self {
+        Self { reason, http_status: None, request_id: None, retry_after_ms: None }
+    }
+}
+
+/// Why it failed. `said` is a remote or system message in its own words, on one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+pub enum Reason {
+    // ---- usage
+    /// The command line cannot be understood.
+    Usage { said: String },
+    /// No prompt, or a blank one.
+    EmptyPrompt,
+    /// `--output-format` without print mode.
+    FormatWithoutPrint,
+    /// An argument or stdin is not UTF-8, or has a NUL.
+    NotText { what: String },
+    /// A feature that this version does not have.
+    Unsupported { what: String },
+    // ---- auth, model, request
+    /// No key for the provider.
+    NoKey { provider: String, variable: String },
+    /// The provider refused the key.
+    KeyRefused { provider: String, said: String },
+    /// No such provider.
+    UnknownProvider { provider: String },
+    /// The provider does not know the model, or no provider can be told from its name.
+    UnknownModel { model: String, provider: Option<String> },
+    /// The embedded model is not set up.
+    ModelNotInstalled { model: String },
+    /// The embedded model cannot be loaded or run.
+    LocalModel { said: String },
+    /// The program was built without the embedded model.
+    NoLocalEngine,
+    /// The provider rejected the request.
+    BadRequest { provider: String, said: String },
+    /// The conversation is too long for the model.
+    ContextTooLong { provider: String, said: String },
+    // ---- provider, network
+    /// Too many requests, after the retries.
+    RateLimited { provider: String, said: String },
+    /// The provider failed: 5xx, an error object, an answer that breaks its own protocol.
+    ProviderFailed { provider: String, said: String },
+    /// The stream ended without its terminal event.
+    AnswerTruncated { provider: String },
+    /// No connection, or it broke.
+    Unreachable { address: String, said: String },
+    /// The certificate or the TLS handshake failed.
+    Tls { address: String, said: String },
+    /// Nothing came for too long.
+    Stalled { provider: String, waited_ms: u64 },
+    // ---- limits
+    /// `--max-turns`.
+    TurnLimit { limit: u32 },
+    /// The same call with the same result, again and again.
+    LoopGuard { tool: String, count: u32 },
+    /// Neither text nor a call, asked twice.
+    EmptyAnswer,
+    /// The answer was cut by the output limit again and again.
+    OutputLimit,
+    /// The model declined.
+    Refused,
+    /// `--timeout`.
+    TimedOut { timeout_ms: u64 },
+    /// `--fail-on denied`.
+    Denied { count: u32 },
+    /// `--fail-on tool-error`.
+    ToolErrors { count: u32 },
+    /// `--fail-on empty`: tools ran, but the run gave no text.
+    NoText,
+    // ---- sessions, files, system
+    /// A session file is damaged.
+    SessionDamaged { session: String, line: u64, said: String },
+    /// No such session.
+    UnknownSession { session: String },
+    /// `--continue` with no session in this workspace.
+    NoSessionToContinue { cwd: String },
+    /// Another process holds the session.
+    SessionBusy { session: String, holder: String },
+    /// stdin was to be the prompt and never ended or never began.
+    StdinSilent { waited_ms: u64 },
+    /// A file or directory given by the user is not to be had.
+    NoInput { path: String, said: String },
+    /// A directory or file of ours cannot be made.
+    CannotCreate { path: String, said: String },
+    /// Reading or writing failed: disk full, output closed.
+    Io { what: String, said: String },
+    /// The reader of stdout went away.
+    OutputClosed,
+    /// The system refused a process, thread or descriptor.
+    System { what: String, said: String },
+    /// The sandbox was asked for and is not to be had.
+    NoSandbox,
+    /// A configuration file is wrong.
+    BadConfig { path: String, line: Option<u64>, column: Option<u64>, said: String },
+    /// A signal asked to stop.
+    Signalled(Signal),
+    /// A bug of ours.
+    Internal { said: String },
+}
+
+/// The signals that end a run in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signal {
+    /// SIGHUP
+    Hup,
+    /// SIGINT
+    Int,
+    /// SIGQUIT
+    Quit,
+    /// SIGTERM
+    Term,
+}
+
+impl Reason {
+    /// The class that programs see.
+    pub fn code(&self) -> FailureCode {
+        use FailureCode as C;
+        match self {
+            Self::Usage { .. }
+            | Self::EmptyPrompt
+            | Self::FormatWithoutPrint
+            | Self::NotText { .. }
+            | Self::Unsupported { .. } => C::Usage,
+            Self::NoKey { .. } | Self::KeyRefused { .. } => C::Auth,
+            Self::UnknownProvider { .. }
+            | Self::UnknownModel { .. }
+            | Self::ModelNotInstalled { .. }
+            | Self::LocalModel { .. }
+            | Self::NoLocalEngine => C::Model,
+            Self::BadRequest { .. } => C::Request,
+            Self::ContextTooLong { .. } => C::Context,
+            Self::RateLimited { .. } => C::RateLimited,
+            Self::ProviderFailed { .. } | Self::AnswerTruncated { .. } => C::Provider,
+            Self::Unreachable { .. } => C::Network,
+            Self::Tls { .. } => C::Tls,
+            Self::Stalled { .. } => C::Stalled,
+            Self::TurnLimit { .. } | Self::LoopGuard { .. } | Self::OutputLimit => C::Limit,
+            Self::EmptyAnswer => C::Empty,
+            Self::Refused => C::Refused,
+            Self::TimedOut { .. } => C::Timeout,
+            Self::Denied { .. } | Self::ToolErrors { .. } | Self::NoText => C::Denied,
+            Self::SessionDamaged { .. } => C::Data,
+            Self::UnknownSession { .. }
+            | Self::NoSessionToContinue { .. }
+            | Self::StdinSilent { .. }
+            | Self::NoInput { .. } => C::NoInput,
+            Self::SessionBusy { .. } => C::Busy,
+            Self::CannotCreate { .. } => C::CantCreate,
+            Self::Io { .. } | Self::OutputClosed => C::Io,
+            Self::System { .. } => C::Os,
+            Self::NoSandbox => C::Sandbox,
+            Self::BadConfig { .. } => C::Config,
+            Self::Signalled(signal) => C::Signal(*signal),
+            Self::Internal { .. } => C::Internal,
+        }
+    }
+}
+
+/// The class of a failure: one word, one exit code. Contract section 7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureCode {
+    /// 2
+    Usage,
+    /// 3
+    Denied,
+    /// 20
+    Auth,
+    /// 21
+    Model,
+    /// 22
+    Request,
+    /// 23
+    Context,
+    /// 24
+    RateLimited,
+    /// 25
+    Provider,
+    /// 26
+    Network,
+    /// 27
+    Tls,
+    /// 28
+    Stalled,
+    /// 30
+    Limit,
+    /// 31
+    Empty,
+    /// 32
+    Refused,
+    /// 33
+    Timeout,
+    /// 40
+    Sandbox,
+    /// 65
+    Data,
+    /// 66
+    NoInput,
+    /// 70
+    Internal,
+    /// 71
+    Os,
+    /// 73
+    CantCreate,
+    /// 74
+    Io,
+    /// 75
+    Busy,
+    /// 78
+    Config,
+    /// 128 + the signal's number
+    Signal(Signal),
+}
+
+impl FailureCode {
+    /// The word on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Usage => "usage",
+            Self::Denied => "denied",
+            Self::Auth => "auth",
+            Self::Model => "model",
+            Self::Request => "request",
+            Self::Context => "context",
+            Self::RateLimited => "rate_limited",
+            Self::Provider => "provider",
+            Self::Network => "network",
+            Self::Tls => "tls",
+            Self::Stalled => "stalled",
+            Self::Limit => "limit",
+            Self::Empty => "empty",
+            Self::Refused => "refused",
+            Self::Timeout => "timeout",
+            Self::Sandbox => "sandbox",
+            Self::Data => "data",
+            Self::NoInput => "noinput",
+            Self::Internal => "internal",
+            Self::Os => "os",
+            Self::CantCreate => "cantcreat",
+            Self::Io => "io",
+            Self::Busy => "busy",
+            Self::Config => "config",
+            Self::Signal(_) => "signal",
+        }
+    }
+
+    /// The exit code of the process.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Usage => 2,
+            Self::Denied => 3,
+            Self::Auth => 20,
+            Self::Model => 21,
+            Self::Request => 22,
+            Self::Context => 23,
+            Self::RateLimited => 24,
+            Self::Provider => 25,
+            Self::Network => 26,
+            Self::Tls => 27,
+            Self::Stalled => 28,
+            Self::Limit => 30,
+            Self::Empty => 31,
+            Self::Refused => 32,
+            Self::Timeout => 33,
+            Self::Sandbox => 40,
+            Self::Data => 65,
+            Self::NoInput => 66,
+            Self::Internal => 70,
+            Self::Os => 71,
+            Self::CantCreate => 73,
+            Self::Io => 74,
+            Self::Busy => 75,
+            Self::Config => 78,
+            Self::Signal(Signal::Hup) => 129,
+            Self::Signal(Signal::Int) => 130,
+            Self::Signal(Signal::Quit) => 131,
+            Self::Signal(Signal::Term) => 143,
+        }
+    }
+
+    /// Whether the same run may succeed later, unchanged.
+    pub fn retryable(self) -> bool {
+        match self {
+            Self::RateLimited | Self::Provider | Self::Network | Self::Stalled | Self::Empty | Self::Busy => {
+                true
+            }
+            Self::Usage
+            | Self::Denied
+            | Self::Auth
+            | Self::Model
+            | Self::Request
+            | Self::Context
+            | Self::Tls
+            | Self::Limit
+            | Self::Refused
+            | Self::Timeout
+            | Self::Sandbox
+            | Self::Data
+            | Self::NoInput
+            | Self::Internal
+            | Self::Os
+            | Self::CantCreate
+            | Self::Io
+            | Self::Config
+            | Self::Signal(_) => false,
+        }
+    }
+}

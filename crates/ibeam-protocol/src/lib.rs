@@ -1,0 +1,25 @@
+//! The vocabulary of ibeam: what every other room speaks.
+//!
+//! Facts (`event`), what the model sees and says (`message`), tool calls and their outcomes (`tool`), the
+//! closed list of reasons for which a run can fail (`failure`) and of what people are told on the way
+//! (`notice`). Plain data with serde; refuses I/O, async, formats and words in any human language.
+
+pub mod event;
+pub mod failure;
+pub mod id;
+pub mod message;
+pub mod notice;
+pub mod run;
+pub mod tool;
+pub mod tool_output;
+pub mod usage;
+
+pub use event::{Event, EventKind, PermissionDecided, RunFinished, SessionStarted};
+pub use failure::{Failure, FailureCode, Reason, Signal};
+pub use id::{CallId, ModelCallId, SessionId};
+pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult};
+pub use notice::Notice;
+pub use run::{KeySource, Limits, ModelInfo, PermissionMode, RunOutcome, RunTotals};
+pub use tool::{ToolCall, ToolFailure, ToolOutcome, ToolSpec};
+pub use tool_output::ToolOutput;
+pub use usage::Usage;

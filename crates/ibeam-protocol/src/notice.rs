@@ -1,0 +1,84 @@
+//! What people are told on the way, on stderr; the words are in `ibeam-output`.
+
+use serde::{Deserialize, Serialize};
+
+/// A closed list of notices. Those with `for_model` are part of the conversation too.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notice {
+    /// The small embedded model is used.
+    EmbeddedModel {
+        /// Its display name.
+        model: String,
+    },
+    /// stdin stayed silent and was ignored.
+    StdinIgnored {
+        /// How long it was waited for, in milliseconds.
+        waited_ms: u64,
+    },
+    /// Calls were refused by policy.
+    CallsDenied {
+        /// How many.
+        count: u32,
+    },
+    /// The provider gave a stop reason that we do not know; taken as the end of the turn.
+    UnknownStopReason {
+        /// The word.
+        word: String,
+    },
+    /// The output limit cut an answer; the model was asked to go on.
+    AnswerCut,
+    /// The answer was empty; the model was asked again.
+    EmptyAnswer,
+    /// The same call came again with the same result.
+    RepeatedCall {
+        /// The tool.
+        tool: String,
+        /// How often by now.
+        count: u32,
+    },
+    /// Files of the configuration have keys that nobody reads.
+    UnknownConfigKey {
+        /// The file.
+        path: String,
+        /// The key, dotted.
+        key: String,
+    },
+    /// A flag was accepted that has no effect in this version.
+    FlagWithoutEffect {
+        /// The flag.
+        flag: String,
+    },
+    /// Commands still ran in the background when the run ended and were stopped.
+    BackgroundStopped {
+        /// How many.
+        count: u32,
+    },
+}
+
+impl Notice {
+    /// What the model is told, in English, the language of all our words to it.
+    pub fn for_model(&self) -> Option<String> {
+        match self {
+            Self::AnswerCut => Some(
+                "Your answer was cut off by the output limit. Calls in it were not executed. Go on exactly where \
+                 you stopped; write long files in several steps."
+                    .to_owned(),
+            ),
+            Self::EmptyAnswer => {
+                Some("Your last answer was empty. Answer the user, or call a tool.".to_owned())
+            }
+            Self::RepeatedCall { tool, count } => Some(format!(
+                "You have called `{tool}` {count} times with the same arguments and the same result. Try something \
+                 else, or end with an answer."
+            )),
+            Self::EmbeddedModel { .. }
+            | Self::StdinIgnored { .. }
+            | Self::CallsDenied { .. }
+            | Self::UnknownStopReason { .. }
+            | Self::UnknownConfigKey { .. }
+            | Self::FlagWithoutEffect { .. }
+            | Self::BackgroundStopped { .. } => None,
+        }
+    }
+}

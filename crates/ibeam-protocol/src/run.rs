@@ -1,0 +1,101 @@
+//! What is fixed for a run and what is summed up at its end.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::id::CallId;
+use crate::usage::Usage;
+
+/// The model of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// The provider's name in our configuration, e.g. `anthropic`.
+    pub provider: String,
+    /// The id sent over the wire, e.g. `claude-sonnet-4-20250514`.
+    pub id: String,
+    /// The name for people, e.g. `Claude 4 Sonnet`.
+    pub display: String,
+}
+
+/// Where the key came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeySource {
+    /// An environment variable.
+    Env,
+    /// A command-line flag.
+    Flag,
+    /// `ibeam login`.
+    Login,
+    /// The model needs no key.
+    None,
+}
+
+/// What the run may do without asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PermissionMode {
+    /// Files of the workspace; commands that a rule covers.
+    Default,
+    /// Everything that is not denied.
+    Force,
+    /// Reading only; the answer is a plan.
+    Plan,
+    /// Reading only; the answer is an answer.
+    Ask,
+}
+
+/// The bounds of a run; `None` is unbounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Model requests.
+    pub max_turns: u32,
+    /// Wall-clock time, in milliseconds.
+    pub timeout_ms: Option<u64>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunOutcome {
+    /// The model ended its turn.
+    Completed,
+    /// Anything else.
+    Failed(Failure),
+}
+
+/// The sums of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunTotals {
+    /// Model requests answered.
+    pub turns: u32,
+    /// Time spent waiting for the model, in milliseconds.
+    pub api_ms: u64,
+    /// Tokens; `None` when no answer told any.
+    pub usage: Option<Usage>,
+    /// Calls that policy refused.
+    pub denials: Vec<Denial>,
+    /// Calls that failed, refusals not counted.
+    pub failed_tool_calls: u32,
+    /// Absolute paths written, edited or deleted, each once, in order of first change.
+    pub files_changed: Vec<PathBuf>,
+    /// Model requests repeated after an error.
+    pub retries: u32,
+    /// Times the conversation was shortened to fit the model.
+    pub compactions: u32,
+    /// The provider's id of the last request.
+    pub request_id: Option<String>,
+}
+
+/// A refused call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denial {
+    /// The call.
+    pub call_id: CallId,
+    /// The tool's name.
+    pub tool: String,
+    /// The rule that decided, e.g. `Shell(rm)` or `default`.
+    pub rule: String,
+}
