@@ -1,0 +1,154 @@
+//! Every word people read, in six languages.
+//!
+//! The words stand in `locales/*.ftl`; here is the way from a reason, a notice or an action to its sentence. A
+//! bundle is parsed when its first word is needed, so a run that says nothing pays nothing. What a locale
+//! lacks is said in English.
+
+mod action;
+mod notice;
+mod reason;
+mod words;
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use fluent_bundle::concurrent::FluentBundle;
+use fluent_bundle::{FluentArgs, FluentMessage, FluentResource};
+use ibeam_protocol::{Failure, Notice, Reason};
+use unic_langid::LanguageIdentifier;
+
+pub use self::action::{Action, Ending};
+use self::words::Words;
+use crate::locale::Locale;
+
+type Bundle = FluentBundle<FluentResource>;
+
+/// The words of one locale.
+pub struct Catalogue {
+    locale: Locale,
+    own: OnceLock<Bundle>,
+}
+
+/// The English words: the fallback, and the language of every machine message.
+pub(crate) fn english() -> &'static Catalogue {
+    static ENGLISH: Catalogue = Catalogue::new(Locale::En);
+    &ENGLISH
+}
+
+/// What went wrong and the ways out. Printed as `error: …` and `hint: …` lines, the last without its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// One sentence on one line.
+    pub message: String,
+    /// Ways out, most likely first; may be none.
+    pub hints: Vec<String>,
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        self.hints.iter().try_for_each(|hint| write!(f, "\nhint: {hint}"))
+    }
+}
+
+impl Catalogue {
+    /// The catalogue of `locale`; reads nothing yet.
+    pub const fn new(locale: Locale) -> Self {
+        Self { locale, own: OnceLock::new() }
+    }
+
+    /// The sentence and the hints for a reason.
+    pub fn reason(&self, reason: &Reason) -> Explained {
+        let words = reason::words(reason);
+        Explained { message: self.say(&words, None), hints: self.hints(&words) }
+    }
+
+    /// As `reason`; where the provider gave the failed request an id, one more hint tells it.
+    pub fn failure(&self, failure: &Failure) -> Explained {
+        let mut explained = self.reason(&failure.reason);
+        if let Some(id) = &failure.request_id {
+            explained.hints.push(self.say(&Words::new("failure-request-id").text("id", id), None));
+        }
+        explained
+    }
+
+    /// The sentence of a `warning:` line.
+    pub fn notice(&self, notice: &Notice) -> String {
+        self.say(&notice::words(notice), None)
+    }
+
+    /// The line of `text` for an action, with the path or command where `detail` gives one.
+    pub fn action(&self, action: &Action<'_>, ending: Ending, detail: Option<&str>) -> String {
+        let phrase = self.say(&action::words(action), ending.attribute());
+        match detail {
+            None => phrase,
+            Some(detail) => self
+                .say(&Words::new("action-with-detail").text("action", &phrase).text("detail", detail), None),
+        }
+    }
+
+    /// A word of `--help`: `id` without the prefix `help-`, e.g. `usage`. An unknown id is given back.
+    pub fn help(&self, id: &str) -> String {
+        let full = format!("help-{id}");
+        self.find(&full, None, &FluentArgs::new()).unwrap_or_else(|| id.to_owned())
+    }
+
+    fn say(&self, words: &Words, attribute: Option<&str>) -> String {
+        let said = self.find(words.id, attribute, &words.args).unwrap_or_else(|| words.id.to_owned());
+        // A sentence that ends in the words of another who said nothing ends in its colon.
+        said.trim_end_matches([':', '：', ' ', '\u{a0}']).to_owned()
+    }
+
+    fn hints(&self, words: &Words) -> Vec<String> {
+        let Some(message) = self.message(words.id).or_else(|| english().message(words.id)) else {
+            return Vec::new();
+        };
+        let names = message.attributes().map(|attribute| attribute.id()).filter(|id| id.starts_with("hint"));
+        names.map(|name| self.say(words, Some(name))).collect()
+    }
+
+    fn find(&self, id: &str, attribute: Option<&str>, args: &FluentArgs<'_>) -> Option<String> {
+        self.format(id, attribute, args).or_else(|| english().format(id, attribute, args))
+    }
+
+    fn format(&self, id: &str, attribute: Option<&str>, args: &FluentArgs<'_>) -> Option<String> {
+        let message = self.message(id)?;
+        let pattern = match attribute {
+            None => message.value()?,
+            Some(name) => message.get_attribute(name)?.value(),
+        };
+        let mut errors = Vec::new();
+        let text = self.bundle().format_pattern(pattern, Some(args), &mut errors);
+        errors.is_empty().then(|| text.into_owned())
+    }
+
+    fn message(&self, id: &str) -> Option<FluentMessage<'_>> {
+        self.bundle().get_message(id)
+    }
+
+    fn bundle(&self) -> &Bundle {
+        self.own.get_or_init(|| {
+            // Files and codes are ours; the tests parse every file strictly and know every code.
+            let language = self.locale.code().parse::<LanguageIdentifier>().unwrap_or_default();
+            let resource = match FluentResource::try_new(source(self.locale).to_owned()) {
+                Ok(resource) | Err((resource, _)) => resource,
+            };
+            let mut bundle = Bundle::new_concurrent(vec![language]);
+            // The marks would stand in paths and commands that people copy.
+            bundle.set_use_isolating(false);
+            bundle.add_resource_overriding(resource);
+            bundle
+        })
+    }
+}
+
+fn source(locale: Locale) -> &'static str {
+    match locale {
+        Locale::En => include_str!("../locales/en.ftl"),
+        Locale::Es => include_str!("../locales/es.ftl"),
+        Locale::Id => include_str!("../locales/id.ftl"),
+        Locale::Ja => include_str!("../locales/ja.ftl"),
+        Locale::Fr => include_str!("../locales/fr.ftl"),
+        Locale::Pt => include_str!("../locales/pt.ftl"),
+    }
+}

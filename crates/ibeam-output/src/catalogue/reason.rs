@@ -1,0 +1,106 @@
+//! From a reason to its sentence. The hints are the attributes `.hint…` of the same message.
+
+use ibeam_protocol::{Reason, Signal};
+
+use super::words::Words;
+
+pub(crate) fn words(reason: &Reason) -> Words {
+    match reason {
+        Reason::Usage { said } => Words::new("reason-usage").text("said", said),
+        Reason::EmptyPrompt => Words::new("reason-empty-prompt"),
+        Reason::FormatWithoutPrint => Words::new("reason-format-without-print"),
+        Reason::NotText { what } => Words::new("reason-not-text").text("what", what),
+        Reason::Unsupported { what } => Words::new("reason-unsupported").text("what", what),
+        Reason::NoKey { provider, variable } => {
+            Words::new("reason-no-key").text("provider", provider).text("variable", variable)
+        }
+        Reason::KeyRefused { provider, said } => {
+            Words::new("reason-key-refused").text("provider", provider).text("said", said)
+        }
+        Reason::UnknownProvider { provider } => {
+            Words::new("reason-unknown-provider").text("provider", provider)
+        }
+        Reason::UnknownModel { model, provider: Some(provider) } => {
+            Words::new("reason-unknown-model").text("model", model).text("provider", provider)
+        }
+        Reason::UnknownModel { model, provider: None } => {
+            Words::new("reason-model-without-provider").text("model", model)
+        }
+        Reason::ModelNotInstalled { model } => Words::new("reason-model-not-installed").text("model", model),
+        Reason::LocalModel { said } => Words::new("reason-local-model").text("said", said),
+        Reason::NoLocalEngine => Words::new("reason-no-local-engine"),
+        Reason::BadRequest { provider, said } => {
+            Words::new("reason-bad-request").text("provider", provider).text("said", said)
+        }
+        Reason::ContextTooLong { provider, said } => {
+            Words::new("reason-context-too-long").text("provider", provider).text("said", said)
+        }
+        Reason::RateLimited { provider, said } => {
+            Words::new("reason-rate-limited").text("provider", provider).text("said", said)
+        }
+        Reason::ProviderFailed { provider, said } => {
+            Words::new("reason-provider-failed").text("provider", provider).text("said", said)
+        }
+        Reason::AnswerTruncated { provider } => {
+            Words::new("reason-answer-truncated").text("provider", provider)
+        }
+        Reason::Unreachable { address, said } => {
+            Words::new("reason-unreachable").text("address", address).text("said", said)
+        }
+        Reason::Tls { address, said } => Words::new("reason-tls").text("address", address).text("said", said),
+        Reason::Stalled { provider, waited_ms } => {
+            Words::new("reason-stalled").text("provider", provider).seconds(*waited_ms)
+        }
+        Reason::TurnLimit { limit } => Words::new("reason-turn-limit").count("limit", *limit),
+        Reason::LoopGuard { tool, count } => {
+            Words::new("reason-loop-guard").text("tool", tool).count("count", *count)
+        }
+        Reason::EmptyAnswer => Words::new("reason-empty-answer"),
+        Reason::OutputLimit => Words::new("reason-output-limit"),
+        Reason::Refused => Words::new("reason-refused"),
+        Reason::TimedOut { timeout_ms } => Words::new("reason-timed-out").seconds(*timeout_ms),
+        Reason::Denied { count } => Words::new("reason-denied").count("count", *count),
+        Reason::ToolErrors { count } => Words::new("reason-tool-errors").count("count", *count),
+        Reason::NoText => Words::new("reason-no-text"),
+        Reason::SessionDamaged { session, line, said } => Words::new("reason-session-damaged")
+            .text("session", session)
+            .text("line", &line.to_string())
+            .text("said", said),
+        Reason::UnknownSession { session } => Words::new("reason-unknown-session").text("session", session),
+        Reason::NoSessionToContinue { cwd } => Words::new("reason-no-session-to-continue").text("cwd", cwd),
+        Reason::SessionBusy { session, holder } => {
+            Words::new("reason-session-busy").text("session", session).text("holder", holder)
+        }
+        Reason::StdinSilent { waited_ms } => Words::new("reason-stdin-silent").seconds(*waited_ms),
+        Reason::NoInput { path, said } => Words::new("reason-no-input").text("path", path).text("said", said),
+        Reason::CannotCreate { path, said } => {
+            Words::new("reason-cannot-create").text("path", path).text("said", said)
+        }
+        Reason::Io { what, said } => Words::new("reason-io").text("what", what).text("said", said),
+        Reason::OutputClosed => Words::new("reason-output-closed"),
+        Reason::System { what, said } => Words::new("reason-system").text("what", what).text("said", said),
+        Reason::NoSandbox => Words::new("reason-no-sandbox"),
+        Reason::BadConfig { path, line, column, said } => {
+            Words::new("reason-bad-config").text("place", &place(path, *line, *column)).text("said", said)
+        }
+        Reason::Signalled(signal) => Words::new("reason-signalled").text("signal", signal_name(*signal)),
+        Reason::Internal { said } => Words::new("reason-internal").text("said", said),
+    }
+}
+
+/// `path:line:column`, as far as it is known; editors open it.
+fn place(path: &str, line: Option<u64>, column: Option<u64>) -> String {
+    [line, column]
+        .into_iter()
+        .map_while(|number| number)
+        .fold(path.to_owned(), |place, number| format!("{place}:{number}"))
+}
+
+fn signal_name(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Hup => "SIGHUP",
+        Signal::Int => "SIGINT",
+        Signal::Quit => "SIGQUIT",
+        Signal::Term => "SIGTERM",
+    }
+}

@@ -1,0 +1,63 @@
+//! `json`: one object at the end of a run that succeeded, nothing at all otherwise.
+
+use std::io::{self, Write};
+
+use ibeam_protocol::{Event, EventKind, RunOutcome};
+
+use crate::line_buffer::LineBuffer;
+use crate::wire::{JsonResult, RunSummary, Subtype, write_line};
+use crate::writer::EventWriter;
+
+/// Writes the one object of contract section 2.
+pub struct Json<W> {
+    lines: LineBuffer<W>,
+    result: String,
+}
+
+impl<W: Write> Json<W> {
+    /// A writer for one run.
+    pub fn new(out: W) -> Self {
+        Self { lines: LineBuffer::new(out), result: String::new() }
+    }
+}
+
+impl<W: Write> EventWriter for Json<W> {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        match &event.kind {
+            EventKind::TextDelta { text } => {
+                self.result.push_str(text);
+                Ok(())
+            }
+            EventKind::RunFinished(run) => match &run.outcome {
+                RunOutcome::Completed => {
+                    let object = JsonResult {
+                        subtype: Subtype::Success,
+                        is_error: false,
+                        duration_ms: run.duration_ms,
+                        duration_api_ms: run.duration_ms,
+                        result: &self.result,
+                        session_id: run.session_id,
+                        request_id: run.totals.request_id.as_deref(),
+                        usage: run.totals.usage.map(Into::into),
+                        ibeam: RunSummary::new(&run.totals),
+                    };
+                    self.lines.append(|bytes| write_line(bytes, &object))
+                }
+                RunOutcome::Failed(_) => Ok(()),
+            },
+            EventKind::SessionStarted(_)
+            | EventKind::UserMessage { .. }
+            | EventKind::ThinkingDelta { .. }
+            | EventKind::ModelRequestFinished { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::ToolCallStarted { .. }
+            | EventKind::ToolCallFinished { .. }
+            | EventKind::Retrying { .. }
+            | EventKind::Notice(_) => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lines.flush()
+    }
+}

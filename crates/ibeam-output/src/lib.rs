@@ -1,0 +1,23 @@
+//! The writers of ibeam: from events to the bytes that programs and people read.
+//!
+//! One writer per output format (`StreamJson`, `Json`, `Text`), the wire types they share (`wire`) and every
+//! word people read (`Catalogue`). Sync, over any `io::Write`. Refuses disk, async, the environment and any
+//! way back to the loop; thinking is written by none of them.
+
+mod catalogue;
+mod json;
+mod line_buffer;
+mod locale;
+mod printable;
+mod stream_json;
+mod text;
+mod wire;
+mod writer;
+
+pub use catalogue::{Action, Catalogue, Ending, Explained};
+pub use json::Json;
+pub use locale::Locale;
+pub use stream_json::StreamJson;
+pub use text::{Text, TextOptions};
+pub use wire::{Sandbox, error_object};
+pub use writer::EventWriter;

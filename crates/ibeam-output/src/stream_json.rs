@@ -1,0 +1,127 @@
+//! `stream-json`: one line per event, each whole, in the order of the run.
+
+use std::io::{self, Write};
+
+use ibeam_protocol::{Event, EventKind, RunFinished, RunOutcome, SessionId};
+
+use crate::line_buffer::LineBuffer;
+use crate::wire::{
+    ErrorLine, InitExtras, Line, LossyPath, Message, Role, RunSummary, Sandbox, Subtype, TextBlock,
+    ToolCallObject, key_source, permission_mode, write_line,
+};
+use crate::writer::EventWriter;
+
+/// Writes NDJSON: contract section 3.
+pub struct StreamJson<W> {
+    lines: LineBuffer<W>,
+    sandbox: Sandbox,
+    session_id: Option<SessionId>,
+    /// Every delta so far: what the terminal line repeats.
+    result: String,
+}
+
+impl<W: Write> StreamJson<W> {
+    /// A writer for one run; `sandbox` is what `init` tells of the guards.
+    pub fn new(out: W, sandbox: Sandbox) -> Self {
+        Self { lines: LineBuffer::new(out), sandbox, session_id: None, result: String::new() }
+    }
+
+    fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
+        self.lines.append(|bytes| write_line(bytes, line))
+    }
+
+    fn session(&self) -> io::Result<SessionId> {
+        self.session_id.ok_or_else(|| io::Error::other("an event came before `SessionStarted`"))
+    }
+
+    fn end(&mut self, run: &RunFinished) -> io::Result<()> {
+        let Self { lines, result, .. } = self;
+        match &run.outcome {
+            RunOutcome::Completed => lines.append(|bytes| {
+                let line = Line::Result {
+                    subtype: Subtype::Success,
+                    duration_ms: run.duration_ms,
+                    duration_api_ms: run.duration_ms,
+                    is_error: false,
+                    result,
+                    session_id: run.session_id,
+                    request_id: run.totals.request_id.as_deref(),
+                    usage: run.totals.usage.map(Into::into),
+                    ibeam: RunSummary::new(&run.totals),
+                };
+                write_line(bytes, &line)
+            }),
+            RunOutcome::Failed(failure) => {
+                let message = crate::catalogue::english().reason(&failure.reason).message;
+                let line = Line::Error(ErrorLine::new(failure, &message, Some(run)));
+                lines.append(|bytes| write_line(bytes, &line))
+            }
+        }
+    }
+}
+
+impl<W: Write> EventWriter for StreamJson<W> {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        let timestamp_ms = event.at_ms;
+        match &event.kind {
+            EventKind::SessionStarted(started) => {
+                self.session_id = Some(started.session_id);
+                self.line(&Line::Init {
+                    subtype: Subtype::Init,
+                    api_key_source: key_source(started.key_source),
+                    cwd: LossyPath(&started.cwd),
+                    session_id: started.session_id,
+                    model: &started.model.display,
+                    permission_mode: permission_mode(started.permission_mode),
+                    tools: &started.tools,
+                    mcp_servers: [],
+                    ibeam: InitExtras::new(started, self.sandbox),
+                })
+            }
+            EventKind::UserMessage { content } => {
+                let content: Vec<_> = content.iter().map(|text| TextBlock { text }).collect();
+                let message = Message { role: Role::User, content: &content };
+                let session_id = self.session()?;
+                self.line(&Line::User { message, session_id })
+            }
+            EventKind::TextDelta { text } => {
+                self.result.push_str(text);
+                let message = Message { role: Role::Assistant, content: &[TextBlock { text }] };
+                let session_id = self.session()?;
+                self.line(&Line::Assistant { message, session_id, timestamp_ms })
+            }
+            EventKind::ToolCallStarted { model_call_id, call } => {
+                let session_id = self.session()?;
+                self.line(&Line::ToolCall {
+                    subtype: Subtype::Started,
+                    call_id: &call.id,
+                    tool_call: ToolCallObject { call, outcome: None },
+                    session_id,
+                    model_call_id,
+                    timestamp_ms,
+                })
+            }
+            EventKind::ToolCallFinished { model_call_id, call, outcome } => {
+                let session_id = self.session()?;
+                self.line(&Line::ToolCall {
+                    subtype: Subtype::Completed,
+                    call_id: &call.id,
+                    tool_call: ToolCallObject { call, outcome: Some(outcome) },
+                    session_id,
+                    model_call_id,
+                    timestamp_ms,
+                })
+            }
+            EventKind::RunFinished(run) => self.end(run),
+            EventKind::ThinkingDelta { .. }
+            | EventKind::ModelRequestFinished { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::Retrying { .. }
+            | EventKind::Notice(_) => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lines.flush()
+    }
+}

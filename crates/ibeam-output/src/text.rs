@@ -1,0 +1,164 @@
+//! `text`: what happened, for people: a line per action as it is done, then the final message.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolOutcome, ToolOutput};
+
+use crate::catalogue::{Action, Catalogue, Ending};
+use crate::line_buffer::LineBuffer;
+use crate::printable::{many_lines, one_line, shortened};
+use crate::writer::EventWriter;
+
+/// The line of an action is short; a path or command longer than this many characters is cut.
+const DETAIL_CHARACTERS: usize = 200;
+
+/// What `Text` prints beyond the bare lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Add the path or command to the line of each action.
+    pub verbose: bool,
+    /// Print text as it is written instead of the final message at the end: for a conversation at a terminal.
+    pub live: bool,
+}
+
+/// Writes contract section 5, without colour or cursor movement.
+pub struct Text<W> {
+    lines: LineBuffer<W>,
+    catalogue: Arc<Catalogue>,
+    options: TextOptions,
+    /// An action's line was printed.
+    acted: bool,
+    /// `live` has printed text since the last line end.
+    mid_line: bool,
+    /// The text since the last tool call.
+    segment: String,
+    /// The last text before that which was not blank.
+    earlier: String,
+}
+
+impl<W: Write> Text<W> {
+    /// A writer that says its lines in the language of `catalogue`.
+    pub fn new(out: W, catalogue: Arc<Catalogue>, options: TextOptions) -> Self {
+        Self {
+            lines: LineBuffer::new(out),
+            catalogue,
+            options,
+            acted: false,
+            mid_line: false,
+            segment: String::new(),
+            earlier: String::new(),
+        }
+    }
+
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        self.lines.append(|bytes| bytes.write_all(text.as_bytes()))
+    }
+
+    /// Ends the line that `live` has begun.
+    fn end_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.mid_line) { self.print("\n") } else { Ok(()) }
+    }
+
+    fn delta(&mut self, text: &str) -> io::Result<()> {
+        if !self.options.live {
+            self.segment.push_str(text);
+            return Ok(());
+        }
+        let text = many_lines(text);
+        if let Some(last) = text.chars().next_back() {
+            self.mid_line = last != '\n';
+        }
+        self.print(&text)
+    }
+
+    fn call_began(&mut self) {
+        let segment = std::mem::take(&mut self.segment);
+        if !segment.trim().is_empty() {
+            self.earlier = segment;
+        }
+    }
+
+    fn call_ended(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> io::Result<()> {
+        self.end_line()?;
+        self.acted = true;
+        let detail = self.options.verbose.then(|| detail(call)).flatten();
+        let line = self.catalogue.action(&action(call, outcome), ending(outcome), detail.as_deref());
+        self.print(&format!("{line}\n"))
+    }
+
+    fn run_ended(&mut self, outcome: &RunOutcome) -> io::Result<()> {
+        self.end_line()?;
+        let (segment, earlier) = (std::mem::take(&mut self.segment), std::mem::take(&mut self.earlier));
+        let acted = std::mem::take(&mut self.acted);
+        match outcome {
+            RunOutcome::Completed => {
+                let said = if segment.trim().is_empty() { earlier } else { segment };
+                let message = many_lines(said.trim());
+                let gap = if acted { "\n" } else { "" };
+                if message.is_empty() { Ok(()) } else { self.print(&format!("{gap}{message}\n")) }
+            }
+            RunOutcome::Failed(_) => Ok(()),
+        }
+    }
+}
+
+impl<W: Write> EventWriter for Text<W> {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        match &event.kind {
+            EventKind::TextDelta { text } => self.delta(text),
+            EventKind::ToolCallStarted { .. } => {
+                self.call_began();
+                Ok(())
+            }
+            EventKind::ToolCallFinished { call, outcome, .. } => self.call_ended(call, outcome),
+            EventKind::RunFinished(run) => self.run_ended(&run.outcome),
+            EventKind::SessionStarted(_)
+            | EventKind::UserMessage { .. }
+            | EventKind::ThinkingDelta { .. }
+            | EventKind::ModelRequestFinished { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::Retrying { .. }
+            | EventKind::Notice(_) => Ok(()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lines.flush()
+    }
+}
+
+fn action<'a>(call: &'a ToolCall, outcome: &ToolOutcome) -> Action<'a> {
+    match call.name.as_str() {
+        "read" => Action::Read,
+        "write" if overwrote(outcome) => Action::Edit,
+        "write" => Action::Create,
+        "edit" => Action::Edit,
+        "shell" => Action::Shell,
+        "grep" => Action::Search,
+        "glob" => Action::Find,
+        "ls" => Action::List,
+        "delete" => Action::Delete,
+        "update_todos" => Action::Todos,
+        tool => Action::Other { tool },
+    }
+}
+
+fn overwrote(outcome: &ToolOutcome) -> bool {
+    matches!(outcome, ToolOutcome::Success { output: ToolOutput::Write(written), .. } if !written.created)
+}
+
+fn ending(outcome: &ToolOutcome) -> Ending {
+    match outcome {
+        ToolOutcome::Success { .. } => Ending::Done,
+        ToolOutcome::Failure { .. } => Ending::Failed,
+        ToolOutcome::Rejected { .. } => Ending::Refused,
+    }
+}
+
+/// The path, command or pattern a call is about.
+fn detail(call: &ToolCall) -> Option<String> {
+    let names = ["command", "pattern", "globPattern", "path"];
+    let text = names.iter().find_map(|name| call.arguments.get(name)?.as_str())?;
+    Some(shortened(one_line(text), DETAIL_CHARACTERS))
+}

@@ -1,0 +1,21 @@
+//! The contract's types: what programs parse, in its names and its order of keys.
+//!
+//! Apart from `Event`, which may change freely; these only grow. Refuses every translated word. A change here
+//! changes `docs/output-format.md` too.
+
+mod ending;
+mod init;
+mod line;
+mod line_safe;
+mod lossy_path;
+mod tool_call;
+mod tool_result;
+
+pub use ending::error_object;
+pub(crate) use ending::{ErrorLine, JsonResult, RunSummary, TokenUsage};
+pub use init::Sandbox;
+pub(crate) use init::{InitExtras, key_source, permission_mode};
+pub(crate) use line::{Line, Message, Role, Subtype, TextBlock};
+pub(crate) use line_safe::write_line;
+pub(crate) use lossy_path::LossyPath;
+pub(crate) use tool_call::ToolCallObject;

@@ -1,0 +1,81 @@
+//! The head of a run: what `system`/`init` says beyond the published keys.
+
+use ibeam_protocol::{KeySource, Limits, PermissionMode, SessionStarted};
+use serde::Serialize;
+
+/// `apiKeySource`: strict clients drop the event at any other word, so a model without a key says `env`.
+pub(crate) fn key_source(source: KeySource) -> &'static str {
+    match source {
+        KeySource::Env | KeySource::None => "env",
+        KeySource::Flag => "flag",
+        KeySource::Login => "login",
+    }
+}
+
+/// `permissionMode`.
+pub(crate) fn permission_mode(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::Default => "default",
+        PermissionMode::Force => "force",
+        PermissionMode::Plan => "plan",
+        PermissionMode::Ask => "ask",
+    }
+}
+
+/// `ibeam` in `init`.
+#[derive(Serialize)]
+pub(crate) struct InitExtras<'a> {
+    version: &'a str,
+    contract: &'static str,
+    api_key: &'static str,
+    sandbox: Sandbox,
+    limits: LimitValues,
+}
+
+impl<'a> InitExtras<'a> {
+    pub(crate) fn new(started: &'a SessionStarted, sandbox: Sandbox) -> Self {
+        let Limits { max_turns, timeout_ms } = started.limits;
+        Self {
+            version: &started.version,
+            contract: "1",
+            api_key: match started.key_source {
+                KeySource::Env => "env",
+                KeySource::Flag => "flag",
+                KeySource::Login => "login",
+                KeySource::None => "none",
+            },
+            sandbox,
+            limits: LimitValues { max_turns, timeout_ms },
+        }
+    }
+}
+
+/// What confines the commands of a run, as `init` tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Sandbox {
+    /// `off`, or the name of the policy that holds.
+    pub mode: &'static str,
+    /// The layers that hold, outermost first.
+    pub layers: &'static [&'static str],
+    /// Commands reach the network.
+    pub network: bool,
+    /// Why it is so, in one sentence.
+    pub reason: &'static str,
+}
+
+impl Sandbox {
+    /// Nothing confines commands but the permission rules.
+    pub const OFF: Self = Self {
+        mode: "off",
+        layers: &[],
+        network: true,
+        reason: "this version confines commands by permission rules only",
+    };
+}
+
+#[derive(Serialize)]
+struct LimitValues {
+    max_turns: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout_ms: Option<u64>,
+}

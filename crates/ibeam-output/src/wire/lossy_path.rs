@@ -1,0 +1,15 @@
+//! Paths as JSON strings.
+
+use std::path::Path;
+
+use serde::{Serialize, Serializer};
+
+/// A path as a string; bytes that are not UTF-8 become U+FFFD.
+#[derive(Clone, Copy)]
+pub(crate) struct LossyPath<'a>(pub(crate) &'a Path);
+
+impl Serialize for LossyPath<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0.to_string_lossy())
+    }
+}

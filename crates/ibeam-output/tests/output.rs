@@ -1,0 +1,21 @@
+//! What comes out of the writers, byte by byte.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
+)]
+
+#[path = "output/failure.rs"]
+mod failure;
+#[path = "output/key_order.rs"]
+mod key_order;
+#[path = "output/samples.rs"]
+mod samples;
+#[path = "output/story.rs"]
+mod story;
+#[path = "output/tool_payloads.rs"]
+mod tool_payloads;
+#[path = "output/whole_lines.rs"]
+mod whole_lines;

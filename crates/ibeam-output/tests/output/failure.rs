@@ -1,0 +1,61 @@
+//! Runs that fail: an `error` line in the stream, silence elsewhere.
+
+use ibeam_output::{Locale, TextOptions, error_object};
+use ibeam_protocol::{Failure, Reason, RunOutcome, RunTotals, Signal};
+use serde_json::{Value, json};
+
+use crate::story::{self, Story};
+
+fn limited() -> Failure {
+    Failure {
+        reason: Reason::RateLimited { provider: "openai".into(), said: "slow\u{7} down\nplease".into() },
+        http_status: Some(429),
+        request_id: Some("req_7".into()),
+        retry_after_ms: Some(2000),
+    }
+}
+
+#[test]
+fn a_failed_run_ends_with_an_error_line_and_no_result() {
+    let events = Story::new().text("Hal").ended(RunOutcome::Failed(limited()), RunTotals::default());
+    let lines = story::lines(&events);
+    assert_eq!(
+        lines.last().unwrap(),
+        concat!(
+            r#"{"type":"error","code":"rate_limited","#,
+            r#""message":"`openai` limits the rate of requests: slow\\u{7} down\\nplease","#,
+            r#""exit_code":24,"retryable":true,"retry_after_ms":2000,"http_status":429,"request_id":"req_7","#,
+            r#""session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","ibeam":{"turns":0,"api_ms":0,"#,
+            r#""permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0}}"#
+        )
+    );
+    assert!(lines.iter().all(|line| !line.contains(r#""type":"result""#) && !line.contains(r#""success""#)));
+}
+
+#[test]
+fn optional_keys_are_absent_where_nothing_is_known() {
+    let events = Story::new().failed(Reason::Signalled(Signal::Int));
+    let line: Value = serde_json::from_str(story::lines(&events).last().unwrap()).unwrap();
+    let keys: Vec<_> = line.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["type", "code", "message", "exit_code", "retryable", "session_id", "ibeam"]);
+    assert_eq!(line["exit_code"], json!(130));
+}
+
+#[test]
+fn json_prints_nothing_when_the_run_fails() {
+    assert_eq!(story::json(&Story::new().text("Half an answer").failed(Reason::Refused)), "");
+}
+
+#[test]
+fn text_prints_no_message_when_the_run_fails() {
+    let events = Story::new().text("Half an answer").failed(Reason::Refused);
+    assert_eq!(story::text(&events, Locale::En, TextOptions::default()), "");
+}
+
+#[test]
+fn the_error_object_of_a_run_that_never_began_has_no_session() {
+    assert_eq!(
+        error_object(&Failure::from(Reason::EmptyPrompt), None),
+        r#"{"type":"error","code":"usage","message":"the prompt is empty","exit_code":2,"retryable":false}"#
+    );
+}

@@ -1,0 +1,150 @@
+//! Whole lines as they leave: names, order and absence of keys.
+
+use ibeam_protocol::run::Denial;
+use ibeam_protocol::{EventKind, KeySource, Limits, PermissionMode, RunOutcome, RunTotals, Usage};
+use serde_json::{Value, json};
+
+use crate::story::{self, Story, started};
+
+fn totals() -> RunTotals {
+    RunTotals {
+        turns: 2,
+        api_ms: 4000,
+        usage: Some(Usage { input: 11, output: 22, cache_read: 33, cache_write: 44 }),
+        denials: vec![Denial { call_id: "toolu_9".into(), tool: "shell".into(), rule: "default".into() }],
+        failed_tool_calls: 1,
+        files_changed: vec!["/p/a.txt".into()],
+        retries: 3,
+        compactions: 0,
+        request_id: Some("req_1".into()),
+    }
+}
+
+const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"permission_denials":[{"call_id":"toolu_9","tool":"shell","rule":"default"}],"failed_tool_calls":1,"files_changed":["/p/a.txt"],"retries":3,"compactions":0}"#;
+
+#[test]
+fn init_has_the_published_keys_then_ours() {
+    assert_eq!(
+        story::stream_json(&Story::new().events),
+        concat!(
+            r#"{"type":"system","subtype":"init","apiKeySource":"login","cwd":"/Users/user/project","#,
+            r#""session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","model":"Claude 4 Sonnet","#,
+            r#""permissionMode":"default","tools":["read","write"],"mcp_servers":[],"#,
+            r#""ibeam":{"version":"0.1.0","contract":"1","api_key":"login","#,
+            r#""sandbox":{"mode":"off","layers":[],"network":true,"#,
+            r#""reason":"this version confines commands by permission rules only"},"#,
+            r#""limits":{"max_turns":100}}}"#,
+            "\n"
+        )
+    );
+}
+
+#[track_caller]
+fn check_init(change: impl FnOnce(&mut ibeam_protocol::SessionStarted), pointer: &str, expect: Value) {
+    let mut head = started();
+    change(&mut head);
+    let line: Value = serde_json::from_str(&story::stream_json(&Story::of(head).events)).unwrap();
+    assert_eq!(line.pointer(pointer), Some(&expect));
+}
+
+#[test]
+fn a_model_without_a_key_says_env_to_strict_clients_and_none_to_ours() {
+    check_init(|head| head.key_source = KeySource::None, "/apiKeySource", json!("env"));
+    check_init(|head| head.key_source = KeySource::None, "/ibeam/api_key", json!("none"));
+}
+
+#[test]
+fn every_key_source_has_its_word() {
+    check_init(|head| head.key_source = KeySource::Env, "/apiKeySource", json!("env"));
+    check_init(|head| head.key_source = KeySource::Env, "/ibeam/api_key", json!("env"));
+    check_init(|head| head.key_source = KeySource::Flag, "/apiKeySource", json!("flag"));
+    check_init(|head| head.key_source = KeySource::Flag, "/ibeam/api_key", json!("flag"));
+}
+
+#[test]
+fn every_permission_mode_has_its_word() {
+    check_init(|head| head.permission_mode = PermissionMode::Force, "/permissionMode", json!("force"));
+    check_init(|head| head.permission_mode = PermissionMode::Plan, "/permissionMode", json!("plan"));
+    check_init(|head| head.permission_mode = PermissionMode::Ask, "/permissionMode", json!("ask"));
+}
+
+#[test]
+fn limits_tell_a_timeout_where_there_is_one() {
+    check_init(
+        |head| head.limits = Limits { max_turns: 5, timeout_ms: Some(60_000) },
+        "/ibeam/limits",
+        json!({"max_turns": 5, "timeout_ms": 60_000}),
+    );
+}
+
+#[test]
+fn piped_context_is_a_second_block_of_the_user_line() {
+    let content = vec!["explain".into(), "line 1\nline 2".into()];
+    let lines = story::lines(&Story::new().then(EventKind::UserMessage { content }).events);
+    assert_eq!(
+        lines[1],
+        concat!(
+            r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"explain"},"#,
+            r#"{"type":"text","text":"line 1\nline 2"}]},"session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff"}"#
+        )
+    );
+}
+
+#[test]
+fn a_delta_has_its_time() {
+    let lines = story::lines(&Story::new().text("hello").events);
+    assert_eq!(
+        lines[1],
+        concat!(
+            r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"hello"}]},"#,
+            r#""session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","timestamp_ms":1001}"#
+        )
+    );
+}
+
+#[test]
+fn a_call_has_its_request_and_time_after_the_published_keys() {
+    let call = story::call("read", json!({"path": "a.txt"}));
+    let lines = story::lines(&Story::new().begin(&call).events);
+    assert_eq!(
+        lines[1],
+        concat!(
+            r#"{"type":"tool_call","subtype":"started","call_id":"toolu_1","#,
+            r#""tool_call":{"readToolCall":{"args":{"path":"a.txt"}}},"#,
+            r#""session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","model_call_id":"m1","timestamp_ms":1001}"#
+        )
+    );
+}
+
+#[test]
+fn the_terminal_line_ends_with_usage_and_ibeam() {
+    let lines = story::lines(&Story::new().text("a").text("b").ended(RunOutcome::Completed, totals()));
+    let expect = concat!(
+        r#"{"type":"result","subtype":"success","duration_ms":5234,"duration_api_ms":5234,"is_error":false,"#,
+        r#""result":"ab","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","request_id":"req_1","#,
+        r#""usage":{"inputTokens":11,"outputTokens":22,"cacheReadTokens":33,"cacheWriteTokens":44},"#
+    );
+    assert_eq!(lines.last().unwrap(), &format!("{expect}{SUMMARY}}}"));
+}
+
+#[test]
+fn the_json_object_has_its_own_order() {
+    let events = Story::new().text("a").text("b").ended(RunOutcome::Completed, totals());
+    let expect = concat!(
+        r#"{"type":"result","subtype":"success","is_error":false,"duration_ms":5234,"duration_api_ms":5234,"#,
+        r#""result":"ab","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","request_id":"req_1","#,
+        r#""usage":{"inputTokens":11,"outputTokens":22,"cacheReadTokens":33,"cacheWriteTokens":44},"#
+    );
+    assert_eq!(story::json(&events), format!("{expect}{SUMMARY}}}\n"));
+}
+
+#[test]
+fn what_no_provider_told_is_absent() {
+    let summary = r#""ibeam":{"turns":0,"api_ms":0,"permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0}}"#;
+    let lines = story::lines(&Story::new().done());
+    let head = concat!(
+        r#"{"type":"result","subtype":"success","duration_ms":5234,"duration_api_ms":5234,"is_error":false,"#,
+        r#""result":"","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","#
+    );
+    assert_eq!(lines[1], format!("{head}{summary}"));
+}

@@ -1,0 +1,176 @@
+//! Runs told as events, and what a writer makes of them.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use ibeam_output::{Catalogue, EventWriter, Json, Locale, Sandbox, StreamJson, Text, TextOptions};
+use ibeam_protocol::{
+    Answer, CallId, Event, EventKind, Failure, KeySource, Limits, ModelInfo, Notice, PermissionMode, Reason,
+    RunFinished, RunOutcome, RunTotals, SessionId, SessionStarted, StopReason, ToolCall, ToolOutcome,
+    ToolOutput,
+};
+use serde_json::Value;
+
+pub(crate) const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
+
+pub(crate) fn session_id() -> SessionId {
+    SESSION.parse().unwrap()
+}
+
+pub(crate) fn started() -> SessionStarted {
+    SessionStarted {
+        session_id: session_id(),
+        cwd: "/Users/user/project".into(),
+        model: ModelInfo {
+            provider: "anthropic".into(),
+            id: "claude-sonnet-4-20250514".into(),
+            display: "Claude 4 Sonnet".into(),
+        },
+        key_source: KeySource::Login,
+        permission_mode: PermissionMode::Default,
+        tools: vec!["read".into(), "write".into()],
+        version: "0.1.0".into(),
+        limits: Limits { max_turns: 100, timeout_ms: None },
+        resumed: false,
+    }
+}
+
+/// The events of one run; event `n` happens at millisecond `1000 + n`.
+#[derive(Default)]
+pub(crate) struct Story {
+    pub(crate) events: Vec<Event>,
+}
+
+impl Story {
+    pub(crate) fn of(started: SessionStarted) -> Self {
+        Self::default().then(EventKind::SessionStarted(Box::new(started)))
+    }
+
+    pub(crate) fn new() -> Self {
+        Self::of(started())
+    }
+
+    pub(crate) fn then(mut self, kind: EventKind) -> Self {
+        let seq = self.events.len() as u64;
+        self.events.push(Event { seq, at_ms: 1000 + seq, kind });
+        self
+    }
+
+    pub(crate) fn user(self, text: &str) -> Self {
+        self.then(EventKind::UserMessage { content: vec![text.into()] })
+    }
+
+    pub(crate) fn text(self, text: &str) -> Self {
+        self.then(EventKind::TextDelta { text: text.into() })
+    }
+
+    pub(crate) fn thinking(self, text: &str) -> Self {
+        self.then(EventKind::ThinkingDelta { text: text.into() })
+    }
+
+    pub(crate) fn begin(self, call: &ToolCall) -> Self {
+        self.then(EventKind::ToolCallStarted { model_call_id: "m1".into(), call: call.clone() })
+    }
+
+    pub(crate) fn end(self, call: &ToolCall, outcome: ToolOutcome) -> Self {
+        self.then(EventKind::ToolCallFinished { model_call_id: "m1".into(), call: call.clone(), outcome })
+    }
+
+    pub(crate) fn call(self, call: &ToolCall, outcome: ToolOutcome) -> Self {
+        self.begin(call).end(call, outcome)
+    }
+
+    /// What no writer prints: an answer, a retry and a notice, with `text` in them.
+    pub(crate) fn backstage(self, text: &str) -> Self {
+        let answer = Answer {
+            blocks: Vec::new(),
+            stop: StopReason::Unknown(text.into()),
+            usage: None,
+            request_id: None,
+        };
+        let reason = Reason::ProviderFailed { provider: "p".into(), said: text.into() };
+        self.then(EventKind::ModelRequestFinished {
+            model_call_id: "m1".into(),
+            answer: Box::new(answer),
+            api_ms: 1,
+        })
+        .then(EventKind::Retrying { attempt: 1, delay_ms: 1, reason })
+        .then(EventKind::Notice(Notice::UnknownStopReason { word: text.into() }))
+    }
+
+    pub(crate) fn ended(self, outcome: RunOutcome, totals: RunTotals) -> Vec<Event> {
+        let run = RunFinished { session_id: session_id(), outcome, duration_ms: 5234, totals };
+        self.then(EventKind::RunFinished(Box::new(run))).events
+    }
+
+    pub(crate) fn done(self) -> Vec<Event> {
+        self.ended(RunOutcome::Completed, RunTotals::default())
+    }
+
+    pub(crate) fn failed(self, reason: Reason) -> Vec<Event> {
+        self.ended(RunOutcome::Failed(Failure::from(reason)), RunTotals::default())
+    }
+}
+
+pub(crate) fn call(name: &str, arguments: Value) -> ToolCall {
+    ToolCall { id: CallId::from("toolu_1"), name: name.into(), arguments }
+}
+
+pub(crate) fn success(output: ToolOutput) -> ToolOutcome {
+    ToolOutcome::Success { output, for_model: "for the model only".into() }
+}
+
+pub(crate) fn stream_json(events: &[Event]) -> String {
+    drive(events, |out| Box::new(StreamJson::new(out, Sandbox::OFF)))
+}
+
+pub(crate) fn json(events: &[Event]) -> String {
+    drive(events, |out| Box::new(Json::new(out)))
+}
+
+pub(crate) fn text(events: &[Event], locale: Locale, options: TextOptions) -> String {
+    drive(events, |out| Box::new(Text::new(out, Arc::new(Catalogue::new(locale)), options)))
+}
+
+/// The lines of `stream_json`, checked to be JSON.
+pub(crate) fn lines(events: &[Event]) -> Vec<String> {
+    let text = stream_json(events);
+    assert!(text.is_empty() || text.ends_with('\n'), "the last line has no end: {text:?}");
+    text.lines()
+        .inspect(|line| {
+            serde_json::from_str::<Value>(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+fn drive(events: &[Event], writer: impl FnOnce(Shared) -> Box<dyn EventWriter>) -> String {
+    let out = Shared::default();
+    let mut writer = writer(out.clone());
+    for event in events {
+        writer.write(event).unwrap();
+        writer.flush().unwrap();
+    }
+    out.text()
+}
+
+/// An inner writer whose bytes and single writes can be looked at.
+#[derive(Clone, Default)]
+pub(crate) struct Shared(pub(crate) Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Shared {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().concat()).unwrap()
+    }
+}
+
+impl io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().push(bytes.to_vec());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
