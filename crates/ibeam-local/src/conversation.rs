@@ -1,0 +1,116 @@
+//! A run's messages as the embedded model needs them: what was said before, the task, the steps so far.
+//!
+//! The same messages give the same conversation; nothing is remembered outside of them.
+
+use std::collections::HashMap;
+
+use ibeam_core::provider::ModelRequest;
+use ibeam_protocol::{Block, Message, ToolResult};
+
+use crate::action::Action;
+
+/// What an answer is made from.
+#[derive(Debug, Default)]
+pub(crate) struct Conversation {
+    /// Earlier prompts and the answers to them, oldest first.
+    pub(crate) earlier: Vec<Exchange>,
+    /// The prompt to act on.
+    pub(crate) task: String,
+    /// What was piped in or added to the prompt.
+    pub(crate) input: Vec<String>,
+    /// What was done for it, oldest first.
+    pub(crate) steps: Vec<Step>,
+    /// How many calls the whole conversation holds.
+    pub(crate) calls: usize,
+}
+
+/// A prompt and its answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Exchange {
+    pub(crate) prompt: String,
+    pub(crate) answer: String,
+}
+
+/// An action and what came of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) action: Action,
+    pub(crate) result: String,
+    pub(crate) failed: bool,
+}
+
+impl Conversation {
+    /// Reads the messages of `request`.
+    pub(crate) fn read(request: &ModelRequest) -> Self {
+        let mut this = Self::default();
+        let mut answer = String::new();
+        let mut actions = HashMap::new();
+        for message in &request.messages {
+            match &**message {
+                // Two user messages in a row are one prompt: a reminder was added.
+                Message::User(blocks)
+                    if answer.is_empty() && this.steps.is_empty() && !this.task.is_empty() =>
+                {
+                    this.input.extend(blocks.iter().cloned());
+                }
+                Message::User(blocks) => {
+                    let prompt = std::mem::take(&mut this.task);
+                    if !prompt.is_empty() {
+                        this.earlier.push(Exchange { prompt, answer: std::mem::take(&mut answer) });
+                    }
+                    this.steps.clear();
+                    let mut blocks = blocks.iter().cloned();
+                    this.task = blocks.next().unwrap_or_default();
+                    this.input = blocks.collect();
+                }
+                Message::Assistant(blocks) => {
+                    for block in blocks {
+                        match block {
+                            Block::Text(text) => answer = text.clone(),
+                            Block::ToolCall(call) => {
+                                this.calls += 1;
+                                actions.insert(call.id.clone(), Action::from_call(call));
+                            }
+                            Block::Thinking { .. } => {}
+                        }
+                    }
+                }
+                Message::ToolResults(results) => {
+                    for ToolResult { call_id, text, is_error, .. } in results {
+                        if let Some(Some(action)) = actions.remove(call_id) {
+                            this.steps.push(Step { action, result: text.to_string(), failed: *is_error });
+                        }
+                    }
+                }
+            }
+        }
+        this
+    }
+
+    /// The files that exist only because of a step for this task.
+    pub(crate) fn written(&self) -> Vec<String> {
+        let written = self.steps.iter().filter(|step| !step.failed).filter_map(|step| match &step.action {
+            Action::Write { path, .. } => Some(path.clone()),
+            Action::Read { .. } | Action::Shell { .. } => None,
+        });
+        written.collect()
+    }
+
+    /// Whether `path` was seen, and not written since.
+    pub(crate) fn has_read(&self, path: &str) -> bool {
+        self.steps
+            .iter()
+            .rev()
+            .any(|step| matches!(&step.action, Action::Read { path: read } if read == path && !step.failed))
+    }
+
+    /// Whether reading `path` was tried at all.
+    pub(crate) fn tried_to_read(&self, path: &str) -> bool {
+        self.steps.iter().any(|step| matches!(&step.action, Action::Read { path: read } if read == path))
+    }
+
+    /// Whether `path` was written.
+    pub(crate) fn has_written(&self, path: &str) -> bool {
+        self.written().iter().any(|written| written == path)
+    }
+}

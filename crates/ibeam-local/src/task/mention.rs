@@ -1,0 +1,110 @@
+//! File names in a task's text.
+//!
+//! A name is what looks like a path (`notes.txt`, `src/main.py`, `.gitignore`) or is a file of the workspace.
+//! Web addresses, version numbers and product names such as `Node.js` are no files.
+
+use super::lexicon;
+
+/// A file name and where it stands in the text, in bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mention {
+    pub(super) name: String,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// The one file of the workspace with this name in another directory.
+    pub(super) elsewhere: Option<String>,
+}
+
+const LONGEST_EXTENSION: usize = 8;
+const NO_FILES: &[&str] =
+    &["node.js", "vue.js", "next.js", "react.js", "express.js", "asp.net", "vb.net", "e.g", "i.e", "p.ex"];
+const WEB_ENDINGS: &[&str] = &["com", "org", "net", "io", "dev"];
+
+impl Mention {
+    /// Whether this name is the object of the verb at `at`: only filler words stand between them.
+    pub(super) fn follows(&self, text: &str, at: usize, length: usize) -> bool {
+        let between = if self.start >= at + length {
+            text.get(at + length..self.start)
+        } else {
+            text.get(self.end..at)
+        };
+        // Before the verb only where the language puts it there.
+        if self.start < at && !super::is_japanese(text) {
+            return false;
+        }
+        between.is_some_and(|between| {
+            super::words(between).all(|(_, word)| {
+                word.is_empty()
+                    || lexicon::FILLERS.contains(&word.as_str())
+                    || word.chars().all(|letter| lexicon::FILLERS.contains(&letter.to_string().as_str()))
+            })
+        })
+    }
+}
+
+/// All names in `text`, in its order; `files` are those of the workspace.
+pub(super) fn find(text: &str, files: &[String]) -> Vec<Mention> {
+    let mut found = Vec::new();
+    let mut start = None;
+    for (at, letter) in text.char_indices().chain([(text.len(), '\0')]) {
+        match (is_path_letter(letter), start) {
+            (true, None) => start = Some(at),
+            (false, Some(from)) => {
+                start = None;
+                let call = letter == '(';
+                if let Some(mention) = name_in(text, from, at, files).filter(|_| !call) {
+                    found.push(mention);
+                }
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+    for file in files.iter().filter(|file| !file.chars().all(is_path_letter)) {
+        for (at, name) in text.match_indices(file.as_str()) {
+            found.push(Mention { name: name.to_owned(), start: at, end: at + name.len(), elsewhere: None });
+        }
+    }
+    found.sort_by_key(|mention| mention.start);
+    found
+}
+
+fn is_path_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-' | '/')
+}
+
+fn name_in(text: &str, from: usize, to: usize, files: &[String]) -> Option<Mention> {
+    let word = text.get(from..to)?;
+    let name = word.trim_end_matches(['.', '-', '/']);
+    // `./a.txt` and `a.txt` are one file.
+    let name = name.strip_prefix("./").unwrap_or(name);
+    let start = from + word.find(name)?;
+    let known = files.iter().any(|file| file == name);
+    if name.is_empty() || !(known || looks_like_file(name)) {
+        return None;
+    }
+    // `https://a.b/c.html` is cut at its colon: what follows it starts with two slashes.
+    if word.starts_with("//") {
+        return None;
+    }
+    let mut elsewhere = files.iter().filter(|file| file.rsplit('/').next() == Some(name));
+    let elsewhere = match (elsewhere.next(), elsewhere.next()) {
+        (Some(file), None) if !known => Some(file.clone()),
+        _ => None,
+    };
+    Some(Mention { name: name.to_owned(), start, end: start + name.len(), elsewhere })
+}
+
+fn looks_like_file(name: &str) -> bool {
+    if NO_FILES.contains(&name.to_lowercase().as_str()) {
+        return false;
+    }
+    let base = name.rsplit('/').next().unwrap_or(name);
+    let Some((stem, extension)) = base.rsplit_once('.') else { return false };
+    let plausible = (1..=LONGEST_EXTENSION).contains(&extension.len())
+        && extension.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        && extension.chars().all(|letter| letter.is_ascii_alphanumeric());
+    let hidden = stem.is_empty() && extension.len() > 1;
+    plausible
+        && (hidden || stem.chars().any(|letter| letter.is_ascii_alphanumeric()))
+        && !WEB_ENDINGS.contains(&extension)
+}
