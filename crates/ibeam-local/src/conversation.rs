@@ -8,6 +8,7 @@ use ibeam_core::provider::ModelRequest;
 use ibeam_protocol::{Block, Message, ToolResult};
 
 use crate::action::Action;
+use crate::prompt;
 
 /// What an answer is made from.
 #[derive(Debug, Default)]
@@ -96,12 +97,12 @@ impl Conversation {
         written.collect()
     }
 
-    /// Whether `path` was seen, and not written since.
-    pub(crate) fn has_read(&self, path: &str) -> bool {
+    /// Whether all of `path` was seen.
+    pub(crate) fn has_read_whole(&self, path: &str) -> bool {
         self.steps
             .iter()
             .rev()
-            .any(|step| matches!(&step.action, Action::Read { path: read } if read == path && !step.failed))
+            .any(|step| matches!(&step.action, Action::Read { path: read } if read == path && !step.failed && prompt::shows_whole(&step.result)))
     }
 
     /// Whether reading `path` was tried at all.

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+/// What a copied token loses: enough to turn a close choice, not enough to misspell a word that has begun.
+pub(crate) const PENALTY: f32 = 4.0;
 /// A run of this many tokens taken from the source is a copy.
 const COPY_TOKENS: usize = 12;
 
-/// Knows which tokens would complete a copy of the source; an empty guard forbids nothing.
+/// Knows which tokens would complete a copy of the source; an empty guard knows none.
 #[derive(Default)]
 pub(crate) struct CopyGuard {
     /// What follows each run of `COPY_TOKENS - 1` tokens of the source.
@@ -36,8 +38,8 @@ impl CopyGuard {
         self.recent.push(token);
     }
 
-    /// The tokens that may not come next.
-    pub(crate) fn forbidden(&self) -> Vec<u32> {
+    /// The tokens that would go on with a copy.
+    pub(crate) fn copies(&self) -> Vec<u32> {
         self.following.get(self.recent.as_slice()).cloned().unwrap_or_default()
     }
 }
@@ -47,20 +49,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_twelfth_token_of_a_copy_is_forbidden_and_no_earlier_one() {
+    fn the_twelfth_token_of_a_copy_is_known_and_no_earlier_one() {
         let source: Vec<u32> = (0..30).collect();
         let mut guard = CopyGuard::new(&source);
         for token in 5..16 {
-            assert!(guard.forbidden().is_empty(), "before token {token}");
+            assert!(guard.copies().is_empty(), "before token {token}");
             guard.wrote(token);
         }
-        assert_eq!(guard.forbidden(), [16]);
+        assert_eq!(guard.copies(), [16]);
     }
 
     #[test]
-    fn an_empty_guard_forbids_nothing() {
+    fn an_empty_guard_knows_no_copy() {
         let mut guard = CopyGuard::default();
         (0..40).for_each(|token| guard.wrote(token));
-        assert!(guard.forbidden().is_empty());
+        assert!(guard.copies().is_empty());
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! The model never decides whether an answer is well formed; it only fills the places left open for it.
 
-use crate::copy_guard::CopyGuard;
+use crate::copy_guard::{self, CopyGuard};
 use crate::engine::LanguageModel;
 use crate::fence::FenceReader;
 use crate::utf8::Utf8Buffer;
-use crate::{LocalError, repeat};
+use crate::{LocalError, Vocabulary, repeat};
 
 /// Why decoding ended before its place was filled.
 #[derive(Debug)]
@@ -89,7 +89,8 @@ impl<'a> Decoder<'a> {
         for count in 0..limit {
             let token = self.next(|vocabulary, token| {
                 let blank = vocabulary.piece(token).iter().all(u8::is_ascii_whitespace);
-                count == 0 && (blank || token == vocabulary.message_end)
+                let barred = count == 0 && (blank || token == vocabulary.message_end);
+                (!barred).then_some(0.0)
             })?;
             if token == self.model.vocabulary().message_end {
                 return Ok(FreeText { text, complete: true });
@@ -133,9 +134,9 @@ impl<'a> Decoder<'a> {
         let mut utf8 = Utf8Buffer::default();
         let mut text = String::new();
         let mut written = Vec::new();
-        let mut guard = CopyGuard::default();
+        let guard = CopyGuard::default();
         while written.len() < limit {
-            let token = self.next_guarded(&written, &mut guard, text.trim().is_empty())?;
+            let token = self.next_guarded(&written, &guard, text.trim().is_empty())?;
             if token == self.model.vocabulary().message_end {
                 return Ok(FreeText { text, complete: true });
             }
@@ -152,37 +153,36 @@ impl<'a> Decoder<'a> {
         Ok(FreeText { text, complete: false })
     }
 
-    fn next_guarded(
-        &mut self,
-        written: &[u32],
-        guard: &mut CopyGuard,
-        must_go_on: bool,
-    ) -> Result<u32, Halt> {
-        let copied = guard.forbidden();
-        let repeated = repeat::continuation(written);
+    fn next_guarded(&mut self, written: &[u32], guard: &CopyGuard, must_go_on: bool) -> Result<u32, Halt> {
+        let copies = guard.copies();
+        let circle = repeat::continuation(written);
         self.next(|vocabulary, token| {
-            (must_go_on && token == vocabulary.message_end)
-                || copied.contains(&token)
-                || repeated == Some(token)
+            if (must_go_on && token == vocabulary.message_end) || circle == Some(token) {
+                return None;
+            }
+            Some(if copies.contains(&token) { copy_guard::PENALTY } else { 0.0 })
         })
     }
 
-    /// The likeliest token that is neither control (but for the message end) nor `banned`.
-    fn next(&mut self, banned: impl Fn(&crate::Vocabulary, u32) -> bool) -> Result<u32, Halt> {
+    /// The likeliest token that is not control (but for the message end), by its score less what `cost` takes.
+    ///
+    /// `cost` is `None` for a token that may not come.
+    fn next(&mut self, cost: impl Fn(&Vocabulary, u32) -> Option<f32>) -> Result<u32, Halt> {
         let vocabulary = self.model.vocabulary();
         let end = vocabulary.message_end;
-        let allowed =
-            (0u32..).take(vocabulary.len()).filter(|&token| token == end || !vocabulary.is_control(token));
-        self.best(allowed.filter(|&token| !banned(vocabulary, token))).ok_or(Halt::Cancelled)
+        let allowed = (0u32..)
+            .zip(self.model.logits())
+            .filter(|&(token, _)| token == end || !vocabulary.is_control(token))
+            .filter_map(|(token, score)| Some((token, score - cost(vocabulary, token)?)));
+        // No token at all is left only by a vocabulary without text; then the message is over.
+        Ok(likeliest(allowed).unwrap_or(end))
     }
 
     fn best(&self, tokens: impl Iterator<Item = u32>) -> Option<u32> {
         let logits = self.model.logits();
-        let score = |token: u32| logits.get(token as usize).copied().filter(|score| !score.is_nan());
-        tokens
-            .map(|token| (token, score(token).unwrap_or(f32::NEG_INFINITY)))
-            .reduce(|best, next| if next.1 > best.1 { next } else { best })
-            .map(|(token, _)| token)
+        likeliest(
+            tokens.map(|token| (token, logits.get(token as usize).copied().unwrap_or(f32::NEG_INFINITY))),
+        )
     }
 
     fn append(&mut self, tokens: &[u32]) -> Result<(), Halt> {
@@ -192,4 +192,12 @@ impl<'a> Decoder<'a> {
         self.generated += tokens.len();
         Ok(self.model.append(tokens)?)
     }
+}
+
+/// The first of the highest scores; one that is no number counts as the lowest.
+fn likeliest(scored: impl Iterator<Item = (u32, f32)>) -> Option<u32> {
+    scored
+        .map(|(token, score)| (token, if score.is_nan() { f32::NEG_INFINITY } else { score }))
+        .reduce(|best, next| if next.1 > best.1 { next } else { best })
+        .map(|(token, _)| token)
 }

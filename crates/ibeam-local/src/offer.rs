@@ -13,9 +13,11 @@ const STEPS_LIMIT: usize = 10;
 /// After this many failures of a kind it is no longer offered.
 const FAILURES_LIMIT: usize = 2;
 /// Files read for a task that names none.
-const BROWSING_LIMIT: usize = 3;
+const BROWSING_LIMIT: usize = 4;
 /// Commands for one task.
 const COMMANDS_LIMIT: usize = 4;
+/// So many files are all read for a question about the whole workspace.
+const FEW_FILES: usize = 4;
 /// Files among which the model may choose one to read.
 const CHOICE_LIMIT: usize = 40;
 
@@ -40,6 +42,8 @@ pub(crate) struct Offer {
     pub(crate) shell: bool,
     /// The task may be ended.
     pub(crate) answer: bool,
+    /// Files that were asked for and are not there although the task ends now.
+    pub(crate) undone: Vec<String>,
 }
 
 impl Offer {
@@ -48,6 +52,7 @@ impl Offer {
         let mut offer = Self::steps(task, so_far, workspace, tools);
         if offer.is_empty() {
             offer.answer = true;
+            offer.undone = due(task, so_far, workspace, &Past::of(so_far));
         }
         offer
     }
@@ -65,7 +70,8 @@ impl Offer {
         }
         let past = Past::of(so_far);
         let shell = tools.shell && past.failed_commands < FAILURES_LIMIT && past.commands < COMMANDS_LIMIT;
-        if task.run_first && past.commands == 0 && shell {
+        // A command that failed is mended before anything is made of its failure.
+        if shell && (task.run_first && past.commands == 0 || task.run && past.last_command_failed) {
             return Self { shell, ..Self::default() };
         }
         let unread = unread(task, so_far, workspace);
@@ -73,7 +79,7 @@ impl Offer {
             return Self { read: unread, ..Self::default() };
         }
         let write = tools.write && past.failed_writes < FAILURES_LIMIT;
-        let due = due(task, so_far, workspace);
+        let due = due(task, so_far, workspace, &past);
         let done = due.is_empty() && !(wants_any_write(task) && past.writes == 0);
         let targets = if write && !done { targets(task, so_far, due) } else { Vec::new() };
         let write_new = write && !done && targets.is_empty() && task.create && past.writes == 0;
@@ -82,12 +88,16 @@ impl Offer {
         let asked_to_run = task.run && (past.succeeded_commands == 0 || !done);
         let looking =
             !task.create && !task.change && !task.run && task.existing.is_empty() && task.about_files;
+        // Of a handful of files each is looked at before anything is said of all.
+        let unseen =
+            looking && browsing && tools.read && !unread.is_empty() && workspace.files().len() <= FEW_FILES;
         Self {
             read: if tools.read && (browsing || !done && task.run_first) { unread } else { Vec::new() },
             write: targets,
             write_new,
             shell: shell && (asked_to_run || looking && past.commands == 0),
-            answer: done && (past.any || !task.about_files),
+            answer: done && (past.any || !task.about_files) && !unseen,
+            undone: Vec::new(),
         }
     }
 
@@ -106,6 +116,7 @@ struct Past {
     commands: usize,
     succeeded_commands: usize,
     failed_commands: usize,
+    last_command_failed: bool,
 }
 
 impl Past {
@@ -123,6 +134,7 @@ impl Past {
                     past.commands += 1;
                     past.succeeded_commands += 1 - failed;
                     past.failed_commands += failed;
+                    past.last_command_failed = step.failed;
                 }
             }
         }
@@ -141,12 +153,14 @@ fn unread(task: &Task, so_far: &Conversation, workspace: &dyn Workspace) -> Vec<
 }
 
 /// Files that the task asks for and that are not there yet.
-fn due(task: &Task, so_far: &Conversation, workspace: &dyn Workspace) -> Vec<String> {
-    if !(task.create || task.change || task.run) || task.delete {
+fn due(task: &Task, so_far: &Conversation, workspace: &dyn Workspace, past: &Past) -> Vec<String> {
+    if !(task.create || task.change || task.run) {
         return Vec::new();
     }
     let missing = task.missing.iter().filter(|file| is_inside(file) && !workspace.exists(file));
-    let destinations = task.destinations.iter().filter(|file| !so_far.has_written(file));
+    // A command may have written a destination by itself.
+    let by_command = past.succeeded_commands > 0;
+    let destinations = task.destinations.iter().filter(|file| !by_command && !so_far.has_written(file));
     missing.chain(destinations).cloned().collect()
 }
 
@@ -158,7 +172,8 @@ fn wants_any_write(task: &Task) -> bool {
 
 /// Files that may be written now: what is due, and where a change is wanted what was read and not yet written.
 fn targets(task: &Task, so_far: &Conversation, due: Vec<String>) -> Vec<String> {
-    let seen = |file: &String| so_far.has_read(file) && !so_far.has_written(file);
+    // What was seen in part must not be written as a whole.
+    let seen = |file: &String| so_far.has_read_whole(file) && !so_far.has_written(file);
     let mut targets: Vec<String> =
         due.into_iter().filter(|file| !task.destinations.contains(file) || seen(file)).collect();
     if task.change {

@@ -32,6 +32,7 @@ pub(crate) fn conversation(
     conversation: &Conversation,
     task: &Task,
     workspace: &dyn Workspace,
+    undone: &[String],
 ) -> Result<Vec<u32>, LocalError> {
     let mut tokens = Vec::new();
     for exchange in &conversation.earlier {
@@ -44,9 +45,14 @@ pub(crate) fn conversation(
         )?;
     }
     message(&mut tokens, vocabulary, "user", &opening(conversation, task, workspace))?;
-    for step in &conversation.steps {
+    for (index, step) in conversation.steps.iter().enumerate() {
         message(&mut tokens, vocabulary, "assistant", &step.action.lines())?;
-        message(&mut tokens, vocabulary, "user", &outcome(step, conversation, task))?;
+        let mut text = outcome(step, conversation, task);
+        if index + 1 == conversation.steps.len() {
+            // Unasked the model claims success whatever happened.
+            undone.iter().for_each(|file| text.push_str(&format!("\nNOTE: {file} was NOT written. Say so.")));
+        }
+        message(&mut tokens, vocabulary, "user", &text)?;
     }
     open(&mut tokens, vocabulary, "assistant")?;
     Ok(tokens)
@@ -101,10 +107,17 @@ fn outcome(step: &Step, conversation: &Conversation, task: &Task) -> String {
     };
     let mut text = format!("RESULT: {told}\nThe task was: {}", conversation.task.trim());
     let read = matches!(step.action, Action::Read { .. }) && !step.failed;
-    if read && task.summary {
-        text.push_str("\nWrite it in your own words.");
+    let order =
+        if read && task.summary { task.language.summary_order() } else { task.language.answer_order() };
+    if !order.is_empty() {
+        text.push_str(&format!("\n{order}"));
     }
     text
+}
+
+/// Whether the model sees all of a result of this text.
+pub(crate) fn shows_whole(text: &str) -> bool {
+    strip_line_numbers(text).trim_end().chars().count() <= RESULT_LIMIT
 }
 
 fn elide(text: &str) -> String {

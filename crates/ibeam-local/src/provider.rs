@@ -128,7 +128,8 @@ impl Shared {
         let task = Task::read(&conversation.task, &*self.workspace, &conversation.written());
         let mut offer = Offer::next(&task, &conversation, &*self.workspace, tools(request));
         let fixed = prompt::fixed(engine.vocabulary())?;
-        let rest = prompt::conversation(engine.vocabulary(), &conversation, &task, &*self.workspace)?;
+        let rest =
+            prompt::conversation(engine.vocabulary(), &conversation, &task, &*self.workspace, &offer.undone)?;
         let tokens = [fixed.as_slice(), rest.as_slice()].concat();
         let room = engine.capacity().saturating_sub(RESERVE);
         if tokens.len() > room {

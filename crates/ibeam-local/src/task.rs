@@ -3,10 +3,13 @@
 //! It finds the files that a task names and whether it wants something created, changed or run. Where the words do
 //! not tell, it says so and leaves the choice to the model; it never permits more than the task's own words.
 
+mod language;
 mod lexicon;
 mod mention;
 
 use crate::workspace::Workspace;
+pub(crate) use language::Language;
+use lexicon::Words;
 use mention::Mention;
 
 /// A task, understood as far as its words go.
@@ -16,6 +19,8 @@ pub(crate) struct Task {
     pub(crate) existing: Vec<String>,
     /// Names of files that do not exist yet, in its order.
     pub(crate) missing: Vec<String>,
+    /// Files that are to be moved or deleted; they may be gone already.
+    pub(crate) removed: Vec<String>,
     /// Of the existing ones, those that the result is to go to.
     pub(crate) destinations: Vec<String>,
     /// Something is to be created.
@@ -26,12 +31,12 @@ pub(crate) struct Task {
     pub(crate) run_first: bool,
     /// A command is wanted.
     pub(crate) run: bool,
-    /// A file is to go away.
-    pub(crate) delete: bool,
     /// One's own words are wanted.
     pub(crate) summary: bool,
     /// It is about the workspace: it names files or speaks of them.
     pub(crate) about_files: bool,
+    /// What it is written in.
+    pub(crate) language: Language,
 }
 
 impl Task {
@@ -39,7 +44,7 @@ impl Task {
     pub(crate) fn read(text: &str, workspace: &dyn Workspace, made: &[String]) -> Self {
         let files: Vec<String> = workspace.files().into_iter().filter(|file| !made.contains(file)).collect();
         let mentions = mention::find(text, &files);
-        let mut task = Self::default();
+        let mut task = Self { language: Language::of(text), ..Self::default() };
         let mut earliest = None;
         for sentence in sentences(text, &mentions) {
             task.read_sentence(text, sentence, &mentions, &mut earliest);
@@ -53,6 +58,9 @@ impl Task {
                 Some(_) | None => mention.name.clone(),
             };
             let exists = exact || files.contains(&name);
+            if !exists && task.removed.contains(&name) {
+                continue;
+            }
             if exists && task.create && is_destination(text, mention) && !task.destinations.contains(&name) {
                 task.destinations.push(name.clone());
             }
@@ -65,7 +73,7 @@ impl Task {
             || task.create
             || task.change
             || task.run
-            || words(text).any(|(_, word)| lexicon::WORKSPACE.contains(&word.as_str()))
+            || words(text).any(|(_, word)| lexicon::WORKSPACE.has(&word))
             || lexicon::WORKSPACE.iter().any(|word| !word.is_ascii() && text.contains(word));
         task
     }
@@ -78,28 +86,28 @@ impl Task {
         earliest: &mut Option<Verb>,
     ) {
         let sentence = blank_mentions(text, (start, end), mentions);
-        let found = |list: &[&str]| positions(&sentence, list);
-        self.summary |= !found(lexicon::SUMMARY).is_empty();
+        let found = |list: &Words| positions(&sentence, list);
+        self.summary |= !found(&lexicon::SUMMARY).is_empty();
         if is_question(&sentence) {
             return;
         }
         let mut verbs: Vec<(usize, Verb)> = Vec::new();
-        verbs.extend(found(lexicon::CREATE).into_iter().map(|(at, _)| (at, Verb::Create)));
-        verbs.extend(found(lexicon::RUN).into_iter().map(|(at, _)| (at, Verb::Run)));
-        let relocations = found(lexicon::RELOCATE);
-        let takes_file = |&(at, length): &(usize, usize)| {
-            mentions.iter().any(|mention| mention.follows(text, start + at, length))
-        };
-        let deletions = found(lexicon::DELETE);
-        for spot in relocations.iter().filter(|spot| takes_file(spot)) {
-            verbs.push((spot.0, Verb::Run));
-            self.delete |= deletions.contains(spot);
+        verbs.extend(found(&lexicon::CREATE).into_iter().map(|(at, _)| (at, Verb::Create)));
+        verbs.extend(found(&lexicon::RUN).into_iter().map(|(at, _)| (at, Verb::Run)));
+        let mut relocated = Vec::new();
+        for (at, length) in found(&lexicon::RELOCATE) {
+            if let Some(file) =
+                mentions.iter().find(|mention| mention.is_object(text, (start + at, length), mentions))
+            {
+                verbs.push((at, Verb::Run));
+                relocated.push(at);
+                self.removed.push(file.name.clone());
+            }
         }
-        let relocated = |at: usize| relocations.iter().any(|spot| spot.0 == at && takes_file(spot));
         verbs.extend(
-            found(lexicon::CHANGE)
+            found(&lexicon::CHANGE)
                 .into_iter()
-                .filter(|&(at, _)| !relocated(at))
+                .filter(|(at, _)| !relocated.contains(at))
                 .map(|(at, _)| (at, Verb::Change)),
         );
         verbs.sort();
@@ -165,11 +173,9 @@ fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
 }
 
 /// Where the words of `list` stand, as position and length in bytes, each position once.
-fn positions(sentence: &str, list: &[&str]) -> Vec<(usize, usize)> {
-    let mut found: Vec<(usize, usize)> = words(sentence)
-        .filter(|(_, word)| list.contains(&word.as_str()))
-        .map(|(at, word)| (at, word.len()))
-        .collect();
+fn positions(sentence: &str, list: &Words) -> Vec<(usize, usize)> {
+    let mut found: Vec<(usize, usize)> =
+        words(sentence).filter(|(_, word)| list.has(&word)).map(|(at, word)| (at, word.len())).collect();
     let shown = lexicon::NO_ORDER_JA
         .iter()
         .fold(sentence.to_owned(), |text, turn| text.replace(turn, &" ".repeat(turn.len())));
@@ -191,21 +197,17 @@ fn is_question(sentence: &str) -> bool {
             && (sentence.trim_end_matches(['。', '？', ' ']).ends_with('か')
                 || lexicon::QUESTION_JA.iter().any(|word| sentence.contains(word)));
     }
-    words(sentence)
-        .find(|(_, word)| !word.is_empty())
-        .is_some_and(|(_, first)| lexicon::QUESTION.contains(&first.as_str()))
+    words(sentence).find(|(_, word)| !word.is_empty()).is_some_and(|(_, first)| lexicon::QUESTION.has(&first))
 }
 
 /// Whether the words around the name say that the result goes there.
 fn is_destination(text: &str, mention: &Mention) -> bool {
     let before = text.get(..mention.start).unwrap_or_default();
     let after = text.get(mention.end..).unwrap_or_default().trim_start_matches(['`', '"', '\'', ' ', '」']);
-    let last = words(before)
-        .filter(|(_, word)| !word.is_empty() && !lexicon::FILLERS.contains(&word.as_str()))
-        .last();
+    let last = words(before).filter(|(_, word)| !word.is_empty() && !lexicon::FILLERS.has(&word)).last();
     // Spanish and French `a`/`à` are both filler and destination: the last word itself counts too.
     let very_last = words(before).filter(|(_, word)| !word.is_empty()).last();
-    [last, very_last].into_iter().flatten().any(|(_, word)| lexicon::DESTINATION.contains(&word.as_str()))
+    [last, very_last].into_iter().flatten().any(|(_, word)| lexicon::DESTINATION.has(&word))
         || lexicon::DESTINATION_JA.iter().any(|particle| after.starts_with(particle))
 }
 

@@ -22,24 +22,28 @@ const WEB_ENDINGS: &[&str] = &["com", "org", "net", "io", "dev"];
 
 impl Mention {
     /// Whether this name is the object of the verb at `at`: only filler words stand between them.
-    pub(super) fn follows(&self, text: &str, at: usize, length: usize) -> bool {
-        let between = if self.start >= at + length {
-            text.get(at + length..self.start)
-        } else {
-            text.get(self.end..at)
-        };
-        // Before the verb only where the language puts it there.
-        if self.start < at && !super::is_japanese(text) {
-            return false;
+    ///
+    /// In Japanese the object comes first and is marked with `を`; other names may stand before the verb.
+    pub(super) fn is_object(&self, text: &str, (at, length): (usize, usize), mentions: &[Self]) -> bool {
+        if super::is_japanese(text) {
+            let marked = text.get(self.end..).is_some_and(|after| {
+                after
+                    .trim_start_matches(|letter: char| letter != 'を' && is_filler_letter(letter))
+                    .starts_with('を')
+            });
+            let between = super::blank_mentions(text, (self.end, at), mentions);
+            return marked
+                && self.end <= at
+                && between.chars().all(|letter| letter == ' ' || is_filler_letter(letter));
         }
-        between.is_some_and(|between| {
-            super::words(between).all(|(_, word)| {
-                word.is_empty()
-                    || lexicon::FILLERS.contains(&word.as_str())
-                    || word.chars().all(|letter| lexicon::FILLERS.contains(&letter.to_string().as_str()))
-            })
+        text.get(at + length..self.start).is_some_and(|between| {
+            super::words(between).all(|(_, word)| word.is_empty() || lexicon::FILLERS.has(&word))
         })
     }
+}
+
+fn is_filler_letter(letter: char) -> bool {
+    lexicon::FILLERS.has(letter.encode_utf8(&mut [0; 4]))
 }
 
 /// All names in `text`, in its order; `files` are those of the workspace.

@@ -12,7 +12,7 @@ impl Workspace for Files {
     }
 }
 
-/// `wants` is a list of: `create`, `change`, `run`, `run-first`, `delete`, `summary`, `talk` (not about files).
+/// `wants` is a list of: `create`, `change`, `run`, `run-first`, `summary`, `talk` (not about files).
 #[track_caller]
 fn check(text: &str, existing: &[&str], missing: &[&str], wants: &str) {
     let files = Files(&["README.md", "a.txt", "notes.txt", "src/main.py", "Makefile", "resume.txt"]);
@@ -30,7 +30,6 @@ fn check(text: &str, existing: &[&str], missing: &[&str], wants: &str) {
         (task.change, "change"),
         (task.run_first, "run-first"),
         (task.run, "run"),
-        (task.delete, "delete"),
         (task.summary, "summary"),
         (!task.about_files, "talk"),
     ];
@@ -110,9 +109,9 @@ fn a_question_orders_nothing_in_every_language() {
 
 #[test]
 fn deleting_a_file_is_a_command_and_deleting_a_line_is_a_change() {
-    check("Delete the file a.txt", &["a.txt"], &[], "run-first run delete");
+    check("Delete the file a.txt", &["a.txt"], &[], "run-first run");
     check("Delete the second line of a.txt", &["a.txt"], &[], "change");
-    check("a.txtを削除してください", &["a.txt"], &[], "run-first run delete");
+    check("a.txtを削除してください", &["a.txt"], &[], "run-first run");
 }
 
 #[test]
