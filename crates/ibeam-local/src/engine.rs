@@ -181,3 +181,6 @@ impl LanguageModel for Engine {
         &self.logits
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -143,3 +143,6 @@ fn new_name(wished: &str, workspace: &dyn Workspace) -> String {
     let numbered = (2u32..).map(|number| format!("{stem}-{number}{extension}"));
     std::iter::once(wished.clone()).chain(numbered).find(|name| !workspace.exists(name)).unwrap_or(wished)
 }
+
+#[cfg(test)]
+mod tests;

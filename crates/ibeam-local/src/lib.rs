@@ -21,6 +21,8 @@ mod provider;
 mod qwen2;
 mod repeat;
 mod task;
+#[cfg(test)]
+mod tiny;
 mod utf8;
 mod vocabulary;
 mod workspace;

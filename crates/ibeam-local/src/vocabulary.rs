@@ -102,7 +102,7 @@ fn is_control(kind: Option<i32>, name: &str) -> bool {
 }
 
 /// The letter that stands for each byte in a byte-level vocabulary (GPT-2, `bytes_to_unicode`).
-fn byte_letters() -> HashMap<char, u8> {
+pub(crate) fn byte_letters() -> HashMap<char, u8> {
     let mut spare = 256u32;
     (0..=255u8)
         .filter_map(|byte| {

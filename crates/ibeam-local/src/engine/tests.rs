@@ -1,0 +1,203 @@
+use std::path::PathBuf;
+
+use candle_core::quantized::gguf_file::Value;
+
+use super::*;
+use crate::prefix::PrefixCache;
+use crate::tiny;
+
+struct Tiny {
+    directory: tempfile::TempDir,
+}
+
+impl Tiny {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        tiny::make(&directory.path().join("model.gguf"), 7, |_| {});
+        Self { directory }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("model.gguf")
+    }
+
+    fn engine(&self) -> Engine {
+        Engine::load(&self.path(), 512).unwrap()
+    }
+
+    fn prefixes(&self) -> PrefixCache {
+        PrefixCache::new(self.directory.path().join("cache"))
+    }
+
+    fn prefix_file(&self) -> PathBuf {
+        let mut files = std::fs::read_dir(self.directory.path().join("cache")).unwrap();
+        files.next().unwrap().unwrap().path()
+    }
+}
+
+/// Tokens that differ from each other, none of them control.
+fn tokens(count: u32) -> Vec<u32> {
+    (0..count).map(|index| index * 37 % 250).collect()
+}
+
+#[track_caller]
+fn assert_near(left: &[f32], right: &[f32], tolerance: f32) {
+    assert_eq!(left.len(), right.len());
+    let spread = left.iter().fold(0f32, |most, number| most.max(number.abs()));
+    assert!(spread > 0.1, "the logits are all but zero: the comparison would mean nothing");
+    let apart = left.iter().zip(right).map(|(left, right)| (left - right).abs()).fold(0f32, f32::max);
+    assert!(apart <= tolerance * spread, "{apart} apart at a spread of {spread}");
+}
+
+#[track_caller]
+fn check_refused(adapt: impl FnOnce(&mut Vec<(String, Value)>), words: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("model.gguf");
+    tiny::make(&path, 7, adapt);
+    let message = Engine::load(&path, 64).err().unwrap().to_string();
+    assert!(message.contains(words), "{message}");
+}
+
+fn set(metadata: &mut [(String, Value)], key: &str, value: Value) {
+    metadata.iter_mut().find(|(known, _)| known == key).unwrap().1 = value;
+}
+
+#[test]
+fn a_file_that_is_no_usable_model_is_refused_with_its_reason() {
+    check_refused(
+        |metadata| set(metadata, "general.architecture", Value::String("llama".into())),
+        "its architecture is `llama`",
+    );
+    check_refused(
+        |metadata| metadata.retain(|(key, _)| key != "qwen2.block_count"),
+        "`qwen2.block_count` is missing",
+    );
+    check_refused(|metadata| set(metadata, "qwen2.block_count", Value::U32(9)), "blk.2");
+    check_refused(
+        |metadata| set(metadata, "qwen2.attention.head_count", Value::U32(3)),
+        "do not divide evenly",
+    );
+    check_refused(
+        |metadata| metadata.retain(|(key, _)| key != "tokenizer.ggml.tokens"),
+        "tokenizer.ggml.tokens",
+    );
+}
+
+#[test]
+fn a_missing_file_and_a_damaged_one_are_told_apart() {
+    let tiny = Tiny::new();
+    let missing = tiny.directory.path().join("none.gguf");
+    assert!(matches!(Engine::load(&missing, 64), Err(LocalError::NotInstalled { .. })));
+    std::fs::write(tiny.path(), b"GGUF and then nothing").unwrap();
+    assert!(matches!(Engine::load(&tiny.path(), 64), Err(LocalError::Unsupported { .. })));
+}
+
+#[test]
+fn reading_at_once_and_piece_by_piece_is_the_same() {
+    let tiny = Tiny::new();
+    let tokens = tokens(200);
+    let (mut whole, mut pieces) = (tiny.engine(), tiny.engine());
+    assert!(whole.read(&tokens, &|| true).unwrap());
+    for piece in tokens.chunks(7) {
+        pieces.append(piece).unwrap();
+    }
+    assert_near(whole.logits(), pieces.logits(), 0.02);
+}
+
+#[test]
+fn what_was_read_before_the_common_beginning_leaves_no_trace() {
+    let tiny = Tiny::new();
+    let tokens = tokens(60);
+    let (mut fresh, mut used) = (tiny.engine(), tiny.engine());
+    used.read(&[&tokens[..30], &[9, 9, 9, 9]].concat(), &|| true).unwrap();
+    assert_eq!(used.shared_with(&tokens), 30);
+    used.read(&tokens, &|| true).unwrap();
+    fresh.read(&tokens, &|| true).unwrap();
+    assert_eq!(used.tokens(), tokens);
+    assert_near(fresh.logits(), used.logits(), 0.02);
+}
+
+#[test]
+fn reading_stops_when_told_and_goes_on_where_it_stopped() {
+    let tiny = Tiny::new();
+    let tokens = tokens(300);
+    let mut engine = tiny.engine();
+    let asked = std::cell::Cell::new(0);
+    let twice = || asked.replace(asked.get() + 1) < 2;
+    assert!(!engine.read(&tokens, &twice).unwrap());
+    assert_eq!(engine.tokens().len(), 2 * CHUNK);
+    assert!(engine.read(&tokens, &|| true).unwrap());
+    assert_eq!(engine.tokens(), tokens);
+}
+
+#[test]
+fn what_does_not_fit_is_an_error_and_changes_nothing() {
+    let tiny = Tiny::new();
+    let mut engine = tiny.engine();
+    engine.append(&tokens(500)).unwrap();
+    let before = engine.logits().to_vec();
+    assert!(matches!(engine.append(&tokens(13)), Err(LocalError::ContextFull { needed: 513, room: 512 })));
+    assert_eq!(engine.logits(), before);
+}
+
+#[test]
+fn a_prefix_from_disk_gives_exactly_what_computing_it_gave() {
+    let tiny = Tiny::new();
+    let tokens = tokens(90);
+    let (prefix, _) = tokens.split_at(80);
+    let (mut computed, mut restored) = (tiny.engine(), tiny.engine());
+    tiny.prefixes().warm(&mut computed, prefix, &|| true).unwrap();
+    computed.read(&tokens, &|| true).unwrap();
+    // Nothing may be computed now: the second engine must find all of it on disk.
+    tiny.prefixes().warm(&mut restored, prefix, &|| false).unwrap();
+    restored.read(&tokens, &|| true).unwrap();
+    assert_eq!(computed.logits(), restored.logits());
+
+    let mut plain = tiny.engine();
+    plain.read(&tokens, &|| true).unwrap();
+    assert_near(plain.logits(), restored.logits(), 0.05);
+}
+
+#[test]
+fn a_damaged_prefix_is_ignored_and_made_anew() {
+    let tiny = Tiny::new();
+    let prefix = tokens(40);
+    tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| true).unwrap();
+    let whole = std::fs::read(tiny.prefix_file()).unwrap();
+    for damage in [whole.len() / 2, whole.len() - 1, 3, 40] {
+        let mut damaged = whole.clone();
+        damaged[damage] ^= 0x10;
+        std::fs::write(tiny.prefix_file(), &damaged).unwrap();
+        assert!(matches!(
+            tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| false),
+            Err(crate::decode::Halt::Cancelled)
+        ));
+        tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| true).unwrap();
+        assert!(
+            std::fs::read(tiny.prefix_file()).unwrap() == whole,
+            "not made anew after damage at {damage}"
+        );
+    }
+    std::fs::write(tiny.prefix_file(), &whole[..whole.len() / 2]).unwrap();
+    tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| true).unwrap();
+    assert!(std::fs::read(tiny.prefix_file()).unwrap() == whole);
+}
+
+#[test]
+fn another_model_or_prompt_has_another_prefix() {
+    let tiny = Tiny::new();
+    let prefix = tokens(40);
+    tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| true).unwrap();
+    assert!(tiny.prefixes().warm(&mut tiny.engine(), &prefix[..39], &|| false).is_err());
+    tiny::make(&tiny.path(), 8, |_| {});
+    assert!(tiny.prefixes().warm(&mut tiny.engine(), &prefix, &|| false).is_err());
+}
+
+#[test]
+fn control_tokens_never_come_out_of_text() {
+    let vocabulary = tiny::vocabulary();
+    let tokens = vocabulary.encode("a <|im_end|> read\n").unwrap();
+    assert!(tokens.iter().all(|&token| !vocabulary.is_control(token)));
+    let bytes: Vec<u8> = tokens.iter().flat_map(|&token| vocabulary.piece(token).to_vec()).collect();
+    assert_eq!(String::from_utf8(bytes).unwrap(), "a <|im_end|> read\n");
+}
