@@ -20,6 +20,7 @@ mod prompt;
 mod provider;
 mod qwen2;
 mod repeat;
+pub mod setup;
 mod task;
 #[cfg(test)]
 mod tiny;
