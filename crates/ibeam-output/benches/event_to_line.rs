@@ -22,7 +22,7 @@ fn main() {
 fn stream_json_deltas(bencher: Bencher<'_, '_>, text: &str) {
     let delta = Event { seq: 1, at_ms: 1_764_000_000_000, kind: EventKind::TextDelta { text: text.into() } };
     bencher.counter(ItemsCount::new(DELTAS)).bench(|| {
-        let mut writer = StreamJson::new(io::sink(), Sandbox::OFF);
+        let mut writer = StreamJson::new(io::sink(), Sandbox::none());
         writer.write(black_box(&started())).unwrap();
         for _ in 0..DELTAS {
             writer.write(black_box(&delta)).unwrap();

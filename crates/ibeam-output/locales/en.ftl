@@ -42,9 +42,9 @@ reason-empty-prompt = the prompt is empty
     .hint = give it as an argument, `ibeam -p "…"`, or on stdin
 reason-format-without-print = `--output-format` is valid only when printing
     .hint = add `--print`, or pipe stdin or stdout
-reason-not-text = `{ $what }` is not UTF-8 text without NUL characters
+reason-not-text = { $what } is not UTF-8 text without NUL characters
     .hint = convert it to UTF-8 first, for instance with `iconv`
-reason-unsupported = this version does not support `{ $what }`
+reason-unsupported = this version does not support { $what }
     .hint = `ibeam --help` lists what it does
 
 ## Failures: keys, models, requests
@@ -132,11 +132,11 @@ reason-no-input = cannot read `{ $path }`: { $said }
     .hint = check the path and its permissions
 reason-cannot-create = cannot create `{ $path }`: { $said }
     .hint = check the permissions of its directory and the free space
-reason-io = reading or writing failed at `{ $what }`: { $said }
+reason-io = reading or writing failed at { $what }: { $said }
     .hint = check the free space and the permissions
 reason-output-closed = the reader of stdout went away
     .hint = the session is kept; go on with `--continue`
-reason-system = the system refused `{ $what }`: { $said }
+reason-system = the system refused { $what }: { $said }
     .hint = `ulimit -a` shows the limits on processes and open files
 reason-no-sandbox = a sandbox was asked for, and this version has none
     .hint = `--sandbox disabled` runs without; permission rules hold all the same
@@ -169,6 +169,7 @@ notice-background-stopped = { $count ->
         [one] { $count } background command was still running and was stopped
        *[other] { $count } background commands were still running and were stopped
     }
+retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 
 ## `--help`
 help-usage = Usage

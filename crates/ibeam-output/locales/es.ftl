@@ -1,177 +1,176 @@
-# Every word people read, in English: the fallback and the measure of the other files.
-# Sentences after `error:`, `hint:` and `warning:` are lower case without a full stop, values in backticks.
-# `said` holds the words of another program and may be empty; it stands last.
+# Español. Medida: en.ftl.
 
 ## Lines of `--output-format text`
-action-read = Read file
-    .failed = Failed to read file
-    .refused = Not allowed to read file
-action-edit = Edited file
-    .failed = Failed to edit file
-    .refused = Not allowed to edit file
-action-create = Created new file
-    .failed = Failed to write file
-    .refused = Not allowed to write file
-action-shell = Ran terminal command
-    .failed = Terminal command failed
-    .refused = Not allowed to run terminal command
-action-delete = Deleted file
-    .failed = Failed to delete file
-    .refused = Not allowed to delete file
-action-search = Searched files
-    .failed = Failed to search files
-    .refused = Not allowed to search files
-action-find = Found files
-    .failed = Failed to find files
-    .refused = Not allowed to find files
-action-list = Listed directory
-    .failed = Failed to list directory
-    .refused = Not allowed to list directory
-action-todos = Updated to-do list
-    .failed = Failed to update to-do list
-    .refused = Not allowed to update to-do list
-action-other = Called tool `{ $tool }`
-    .failed = Tool `{ $tool }` failed
-    .refused = Not allowed to call tool `{ $tool }`
+action-read = Leyó un archivo
+    .failed = No pudo leer un archivo
+    .refused = No tuvo permiso para leer un archivo
+action-edit = Editó un archivo
+    .failed = No pudo editar un archivo
+    .refused = No tuvo permiso para editar un archivo
+action-create = Creó un archivo nuevo
+    .failed = No pudo escribir un archivo
+    .refused = No tuvo permiso para escribir un archivo
+action-shell = Ejecutó un comando en la terminal
+    .failed = Falló un comando en la terminal
+    .refused = No tuvo permiso para ejecutar un comando en la terminal
+action-delete = Eliminó un archivo
+    .failed = No pudo eliminar un archivo
+    .refused = No tuvo permiso para eliminar un archivo
+action-search = Buscó en los archivos
+    .failed = No pudo buscar en los archivos
+    .refused = No tuvo permiso para buscar en los archivos
+action-find = Encontró archivos
+    .failed = No pudo encontrar archivos
+    .refused = No tuvo permiso para encontrar archivos
+action-list = Listó un directorio
+    .failed = No pudo listar un directorio
+    .refused = No tuvo permiso para listar un directorio
+action-todos = Actualizó la lista de tareas
+    .failed = No pudo actualizar la lista de tareas
+    .refused = No tuvo permiso para actualizar la lista de tareas
+action-other = Llamó a la herramienta `{ $tool }`
+    .failed = Falló la herramienta `{ $tool }`
+    .refused = No tuvo permiso para llamar a la herramienta `{ $tool }`
 action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $said }
-    .hint = `ibeam --help` lists the commands and flags
-reason-empty-prompt = the prompt is empty
-    .hint = give it as an argument, `ibeam -p "…"`, or on stdin
-reason-format-without-print = `--output-format` is valid only when printing
-    .hint = add `--print`, or pipe stdin or stdout
-reason-not-text = `{ $what }` is not UTF-8 text without NUL characters
-    .hint = convert it to UTF-8 first, for instance with `iconv`
-reason-unsupported = this version does not support `{ $what }`
-    .hint = `ibeam --help` lists what it does
+    .hint = `ibeam --help` muestra los comandos y las opciones
+reason-empty-prompt = el prompt está vacío
+    .hint = escríbelo como argumento, `ibeam -p "…"`, o por stdin
+reason-format-without-print = `--output-format` solo es válido al imprimir
+    .hint = añade `--print`, o conecta stdin o stdout a una tubería
+reason-not-text = { $what } no es texto UTF-8 sin caracteres NUL
+    .hint = conviértelo antes a UTF-8, por ejemplo con `iconv`
+reason-unsupported = esta versión no admite { $what }
+    .hint = `ibeam --help` muestra lo que sabe hacer
 
 ## Failures: keys, models, requests
-reason-no-key = no API key for `{ $provider }`
-    .hint = set `{ $variable }`, or run `ibeam login { $provider }`
-    .hint-local = `ibeam setup` installs a small model that needs no key
-reason-key-refused = `{ $provider }` refused the API key: { $said }
-    .hint = `ibeam login { $provider }` stores another key; `ibeam status` tells which one is used
-reason-unknown-provider = no provider is called `{ $provider }`
-    .hint = `ibeam models` lists the providers and their models
-reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
-    .hint = `ibeam models` lists what your key may use
-reason-model-without-provider = no provider is known for the model `{ $model }`
-    .hint = name it with `--model PROVIDER/NAME`; `ibeam models` lists the names
-reason-model-not-installed = the embedded model `{ $model }` is not set up
-    .hint = `ibeam setup` fetches it (1.1 GB); or add `--setup` to this command
-    .hint-provider = to use a provider instead, run `ibeam login PROVIDER`
-reason-local-model = the embedded model does not run: { $said }
-    .hint = `ibeam doctor` tells what is missing; `ibeam setup` installs the model again
-reason-no-local-engine = this program was built without the embedded model
-    .hint = choose a provider with `ibeam login PROVIDER`, or build it with the feature `local-model`
-reason-bad-request = `{ $provider }` rejected the request: { $said }
-    .hint = another model may accept it: `--model PROVIDER/NAME`
-reason-context-too-long = the conversation is too long for the model of `{ $provider }`: { $said }
-    .hint = start a new session, or choose a model with more context with `--model`
+reason-no-key = no hay clave de API para `{ $provider }`
+    .hint = define `{ $variable }` o ejecuta `ibeam login { $provider }`
+    .hint-local = `ibeam setup` instala un modelo pequeño que no necesita clave
+reason-key-refused = `{ $provider }` rechazó la clave de API: { $said }
+    .hint = `ibeam login { $provider }` guarda otra clave; `ibeam status` dice cuál se usa
+reason-unknown-provider = ningún proveedor se llama `{ $provider }`
+    .hint = `ibeam models` muestra los proveedores y sus modelos
+reason-unknown-model = el proveedor `{ $provider }` no conoce el modelo `{ $model }`
+    .hint = `ibeam models` muestra lo que tu clave puede usar
+reason-model-without-provider = no se conoce ningún proveedor para el modelo `{ $model }`
+    .hint = indícalo con `--model PROVIDER/NAME`; `ibeam models` muestra los nombres
+reason-model-not-installed = el modelo integrado `{ $model }` no está instalado
+    .hint = `ibeam setup` lo descarga (1,1 GB); o añade `--setup` a este comando
+    .hint-provider = para usar un proveedor en su lugar, ejecuta `ibeam login PROVIDER`
+reason-local-model = el modelo integrado no funciona: { $said }
+    .hint = `ibeam doctor` dice qué falta; `ibeam setup` vuelve a instalar el modelo
+reason-no-local-engine = este programa se compiló sin el modelo integrado
+    .hint = elige un proveedor con `ibeam login PROVIDER`, o compílalo con la característica `local-model`
+reason-bad-request = `{ $provider }` rechazó la petición: { $said }
+    .hint = quizá otro modelo la acepte: `--model PROVIDER/NAME`
+reason-context-too-long = la conversación es demasiado larga para el modelo de `{ $provider }`: { $said }
+    .hint = empieza una sesión nueva, o elige con `--model` un modelo con más contexto
 
 ## Failures: provider, network
-reason-rate-limited = `{ $provider }` limits the rate of requests: { $said }
-    .hint = try again later, or choose another model with `--model`
-reason-provider-failed = `{ $provider }` failed: { $said }
-    .hint = try again later, or choose another model with `--model`
-reason-answer-truncated = the answer of `{ $provider }` ended before it was complete
-    .hint = try again; a proxy on the way may be cutting long answers
-reason-unreachable = cannot reach `{ $address }`: { $said }
-    .hint = check the address, the network and `HTTPS_PROXY`
-reason-tls = no secure connection to `{ $address }`: { $said }
-    .hint = check the clock and the certificates of this system
-reason-stalled = nothing came from `{ $provider }` for { $seconds } s
-    .hint = try again later, or choose another model with `--model`
+reason-rate-limited = `{ $provider }` limita la frecuencia de las peticiones: { $said }
+    .hint = inténtalo más tarde, o elige otro modelo con `--model`
+reason-provider-failed = `{ $provider }` falló: { $said }
+    .hint = inténtalo más tarde, o elige otro modelo con `--model`
+reason-answer-truncated = la respuesta de `{ $provider }` terminó antes de estar completa
+    .hint = inténtalo de nuevo; puede que un proxy intermedio corte las respuestas largas
+reason-unreachable = no se puede conectar con `{ $address }`: { $said }
+    .hint = revisa la dirección, la red y `HTTPS_PROXY`
+reason-tls = no hay conexión segura con `{ $address }`: { $said }
+    .hint = revisa el reloj y los certificados de este sistema
+reason-stalled = no llegó nada de `{ $provider }` durante { $seconds } s
+    .hint = inténtalo más tarde, o elige otro modelo con `--model`
 
 ## Failures: limits
 reason-turn-limit = { $limit ->
-        [one] the run reached its limit of { $limit } model request
-       *[other] the run reached its limit of { $limit } model requests
+        [one] la ejecución alcanzó su límite de { $limit } petición al modelo
+       *[other] la ejecución alcanzó su límite de { $limit } peticiones al modelo
     }
-    .hint = raise it with `--max-turns`, or go on with `--continue`
+    .hint = auméntalo con `--max-turns`, o sigue con `--continue`
 reason-loop-guard = { $count ->
-        [one] the model called `{ $tool }` { $count } time with the same arguments and the same result
-       *[other] the model called `{ $tool }` { $count } times with the same arguments and the same result
+        [one] el modelo llamó a `{ $tool }` { $count } vez con los mismos argumentos y el mismo resultado
+       *[other] el modelo llamó a `{ $tool }` { $count } veces con los mismos argumentos y el mismo resultado
     }
-    .hint = put the task differently, or choose another model with `--model`
-reason-empty-answer = the model gave neither text nor a tool call, even when asked again
-    .hint = put the task differently, or choose another model with `--model`
-reason-output-limit = the output limit cut the model's answer again and again
-    .hint = ask for smaller steps, or choose another model with `--model`
-reason-refused = the model declined to answer
-    .hint = put the task differently, or choose another model with `--model`
-reason-timed-out = the run took longer than { $seconds } s
-    .hint = raise `--timeout`, or go on with `--continue`
+    .hint = plantea la tarea de otra manera, o elige otro modelo con `--model`
+reason-empty-answer = el modelo no dio ni texto ni una llamada a una herramienta, ni siquiera al preguntarle de nuevo
+    .hint = plantea la tarea de otra manera, o elige otro modelo con `--model`
+reason-output-limit = el límite de salida cortó la respuesta del modelo una y otra vez
+    .hint = pide pasos más pequeños, o elige otro modelo con `--model`
+reason-refused = el modelo se negó a responder
+    .hint = plantea la tarea de otra manera, o elige otro modelo con `--model`
+reason-timed-out = la ejecución duró más de { $seconds } s
+    .hint = aumenta `--timeout`, o sigue con `--continue`
 reason-denied = { $count ->
-        [one] { $count } tool call was refused
-       *[other] { $count } tool calls were refused
+        [one] se denegó { $count } llamada a herramientas
+       *[other] se denegaron { $count } llamadas a herramientas
     }
-    .hint = `--allow` permits single commands; `--force` permits everything that is not denied
+    .hint = `--allow` permite comandos concretos; `--force` permite todo lo que no está denegado
 reason-tool-errors = { $count ->
-        [one] { $count } tool call failed
-       *[other] { $count } tool calls failed
+        [one] falló { $count } llamada a herramientas
+       *[other] fallaron { $count } llamadas a herramientas
     }
-    .hint = `--output-format stream-json` shows each call with its result
-reason-no-text = the run gave no text, only tool calls
-    .hint = leave `--fail-on empty` out to take that as a success
+    .hint = `--output-format stream-json` muestra cada llamada con su resultado
+reason-no-text = la ejecución no dio texto, solo llamadas a herramientas
+    .hint = quita `--fail-on empty` para darlo por bueno
 
 ## Failures: sessions, files, system
-reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $said }
-    .hint = `ibeam ls` lists the other sessions
-reason-unknown-session = there is no session `{ $session }`
-    .hint = `ibeam ls` lists the sessions
-reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
-    .hint = leave `--continue` out to begin one; `ibeam ls` lists the sessions
-reason-session-busy = the session `{ $session }` is held by `{ $holder }`
-    .hint = wait for it to end, or begin a new session without `--resume` and `--continue`
-reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
-    .hint = give the prompt as an argument and close stdin with `</dev/null`
-reason-no-input = cannot read `{ $path }`: { $said }
-    .hint = check the path and its permissions
-reason-cannot-create = cannot create `{ $path }`: { $said }
-    .hint = check the permissions of its directory and the free space
-reason-io = reading or writing failed at `{ $what }`: { $said }
-    .hint = check the free space and the permissions
-reason-output-closed = the reader of stdout went away
-    .hint = the session is kept; go on with `--continue`
-reason-system = the system refused `{ $what }`: { $said }
-    .hint = `ulimit -a` shows the limits on processes and open files
-reason-no-sandbox = a sandbox was asked for, and this version has none
-    .hint = `--sandbox disabled` runs without; permission rules hold all the same
-reason-bad-config = the configuration in `{ $place }` is wrong: { $said }
-    .hint = `ibeam config explain` tells which file or variable sets each value
-reason-signalled = stopped by `{ $signal }`
-    .hint = the session is kept; go on with `--continue`
-reason-internal = internal error: { $said }
-    .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
-failure-request-id = the provider knows the failed request as `{ $id }`
+reason-session-damaged = la sesión `{ $session }` está dañada en la línea { $line }: { $said }
+    .hint = `ibeam ls` muestra las demás sesiones
+reason-unknown-session = no existe la sesión `{ $session }`
+    .hint = `ibeam ls` muestra las sesiones
+reason-no-session-to-continue = no hay ninguna sesión que continuar en `{ $cwd }`
+    .hint = quita `--continue` para empezar una; `ibeam ls` muestra las sesiones
+reason-session-busy = la sesión `{ $session }` está en uso por `{ $holder }`
+    .hint = espera a que termine, o empieza una sesión nueva sin `--resume` ni `--continue`
+reason-stdin-silent = stdin no envió nada ni terminó en { $seconds } s
+    .hint = da el prompt como argumento y cierra stdin con `</dev/null`
+reason-no-input = no se puede leer `{ $path }`: { $said }
+    .hint = revisa la ruta y sus permisos
+reason-cannot-create = no se puede crear `{ $path }`: { $said }
+    .hint = revisa los permisos de su directorio y el espacio libre
+reason-io = falló la lectura o la escritura en { $what }: { $said }
+    .hint = revisa el espacio libre y los permisos
+reason-output-closed = el lector de stdout se fue
+    .hint = la sesión se conserva; sigue con `--continue`
+reason-system = el sistema rechazó { $what }: { $said }
+    .hint = `ulimit -a` muestra los límites de procesos y de archivos abiertos
+reason-no-sandbox = se pidió un sandbox, y esta versión no tiene ninguno
+    .hint = `--sandbox disabled` ejecuta sin él; las reglas de permisos valen igualmente
+reason-bad-config = la configuración en `{ $place }` es incorrecta: { $said }
+    .hint = `ibeam config explain` dice qué archivo o variable fija cada valor
+reason-signalled = detenido por `{ $signal }`
+    .hint = la sesión se conserva; sigue con `--continue`
+reason-internal = error interno: { $said }
+    .hint = es un fallo de ibeam; `ibeam about` imprime lo que necesita un informe
+failure-request-id = el proveedor conoce la petición fallida como `{ $id }`
 
 ## Warnings
-notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
-notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
+notice-embedded-model = responde el modelo integrado pequeño `{ $model }`; elige otro con `--model` o `ibeam login PROVIDER`
+notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
 notice-calls-denied = { $count ->
-        [one] { $count } tool call was refused; `--allow` permits single commands, `--force` everything that is not denied
-       *[other] { $count } tool calls were refused; `--allow` permits single commands, `--force` everything that is not denied
+        [one] se denegó { $count } llamada a herramientas; `--allow` permite comandos concretos, `--force` todo lo que no está denegado
+       *[other] se denegaron { $count } llamadas a herramientas; `--allow` permite comandos concretos, `--force` todo lo que no está denegado
     }
-notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
-notice-answer-cut = the output limit cut the answer; the model was asked to go on
-notice-empty-answer = the answer was empty; the model was asked again
+notice-unknown-stop-reason = el proveedor terminó su respuesta por el motivo desconocido `{ $word }`; se dio por completa
+notice-answer-cut = el límite de salida cortó la respuesta; se pidió al modelo que siguiera
+notice-empty-answer = la respuesta estaba vacía; se preguntó de nuevo al modelo
 notice-repeated-call = { $count ->
-        [one] the model has called `{ $tool }` { $count } time with the same arguments and the same result
-       *[other] the model has called `{ $tool }` { $count } times with the same arguments and the same result
+        [one] el modelo ha llamado a `{ $tool }` { $count } vez con los mismos argumentos y el mismo resultado
+       *[other] el modelo ha llamado a `{ $tool }` { $count } veces con los mismos argumentos y el mismo resultado
     }
-notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
-notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it
-notice-flag-without-effect = `{ $flag }` has no effect in this version
+notice-unknown-config-key = `{ $key }` en `{ $path }` no es un ajuste conocido y se ignoró
+notice-untrusted-config-key = `{ $key }` en `{ $path }` se ignoró: solo puede fijarlo un espacio de trabajo de confianza
+notice-flag-without-effect = `{ $flag }` no tiene efecto en esta versión
 notice-background-stopped = { $count ->
-        [one] { $count } background command was still running and was stopped
-       *[other] { $count } background commands were still running and were stopped
+        [one] { $count } comando en segundo plano seguía en marcha y se detuvo
+       *[other] { $count } comandos en segundo plano seguían en marcha y se detuvieron
     }
+retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
 
 ## `--help`
-help-usage = Usage
-help-arguments = Arguments
-help-options = Options
-help-commands = Commands
+help-usage = Uso
+help-arguments = Argumentos
+help-options = Opciones
+help-commands = Comandos

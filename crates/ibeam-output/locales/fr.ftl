@@ -1,177 +1,176 @@
-# Every word people read, in English: the fallback and the measure of the other files.
-# Sentences after `error:`, `hint:` and `warning:` are lower case without a full stop, values in backticks.
-# `said` holds the words of another program and may be empty; it stands last.
+# Français. Mesure : en.ftl.
 
 ## Lines of `--output-format text`
-action-read = Read file
-    .failed = Failed to read file
-    .refused = Not allowed to read file
-action-edit = Edited file
-    .failed = Failed to edit file
-    .refused = Not allowed to edit file
-action-create = Created new file
-    .failed = Failed to write file
-    .refused = Not allowed to write file
-action-shell = Ran terminal command
-    .failed = Terminal command failed
-    .refused = Not allowed to run terminal command
-action-delete = Deleted file
-    .failed = Failed to delete file
-    .refused = Not allowed to delete file
-action-search = Searched files
-    .failed = Failed to search files
-    .refused = Not allowed to search files
-action-find = Found files
-    .failed = Failed to find files
-    .refused = Not allowed to find files
-action-list = Listed directory
-    .failed = Failed to list directory
-    .refused = Not allowed to list directory
-action-todos = Updated to-do list
-    .failed = Failed to update to-do list
-    .refused = Not allowed to update to-do list
-action-other = Called tool `{ $tool }`
-    .failed = Tool `{ $tool }` failed
-    .refused = Not allowed to call tool `{ $tool }`
-action-with-detail = { $action }: { $detail }
+action-read = Fichier lu
+    .failed = Échec de la lecture du fichier
+    .refused = Lecture du fichier non autorisée
+action-edit = Fichier modifié
+    .failed = Échec de la modification du fichier
+    .refused = Modification du fichier non autorisée
+action-create = Nouveau fichier créé
+    .failed = Échec de l'écriture du fichier
+    .refused = Écriture du fichier non autorisée
+action-shell = Commande exécutée dans le terminal
+    .failed = Échec de la commande dans le terminal
+    .refused = Exécution de la commande dans le terminal non autorisée
+action-delete = Fichier supprimé
+    .failed = Échec de la suppression du fichier
+    .refused = Suppression du fichier non autorisée
+action-search = Recherche effectuée dans les fichiers
+    .failed = Échec de la recherche dans les fichiers
+    .refused = Recherche dans les fichiers non autorisée
+action-find = Fichiers trouvés
+    .failed = Échec de la recherche de fichiers
+    .refused = Recherche de fichiers non autorisée
+action-list = Répertoire listé
+    .failed = Échec du listage du répertoire
+    .refused = Listage du répertoire non autorisé
+action-todos = Liste de tâches mise à jour
+    .failed = Échec de la mise à jour de la liste de tâches
+    .refused = Mise à jour de la liste de tâches non autorisée
+action-other = Outil `{ $tool }` appelé
+    .failed = Échec de l'outil `{ $tool }`
+    .refused = Appel de l'outil `{ $tool }` non autorisé
+action-with-detail = { $action } : { $detail }
 
 ## Failures: usage
 reason-usage = { $said }
-    .hint = `ibeam --help` lists the commands and flags
-reason-empty-prompt = the prompt is empty
-    .hint = give it as an argument, `ibeam -p "…"`, or on stdin
-reason-format-without-print = `--output-format` is valid only when printing
-    .hint = add `--print`, or pipe stdin or stdout
-reason-not-text = `{ $what }` is not UTF-8 text without NUL characters
-    .hint = convert it to UTF-8 first, for instance with `iconv`
-reason-unsupported = this version does not support `{ $what }`
-    .hint = `ibeam --help` lists what it does
+    .hint = `ibeam --help` affiche les commandes et les options
+reason-empty-prompt = le prompt est vide
+    .hint = donnez-le en argument, `ibeam -p "…"`, ou sur stdin
+reason-format-without-print = `--output-format` n'est valable qu'en mode impression
+    .hint = ajoutez `--print`, ou reliez stdin ou stdout à un tube
+reason-not-text = { $what } n'est pas du texte UTF-8 sans caractère NUL
+    .hint = convertissez-le d'abord en UTF-8, par exemple avec `iconv`
+reason-unsupported = cette version ne prend pas en charge { $what }
+    .hint = `ibeam --help` affiche ce qu'elle sait faire
 
 ## Failures: keys, models, requests
-reason-no-key = no API key for `{ $provider }`
-    .hint = set `{ $variable }`, or run `ibeam login { $provider }`
-    .hint-local = `ibeam setup` installs a small model that needs no key
-reason-key-refused = `{ $provider }` refused the API key: { $said }
-    .hint = `ibeam login { $provider }` stores another key; `ibeam status` tells which one is used
-reason-unknown-provider = no provider is called `{ $provider }`
-    .hint = `ibeam models` lists the providers and their models
-reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
-    .hint = `ibeam models` lists what your key may use
-reason-model-without-provider = no provider is known for the model `{ $model }`
-    .hint = name it with `--model PROVIDER/NAME`; `ibeam models` lists the names
-reason-model-not-installed = the embedded model `{ $model }` is not set up
-    .hint = `ibeam setup` fetches it (1.1 GB); or add `--setup` to this command
-    .hint-provider = to use a provider instead, run `ibeam login PROVIDER`
-reason-local-model = the embedded model does not run: { $said }
-    .hint = `ibeam doctor` tells what is missing; `ibeam setup` installs the model again
-reason-no-local-engine = this program was built without the embedded model
-    .hint = choose a provider with `ibeam login PROVIDER`, or build it with the feature `local-model`
-reason-bad-request = `{ $provider }` rejected the request: { $said }
-    .hint = another model may accept it: `--model PROVIDER/NAME`
-reason-context-too-long = the conversation is too long for the model of `{ $provider }`: { $said }
-    .hint = start a new session, or choose a model with more context with `--model`
+reason-no-key = aucune clé d'API pour `{ $provider }`
+    .hint = définissez `{ $variable }`, ou lancez `ibeam login { $provider }`
+    .hint-local = `ibeam setup` installe un petit modèle qui n'a pas besoin de clé
+reason-key-refused = `{ $provider }` a refusé la clé d'API : { $said }
+    .hint = `ibeam login { $provider }` enregistre une autre clé ; `ibeam status` indique celle qui sert
+reason-unknown-provider = aucun fournisseur ne s'appelle `{ $provider }`
+    .hint = `ibeam models` affiche les fournisseurs et leurs modèles
+reason-unknown-model = le fournisseur `{ $provider }` ne connaît pas le modèle `{ $model }`
+    .hint = `ibeam models` affiche ce que votre clé permet d'utiliser
+reason-model-without-provider = aucun fournisseur connu pour le modèle `{ $model }`
+    .hint = précisez-le avec `--model PROVIDER/NAME` ; `ibeam models` affiche les noms
+reason-model-not-installed = le modèle intégré `{ $model }` n'est pas installé
+    .hint = `ibeam setup` le télécharge (1,1 Go) ; ou ajoutez `--setup` à cette commande
+    .hint-provider = pour utiliser plutôt un fournisseur, lancez `ibeam login PROVIDER`
+reason-local-model = le modèle intégré ne fonctionne pas : { $said }
+    .hint = `ibeam doctor` indique ce qui manque ; `ibeam setup` réinstalle le modèle
+reason-no-local-engine = ce programme a été compilé sans le modèle intégré
+    .hint = choisissez un fournisseur avec `ibeam login PROVIDER`, ou compilez-le avec la fonctionnalité `local-model`
+reason-bad-request = `{ $provider }` a rejeté la requête : { $said }
+    .hint = un autre modèle l'acceptera peut-être : `--model PROVIDER/NAME`
+reason-context-too-long = la conversation est trop longue pour le modèle de `{ $provider }` : { $said }
+    .hint = commencez une nouvelle session, ou choisissez avec `--model` un modèle au contexte plus grand
 
 ## Failures: provider, network
-reason-rate-limited = `{ $provider }` limits the rate of requests: { $said }
-    .hint = try again later, or choose another model with `--model`
-reason-provider-failed = `{ $provider }` failed: { $said }
-    .hint = try again later, or choose another model with `--model`
-reason-answer-truncated = the answer of `{ $provider }` ended before it was complete
-    .hint = try again; a proxy on the way may be cutting long answers
-reason-unreachable = cannot reach `{ $address }`: { $said }
-    .hint = check the address, the network and `HTTPS_PROXY`
-reason-tls = no secure connection to `{ $address }`: { $said }
-    .hint = check the clock and the certificates of this system
-reason-stalled = nothing came from `{ $provider }` for { $seconds } s
-    .hint = try again later, or choose another model with `--model`
+reason-rate-limited = `{ $provider }` limite la fréquence des requêtes : { $said }
+    .hint = réessayez plus tard, ou choisissez un autre modèle avec `--model`
+reason-provider-failed = `{ $provider }` a échoué : { $said }
+    .hint = réessayez plus tard, ou choisissez un autre modèle avec `--model`
+reason-answer-truncated = la réponse de `{ $provider }` s'est arrêtée avant d'être complète
+    .hint = réessayez ; un proxy sur le chemin coupe peut-être les longues réponses
+reason-unreachable = impossible de joindre `{ $address }` : { $said }
+    .hint = vérifiez l'adresse, le réseau et `HTTPS_PROXY`
+reason-tls = pas de connexion sécurisée à `{ $address }` : { $said }
+    .hint = vérifiez l'horloge et les certificats de ce système
+reason-stalled = rien n'est venu de `{ $provider }` pendant { $seconds } s
+    .hint = réessayez plus tard, ou choisissez un autre modèle avec `--model`
 
 ## Failures: limits
 reason-turn-limit = { $limit ->
-        [one] the run reached its limit of { $limit } model request
-       *[other] the run reached its limit of { $limit } model requests
+        [one] l'exécution a atteint sa limite de { $limit } requête au modèle
+       *[other] l'exécution a atteint sa limite de { $limit } requêtes au modèle
     }
-    .hint = raise it with `--max-turns`, or go on with `--continue`
+    .hint = augmentez-la avec `--max-turns`, ou poursuivez avec `--continue`
 reason-loop-guard = { $count ->
-        [one] the model called `{ $tool }` { $count } time with the same arguments and the same result
-       *[other] the model called `{ $tool }` { $count } times with the same arguments and the same result
+        [one] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
+       *[other] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
     }
-    .hint = put the task differently, or choose another model with `--model`
-reason-empty-answer = the model gave neither text nor a tool call, even when asked again
-    .hint = put the task differently, or choose another model with `--model`
-reason-output-limit = the output limit cut the model's answer again and again
-    .hint = ask for smaller steps, or choose another model with `--model`
-reason-refused = the model declined to answer
-    .hint = put the task differently, or choose another model with `--model`
-reason-timed-out = the run took longer than { $seconds } s
-    .hint = raise `--timeout`, or go on with `--continue`
+    .hint = formulez la tâche autrement, ou choisissez un autre modèle avec `--model`
+reason-empty-answer = le modèle n'a donné ni texte ni appel d'outil, même interrogé de nouveau
+    .hint = formulez la tâche autrement, ou choisissez un autre modèle avec `--model`
+reason-output-limit = la limite de sortie a coupé la réponse du modèle à plusieurs reprises
+    .hint = demandez des étapes plus petites, ou choisissez un autre modèle avec `--model`
+reason-refused = le modèle a refusé de répondre
+    .hint = formulez la tâche autrement, ou choisissez un autre modèle avec `--model`
+reason-timed-out = l'exécution a duré plus de { $seconds } s
+    .hint = augmentez `--timeout`, ou poursuivez avec `--continue`
 reason-denied = { $count ->
-        [one] { $count } tool call was refused
-       *[other] { $count } tool calls were refused
+        [one] { $count } appel d'outil a été refusé
+       *[other] { $count } appels d'outils ont été refusés
     }
-    .hint = `--allow` permits single commands; `--force` permits everything that is not denied
+    .hint = `--allow` autorise des commandes précises ; `--force` autorise tout ce qui n'est pas interdit
 reason-tool-errors = { $count ->
-        [one] { $count } tool call failed
-       *[other] { $count } tool calls failed
+        [one] { $count } appel d'outil a échoué
+       *[other] { $count } appels d'outils ont échoué
     }
-    .hint = `--output-format stream-json` shows each call with its result
-reason-no-text = the run gave no text, only tool calls
-    .hint = leave `--fail-on empty` out to take that as a success
+    .hint = `--output-format stream-json` montre chaque appel avec son résultat
+reason-no-text = l'exécution n'a donné aucun texte, seulement des appels d'outils
+    .hint = retirez `--fail-on empty` pour que cela compte comme un succès
 
 ## Failures: sessions, files, system
-reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $said }
-    .hint = `ibeam ls` lists the other sessions
-reason-unknown-session = there is no session `{ $session }`
-    .hint = `ibeam ls` lists the sessions
-reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
-    .hint = leave `--continue` out to begin one; `ibeam ls` lists the sessions
-reason-session-busy = the session `{ $session }` is held by `{ $holder }`
-    .hint = wait for it to end, or begin a new session without `--resume` and `--continue`
-reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
-    .hint = give the prompt as an argument and close stdin with `</dev/null`
-reason-no-input = cannot read `{ $path }`: { $said }
-    .hint = check the path and its permissions
-reason-cannot-create = cannot create `{ $path }`: { $said }
-    .hint = check the permissions of its directory and the free space
-reason-io = reading or writing failed at `{ $what }`: { $said }
-    .hint = check the free space and the permissions
-reason-output-closed = the reader of stdout went away
-    .hint = the session is kept; go on with `--continue`
-reason-system = the system refused `{ $what }`: { $said }
-    .hint = `ulimit -a` shows the limits on processes and open files
-reason-no-sandbox = a sandbox was asked for, and this version has none
-    .hint = `--sandbox disabled` runs without; permission rules hold all the same
-reason-bad-config = the configuration in `{ $place }` is wrong: { $said }
-    .hint = `ibeam config explain` tells which file or variable sets each value
-reason-signalled = stopped by `{ $signal }`
-    .hint = the session is kept; go on with `--continue`
-reason-internal = internal error: { $said }
-    .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
-failure-request-id = the provider knows the failed request as `{ $id }`
+reason-session-damaged = la session `{ $session }` est endommagée à la ligne { $line } : { $said }
+    .hint = `ibeam ls` affiche les autres sessions
+reason-unknown-session = la session `{ $session }` n'existe pas
+    .hint = `ibeam ls` affiche les sessions
+reason-no-session-to-continue = aucune session à poursuivre dans `{ $cwd }`
+    .hint = retirez `--continue` pour en commencer une ; `ibeam ls` affiche les sessions
+reason-session-busy = la session `{ $session }` est utilisée par `{ $holder }`
+    .hint = attendez qu'elle se termine, ou commencez une nouvelle session sans `--resume` ni `--continue`
+reason-stdin-silent = stdin n'a rien envoyé et ne s'est pas terminé en { $seconds } s
+    .hint = donnez le prompt en argument et fermez stdin avec `</dev/null`
+reason-no-input = impossible de lire `{ $path }` : { $said }
+    .hint = vérifiez le chemin et ses permissions
+reason-cannot-create = impossible de créer `{ $path }` : { $said }
+    .hint = vérifiez les permissions de son répertoire et l'espace libre
+reason-io = échec de lecture ou d'écriture sur { $what } : { $said }
+    .hint = vérifiez l'espace libre et les permissions
+reason-output-closed = le lecteur de stdout est parti
+    .hint = la session est conservée ; poursuivez avec `--continue`
+reason-system = le système a refusé { $what } : { $said }
+    .hint = `ulimit -a` affiche les limites de processus et de fichiers ouverts
+reason-no-sandbox = un bac à sable a été demandé, et cette version n'en a pas
+    .hint = `--sandbox disabled` s'en passe ; les règles de permission valent quand même
+reason-bad-config = la configuration dans `{ $place }` est incorrecte : { $said }
+    .hint = `ibeam config explain` indique le fichier ou la variable qui fixe chaque valeur
+reason-signalled = arrêté par `{ $signal }`
+    .hint = la session est conservée ; poursuivez avec `--continue`
+reason-internal = erreur interne : { $said }
+    .hint = c'est un bogue d'ibeam ; `ibeam about` affiche ce qu'il faut pour le signaler
+failure-request-id = le fournisseur connaît la requête échouée sous `{ $id }`
 
 ## Warnings
-notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
-notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
+notice-embedded-model = le petit modèle intégré `{ $model }` répond ; choisissez-en un autre avec `--model` ou `ibeam login PROVIDER`
+notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
 notice-calls-denied = { $count ->
-        [one] { $count } tool call was refused; `--allow` permits single commands, `--force` everything that is not denied
-       *[other] { $count } tool calls were refused; `--allow` permits single commands, `--force` everything that is not denied
+        [one] { $count } appel d'outil a été refusé ; `--allow` autorise des commandes précises, `--force` tout ce qui n'est pas interdit
+       *[other] { $count } appels d'outils ont été refusés ; `--allow` autorise des commandes précises, `--force` tout ce qui n'est pas interdit
     }
-notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
-notice-answer-cut = the output limit cut the answer; the model was asked to go on
-notice-empty-answer = the answer was empty; the model was asked again
+notice-unknown-stop-reason = le fournisseur a terminé sa réponse pour la raison inconnue `{ $word }` ; elle est considérée comme complète
+notice-answer-cut = la limite de sortie a coupé la réponse ; le modèle a été invité à poursuivre
+notice-empty-answer = la réponse était vide ; le modèle a été interrogé de nouveau
 notice-repeated-call = { $count ->
-        [one] the model has called `{ $tool }` { $count } time with the same arguments and the same result
-       *[other] the model has called `{ $tool }` { $count } times with the same arguments and the same result
+        [one] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
+       *[other] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
     }
-notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
-notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it
-notice-flag-without-effect = `{ $flag }` has no effect in this version
+notice-unknown-config-key = `{ $key }` dans `{ $path }` n'est pas un réglage connu et a été ignoré
+notice-untrusted-config-key = `{ $key }` dans `{ $path }` a été ignoré : seul un espace de travail de confiance peut le fixer
+notice-flag-without-effect = `{ $flag }` n'a pas d'effet dans cette version
 notice-background-stopped = { $count ->
-        [one] { $count } background command was still running and was stopped
-       *[other] { $count } background commands were still running and were stopped
+        [one] { $count } commande en arrière-plan tournait encore et a été arrêtée
+       *[other] { $count } commandes en arrière-plan tournaient encore et ont été arrêtées
     }
+retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
 
 ## `--help`
-help-usage = Usage
+help-usage = Utilisation
 help-arguments = Arguments
 help-options = Options
-help-commands = Commands
+help-commands = Commandes

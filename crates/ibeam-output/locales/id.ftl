@@ -1,177 +1,155 @@
-# Every word people read, in English: the fallback and the measure of the other files.
-# Sentences after `error:`, `hint:` and `warning:` are lower case without a full stop, values in backticks.
-# `said` holds the words of another program and may be empty; it stands last.
+# Bahasa Indonesia. Ukuran: en.ftl.
 
 ## Lines of `--output-format text`
-action-read = Read file
-    .failed = Failed to read file
-    .refused = Not allowed to read file
-action-edit = Edited file
-    .failed = Failed to edit file
-    .refused = Not allowed to edit file
-action-create = Created new file
-    .failed = Failed to write file
-    .refused = Not allowed to write file
-action-shell = Ran terminal command
-    .failed = Terminal command failed
-    .refused = Not allowed to run terminal command
-action-delete = Deleted file
-    .failed = Failed to delete file
-    .refused = Not allowed to delete file
-action-search = Searched files
-    .failed = Failed to search files
-    .refused = Not allowed to search files
-action-find = Found files
-    .failed = Failed to find files
-    .refused = Not allowed to find files
-action-list = Listed directory
-    .failed = Failed to list directory
-    .refused = Not allowed to list directory
-action-todos = Updated to-do list
-    .failed = Failed to update to-do list
-    .refused = Not allowed to update to-do list
-action-other = Called tool `{ $tool }`
-    .failed = Tool `{ $tool }` failed
-    .refused = Not allowed to call tool `{ $tool }`
+action-read = Membaca file
+    .failed = Gagal membaca file
+    .refused = Tidak diizinkan membaca file
+action-edit = Mengedit file
+    .failed = Gagal mengedit file
+    .refused = Tidak diizinkan mengedit file
+action-create = Membuat file baru
+    .failed = Gagal menulis file
+    .refused = Tidak diizinkan menulis file
+action-shell = Menjalankan perintah di terminal
+    .failed = Perintah di terminal gagal
+    .refused = Tidak diizinkan menjalankan perintah di terminal
+action-delete = Menghapus file
+    .failed = Gagal menghapus file
+    .refused = Tidak diizinkan menghapus file
+action-search = Mencari di dalam file
+    .failed = Gagal mencari di dalam file
+    .refused = Tidak diizinkan mencari di dalam file
+action-find = Menemukan file
+    .failed = Gagal menemukan file
+    .refused = Tidak diizinkan menemukan file
+action-list = Menampilkan isi direktori
+    .failed = Gagal menampilkan isi direktori
+    .refused = Tidak diizinkan menampilkan isi direktori
+action-todos = Memperbarui daftar tugas
+    .failed = Gagal memperbarui daftar tugas
+    .refused = Tidak diizinkan memperbarui daftar tugas
+action-other = Memanggil alat `{ $tool }`
+    .failed = Alat `{ $tool }` gagal
+    .refused = Tidak diizinkan memanggil alat `{ $tool }`
 action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $said }
-    .hint = `ibeam --help` lists the commands and flags
-reason-empty-prompt = the prompt is empty
-    .hint = give it as an argument, `ibeam -p "…"`, or on stdin
-reason-format-without-print = `--output-format` is valid only when printing
-    .hint = add `--print`, or pipe stdin or stdout
-reason-not-text = `{ $what }` is not UTF-8 text without NUL characters
-    .hint = convert it to UTF-8 first, for instance with `iconv`
-reason-unsupported = this version does not support `{ $what }`
-    .hint = `ibeam --help` lists what it does
+    .hint = `ibeam --help` menampilkan perintah dan opsi
+reason-empty-prompt = prompt kosong
+    .hint = berikan sebagai argumen, `ibeam -p "…"`, atau lewat stdin
+reason-format-without-print = `--output-format` hanya berlaku saat mencetak
+    .hint = tambahkan `--print`, atau hubungkan stdin atau stdout ke pipa
+reason-not-text = { $what } bukan teks UTF-8 tanpa karakter NUL
+    .hint = ubah dulu ke UTF-8, misalnya dengan `iconv`
+reason-unsupported = versi ini tidak mendukung { $what }
+    .hint = `ibeam --help` menampilkan apa yang bisa dilakukannya
 
 ## Failures: keys, models, requests
-reason-no-key = no API key for `{ $provider }`
-    .hint = set `{ $variable }`, or run `ibeam login { $provider }`
-    .hint-local = `ibeam setup` installs a small model that needs no key
-reason-key-refused = `{ $provider }` refused the API key: { $said }
-    .hint = `ibeam login { $provider }` stores another key; `ibeam status` tells which one is used
-reason-unknown-provider = no provider is called `{ $provider }`
-    .hint = `ibeam models` lists the providers and their models
-reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
-    .hint = `ibeam models` lists what your key may use
-reason-model-without-provider = no provider is known for the model `{ $model }`
-    .hint = name it with `--model PROVIDER/NAME`; `ibeam models` lists the names
-reason-model-not-installed = the embedded model `{ $model }` is not set up
-    .hint = `ibeam setup` fetches it (1.1 GB); or add `--setup` to this command
-    .hint-provider = to use a provider instead, run `ibeam login PROVIDER`
-reason-local-model = the embedded model does not run: { $said }
-    .hint = `ibeam doctor` tells what is missing; `ibeam setup` installs the model again
-reason-no-local-engine = this program was built without the embedded model
-    .hint = choose a provider with `ibeam login PROVIDER`, or build it with the feature `local-model`
-reason-bad-request = `{ $provider }` rejected the request: { $said }
-    .hint = another model may accept it: `--model PROVIDER/NAME`
-reason-context-too-long = the conversation is too long for the model of `{ $provider }`: { $said }
-    .hint = start a new session, or choose a model with more context with `--model`
+reason-no-key = tidak ada kunci API untuk `{ $provider }`
+    .hint = atur `{ $variable }`, atau jalankan `ibeam login { $provider }`
+    .hint-local = `ibeam setup` memasang model kecil yang tidak memerlukan kunci
+reason-key-refused = `{ $provider }` menolak kunci API: { $said }
+    .hint = `ibeam login { $provider }` menyimpan kunci lain; `ibeam status` menunjukkan kunci yang dipakai
+reason-unknown-provider = tidak ada penyedia bernama `{ $provider }`
+    .hint = `ibeam models` menampilkan penyedia dan modelnya
+reason-unknown-model = model `{ $model }` tidak dikenal oleh penyedia `{ $provider }`
+    .hint = `ibeam models` menampilkan yang boleh dipakai kunci Anda
+reason-model-without-provider = tidak diketahui penyedia untuk model `{ $model }`
+    .hint = sebutkan dengan `--model PROVIDER/NAME`; `ibeam models` menampilkan nama-namanya
+reason-model-not-installed = model bawaan `{ $model }` belum dipasang
+    .hint = `ibeam setup` mengunduhnya (1,1 GB); atau tambahkan `--setup` pada perintah ini
+    .hint-provider = untuk memakai penyedia, jalankan `ibeam login PROVIDER`
+reason-local-model = model bawaan tidak dapat berjalan: { $said }
+    .hint = `ibeam doctor` menunjukkan apa yang kurang; `ibeam setup` memasang ulang model
+reason-no-local-engine = program ini dibangun tanpa model bawaan
+    .hint = pilih penyedia dengan `ibeam login PROVIDER`, atau bangun dengan fitur `local-model`
+reason-bad-request = `{ $provider }` menolak permintaan: { $said }
+    .hint = model lain mungkin menerimanya: `--model PROVIDER/NAME`
+reason-context-too-long = percakapan terlalu panjang untuk model `{ $provider }`: { $said }
+    .hint = mulai sesi baru, atau pilih model dengan konteks lebih besar lewat `--model`
 
 ## Failures: provider, network
-reason-rate-limited = `{ $provider }` limits the rate of requests: { $said }
-    .hint = try again later, or choose another model with `--model`
-reason-provider-failed = `{ $provider }` failed: { $said }
-    .hint = try again later, or choose another model with `--model`
-reason-answer-truncated = the answer of `{ $provider }` ended before it was complete
-    .hint = try again; a proxy on the way may be cutting long answers
-reason-unreachable = cannot reach `{ $address }`: { $said }
-    .hint = check the address, the network and `HTTPS_PROXY`
-reason-tls = no secure connection to `{ $address }`: { $said }
-    .hint = check the clock and the certificates of this system
-reason-stalled = nothing came from `{ $provider }` for { $seconds } s
-    .hint = try again later, or choose another model with `--model`
+reason-rate-limited = `{ $provider }` membatasi laju permintaan: { $said }
+    .hint = coba lagi nanti, atau pilih model lain dengan `--model`
+reason-provider-failed = `{ $provider }` gagal: { $said }
+    .hint = coba lagi nanti, atau pilih model lain dengan `--model`
+reason-answer-truncated = jawaban `{ $provider }` berakhir sebelum lengkap
+    .hint = coba lagi; mungkin ada proxy yang memotong jawaban panjang
+reason-unreachable = tidak dapat terhubung ke `{ $address }`: { $said }
+    .hint = periksa alamat, jaringan, dan `HTTPS_PROXY`
+reason-tls = tidak ada koneksi aman ke `{ $address }`: { $said }
+    .hint = periksa jam dan sertifikat sistem ini
+reason-stalled = tidak ada yang datang dari `{ $provider }` selama { $seconds } dtk
+    .hint = coba lagi nanti, atau pilih model lain dengan `--model`
 
 ## Failures: limits
-reason-turn-limit = { $limit ->
-        [one] the run reached its limit of { $limit } model request
-       *[other] the run reached its limit of { $limit } model requests
-    }
-    .hint = raise it with `--max-turns`, or go on with `--continue`
-reason-loop-guard = { $count ->
-        [one] the model called `{ $tool }` { $count } time with the same arguments and the same result
-       *[other] the model called `{ $tool }` { $count } times with the same arguments and the same result
-    }
-    .hint = put the task differently, or choose another model with `--model`
-reason-empty-answer = the model gave neither text nor a tool call, even when asked again
-    .hint = put the task differently, or choose another model with `--model`
-reason-output-limit = the output limit cut the model's answer again and again
-    .hint = ask for smaller steps, or choose another model with `--model`
-reason-refused = the model declined to answer
-    .hint = put the task differently, or choose another model with `--model`
-reason-timed-out = the run took longer than { $seconds } s
-    .hint = raise `--timeout`, or go on with `--continue`
-reason-denied = { $count ->
-        [one] { $count } tool call was refused
-       *[other] { $count } tool calls were refused
-    }
-    .hint = `--allow` permits single commands; `--force` permits everything that is not denied
-reason-tool-errors = { $count ->
-        [one] { $count } tool call failed
-       *[other] { $count } tool calls failed
-    }
-    .hint = `--output-format stream-json` shows each call with its result
-reason-no-text = the run gave no text, only tool calls
-    .hint = leave `--fail-on empty` out to take that as a success
+reason-turn-limit = proses mencapai batas { $limit } permintaan ke model
+    .hint = naikkan dengan `--max-turns`, atau lanjutkan dengan `--continue`
+reason-loop-guard = model memanggil `{ $tool }` { $count } kali dengan argumen dan hasil yang sama
+    .hint = rumuskan tugasnya secara lain, atau pilih model lain dengan `--model`
+reason-empty-answer = model tidak memberi teks maupun panggilan alat, bahkan setelah ditanya lagi
+    .hint = rumuskan tugasnya secara lain, atau pilih model lain dengan `--model`
+reason-output-limit = batas keluaran berulang kali memotong jawaban model
+    .hint = minta langkah yang lebih kecil, atau pilih model lain dengan `--model`
+reason-refused = model menolak menjawab
+    .hint = rumuskan tugasnya secara lain, atau pilih model lain dengan `--model`
+reason-timed-out = proses berlangsung lebih dari { $seconds } dtk
+    .hint = naikkan `--timeout`, atau lanjutkan dengan `--continue`
+reason-denied = { $count } panggilan alat ditolak
+    .hint = `--allow` mengizinkan perintah tertentu; `--force` mengizinkan semua yang tidak dilarang
+reason-tool-errors = { $count } panggilan alat gagal
+    .hint = `--output-format stream-json` menampilkan setiap panggilan beserta hasilnya
+reason-no-text = proses tidak menghasilkan teks, hanya panggilan alat
+    .hint = hilangkan `--fail-on empty` agar itu dianggap berhasil
 
 ## Failures: sessions, files, system
-reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $said }
-    .hint = `ibeam ls` lists the other sessions
-reason-unknown-session = there is no session `{ $session }`
-    .hint = `ibeam ls` lists the sessions
-reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
-    .hint = leave `--continue` out to begin one; `ibeam ls` lists the sessions
-reason-session-busy = the session `{ $session }` is held by `{ $holder }`
-    .hint = wait for it to end, or begin a new session without `--resume` and `--continue`
-reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
-    .hint = give the prompt as an argument and close stdin with `</dev/null`
-reason-no-input = cannot read `{ $path }`: { $said }
-    .hint = check the path and its permissions
-reason-cannot-create = cannot create `{ $path }`: { $said }
-    .hint = check the permissions of its directory and the free space
-reason-io = reading or writing failed at `{ $what }`: { $said }
-    .hint = check the free space and the permissions
-reason-output-closed = the reader of stdout went away
-    .hint = the session is kept; go on with `--continue`
-reason-system = the system refused `{ $what }`: { $said }
-    .hint = `ulimit -a` shows the limits on processes and open files
-reason-no-sandbox = a sandbox was asked for, and this version has none
-    .hint = `--sandbox disabled` runs without; permission rules hold all the same
-reason-bad-config = the configuration in `{ $place }` is wrong: { $said }
-    .hint = `ibeam config explain` tells which file or variable sets each value
-reason-signalled = stopped by `{ $signal }`
-    .hint = the session is kept; go on with `--continue`
-reason-internal = internal error: { $said }
-    .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
-failure-request-id = the provider knows the failed request as `{ $id }`
+reason-session-damaged = sesi `{ $session }` rusak di baris { $line }: { $said }
+    .hint = `ibeam ls` menampilkan sesi lainnya
+reason-unknown-session = tidak ada sesi `{ $session }`
+    .hint = `ibeam ls` menampilkan semua sesi
+reason-no-session-to-continue = tidak ada sesi untuk dilanjutkan di `{ $cwd }`
+    .hint = hilangkan `--continue` untuk memulai sesi; `ibeam ls` menampilkan semua sesi
+reason-session-busy = sesi `{ $session }` sedang dipakai oleh `{ $holder }`
+    .hint = tunggu sampai selesai, atau mulai sesi baru tanpa `--resume` dan `--continue`
+reason-stdin-silent = stdin tidak mengirim apa pun dan tidak berakhir dalam { $seconds } dtk
+    .hint = berikan prompt sebagai argumen dan tutup stdin dengan `</dev/null`
+reason-no-input = tidak dapat membaca `{ $path }`: { $said }
+    .hint = periksa jalur dan izinnya
+reason-cannot-create = tidak dapat membuat `{ $path }`: { $said }
+    .hint = periksa izin direktorinya dan ruang kosong
+reason-io = gagal membaca atau menulis pada { $what }: { $said }
+    .hint = periksa ruang kosong dan izin
+reason-output-closed = pembaca stdout sudah pergi
+    .hint = sesi disimpan; lanjutkan dengan `--continue`
+reason-system = sistem menolak { $what }: { $said }
+    .hint = `ulimit -a` menampilkan batas proses dan file terbuka
+reason-no-sandbox = sandbox diminta, tetapi versi ini tidak memilikinya
+    .hint = `--sandbox disabled` berjalan tanpa sandbox; aturan izin tetap berlaku
+reason-bad-config = konfigurasi di `{ $place }` salah: { $said }
+    .hint = `ibeam config explain` menunjukkan file atau variabel yang menetapkan setiap nilai
+reason-signalled = dihentikan oleh `{ $signal }`
+    .hint = sesi disimpan; lanjutkan dengan `--continue`
+reason-internal = kesalahan internal: { $said }
+    .hint = ini bug ibeam; `ibeam about` mencetak yang diperlukan untuk laporan
+failure-request-id = penyedia mengenal permintaan yang gagal itu sebagai `{ $id }`
 
 ## Warnings
-notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
-notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
-notice-calls-denied = { $count ->
-        [one] { $count } tool call was refused; `--allow` permits single commands, `--force` everything that is not denied
-       *[other] { $count } tool calls were refused; `--allow` permits single commands, `--force` everything that is not denied
-    }
-notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
-notice-answer-cut = the output limit cut the answer; the model was asked to go on
-notice-empty-answer = the answer was empty; the model was asked again
-notice-repeated-call = { $count ->
-        [one] the model has called `{ $tool }` { $count } time with the same arguments and the same result
-       *[other] the model has called `{ $tool }` { $count } times with the same arguments and the same result
-    }
-notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
-notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it
-notice-flag-without-effect = `{ $flag }` has no effect in this version
-notice-background-stopped = { $count ->
-        [one] { $count } background command was still running and was stopped
-       *[other] { $count } background commands were still running and were stopped
-    }
+notice-embedded-model = dijawab oleh model bawaan kecil `{ $model }`; pilih yang lain dengan `--model` atau `ibeam login PROVIDER`
+notice-stdin-ignored = stdin tidak mengirim apa pun dalam { $seconds } dtk dan diabaikan; `--stdin ignore` melewati penantian
+notice-calls-denied = { $count } panggilan alat ditolak; `--allow` mengizinkan perintah tertentu, `--force` semua yang tidak dilarang
+notice-unknown-stop-reason = penyedia mengakhiri jawabannya dengan alasan tak dikenal `{ $word }`; jawaban dianggap lengkap
+notice-answer-cut = batas keluaran memotong jawaban; model diminta melanjutkan
+notice-empty-answer = jawaban kosong; model ditanya lagi
+notice-repeated-call = model sudah memanggil `{ $tool }` { $count } kali dengan argumen dan hasil yang sama
+notice-unknown-config-key = `{ $key }` di `{ $path }` bukan setelan yang dikenal dan diabaikan
+notice-untrusted-config-key = `{ $key }` di `{ $path }` diabaikan: hanya ruang kerja tepercaya yang boleh menetapkannya
+notice-flag-without-effect = `{ $flag }` tidak berpengaruh pada versi ini
+notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan
+retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds } dtk
 
 ## `--help`
-help-usage = Usage
-help-arguments = Arguments
-help-options = Options
-help-commands = Commands
+help-usage = Penggunaan
+help-arguments = Argumen
+help-options = Opsi
+help-commands = Perintah

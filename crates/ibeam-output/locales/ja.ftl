@@ -1,177 +1,155 @@
-# Every word people read, in English: the fallback and the measure of the other files.
-# Sentences after `error:`, `hint:` and `warning:` are lower case without a full stop, values in backticks.
-# `said` holds the words of another program and may be empty; it stands last.
+# 日本語。基準: en.ftl。
 
 ## Lines of `--output-format text`
-action-read = Read file
-    .failed = Failed to read file
-    .refused = Not allowed to read file
-action-edit = Edited file
-    .failed = Failed to edit file
-    .refused = Not allowed to edit file
-action-create = Created new file
-    .failed = Failed to write file
-    .refused = Not allowed to write file
-action-shell = Ran terminal command
-    .failed = Terminal command failed
-    .refused = Not allowed to run terminal command
-action-delete = Deleted file
-    .failed = Failed to delete file
-    .refused = Not allowed to delete file
-action-search = Searched files
-    .failed = Failed to search files
-    .refused = Not allowed to search files
-action-find = Found files
-    .failed = Failed to find files
-    .refused = Not allowed to find files
-action-list = Listed directory
-    .failed = Failed to list directory
-    .refused = Not allowed to list directory
-action-todos = Updated to-do list
-    .failed = Failed to update to-do list
-    .refused = Not allowed to update to-do list
-action-other = Called tool `{ $tool }`
-    .failed = Tool `{ $tool }` failed
-    .refused = Not allowed to call tool `{ $tool }`
+action-read = ファイルを読み取りました
+    .failed = ファイルを読み取れませんでした
+    .refused = ファイルの読み取りは許可されませんでした
+action-edit = ファイルを編集しました
+    .failed = ファイルを編集できませんでした
+    .refused = ファイルの編集は許可されませんでした
+action-create = 新しいファイルを作成しました
+    .failed = ファイルを書き込めませんでした
+    .refused = ファイルの書き込みは許可されませんでした
+action-shell = ターミナルでコマンドを実行しました
+    .failed = ターミナルのコマンドが失敗しました
+    .refused = ターミナルでのコマンドの実行は許可されませんでした
+action-delete = ファイルを削除しました
+    .failed = ファイルを削除できませんでした
+    .refused = ファイルの削除は許可されませんでした
+action-search = ファイルの内容を検索しました
+    .failed = ファイルの内容を検索できませんでした
+    .refused = ファイルの内容の検索は許可されませんでした
+action-find = ファイルを探しました
+    .failed = ファイルを探せませんでした
+    .refused = ファイルを探すことは許可されませんでした
+action-list = ディレクトリの一覧を取得しました
+    .failed = ディレクトリの一覧を取得できませんでした
+    .refused = ディレクトリの一覧の取得は許可されませんでした
+action-todos = ToDo リストを更新しました
+    .failed = ToDo リストを更新できませんでした
+    .refused = ToDo リストの更新は許可されませんでした
+action-other = ツール `{ $tool }` を呼び出しました
+    .failed = ツール `{ $tool }` が失敗しました
+    .refused = ツール `{ $tool }` の呼び出しは許可されませんでした
 action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $said }
-    .hint = `ibeam --help` lists the commands and flags
-reason-empty-prompt = the prompt is empty
-    .hint = give it as an argument, `ibeam -p "…"`, or on stdin
-reason-format-without-print = `--output-format` is valid only when printing
-    .hint = add `--print`, or pipe stdin or stdout
-reason-not-text = `{ $what }` is not UTF-8 text without NUL characters
-    .hint = convert it to UTF-8 first, for instance with `iconv`
-reason-unsupported = this version does not support `{ $what }`
-    .hint = `ibeam --help` lists what it does
+    .hint = `ibeam --help` でコマンドとフラグの一覧を表示できます
+reason-empty-prompt = プロンプトが空です
+    .hint = 引数 `ibeam -p "…"` か stdin で渡してください
+reason-format-without-print = `--output-format` は出力モードでのみ有効です
+    .hint = `--print` を付けるか、stdin か stdout をパイプにつないでください
+reason-not-text = { $what } は NUL を含まない UTF-8 テキストではありません
+    .hint = 先に `iconv` などで UTF-8 に変換してください
+reason-unsupported = このバージョンは { $what } に対応していません
+    .hint = `ibeam --help` で使える機能を確認できます
 
 ## Failures: keys, models, requests
-reason-no-key = no API key for `{ $provider }`
-    .hint = set `{ $variable }`, or run `ibeam login { $provider }`
-    .hint-local = `ibeam setup` installs a small model that needs no key
-reason-key-refused = `{ $provider }` refused the API key: { $said }
-    .hint = `ibeam login { $provider }` stores another key; `ibeam status` tells which one is used
-reason-unknown-provider = no provider is called `{ $provider }`
-    .hint = `ibeam models` lists the providers and their models
-reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
-    .hint = `ibeam models` lists what your key may use
-reason-model-without-provider = no provider is known for the model `{ $model }`
-    .hint = name it with `--model PROVIDER/NAME`; `ibeam models` lists the names
-reason-model-not-installed = the embedded model `{ $model }` is not set up
-    .hint = `ibeam setup` fetches it (1.1 GB); or add `--setup` to this command
-    .hint-provider = to use a provider instead, run `ibeam login PROVIDER`
-reason-local-model = the embedded model does not run: { $said }
-    .hint = `ibeam doctor` tells what is missing; `ibeam setup` installs the model again
-reason-no-local-engine = this program was built without the embedded model
-    .hint = choose a provider with `ibeam login PROVIDER`, or build it with the feature `local-model`
-reason-bad-request = `{ $provider }` rejected the request: { $said }
-    .hint = another model may accept it: `--model PROVIDER/NAME`
-reason-context-too-long = the conversation is too long for the model of `{ $provider }`: { $said }
-    .hint = start a new session, or choose a model with more context with `--model`
+reason-no-key = `{ $provider }` の API キーがありません
+    .hint = `{ $variable }` を設定するか、`ibeam login { $provider }` を実行してください
+    .hint-local = `ibeam setup` でキー不要の小さなモデルをインストールできます
+reason-key-refused = `{ $provider }` が API キーを拒否しました: { $said }
+    .hint = `ibeam login { $provider }` で別のキーを保存できます。使われているキーは `ibeam status` で確認できます
+reason-unknown-provider = `{ $provider }` というプロバイダーはありません
+    .hint = `ibeam models` でプロバイダーとモデルの一覧を表示できます
+reason-unknown-model = プロバイダー `{ $provider }` にモデル `{ $model }` はありません
+    .hint = `ibeam models` で手元のキーで使えるモデルを表示できます
+reason-model-without-provider = モデル `{ $model }` のプロバイダーが分かりません
+    .hint = `--model PROVIDER/NAME` で指定してください。名前の一覧は `ibeam models` で表示できます
+reason-model-not-installed = 内蔵モデル `{ $model }` がインストールされていません
+    .hint = `ibeam setup` でダウンロードする (1.1 GB) か、このコマンドに `--setup` を付けてください
+    .hint-provider = 代わりにプロバイダーを使うには `ibeam login PROVIDER` を実行してください
+reason-local-model = 内蔵モデルを実行できません: { $said }
+    .hint = 足りないものは `ibeam doctor` で分かります。`ibeam setup` でモデルを入れ直せます
+reason-no-local-engine = このプログラムは内蔵モデルなしでビルドされています
+    .hint = `ibeam login PROVIDER` でプロバイダーを選ぶか、フィーチャー `local-model` を付けてビルドしてください
+reason-bad-request = `{ $provider }` がリクエストを拒否しました: { $said }
+    .hint = 別のモデルなら受け付けるかもしれません: `--model PROVIDER/NAME`
+reason-context-too-long = 会話が `{ $provider }` のモデルには長すぎます: { $said }
+    .hint = 新しいセッションを始めるか、`--model` でコンテキストの大きいモデルを選んでください
 
 ## Failures: provider, network
-reason-rate-limited = `{ $provider }` limits the rate of requests: { $said }
-    .hint = try again later, or choose another model with `--model`
-reason-provider-failed = `{ $provider }` failed: { $said }
-    .hint = try again later, or choose another model with `--model`
-reason-answer-truncated = the answer of `{ $provider }` ended before it was complete
-    .hint = try again; a proxy on the way may be cutting long answers
-reason-unreachable = cannot reach `{ $address }`: { $said }
-    .hint = check the address, the network and `HTTPS_PROXY`
-reason-tls = no secure connection to `{ $address }`: { $said }
-    .hint = check the clock and the certificates of this system
-reason-stalled = nothing came from `{ $provider }` for { $seconds } s
-    .hint = try again later, or choose another model with `--model`
+reason-rate-limited = `{ $provider }` がリクエスト数を制限しています: { $said }
+    .hint = 時間をおいて再試行するか、`--model` で別のモデルを選んでください
+reason-provider-failed = `{ $provider }` でエラーが発生しました: { $said }
+    .hint = 時間をおいて再試行するか、`--model` で別のモデルを選んでください
+reason-answer-truncated = `{ $provider }` の応答が途中で終わりました
+    .hint = もう一度試してください。途中のプロキシが長い応答を切っている可能性があります
+reason-unreachable = `{ $address }` に接続できません: { $said }
+    .hint = アドレス、ネットワーク、`HTTPS_PROXY` を確認してください
+reason-tls = `{ $address }` と安全に接続できません: { $said }
+    .hint = このシステムの時計と証明書を確認してください
+reason-stalled = `{ $provider }` から { $seconds } 秒間何も届きませんでした
+    .hint = 時間をおいて再試行するか、`--model` で別のモデルを選んでください
 
 ## Failures: limits
-reason-turn-limit = { $limit ->
-        [one] the run reached its limit of { $limit } model request
-       *[other] the run reached its limit of { $limit } model requests
-    }
-    .hint = raise it with `--max-turns`, or go on with `--continue`
-reason-loop-guard = { $count ->
-        [one] the model called `{ $tool }` { $count } time with the same arguments and the same result
-       *[other] the model called `{ $tool }` { $count } times with the same arguments and the same result
-    }
-    .hint = put the task differently, or choose another model with `--model`
-reason-empty-answer = the model gave neither text nor a tool call, even when asked again
-    .hint = put the task differently, or choose another model with `--model`
-reason-output-limit = the output limit cut the model's answer again and again
-    .hint = ask for smaller steps, or choose another model with `--model`
-reason-refused = the model declined to answer
-    .hint = put the task differently, or choose another model with `--model`
-reason-timed-out = the run took longer than { $seconds } s
-    .hint = raise `--timeout`, or go on with `--continue`
-reason-denied = { $count ->
-        [one] { $count } tool call was refused
-       *[other] { $count } tool calls were refused
-    }
-    .hint = `--allow` permits single commands; `--force` permits everything that is not denied
-reason-tool-errors = { $count ->
-        [one] { $count } tool call failed
-       *[other] { $count } tool calls failed
-    }
-    .hint = `--output-format stream-json` shows each call with its result
-reason-no-text = the run gave no text, only tool calls
-    .hint = leave `--fail-on empty` out to take that as a success
+reason-turn-limit = モデルへのリクエストが上限の { $limit } 回に達しました
+    .hint = `--max-turns` で上限を上げるか、`--continue` で続けてください
+reason-loop-guard = モデルが `{ $tool }` を同じ引数と同じ結果で { $count } 回呼び出しました
+    .hint = 頼み方を変えるか、`--model` で別のモデルを選んでください
+reason-empty-answer = 聞き直しても、モデルはテキストもツール呼び出しも返しませんでした
+    .hint = 頼み方を変えるか、`--model` で別のモデルを選んでください
+reason-output-limit = モデルの応答が出力上限で繰り返し切られました
+    .hint = 作業を小さく分けるか、`--model` で別のモデルを選んでください
+reason-refused = モデルが応答を断りました
+    .hint = 頼み方を変えるか、`--model` で別のモデルを選んでください
+reason-timed-out = 実行が { $seconds } 秒を超えました
+    .hint = `--timeout` を延ばすか、`--continue` で続けてください
+reason-denied = { $count } 件のツール呼び出しが拒否されました
+    .hint = `--allow` で個別のコマンドを、`--force` で禁止されていないものすべてを許可できます
+reason-tool-errors = { $count } 件のツール呼び出しが失敗しました
+    .hint = `--output-format stream-json` で各呼び出しと結果を確認できます
+reason-no-text = ツール呼び出しだけで、テキストの応答がありませんでした
+    .hint = これを成功とみなすには `--fail-on empty` を外してください
 
 ## Failures: sessions, files, system
-reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $said }
-    .hint = `ibeam ls` lists the other sessions
-reason-unknown-session = there is no session `{ $session }`
-    .hint = `ibeam ls` lists the sessions
-reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
-    .hint = leave `--continue` out to begin one; `ibeam ls` lists the sessions
-reason-session-busy = the session `{ $session }` is held by `{ $holder }`
-    .hint = wait for it to end, or begin a new session without `--resume` and `--continue`
-reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
-    .hint = give the prompt as an argument and close stdin with `</dev/null`
-reason-no-input = cannot read `{ $path }`: { $said }
-    .hint = check the path and its permissions
-reason-cannot-create = cannot create `{ $path }`: { $said }
-    .hint = check the permissions of its directory and the free space
-reason-io = reading or writing failed at `{ $what }`: { $said }
-    .hint = check the free space and the permissions
-reason-output-closed = the reader of stdout went away
-    .hint = the session is kept; go on with `--continue`
-reason-system = the system refused `{ $what }`: { $said }
-    .hint = `ulimit -a` shows the limits on processes and open files
-reason-no-sandbox = a sandbox was asked for, and this version has none
-    .hint = `--sandbox disabled` runs without; permission rules hold all the same
-reason-bad-config = the configuration in `{ $place }` is wrong: { $said }
-    .hint = `ibeam config explain` tells which file or variable sets each value
-reason-signalled = stopped by `{ $signal }`
-    .hint = the session is kept; go on with `--continue`
-reason-internal = internal error: { $said }
-    .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
-failure-request-id = the provider knows the failed request as `{ $id }`
+reason-session-damaged = セッション `{ $session }` が { $line } 行目で壊れています: { $said }
+    .hint = ほかのセッションは `ibeam ls` で表示できます
+reason-unknown-session = セッション `{ $session }` はありません
+    .hint = `ibeam ls` でセッションの一覧を表示できます
+reason-no-session-to-continue = `{ $cwd }` には続けられるセッションがありません
+    .hint = 新しく始めるには `--continue` を外してください。一覧は `ibeam ls` で表示できます
+reason-session-busy = セッション `{ $session }` は `{ $holder }` が使用中です
+    .hint = 終わるのを待つか、`--resume` と `--continue` を付けずに新しいセッションを始めてください
+reason-stdin-silent = stdin から { $seconds } 秒以内に何も届かず、終わりもしませんでした
+    .hint = プロンプトを引数で渡し、`</dev/null` で stdin を閉じてください
+reason-no-input = `{ $path }` を読み取れません: { $said }
+    .hint = パスと権限を確認してください
+reason-cannot-create = `{ $path }` を作成できません: { $said }
+    .hint = ディレクトリの権限と空き容量を確認してください
+reason-io = { $what } の読み書きに失敗しました: { $said }
+    .hint = 空き容量と権限を確認してください
+reason-output-closed = stdout の読み手がいなくなりました
+    .hint = セッションは残っています。`--continue` で続けられます
+reason-system = システムが { $what } を拒否しました: { $said }
+    .hint = プロセス数と開けるファイル数の上限は `ulimit -a` で確認できます
+reason-no-sandbox = サンドボックスが要求されましたが、このバージョンにはありません
+    .hint = `--sandbox disabled` でサンドボックスなしで実行できます。権限ルールはそのまま有効です
+reason-bad-config = `{ $place }` の設定が正しくありません: { $said }
+    .hint = 各値を決めたファイルや変数は `ibeam config explain` で確認できます
+reason-signalled = `{ $signal }` で停止しました
+    .hint = セッションは残っています。`--continue` で続けられます
+reason-internal = 内部エラー: { $said }
+    .hint = ibeam のバグです。報告に必要な情報は `ibeam about` で表示できます
+failure-request-id = 失敗したリクエストのプロバイダー側の ID は `{ $id }` です
 
 ## Warnings
-notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
-notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
-notice-calls-denied = { $count ->
-        [one] { $count } tool call was refused; `--allow` permits single commands, `--force` everything that is not denied
-       *[other] { $count } tool calls were refused; `--allow` permits single commands, `--force` everything that is not denied
-    }
-notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
-notice-answer-cut = the output limit cut the answer; the model was asked to go on
-notice-empty-answer = the answer was empty; the model was asked again
-notice-repeated-call = { $count ->
-        [one] the model has called `{ $tool }` { $count } time with the same arguments and the same result
-       *[other] the model has called `{ $tool }` { $count } times with the same arguments and the same result
-    }
-notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
-notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it
-notice-flag-without-effect = `{ $flag }` has no effect in this version
-notice-background-stopped = { $count ->
-        [one] { $count } background command was still running and was stopped
-       *[other] { $count } background commands were still running and were stopped
-    }
+notice-embedded-model = 小さな内蔵モデル `{ $model }` で応答しています。`--model` か `ibeam login PROVIDER` で別のモデルを選べます
+notice-stdin-ignored = stdin から { $seconds } 秒間何も届かなかったため無視しました。`--stdin ignore` で待ち時間を省けます
+notice-calls-denied = { $count } 件のツール呼び出しが拒否されました。`--allow` で個別のコマンドを、`--force` で禁止されていないものすべてを許可できます
+notice-unknown-stop-reason = プロバイダーが未知の理由 `{ $word }` で応答を終えました。完了したものとして扱います
+notice-answer-cut = 応答が出力上限で切られたため、モデルに続きを求めました
+notice-empty-answer = 応答が空だったため、モデルに聞き直しました
+notice-repeated-call = モデルが `{ $tool }` を同じ引数と同じ結果で { $count } 回呼び出しています
+notice-unknown-config-key = `{ $path }` の `{ $key }` は未知の設定のため無視しました
+notice-untrusted-config-key = `{ $path }` の `{ $key }` を無視しました: 信頼済みのワークスペースでのみ設定できます
+notice-flag-without-effect = このバージョンでは `{ $flag }` は効果がありません
+notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
+retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行します
 
 ## `--help`
-help-usage = Usage
-help-arguments = Arguments
-help-options = Options
-help-commands = Commands
+help-usage = 使い方
+help-arguments = 引数
+help-options = オプション
+help-commands = コマンド

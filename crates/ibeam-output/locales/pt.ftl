@@ -1,177 +1,176 @@
-# Every word people read, in English: the fallback and the measure of the other files.
-# Sentences after `error:`, `hint:` and `warning:` are lower case without a full stop, values in backticks.
-# `said` holds the words of another program and may be empty; it stands last.
+# Português. Medida: en.ftl.
 
 ## Lines of `--output-format text`
-action-read = Read file
-    .failed = Failed to read file
-    .refused = Not allowed to read file
-action-edit = Edited file
-    .failed = Failed to edit file
-    .refused = Not allowed to edit file
-action-create = Created new file
-    .failed = Failed to write file
-    .refused = Not allowed to write file
-action-shell = Ran terminal command
-    .failed = Terminal command failed
-    .refused = Not allowed to run terminal command
-action-delete = Deleted file
-    .failed = Failed to delete file
-    .refused = Not allowed to delete file
-action-search = Searched files
-    .failed = Failed to search files
-    .refused = Not allowed to search files
-action-find = Found files
-    .failed = Failed to find files
-    .refused = Not allowed to find files
-action-list = Listed directory
-    .failed = Failed to list directory
-    .refused = Not allowed to list directory
-action-todos = Updated to-do list
-    .failed = Failed to update to-do list
-    .refused = Not allowed to update to-do list
-action-other = Called tool `{ $tool }`
-    .failed = Tool `{ $tool }` failed
-    .refused = Not allowed to call tool `{ $tool }`
+action-read = Leu o arquivo
+    .failed = Não conseguiu ler o arquivo
+    .refused = Não teve permissão para ler o arquivo
+action-edit = Editou o arquivo
+    .failed = Não conseguiu editar o arquivo
+    .refused = Não teve permissão para editar o arquivo
+action-create = Criou um novo arquivo
+    .failed = Não conseguiu gravar o arquivo
+    .refused = Não teve permissão para gravar o arquivo
+action-shell = Executou um comando no terminal
+    .failed = Um comando no terminal falhou
+    .refused = Não teve permissão para executar um comando no terminal
+action-delete = Excluiu o arquivo
+    .failed = Não conseguiu excluir o arquivo
+    .refused = Não teve permissão para excluir o arquivo
+action-search = Pesquisou nos arquivos
+    .failed = Não conseguiu pesquisar nos arquivos
+    .refused = Não teve permissão para pesquisar nos arquivos
+action-find = Encontrou arquivos
+    .failed = Não conseguiu encontrar arquivos
+    .refused = Não teve permissão para encontrar arquivos
+action-list = Listou o diretório
+    .failed = Não conseguiu listar o diretório
+    .refused = Não teve permissão para listar o diretório
+action-todos = Atualizou a lista de tarefas
+    .failed = Não conseguiu atualizar a lista de tarefas
+    .refused = Não teve permissão para atualizar a lista de tarefas
+action-other = Chamou a ferramenta `{ $tool }`
+    .failed = A ferramenta `{ $tool }` falhou
+    .refused = Não teve permissão para chamar a ferramenta `{ $tool }`
 action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $said }
-    .hint = `ibeam --help` lists the commands and flags
-reason-empty-prompt = the prompt is empty
-    .hint = give it as an argument, `ibeam -p "…"`, or on stdin
-reason-format-without-print = `--output-format` is valid only when printing
-    .hint = add `--print`, or pipe stdin or stdout
-reason-not-text = `{ $what }` is not UTF-8 text without NUL characters
-    .hint = convert it to UTF-8 first, for instance with `iconv`
-reason-unsupported = this version does not support `{ $what }`
-    .hint = `ibeam --help` lists what it does
+    .hint = `ibeam --help` mostra os comandos e as opções
+reason-empty-prompt = o prompt está vazio
+    .hint = passe-o como argumento, `ibeam -p "…"`, ou pelo stdin
+reason-format-without-print = `--output-format` só é válido ao imprimir
+    .hint = adicione `--print`, ou ligue stdin ou stdout a um pipe
+reason-not-text = { $what } não é texto UTF-8 sem caracteres NUL
+    .hint = converta-o antes para UTF-8, por exemplo com `iconv`
+reason-unsupported = esta versão não aceita { $what }
+    .hint = `ibeam --help` mostra o que ela sabe fazer
 
 ## Failures: keys, models, requests
-reason-no-key = no API key for `{ $provider }`
-    .hint = set `{ $variable }`, or run `ibeam login { $provider }`
-    .hint-local = `ibeam setup` installs a small model that needs no key
-reason-key-refused = `{ $provider }` refused the API key: { $said }
-    .hint = `ibeam login { $provider }` stores another key; `ibeam status` tells which one is used
-reason-unknown-provider = no provider is called `{ $provider }`
-    .hint = `ibeam models` lists the providers and their models
-reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
-    .hint = `ibeam models` lists what your key may use
-reason-model-without-provider = no provider is known for the model `{ $model }`
-    .hint = name it with `--model PROVIDER/NAME`; `ibeam models` lists the names
-reason-model-not-installed = the embedded model `{ $model }` is not set up
-    .hint = `ibeam setup` fetches it (1.1 GB); or add `--setup` to this command
-    .hint-provider = to use a provider instead, run `ibeam login PROVIDER`
-reason-local-model = the embedded model does not run: { $said }
-    .hint = `ibeam doctor` tells what is missing; `ibeam setup` installs the model again
-reason-no-local-engine = this program was built without the embedded model
-    .hint = choose a provider with `ibeam login PROVIDER`, or build it with the feature `local-model`
-reason-bad-request = `{ $provider }` rejected the request: { $said }
-    .hint = another model may accept it: `--model PROVIDER/NAME`
-reason-context-too-long = the conversation is too long for the model of `{ $provider }`: { $said }
-    .hint = start a new session, or choose a model with more context with `--model`
+reason-no-key = não há chave de API para `{ $provider }`
+    .hint = defina `{ $variable }` ou execute `ibeam login { $provider }`
+    .hint-local = `ibeam setup` instala um modelo pequeno que não precisa de chave
+reason-key-refused = `{ $provider }` recusou a chave de API: { $said }
+    .hint = `ibeam login { $provider }` guarda outra chave; `ibeam status` diz qual está em uso
+reason-unknown-provider = nenhum provedor se chama `{ $provider }`
+    .hint = `ibeam models` mostra os provedores e seus modelos
+reason-unknown-model = o provedor `{ $provider }` não conhece o modelo `{ $model }`
+    .hint = `ibeam models` mostra o que a sua chave pode usar
+reason-model-without-provider = nenhum provedor é conhecido para o modelo `{ $model }`
+    .hint = indique-o com `--model PROVIDER/NAME`; `ibeam models` mostra os nomes
+reason-model-not-installed = o modelo embutido `{ $model }` não está instalado
+    .hint = `ibeam setup` o baixa (1,1 GB); ou adicione `--setup` a este comando
+    .hint-provider = para usar um provedor em vez dele, execute `ibeam login PROVIDER`
+reason-local-model = o modelo embutido não funciona: { $said }
+    .hint = `ibeam doctor` diz o que falta; `ibeam setup` instala o modelo de novo
+reason-no-local-engine = este programa foi compilado sem o modelo embutido
+    .hint = escolha um provedor com `ibeam login PROVIDER`, ou compile-o com o recurso `local-model`
+reason-bad-request = `{ $provider }` rejeitou a requisição: { $said }
+    .hint = talvez outro modelo a aceite: `--model PROVIDER/NAME`
+reason-context-too-long = a conversa é longa demais para o modelo de `{ $provider }`: { $said }
+    .hint = comece uma nova sessão, ou escolha com `--model` um modelo com mais contexto
 
 ## Failures: provider, network
-reason-rate-limited = `{ $provider }` limits the rate of requests: { $said }
-    .hint = try again later, or choose another model with `--model`
-reason-provider-failed = `{ $provider }` failed: { $said }
-    .hint = try again later, or choose another model with `--model`
-reason-answer-truncated = the answer of `{ $provider }` ended before it was complete
-    .hint = try again; a proxy on the way may be cutting long answers
-reason-unreachable = cannot reach `{ $address }`: { $said }
-    .hint = check the address, the network and `HTTPS_PROXY`
-reason-tls = no secure connection to `{ $address }`: { $said }
-    .hint = check the clock and the certificates of this system
-reason-stalled = nothing came from `{ $provider }` for { $seconds } s
-    .hint = try again later, or choose another model with `--model`
+reason-rate-limited = `{ $provider }` limita a frequência das requisições: { $said }
+    .hint = tente mais tarde, ou escolha outro modelo com `--model`
+reason-provider-failed = `{ $provider }` falhou: { $said }
+    .hint = tente mais tarde, ou escolha outro modelo com `--model`
+reason-answer-truncated = a resposta de `{ $provider }` terminou antes de estar completa
+    .hint = tente de novo; um proxy no caminho pode estar cortando respostas longas
+reason-unreachable = não foi possível conectar a `{ $address }`: { $said }
+    .hint = verifique o endereço, a rede e `HTTPS_PROXY`
+reason-tls = não há conexão segura com `{ $address }`: { $said }
+    .hint = verifique o relógio e os certificados deste sistema
+reason-stalled = nada veio de `{ $provider }` por { $seconds } s
+    .hint = tente mais tarde, ou escolha outro modelo com `--model`
 
 ## Failures: limits
 reason-turn-limit = { $limit ->
-        [one] the run reached its limit of { $limit } model request
-       *[other] the run reached its limit of { $limit } model requests
+        [one] a execução atingiu seu limite de { $limit } requisição ao modelo
+       *[other] a execução atingiu seu limite de { $limit } requisições ao modelo
     }
-    .hint = raise it with `--max-turns`, or go on with `--continue`
+    .hint = aumente-o com `--max-turns`, ou continue com `--continue`
 reason-loop-guard = { $count ->
-        [one] the model called `{ $tool }` { $count } time with the same arguments and the same result
-       *[other] the model called `{ $tool }` { $count } times with the same arguments and the same result
+        [one] o modelo chamou `{ $tool }` { $count } vez com os mesmos argumentos e o mesmo resultado
+       *[other] o modelo chamou `{ $tool }` { $count } vezes com os mesmos argumentos e o mesmo resultado
     }
-    .hint = put the task differently, or choose another model with `--model`
-reason-empty-answer = the model gave neither text nor a tool call, even when asked again
-    .hint = put the task differently, or choose another model with `--model`
-reason-output-limit = the output limit cut the model's answer again and again
-    .hint = ask for smaller steps, or choose another model with `--model`
-reason-refused = the model declined to answer
-    .hint = put the task differently, or choose another model with `--model`
-reason-timed-out = the run took longer than { $seconds } s
-    .hint = raise `--timeout`, or go on with `--continue`
+    .hint = formule a tarefa de outro modo, ou escolha outro modelo com `--model`
+reason-empty-answer = o modelo não deu texto nem chamada de ferramenta, mesmo ao ser perguntado de novo
+    .hint = formule a tarefa de outro modo, ou escolha outro modelo com `--model`
+reason-output-limit = o limite de saída cortou a resposta do modelo repetidas vezes
+    .hint = peça passos menores, ou escolha outro modelo com `--model`
+reason-refused = o modelo se recusou a responder
+    .hint = formule a tarefa de outro modo, ou escolha outro modelo com `--model`
+reason-timed-out = a execução durou mais de { $seconds } s
+    .hint = aumente `--timeout`, ou continue com `--continue`
 reason-denied = { $count ->
-        [one] { $count } tool call was refused
-       *[other] { $count } tool calls were refused
+        [one] { $count } chamada de ferramenta foi recusada
+       *[other] { $count } chamadas de ferramenta foram recusadas
     }
-    .hint = `--allow` permits single commands; `--force` permits everything that is not denied
+    .hint = `--allow` permite comandos específicos; `--force` permite tudo o que não está negado
 reason-tool-errors = { $count ->
-        [one] { $count } tool call failed
-       *[other] { $count } tool calls failed
+        [one] { $count } chamada de ferramenta falhou
+       *[other] { $count } chamadas de ferramenta falharam
     }
-    .hint = `--output-format stream-json` shows each call with its result
-reason-no-text = the run gave no text, only tool calls
-    .hint = leave `--fail-on empty` out to take that as a success
+    .hint = `--output-format stream-json` mostra cada chamada com seu resultado
+reason-no-text = a execução não deu texto, apenas chamadas de ferramenta
+    .hint = retire `--fail-on empty` para que isso conte como sucesso
 
 ## Failures: sessions, files, system
-reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $said }
-    .hint = `ibeam ls` lists the other sessions
-reason-unknown-session = there is no session `{ $session }`
-    .hint = `ibeam ls` lists the sessions
-reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
-    .hint = leave `--continue` out to begin one; `ibeam ls` lists the sessions
-reason-session-busy = the session `{ $session }` is held by `{ $holder }`
-    .hint = wait for it to end, or begin a new session without `--resume` and `--continue`
-reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
-    .hint = give the prompt as an argument and close stdin with `</dev/null`
-reason-no-input = cannot read `{ $path }`: { $said }
-    .hint = check the path and its permissions
-reason-cannot-create = cannot create `{ $path }`: { $said }
-    .hint = check the permissions of its directory and the free space
-reason-io = reading or writing failed at `{ $what }`: { $said }
-    .hint = check the free space and the permissions
-reason-output-closed = the reader of stdout went away
-    .hint = the session is kept; go on with `--continue`
-reason-system = the system refused `{ $what }`: { $said }
-    .hint = `ulimit -a` shows the limits on processes and open files
-reason-no-sandbox = a sandbox was asked for, and this version has none
-    .hint = `--sandbox disabled` runs without; permission rules hold all the same
-reason-bad-config = the configuration in `{ $place }` is wrong: { $said }
-    .hint = `ibeam config explain` tells which file or variable sets each value
-reason-signalled = stopped by `{ $signal }`
-    .hint = the session is kept; go on with `--continue`
-reason-internal = internal error: { $said }
-    .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
-failure-request-id = the provider knows the failed request as `{ $id }`
+reason-session-damaged = a sessão `{ $session }` está danificada na linha { $line }: { $said }
+    .hint = `ibeam ls` mostra as outras sessões
+reason-unknown-session = a sessão `{ $session }` não existe
+    .hint = `ibeam ls` mostra as sessões
+reason-no-session-to-continue = não há sessão para continuar em `{ $cwd }`
+    .hint = retire `--continue` para começar uma; `ibeam ls` mostra as sessões
+reason-session-busy = a sessão `{ $session }` está em uso por `{ $holder }`
+    .hint = espere que termine, ou comece uma nova sessão sem `--resume` nem `--continue`
+reason-stdin-silent = stdin não enviou nada nem terminou em { $seconds } s
+    .hint = passe o prompt como argumento e feche stdin com `</dev/null`
+reason-no-input = não foi possível ler `{ $path }`: { $said }
+    .hint = verifique o caminho e suas permissões
+reason-cannot-create = não foi possível criar `{ $path }`: { $said }
+    .hint = verifique as permissões do diretório e o espaço livre
+reason-io = falha de leitura ou gravação em { $what }: { $said }
+    .hint = verifique o espaço livre e as permissões
+reason-output-closed = o leitor de stdout foi embora
+    .hint = a sessão foi mantida; continue com `--continue`
+reason-system = o sistema recusou { $what }: { $said }
+    .hint = `ulimit -a` mostra os limites de processos e de arquivos abertos
+reason-no-sandbox = um sandbox foi pedido, e esta versão não tem nenhum
+    .hint = `--sandbox disabled` executa sem ele; as regras de permissão valem do mesmo modo
+reason-bad-config = a configuração em `{ $place }` está errada: { $said }
+    .hint = `ibeam config explain` diz qual arquivo ou variável define cada valor
+reason-signalled = interrompido por `{ $signal }`
+    .hint = a sessão foi mantida; continue com `--continue`
+reason-internal = erro interno: { $said }
+    .hint = é um defeito do ibeam; `ibeam about` imprime o que um relato precisa
+failure-request-id = o provedor conhece a requisição que falhou como `{ $id }`
 
 ## Warnings
-notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
-notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
+notice-embedded-model = quem responde é o modelo embutido pequeno `{ $model }`; escolha outro com `--model` ou `ibeam login PROVIDER`
+notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
 notice-calls-denied = { $count ->
-        [one] { $count } tool call was refused; `--allow` permits single commands, `--force` everything that is not denied
-       *[other] { $count } tool calls were refused; `--allow` permits single commands, `--force` everything that is not denied
+        [one] { $count } chamada de ferramenta foi recusada; `--allow` permite comandos específicos, `--force` tudo o que não está negado
+       *[other] { $count } chamadas de ferramenta foram recusadas; `--allow` permite comandos específicos, `--force` tudo o que não está negado
     }
-notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
-notice-answer-cut = the output limit cut the answer; the model was asked to go on
-notice-empty-answer = the answer was empty; the model was asked again
+notice-unknown-stop-reason = o provedor terminou a resposta pelo motivo desconhecido `{ $word }`; ela foi tida como completa
+notice-answer-cut = o limite de saída cortou a resposta; pediu-se ao modelo que continuasse
+notice-empty-answer = a resposta estava vazia; perguntou-se de novo ao modelo
 notice-repeated-call = { $count ->
-        [one] the model has called `{ $tool }` { $count } time with the same arguments and the same result
-       *[other] the model has called `{ $tool }` { $count } times with the same arguments and the same result
+        [one] o modelo chamou `{ $tool }` { $count } vez com os mesmos argumentos e o mesmo resultado
+       *[other] o modelo chamou `{ $tool }` { $count } vezes com os mesmos argumentos e o mesmo resultado
     }
-notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
-notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it
-notice-flag-without-effect = `{ $flag }` has no effect in this version
+notice-unknown-config-key = `{ $key }` em `{ $path }` não é um ajuste conhecido e foi ignorado
+notice-untrusted-config-key = `{ $key }` em `{ $path }` foi ignorado: só um espaço de trabalho confiável pode defini-lo
+notice-flag-without-effect = `{ $flag }` não tem efeito nesta versão
 notice-background-stopped = { $count ->
-        [one] { $count } background command was still running and was stopped
-       *[other] { $count } background commands were still running and were stopped
+        [one] { $count } comando em segundo plano ainda executava e foi interrompido
+       *[other] { $count } comandos em segundo plano ainda executavam e foram interrompidos
     }
+retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
 
 ## `--help`
-help-usage = Usage
-help-arguments = Arguments
-help-options = Options
-help-commands = Commands
+help-usage = Uso
+help-arguments = Argumentos
+help-options = Opções
+help-commands = Comandos

@@ -77,6 +77,13 @@ impl Catalogue {
         self.say(&notice::words(notice), None)
     }
 
+    /// The sentence of a `warning:` line about a request that failed and is repeated after `delay_ms`.
+    pub fn retrying(&self, attempt: u32, delay_ms: u64, reason: &Reason) -> String {
+        let message = self.reason(reason).message;
+        let words = Words::new("retrying").text("message", &message).count("attempt", attempt);
+        self.say(&words.seconds(delay_ms), None)
+    }
+
     /// The line of `text` for an action, with the path or command where `detail` gives one.
     pub fn action(&self, action: &Action<'_>, ending: Ending, detail: Option<&str>) -> String {
         let phrase = self.say(&action::words(action), ending.attribute());

@@ -30,12 +30,13 @@ impl<W: Write> EventWriter for Json<W> {
             }
             EventKind::RunFinished(run) => match &run.outcome {
                 RunOutcome::Completed => {
+                    let result = std::mem::take(&mut self.result);
                     let object = JsonResult {
                         subtype: Subtype::Success,
                         is_error: false,
                         duration_ms: run.duration_ms,
                         duration_api_ms: run.duration_ms,
-                        result: &self.result,
+                        result: &result,
                         session_id: run.session_id,
                         request_id: run.totals.request_id.as_deref(),
                         usage: run.totals.usage.map(Into::into),

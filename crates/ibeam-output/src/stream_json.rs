@@ -35,7 +35,8 @@ impl<W: Write> StreamJson<W> {
     }
 
     fn end(&mut self, run: &RunFinished) -> io::Result<()> {
-        let Self { lines, result, .. } = self;
+        let result = &std::mem::take(&mut self.result);
+        let lines = &mut self.lines;
         match &run.outcome {
             RunOutcome::Completed => lines.append(|bytes| {
                 let line = Line::Result {

@@ -11,11 +11,19 @@
 mod failure;
 #[path = "output/key_order.rs"]
 mod key_order;
+#[path = "output/locales.rs"]
+mod locales;
+#[path = "output/properties.rs"]
+mod properties;
 #[path = "output/samples.rs"]
 mod samples;
 #[path = "output/story.rs"]
 mod story;
+#[path = "output/text.rs"]
+mod text;
 #[path = "output/tool_payloads.rs"]
 mod tool_payloads;
 #[path = "output/whole_lines.rs"]
 mod whole_lines;
+#[path = "output/words.rs"]
+mod words;

@@ -27,12 +27,13 @@ impl Words {
         self
     }
 
-    /// Milliseconds, said in seconds under the name `seconds`.
+    /// Milliseconds, said in seconds to one decimal under the name `seconds`.
     pub(crate) fn seconds(mut self, ms: u64) -> Self {
-        let (whole, rest) = (ms / 1000, ms % 1000);
-        let text = if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:03}") };
-        // Text, not a number: no sentence chooses a plural by it, and no locale groups its digits.
-        let shown = if rest == 0 { text } else { text.trim_end_matches('0').to_owned() };
+        let tenths = ms.saturating_add(50) / 100;
+        let shown = match (tenths / 10, tenths % 10) {
+            (whole, 0) => whole.to_string(),
+            (whole, tenth) => format!("{whole}.{tenth}"),
+        };
         self.args.set("seconds", FluentValue::from(shown));
         self
     }

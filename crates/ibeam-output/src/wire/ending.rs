@@ -63,12 +63,12 @@ impl<'a> ErrorLine<'a> {
 
 /// The `error` object as one line without its end, for `--error-format json`.
 ///
-/// `run` is the end of the run that failed; where none began, `session_id` and `ibeam` are absent. The message
+/// It tells the failure alone: `session_id` and `ibeam` are absent, for there may have been no run. The message
 /// is English whatever the locale.
-pub fn error_object(failure: &Failure, run: Option<&RunFinished>) -> String {
+pub fn error_object(failure: &Failure) -> String {
     let message = crate::catalogue::english().reason(&failure.reason).message;
     let mut bytes = Vec::new();
-    match write_line(&mut bytes, &Line::Error(ErrorLine::new(failure, &message, run))) {
+    match write_line(&mut bytes, &Line::Error(ErrorLine::new(failure, &message, None))) {
         Ok(()) => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
         // Strings and integers always serialise; an empty object is still an object.
         Err(_) => "{}".to_owned(),

@@ -65,12 +65,10 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// Nothing confines commands but the permission rules.
-    pub const OFF: Self = Self {
-        mode: "off",
-        layers: &[],
-        network: true,
-        reason: "this version confines commands by permission rules only",
-    };
+    pub const fn none() -> Self {
+        let reason = "this version confines commands by permission rules only";
+        Self { mode: "off", layers: &[], network: true, reason }
+    }
 }
 
 #[derive(Serialize)]

@@ -121,7 +121,7 @@ pub(crate) fn success(output: ToolOutput) -> ToolOutcome {
 }
 
 pub(crate) fn stream_json(events: &[Event]) -> String {
-    drive(events, |out| Box::new(StreamJson::new(out, Sandbox::OFF)))
+    drive(events, |out| Box::new(StreamJson::new(out, Sandbox::none())))
 }
 
 pub(crate) fn json(events: &[Event]) -> String {

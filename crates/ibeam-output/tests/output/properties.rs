@@ -1,0 +1,159 @@
+//! What holds for any run.
+
+use ibeam_output::{Catalogue, EventWriter, Json, Locale, Sandbox, StreamJson, Text, TextOptions};
+use ibeam_protocol::{Event, Reason, ToolOutcome};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::story::{self, Shared, Story};
+
+/// Stands in everything that no writer may print.
+const SECRET: &str = "UNSPOKEN";
+
+#[derive(Clone, Debug)]
+enum Step {
+    Text(String),
+    Thinking,
+    Backstage,
+    Call { name: String, argument: String, outcome: u8 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => ".*".prop_map(Step::Text),
+        1 => Just(Step::Thinking),
+        1 => Just(Step::Backstage),
+        2 => ("read|write|shell|update_todos|weather", ".*", 0..3u8)
+            .prop_map(|(name, argument, outcome)| Step::Call { name, argument, outcome }),
+    ]
+}
+
+fn story(steps: &[Step]) -> Story {
+    steps.iter().fold(Story::new().user("hi"), |story, step| match step {
+        Step::Text(text) => story.text(text),
+        Step::Thinking => story.thinking(SECRET),
+        Step::Backstage => story.backstage(SECRET),
+        Step::Call { name, argument, outcome } => {
+            let call = story::call(name, json!({"path": argument, "command": argument}));
+            let outcome = match outcome {
+                0 => ToolOutcome::error(argument.clone()),
+                1 => ToolOutcome::Rejected { reason: argument.clone() },
+                _ => story::success(ibeam_protocol::ToolOutput::Free(json!(argument))),
+            };
+            story.call(&call, outcome)
+        }
+    })
+}
+
+fn deltas(steps: &[Step]) -> String {
+    let texts = steps.iter().filter_map(|step| match step {
+        Step::Text(text) => Some(text.as_str()),
+        Step::Thinking | Step::Backstage | Step::Call { .. } => None,
+    });
+    texts.collect()
+}
+
+fn parsed(events: &[Event]) -> Vec<Value> {
+    story::lines(events).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+proptest! {
+    #[test]
+    fn the_result_is_the_concatenation_of_the_deltas(steps in prop::collection::vec(step(), 0..12)) {
+        let events = story(&steps).done();
+        let lines = parsed(&events);
+        let said: String = lines
+            .iter()
+            .filter(|line| line["type"] == "assistant")
+            .map(|line| line["message"]["content"][0]["text"].as_str().unwrap())
+            .collect();
+        prop_assert_eq!(&said, &deltas(&steps));
+        prop_assert_eq!(&lines.last().unwrap()["result"], &json!(said));
+        let object: Value = serde_json::from_str(&story::json(&events)).unwrap();
+        prop_assert_eq!(&object["result"], &json!(said));
+    }
+
+    #[test]
+    fn every_line_is_one_object_for_every_kind_of_reader(steps in prop::collection::vec(step(), 0..12)) {
+        let text = story::stream_json(&story(&steps).done());
+        let ends = ['\n', '\r', '\u{b}', '\u{c}', '\u{1c}', '\u{1d}', '\u{1e}', '\u{85}', '\u{2028}', '\u{2029}'];
+        let lines: Vec<_> = text.split(ends).collect();
+        prop_assert_eq!(lines.last(), Some(&""));
+        for line in &lines[..lines.len() - 1] {
+            prop_assert!(serde_json::from_str::<Value>(line).unwrap().is_object());
+        }
+    }
+
+    #[test]
+    fn every_started_call_is_completed_once_and_every_line_has_the_session(
+        steps in prop::collection::vec(step(), 0..12),
+    ) {
+        let lines = parsed(&story(&steps).done());
+        let count = |subtype: &str| {
+            lines.iter().filter(|line| line["type"] == "tool_call" && line["subtype"] == subtype).count()
+        };
+        prop_assert_eq!(count("started"), count("completed"));
+        prop_assert!(lines.iter().all(|line| line["session_id"] == story::SESSION));
+        prop_assert_eq!(lines.iter().filter(|line| line["type"] == "result").count(), 1);
+    }
+
+    #[test]
+    fn thinking_and_what_is_not_for_stdout_is_never_written(steps in prop::collection::vec(step(), 0..12)) {
+        for events in [story(&steps).done(), story(&steps).failed(Reason::Refused)] {
+            prop_assert!(!story::stream_json(&events).contains(SECRET));
+            prop_assert!(!story::json(&events).contains(SECRET));
+            for live in [false, true] {
+                let options = TextOptions { verbose: true, live };
+                prop_assert!(!story::text(&events, Locale::En, options).contains(SECRET));
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_run_prints_no_success(steps in prop::collection::vec(step(), 0..12)) {
+        let events = story(&steps).failed(Reason::Refused);
+        let lines = parsed(&events);
+        prop_assert!(lines.iter().all(|line| line["type"] != "result" && line["subtype"] != "success"));
+        prop_assert_eq!(&lines.last().unwrap()["type"], &json!("error"));
+        prop_assert_eq!(story::json(&events), "");
+    }
+
+    #[test]
+    fn text_has_no_control_character_but_line_ends_and_tabs(steps in prop::collection::vec(step(), 0..12)) {
+        for live in [false, true] {
+            let options = TextOptions { verbose: true, live };
+            let text = story::text(&story(&steps).done(), Locale::Ja, options);
+            prop_assert!(!text.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "{text:?}");
+        }
+    }
+
+    /// Batches are the pump's business: however it cuts them, the bytes are the same.
+    #[test]
+    fn bytes_do_not_depend_on_batches(
+        steps in prop::collection::vec(step(), 0..12),
+        flushes in prop::collection::vec(any::<bool>(), 40),
+    ) {
+        let events = story(&steps).done();
+        let all_at_once = |mut writer: Box<dyn EventWriter>, out: &Shared| {
+            for (event, flush) in events.iter().zip(flushes.iter().cycle()) {
+                writer.write(event).unwrap();
+                if *flush {
+                    writer.flush().unwrap();
+                }
+            }
+            writer.flush().unwrap();
+            out.text()
+        };
+        let out = Shared::default();
+        let ours = all_at_once(Box::new(StreamJson::new(out.clone(), Sandbox::none())), &out);
+        prop_assert_eq!(ours, story::stream_json(&events));
+        let out = Shared::default();
+        let ours = all_at_once(Box::new(Json::new(out.clone())), &out);
+        prop_assert_eq!(ours, story::json(&events));
+        let out = Shared::default();
+        let catalogue = std::sync::Arc::new(Catalogue::new(Locale::En));
+        let options = TextOptions::default();
+        let ours = all_at_once(Box::new(Text::new(out.clone(), catalogue, options)), &out);
+        prop_assert_eq!(ours, story::text(&events, Locale::En, options));
+    }
+}

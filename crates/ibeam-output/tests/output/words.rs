@@ -1,0 +1,211 @@
+//! Sentences for people, in English unless the case is about another language.
+
+use ibeam_output::{Catalogue, Locale};
+use ibeam_protocol::{Failure, Notice, Reason, Signal};
+
+#[track_caller]
+fn check(reason: &Reason, expect: &str) {
+    assert_eq!(Catalogue::new(Locale::En).reason(reason).to_string(), expect);
+}
+
+#[test]
+fn a_reason_is_an_error_line_and_its_ways_out() {
+    check(
+        &Reason::UnknownModel { model: "claude-x".into(), provider: Some("anthropic".into()) },
+        "error: the model `claude-x` is not known to provider `anthropic`\n\
+         hint: `ibeam models` lists what your key may use",
+    );
+    check(
+        &Reason::UnknownModel { model: "claude-x".into(), provider: None },
+        "error: no provider is known for the model `claude-x`\n\
+         hint: name it with `--model PROVIDER/NAME`; `ibeam models` lists the names",
+    );
+}
+
+#[test]
+fn several_ways_out_are_several_lines() {
+    check(
+        &Reason::NoKey { provider: "openai".into(), variable: "OPENAI_API_KEY".into() },
+        "error: no API key for `openai`\n\
+         hint: set `OPENAI_API_KEY`, or run `ibeam login openai`\n\
+         hint: `ibeam setup` installs a small model that needs no key",
+    );
+}
+
+#[test]
+fn a_sentence_whose_other_end_said_nothing_has_no_colon() {
+    for locale in Locale::ALL {
+        let reason = Reason::ProviderFailed { provider: "groq".into(), said: String::new() };
+        let message = Catalogue::new(locale).reason(&reason).message;
+        assert!(!message.ends_with([':', ' ', '\u{a0}']), "{message:?}");
+    }
+}
+
+#[test]
+fn foreign_words_stay_on_their_line() {
+    check(
+        &Reason::ProviderFailed { provider: "groq".into(), said: "\u{1b}[31mno\r\nerror: fake\n".into() },
+        "error: `groq` failed: \\u{1b}[31mno\\r\\nerror: fake\n\
+         hint: try again later, or choose another model with `--model`",
+    );
+}
+
+#[test]
+fn a_place_in_a_file_is_what_editors_open() {
+    let at = |line, column| {
+        let path = "c.toml".into();
+        Catalogue::new(Locale::En).reason(&Reason::BadConfig { path, line, column, said: "x".into() }).message
+    };
+    assert_eq!(at(Some(3), Some(7)), "the configuration in `c.toml:3:7` is wrong: x");
+    assert_eq!(at(Some(3), None), "the configuration in `c.toml:3` is wrong: x");
+    assert_eq!(at(None, None), "the configuration in `c.toml` is wrong: x");
+}
+
+#[test]
+fn milliseconds_are_said_in_seconds() {
+    let waited = |waited_ms| Catalogue::new(Locale::En).notice(&Notice::StdinIgnored { waited_ms });
+    let sentence = |seconds| {
+        format!("stdin sent nothing within {seconds} s and was ignored; `--stdin ignore` skips the wait")
+    };
+    assert_eq!(waited(3000), sentence("3"));
+    assert_eq!(waited(100), sentence("0.1"));
+    assert_eq!(waited(1234), sentence("1.2"));
+    assert_eq!(waited(950), sentence("1"));
+    assert_eq!(waited(30_000), sentence("30"));
+}
+
+#[test]
+fn a_retry_says_why_and_when() {
+    let reason = Reason::ProviderFailed { provider: "groq".into(), said: "overloaded".into() };
+    assert_eq!(
+        Catalogue::new(Locale::En).retrying(2, 1480, &reason),
+        "`groq` failed: overloaded (attempt 2); trying again in 1.5 s"
+    );
+}
+
+#[test]
+fn counts_choose_their_plural() {
+    let failed = |locale, count| Catalogue::new(locale).reason(&Reason::ToolErrors { count }).message;
+    assert_eq!(failed(Locale::En, 1), "1 tool call failed");
+    assert_eq!(failed(Locale::En, 2), "2 tool calls failed");
+    assert_eq!(failed(Locale::Fr, 0), "0 appel d'outil a échoué");
+    assert_eq!(failed(Locale::Fr, 1200), "1200 appels d'outils ont échoué");
+    assert_eq!(failed(Locale::Ja, 2), "2 件のツール呼び出しが失敗しました");
+}
+
+#[test]
+fn the_providers_id_of_the_request_is_one_more_hint() {
+    let failure = Failure {
+        request_id: Some("req_7".into()),
+        ..Failure::from(Reason::BadRequest { provider: "openai".into(), said: "no".into() })
+    };
+    let hints = Catalogue::new(Locale::En).failure(&failure).hints;
+    assert_eq!(hints.last().unwrap(), "the provider knows the failed request as `req_7`");
+}
+
+#[test]
+fn headings_of_help_are_localised_and_an_unknown_id_comes_back() {
+    let usage = Locale::ALL.map(|locale| Catalogue::new(locale).help("usage"));
+    assert_eq!(usage, ["Usage", "Uso", "Penggunaan", "使い方", "Utilisation", "Uso"]);
+    assert_eq!(Catalogue::new(Locale::Fr).help("no-such-word"), "no-such-word");
+}
+
+/// One of each: the compiler holds this list to the enum through `reason::words`, the count holds it here.
+fn every_reason() -> Vec<Reason> {
+    let s = || "value".to_owned();
+    vec![
+        Reason::Usage { said: s() },
+        Reason::EmptyPrompt,
+        Reason::FormatWithoutPrint,
+        Reason::NotText { what: s() },
+        Reason::Unsupported { what: s() },
+        Reason::NoKey { provider: s(), variable: s() },
+        Reason::KeyRefused { provider: s(), said: s() },
+        Reason::UnknownProvider { provider: s() },
+        Reason::UnknownModel { model: s(), provider: Some(s()) },
+        Reason::UnknownModel { model: s(), provider: None },
+        Reason::ModelNotInstalled { model: s() },
+        Reason::LocalModel { said: s() },
+        Reason::NoLocalEngine,
+        Reason::BadRequest { provider: s(), said: s() },
+        Reason::ContextTooLong { provider: s(), said: s() },
+        Reason::RateLimited { provider: s(), said: s() },
+        Reason::ProviderFailed { provider: s(), said: s() },
+        Reason::AnswerTruncated { provider: s() },
+        Reason::Unreachable { address: s(), said: s() },
+        Reason::Tls { address: s(), said: s() },
+        Reason::Stalled { provider: s(), waited_ms: 1 },
+        Reason::TurnLimit { limit: 2 },
+        Reason::LoopGuard { tool: s(), count: 3 },
+        Reason::EmptyAnswer,
+        Reason::OutputLimit,
+        Reason::Refused,
+        Reason::TimedOut { timeout_ms: 1 },
+        Reason::Denied { count: 1 },
+        Reason::ToolErrors { count: 1 },
+        Reason::NoText,
+        Reason::SessionDamaged { session: s(), line: 1, said: s() },
+        Reason::UnknownSession { session: s() },
+        Reason::NoSessionToContinue { cwd: s() },
+        Reason::SessionBusy { session: s(), holder: s() },
+        Reason::StdinSilent { waited_ms: 1 },
+        Reason::NoInput { path: s(), said: s() },
+        Reason::CannotCreate { path: s(), said: s() },
+        Reason::Io { what: s(), said: s() },
+        Reason::OutputClosed,
+        Reason::System { what: s(), said: s() },
+        Reason::NoSandbox,
+        Reason::BadConfig { path: s(), line: Some(1), column: Some(2), said: s() },
+        Reason::Signalled(Signal::Term),
+        Reason::Internal { said: s() },
+    ]
+}
+
+fn every_notice() -> Vec<Notice> {
+    let s = || "value".to_owned();
+    vec![
+        Notice::EmbeddedModel { model: s() },
+        Notice::StdinIgnored { waited_ms: 1 },
+        Notice::CallsDenied { count: 1 },
+        Notice::UnknownStopReason { word: s() },
+        Notice::AnswerCut,
+        Notice::EmptyAnswer,
+        Notice::RepeatedCall { tool: s(), count: 3 },
+        Notice::UnknownConfigKey { path: s(), key: s() },
+        Notice::UntrustedConfigKey { path: s(), key: s() },
+        Notice::FlagWithoutEffect { flag: s() },
+        Notice::BackgroundStopped { count: 1 },
+    ]
+}
+
+/// `reason-…` and `notice-…` of the English file, as many as the lists above have.
+#[test]
+fn the_lists_of_this_file_are_complete() {
+    let english = include_str!("../../locales/en.ftl");
+    let count = |prefix: &str| english.lines().filter(|line| line.starts_with(prefix)).count();
+    assert_eq!(every_reason().len(), count("reason-"));
+    assert_eq!(every_notice().len(), count("notice-"));
+}
+
+#[test]
+fn every_sentence_is_said_in_every_language_on_one_line_with_nothing_left_open() {
+    for locale in Locale::ALL {
+        let catalogue = Catalogue::new(locale);
+        let explained = every_reason().into_iter().map(|reason| catalogue.reason(&reason));
+        let sentences = explained.flat_map(|explained| [vec![explained.message], explained.hints].concat());
+        for sentence in sentences.chain(every_notice().iter().map(|notice| catalogue.notice(notice))) {
+            assert!(!sentence.contains(['{', '\n', '\u{2068}']), "{locale:?}: {sentence:?}");
+            assert!(!sentence.ends_with(['.', '。', '!']), "{locale:?}: {sentence:?}");
+            assert!(!sentence.starts_with("reason-") && !sentence.starts_with("notice-"), "{sentence:?}");
+            assert!(!sentence.starts_with(|c: char| c.is_uppercase()), "{locale:?}: {sentence:?}");
+        }
+    }
+}
+
+#[test]
+fn every_failure_has_a_way_out() {
+    let catalogue = Catalogue::new(Locale::En);
+    for reason in every_reason() {
+        assert!(!catalogue.reason(&reason).hints.is_empty(), "{reason:?}");
+    }
+}
