@@ -1,0 +1,98 @@
+//! `delete`: one file or link removed. Refuses directories.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_protocol::tool_output::DeleteOutput;
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use rustix::fs::FileType;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::arguments::{self, Arguments};
+use crate::blocking;
+use crate::file_error::FileError;
+use crate::place::{Parents, Place};
+use crate::workspace::Workspace;
+
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Removes a file of the workspace.
+pub(crate) struct Delete {
+    workspace: Arc<Workspace>,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct DeleteArguments {
+    #[serde(alias = "file_path", alias = "filePath", alias = "target_file")]
+    path: String,
+}
+
+impl Arguments for DeleteArguments {
+    const TOOL: &'static str = "delete";
+    const EXAMPLE: &'static str = r#"{"path": "old.txt"}"#;
+}
+
+impl Delete {
+    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace) }
+    }
+}
+
+impl Tool for Delete {
+    fn spec(&self) -> ToolSpec {
+        arguments::spec::<DeleteArguments>(include_str!("delete.md"))
+    }
+
+    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+        arguments::canonical::<DeleteArguments>(arguments)
+    }
+
+    fn access(&self, arguments: &Value) -> Access {
+        match arguments::parse::<DeleteArguments>(arguments) {
+            Ok(arguments) => Access::Write(self.workspace.target_entry(&arguments.path)),
+            Err(_) => Access::Write(self.workspace.root().to_owned()),
+        }
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let arguments = match arguments::parse::<DeleteArguments>(&call.arguments) {
+                Ok(arguments) => arguments,
+                Err(message) => return ToolOutcome::error(message),
+            };
+            let workspace = Arc::clone(&self.workspace);
+            blocking::run(context, TIME_LIMIT, move |_| {
+                delete(&workspace, &arguments.path).unwrap_or_else(ToolOutcome::from)
+            })
+            .await
+        })
+    }
+}
+
+fn delete(workspace: &Workspace, asked: &str) -> Result<ToolOutcome, FileError> {
+    let resolved =
+        workspace.resolve_entry(asked).map_err(|error| FileError::unreachable("delete", asked, error))?;
+    let place = Place::find(workspace, asked, &resolved.real, Parents::Required)?;
+    let Some(stat) = place.stat()? else {
+        return Err(FileError::NotFound { path: asked.to_owned() });
+    };
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        return Err(FileError::refused(
+            asked,
+            "is a directory, and only files are deleted; use `shell` with `rm -r` if it must go",
+        ));
+    }
+    place.remove()?;
+    let file_size = u64::try_from(stat.st_size).unwrap_or_default();
+    let output = DeleteOutput { path: resolved.real, file_size };
+    let for_model = format!("deleted `{asked}` ({file_size} bytes)");
+    Ok(ToolOutcome::Success { output: ToolOutput::Delete(output), for_model: for_model.into() })
+}
+
+#[cfg(test)]
+#[path = "delete_test.rs"]
+mod tests;

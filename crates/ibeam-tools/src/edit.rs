@@ -1,0 +1,183 @@
+//! `edit`: a text file changed in part, by exact replacement or by a unified patch.
+//!
+//! Bytes outside the edit stay as they are: line ends, byte order mark, encoding, final newline, mode. Refuses
+//! binary files, files whose encoding cannot be told without doubt, and edits that do not fit exactly.
+
+mod arguments;
+mod fold;
+mod patch;
+mod replace;
+
+use std::borrow::Cow;
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use encoding_rs::UTF_8;
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_protocol::tool_output::EditOutput;
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+use crate::arguments as shared;
+use crate::blocking;
+use crate::elision::elide_middle;
+use crate::file_error::FileError;
+use crate::place::{Parents, Place};
+use crate::read::not_text;
+use crate::text::TextFormat;
+use crate::workspace::Workspace;
+use crate::write::writable;
+use arguments::{Change, EditArguments, EditCall};
+
+/// Larger files are not for editing in memory.
+const FILE_LIMIT: u64 = 64 << 20;
+/// Bytes of diff that are told.
+const DIFF_LIMIT: usize = 256 << 10;
+/// A diff that takes longer is told less finely.
+const DIFF_TIME: Duration = Duration::from_millis(500);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Edits a file of the workspace.
+pub(crate) struct Edit {
+    workspace: Arc<Workspace>,
+}
+
+impl Edit {
+    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace) }
+    }
+}
+
+impl Tool for Edit {
+    fn spec(&self) -> ToolSpec {
+        shared::spec::<EditArguments>(include_str!("edit.md"))
+    }
+
+    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+        let call = EditCall::parse(arguments)?;
+        serde_json::to_value(&call).map_err(|error| error.to_string())
+    }
+
+    fn access(&self, arguments: &Value) -> Access {
+        match EditCall::parse(arguments) {
+            Ok(call) => Access::Write(self.workspace.target(&call.path)),
+            Err(_) => Access::Write(self.workspace.root().to_owned()),
+        }
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let call = match EditCall::parse(&call.arguments) {
+                Ok(call) => call,
+                Err(message) => return ToolOutcome::error(message),
+            };
+            let workspace = Arc::clone(&self.workspace);
+            blocking::run(context, TIME_LIMIT, move |_| {
+                edit(&workspace, &call).unwrap_or_else(ToolOutcome::from)
+            })
+            .await
+        })
+    }
+}
+
+fn edit(workspace: &Workspace, call: &EditCall) -> Result<ToolOutcome, FileError> {
+    let asked = call.path.as_str();
+    let resolved = writable(workspace, asked)?;
+    let place = Place::find(workspace, asked, &resolved.real, Parents::Required)?;
+    let (file, seen) = place.open()?;
+    let size = u64::try_from(seen.st_size).unwrap_or_default();
+    if size > FILE_LIMIT {
+        let reason = format!("has {size} bytes, more than `edit` takes; use `shell` with `sed`");
+        return Err(FileError::refused(asked, reason));
+    }
+    let mut old = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+    file.take(FILE_LIMIT).read_to_end(&mut old).map_err(|error| FileError::io("read", asked, &error))?;
+
+    let new = changed(&old, &call.change).map_err(|reason| match reason {
+        Refusal::NotText(kind) => not_text(asked, kind),
+        Refusal::Reason(reason) => FileError::refused(asked, reason),
+    })?;
+    place.replace(&new.bytes, Some(&seen))?;
+
+    let Diff { lines_added, lines_removed, unified } = diff(asked, &new.old_text, &new.new_text);
+    let message = format!("edited `{asked}`: {lines_added} lines added, {lines_removed} removed");
+    let output = EditOutput {
+        path: resolved.real,
+        lines_added,
+        lines_removed,
+        diff: unified,
+        message: message.clone(),
+    };
+    Ok(ToolOutcome::Success { output: ToolOutput::Edit(output), for_model: message.into() })
+}
+
+/// A file before and after, as text, and its new bytes.
+struct Changed<'a> {
+    bytes: Vec<u8>,
+    old_text: Cow<'a, [u8]>,
+    new_text: Vec<u8>,
+}
+
+/// Why a file is not changed.
+#[derive(Debug)]
+enum Refusal {
+    NotText(&'static str),
+    /// In words that follow the path.
+    Reason(String),
+}
+
+/// The file after the change; pure.
+fn changed<'a>(old: &'a [u8], change: &Change) -> Result<Changed<'a>, Refusal> {
+    let format = TextFormat::detect(old, true).map_err(Refusal::NotText)?;
+    let name = format.encoding.name();
+    let old_text = format.decode(old).ok_or_else(|| {
+        Refusal::Reason(format!(
+            "looks like {name} but does not survive being decoded and encoded again; use `shell` with a tool that edits bytes"
+        ))
+    })?;
+    let new_text = match change {
+        Change::StrReplace(one) => replace::apply(&old_text, std::slice::from_ref(one)),
+        Change::MultiStrReplace(list) => replace::apply(&old_text, &list.edits),
+        Change::ApplyPatch(patch) => patch::apply(&old_text, &patch.patch_content),
+    }
+    .map_err(Refusal::Reason)?;
+    let bytes = if format.encoding == UTF_8 {
+        // The file's own bytes, even where they are not valid: they were not touched.
+        [old.get(..format.bom_length()).unwrap_or_default(), &new_text].concat()
+    } else {
+        let text = String::from_utf8_lossy(&new_text);
+        format.encode(&text).map_err(|missing| {
+            Refusal::Reason(format!("is encoded in {name}, which has no `{missing}`; use other characters"))
+        })?
+    };
+    Ok(Changed { bytes, old_text, new_text })
+}
+
+struct Diff {
+    lines_added: u64,
+    lines_removed: u64,
+    unified: String,
+}
+
+fn diff(name: &str, old: &[u8], new: &[u8]) -> Diff {
+    let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
+    let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(old.as_ref(), new.as_ref());
+    let (mut lines_added, mut lines_removed) = (0, 0);
+    for change in diff.iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Insert => lines_added += 1,
+            ChangeTag::Delete => lines_removed += 1,
+            ChangeTag::Equal => {}
+        }
+    }
+    let unified =
+        diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string();
+    Diff { lines_added, lines_removed, unified: elide_middle(&unified, DIFF_LIMIT).into_owned() }
+}
+
+#[cfg(test)]
+#[path = "edit_test.rs"]
+mod tests;

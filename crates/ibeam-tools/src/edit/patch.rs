@@ -1,0 +1,228 @@
+//! A unified diff applied to one file: every hunk fits exactly, or nothing changes.
+//!
+//! Line numbers are a hint: a hunk is looked for near its place, nearest first. Counts in the headers are not
+//! believed, because models miscount. `@@` without numbers is taken when its lines are found only once. Lines
+//! are compared without their ends; context keeps its own, added lines take the end of their neighbour.
+
+/// How far from its place a hunk with a line number is looked for, in lines.
+const DRIFT_LIMIT: usize = 1000;
+
+/// Lines to find and what they become.
+struct Hunk<'p> {
+    /// First old line, from 1, where the header tells it.
+    start: Option<usize>,
+    lines: Vec<Line<'p>>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Line<'p> {
+    Context(&'p str),
+    Removed(&'p str),
+    Added(&'p str),
+    /// `\ No newline at end of file`, about the line before.
+    NoNewline,
+}
+
+/// A line of the file and its end: empty, LF or CRLF.
+#[derive(Clone, Copy)]
+struct FileLine<'t> {
+    text: &'t [u8],
+    end: &'t [u8],
+}
+
+/// `text` after the patch, or why not, in words that follow the path.
+pub(super) fn apply(text: &[u8], patch: &str) -> Result<Vec<u8>, String> {
+    let hunks = parse(patch)?;
+    let lines = split(text);
+    let mut result: Vec<u8> = Vec::with_capacity(text.len() + patch.len());
+    let (mut taken, mut drift) = (0usize, 0isize);
+    for (number, hunk) in (1..).zip(&hunks) {
+        let at = locate(&lines, hunk, taken, drift)
+            .map_err(|reason| format!("was not changed: hunk {number} of {} {reason}", hunks.len()))?;
+        if let Some(start) = hunk.start {
+            drift = signed(at) - signed(start.saturating_sub(1));
+        }
+        for line in lines.get(taken..at).unwrap_or_default() {
+            push(&mut result, *line);
+        }
+        taken = at + write_hunk(&mut result, hunk, &lines, at);
+    }
+    for line in lines.get(taken..).unwrap_or_default() {
+        // A line added at the end of a file without final newline is now followed by nothing: no repair here.
+        push(&mut result, *line);
+    }
+    if result == text {
+        return Err("stays the same: the patch changes nothing".to_owned());
+    }
+    Ok(result)
+}
+
+fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, String> {
+    let mut hunks: Vec<Hunk<'_>> = Vec::new();
+    let mut files = 0;
+    let mut lines = patch.lines().peekable();
+    let mut in_hunk = false;
+    while let Some(line) = lines.next() {
+        let is_header = line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
+        if is_header || line.starts_with("*** Update File:") {
+            files += 1;
+            in_hunk = false;
+            if is_header {
+                lines.next();
+            }
+        } else if line.starts_with("diff --git ") || line.starts_with("*** ") {
+            in_hunk = false;
+        } else if line.starts_with("@@") {
+            hunks.push(Hunk { start: old_start(line), lines: Vec::new() });
+            in_hunk = true;
+        } else if in_hunk && let Some(hunk) = hunks.last_mut() {
+            hunk.lines.push(hunk_line(line).ok_or_else(|| {
+                format!(
+                    "was not changed: the patch has a line that begins with none of ' ', '+', '-': `{line}`"
+                )
+            })?);
+        }
+    }
+    if files > 1 {
+        return Err("was not changed: the patch names several files; call `edit` once for each".to_owned());
+    }
+    for hunk in &mut hunks {
+        // Empty lines between hunks are not context.
+        while hunk.lines.last() == Some(&Line::Context("")) && hunk.old().count() > 1 {
+            hunk.lines.pop();
+        }
+    }
+    hunks.retain(|hunk| !hunk.lines.is_empty());
+    if hunks.is_empty() {
+        return Err(
+            "was not changed: the patch has no hunk; a hunk begins with a line such as `@@ -3,2 +3,3 @@`"
+                .to_owned(),
+        );
+    }
+    Ok(hunks)
+}
+
+fn hunk_line(line: &str) -> Option<Line<'_>> {
+    let mut rest = line.chars();
+    match rest.next() {
+        // An empty line of context that lost its blank.
+        None => Some(Line::Context("")),
+        Some(' ') => Some(Line::Context(rest.as_str())),
+        Some('-') => Some(Line::Removed(rest.as_str())),
+        Some('+') => Some(Line::Added(rest.as_str())),
+        Some('\\') => Some(Line::NoNewline),
+        Some(_) => None,
+    }
+}
+
+/// The `3` of `@@ -3,2 +3,3 @@`.
+fn old_start(header: &str) -> Option<usize> {
+    let range = header.trim_start_matches('@').trim_start().strip_prefix('-')?;
+    let digits = range.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+impl<'p> Hunk<'p> {
+    /// The lines that must be in the file.
+    fn old(&self) -> impl Iterator<Item = &'p str> {
+        self.lines.iter().filter_map(|line| match line {
+            Line::Context(text) | Line::Removed(text) => Some(*text),
+            Line::Added(_) | Line::NoNewline => None,
+        })
+    }
+}
+
+/// The index of the first line of `hunk` in the file, at or after line `from`.
+fn locate(lines: &[FileLine<'_>], hunk: &Hunk<'_>, from: usize, drift: isize) -> Result<usize, String> {
+    let old: Vec<&str> = hunk.old().collect();
+    let fits = |at: usize| {
+        at >= from
+            && lines.get(at..at + old.len()).is_some_and(|window| {
+                window.iter().zip(&old).all(|(have, want)| have.text == want.as_bytes())
+            })
+    };
+    let Some(start) = hunk.start else {
+        if old.is_empty() {
+            return Err("only adds lines and has no line number; give context lines".to_owned());
+        }
+        let mut found = (from..=lines.len().saturating_sub(old.len())).filter(|at| fits(*at));
+        return match (found.next(), found.next()) {
+            (Some(at), None) => Ok(at),
+            (Some(_), Some(_)) => Err("fits in several places; give more context lines".to_owned()),
+            (None, _) => Err(not_found(&old)),
+        };
+    };
+    if old.is_empty() {
+        // `-3,0`: after line 3.
+        return Ok(start.clamp(from, lines.len().max(from)));
+    }
+    let expected = signed(start.saturating_sub(1)).saturating_add(drift);
+    let near = (0..=signed(DRIFT_LIMIT)).flat_map(|distance| [expected - distance, expected + distance]);
+    near.filter_map(|at| usize::try_from(at).ok()).find(|at| fits(*at)).ok_or_else(|| not_found(&old))
+}
+
+fn not_found(old: &[&str]) -> String {
+    let first = old.iter().find(|line| !line.trim().is_empty()).copied().unwrap_or_default();
+    format!(
+        "does not fit: its context and removed lines, from `{}`, are not in the file in this form; read it again",
+        crate::elision::head(first, 80)
+    )
+}
+
+/// Writes the new lines of `hunk` and tells how many old lines they stand for.
+fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at: usize) -> usize {
+    let mut old = lines.get(at..).unwrap_or_default().iter();
+    let mut used = 0;
+    // The end that added lines take: of the line before, else of the next, else LF.
+    let neighbour = at.checked_sub(1).and_then(|before| lines.get(before)).or_else(|| lines.get(at));
+    let mut end: &[u8] = neighbour.map_or(b"\n", |line| if line.end.is_empty() { b"\n" } else { line.end });
+    let mut lines_left = hunk.lines.iter().peekable();
+    while let Some(line) = lines_left.next() {
+        match line {
+            Line::Context(_) | Line::Removed(_) => {
+                let Some(have) = old.next() else { continue };
+                used += 1;
+                if !have.end.is_empty() {
+                    end = have.end;
+                }
+                if matches!(line, Line::Context(_)) {
+                    push(result, *have);
+                }
+            }
+            Line::Added(text) => {
+                // What stands before may have been the last line, without an end.
+                if result.last().is_some_and(|last| *last != b'\n') {
+                    result.extend_from_slice(end);
+                }
+                result.extend_from_slice(text.as_bytes());
+                let is_last = at + used >= lines.len() && lines_left.peek().is_none();
+                let was_open = lines.last().is_some_and(|last| last.end.is_empty());
+                let open = lines_left.peek() == Some(&&Line::NoNewline) || (is_last && was_open);
+                if !open {
+                    result.extend_from_slice(end);
+                }
+            }
+            Line::NoNewline => {}
+        }
+    }
+    used
+}
+
+fn split(text: &[u8]) -> Vec<FileLine<'_>> {
+    text.split_inclusive(|byte| *byte == b'\n')
+        .map(|line| {
+            let body = line.strip_suffix(b"\n").unwrap_or(line);
+            let body = if body.len() < line.len() { body.strip_suffix(b"\r").unwrap_or(body) } else { body };
+            FileLine { text: body, end: line.get(body.len()..).unwrap_or_default() }
+        })
+        .collect()
+}
+
+fn push(result: &mut Vec<u8>, line: FileLine<'_>) {
+    result.extend_from_slice(line.text);
+    result.extend_from_slice(line.end);
+}
+
+fn signed(line: usize) -> isize {
+    isize::try_from(line).unwrap_or(isize::MAX)
+}

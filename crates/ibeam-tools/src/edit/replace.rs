@@ -1,0 +1,142 @@
+//! Exact replacement of text.
+//!
+//! An old text written with LF also fits CRLF in the file; the new text then takes the file's line ends. Errors
+//! are words that follow the path: how often the old text was found, where, and what to do.
+
+use memchr::memmem;
+
+use super::arguments::Replacement;
+use super::fold::Folded;
+
+/// `text` after all `edits`, each applied to the result of the one before; all or none.
+pub(super) fn apply(text: &[u8], edits: &[Replacement]) -> Result<Vec<u8>, String> {
+    let mut current = text.to_vec();
+    for (number, edit) in (1..).zip(edits) {
+        current = apply_one(&current, edit).map_err(|reason| match edits.len() {
+            1 => reason,
+            all => format!("was not changed: edit {number} of {all} does not fit, the file {reason}"),
+        })?;
+    }
+    Ok(current)
+}
+
+fn apply_one(text: &[u8], edit: &Replacement) -> Result<Vec<u8>, String> {
+    let (old, new) = (edit.old_text.as_bytes(), edit.new_text.as_bytes());
+    if old.is_empty() {
+        return Err("cannot be edited with an empty `oldText`; copy the text to replace from the file, \
+                    or use `write` for the whole file"
+            .to_owned());
+    }
+    if old == new {
+        return Err("stays the same: `oldText` and `newText` are equal".to_owned());
+    }
+    // A CR in the old text means that line ends are the point: then nothing is folded.
+    let folded = if old.contains(&b'\r') { None } else { Some(Folded::new(text)) };
+    let folded = folded.filter(|folded| !folded.is_same());
+    let searched = folded.as_ref().map_or(text, |folded| &folded.text);
+    let found: Vec<usize> = memmem::find_iter(searched, old).collect();
+    match found.as_slice() {
+        [] => return Err(not_found(searched, &edit.old_text)),
+        [_] => {}
+        [..] if edit.replace_all == Some(true) => {}
+        several => return Err(found_often(searched, several)),
+    }
+    let mut result = Vec::with_capacity(text.len() + new.len());
+    let mut taken = 0;
+    for start in found {
+        let change = match &folded {
+            Some(folded) if !new.contains(&b'\r') => in_line_ends_of(folded, start, old, new),
+            Some(folded) => Span {
+                start: folded.original(start),
+                end: folded.original(start + old.len()),
+                text: new.to_vec(),
+            },
+            None => Span { start, end: start + old.len(), text: new.to_vec() },
+        };
+        result.extend_from_slice(text.get(taken..change.start).unwrap_or_default());
+        result.extend_from_slice(&change.text);
+        taken = change.end;
+    }
+    result.extend_from_slice(text.get(taken..).unwrap_or_default());
+    Ok(result)
+}
+
+/// Bytes `start..end` of the original become `text`.
+struct Span {
+    start: usize,
+    end: usize,
+    text: Vec<u8>,
+}
+
+/// The part of a match in which old and new really differ, with the line ends of the place it stands in.
+fn in_line_ends_of(folded: &Folded<'_>, at: usize, old: &[u8], new: &[u8]) -> Span {
+    let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
+    let shorter = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new.iter().rev()).take(shorter).take_while(|(a, b)| a == b).count();
+    let (start, end) = (at + head, at + old.len() - tail);
+    let text = new.get(head..new.len() - tail).unwrap_or_default();
+
+    let after = folded.text.get(start..).unwrap_or_default();
+    let before = folded.text.get(..start).unwrap_or_default();
+    let line_end =
+        memchr::memchr(b'\n', after).map(|next| start + next).or_else(|| memchr::memrchr(b'\n', before));
+    let text = match line_end {
+        Some(line_end) if folded.is_crlf(line_end) => with_crlf(text),
+        Some(_) | None => text.to_vec(),
+    };
+    Span { start: folded.original(start), end: folded.original(end), text }
+}
+
+fn with_crlf(text: &[u8]) -> Vec<u8> {
+    let mut crlf = Vec::with_capacity(text.len() + 16);
+    for byte in text {
+        if *byte == b'\n' {
+            crlf.push(b'\r');
+        }
+        crlf.push(*byte);
+    }
+    crlf
+}
+
+fn found_often(text: &[u8], found: &[usize]) -> String {
+    let lines: Vec<String> = found.iter().take(5).map(|at| line_of(text, *at).to_string()).collect();
+    let more = if found.len() > 5 { " …" } else { "" };
+    format!(
+        "has `oldText` {} times (lines {}{more}); add lines around it until it is unique, or set `replaceAll`",
+        found.len(),
+        lines.join(", ")
+    )
+}
+
+fn not_found(text: &[u8], old: &str) -> String {
+    let hint = if let Some(line) = similar_lines(text, old) {
+        format!("at line {line} it differs only in white space: copy that exactly")
+    } else if old.lines().all(has_line_number) {
+        "leave out the line numbers that `read` shows".to_owned()
+    } else {
+        "read the file again and copy the text exactly".to_owned()
+    };
+    format!("does not contain `oldText` (0 matches); {hint}")
+}
+
+/// The first line from which the lines of `old` are found when white space is not looked at.
+fn similar_lines(text: &[u8], old: &str) -> Option<u64> {
+    let words = |line: &str| line.split_whitespace().collect::<String>();
+    let wanted: Vec<String> = old.lines().map(words).skip_while(String::is_empty).collect();
+    if wanted.is_empty() {
+        return None;
+    }
+    let text = String::from_utf8_lossy(text);
+    let have: Vec<String> = text.lines().map(words).collect();
+    let at = have.windows(wanted.len()).position(|window| window == wanted)?;
+    Some(at as u64 + 1)
+}
+
+fn has_line_number(line: &str) -> bool {
+    line.trim_start().split_once('\t').is_some_and(|(number, _)| number.parse::<u64>().is_ok())
+}
+
+fn line_of(text: &[u8], at: usize) -> u64 {
+    let before = text.get(..at).unwrap_or_default();
+    memchr::memchr_iter(b'\n', before).count() as u64 + 1
+}

@@ -1,0 +1,78 @@
+//! Leaving out the middle of a text that is too long, with a note of how much is gone.
+//!
+//! Knows nothing of tools; the capture of a running command, which never holds the whole, is in `shell`.
+
+use std::borrow::Cow;
+
+/// Cuts `text` to about `limit` bytes: two thirds of it from the head, the rest from the tail.
+///
+/// The cut falls between characters, and between lines where one ends within 200 bytes. The gap reads
+/// `… 1234 bytes left out …` on a line of its own. Returns `text` unchanged when it fits.
+pub(crate) fn elide_middle(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit {
+        return Cow::Borrowed(text);
+    }
+    let head = head(text, limit / 3 * 2);
+    let tail = tail(text, limit / 3);
+    let left_out = text.len() - head.len() - tail.len();
+    Cow::Owned(join(head, left_out as u64, tail))
+}
+
+/// Head, note and tail as one text.
+pub(crate) fn join(head: &str, left_out: u64, tail: &str) -> String {
+    let before = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
+    format!("{head}{before}… {left_out} bytes left out …\n{tail}")
+}
+
+/// The first `limit` bytes or a little less.
+pub(crate) fn head(text: &str, limit: usize) -> &str {
+    let end = text.floor_char_boundary(limit);
+    let head = text.get(..end).unwrap_or(text);
+    match head.rfind('\n') {
+        Some(newline) if end - newline <= NEAR_LINE_END => head.get(..=newline).unwrap_or(head),
+        Some(_) | None => head,
+    }
+}
+
+/// The last `limit` bytes or a little less.
+fn tail(text: &str, limit: usize) -> &str {
+    let start = text.ceil_char_boundary(text.len().saturating_sub(limit));
+    let tail = text.get(start..).unwrap_or_default();
+    match tail.find('\n') {
+        Some(newline) if newline < NEAR_LINE_END => tail.get(newline + 1..).unwrap_or(tail),
+        Some(_) | None => tail,
+    }
+}
+
+/// A line end is worth at most this many bytes of what could have been kept.
+const NEAR_LINE_END: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::elide_middle;
+
+    #[track_caller]
+    fn check(text: &str, limit: usize, expect: &str) {
+        assert_eq!(elide_middle(text, limit), expect);
+    }
+
+    #[test]
+    fn a_text_that_fits_is_unchanged() {
+        check("abc", 3, "abc");
+    }
+
+    #[test]
+    fn the_middle_is_left_out_and_counted() {
+        check("aaaaaabbbbbbccc", 9, "aaaaaa\n… 6 bytes left out …\nccc");
+    }
+
+    #[test]
+    fn a_character_is_not_cut() {
+        check("ééééééé", 9, "ééé\n… 6 bytes left out …\né");
+    }
+
+    #[test]
+    fn the_cut_prefers_line_ends() {
+        check("one\ntwo\nthree\nfour\nfive\nsix\n", 18, "one\ntwo\n… 16 bytes left out …\nsix\n");
+    }
+}

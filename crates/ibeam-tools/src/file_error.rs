@@ -1,0 +1,128 @@
+//! Why a file tool could not do its work: one line that names the file, the errno and the way out.
+
+use std::io;
+use std::path::PathBuf;
+
+use ibeam_protocol::{ToolFailure, ToolOutcome};
+use rustix::io::Errno;
+
+use crate::workspace::PathError;
+
+/// A failure at one path, named as the model named it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    #[error("`{path}` does not exist (ENOENT); `ls` or `glob` shows what does")]
+    NotFound { path: String },
+    #[error("cannot {action} `{path}`: not permitted by the system ({})", errno_name(*errno))]
+    Denied { action: &'static str, path: String, errno: Errno },
+    #[error("cannot {action} `{path}`: {} ({})", meaning(*errno), errno_name(*errno))]
+    System { action: &'static str, path: String, errno: Errno },
+    #[error("`{path}` is {kind}, not a regular file; {way_out}")]
+    NotRegular { path: String, kind: &'static str, way_out: &'static str },
+    #[error("`{path}` {reason}")]
+    Refused { path: String, reason: String },
+    #[error(transparent)]
+    Path(PathError),
+}
+
+impl FileError {
+    /// What a path that leads nowhere means for `action`.
+    pub(crate) fn unreachable(action: &'static str, path: &str, error: PathError) -> Self {
+        match error {
+            PathError::Unreachable(errno) => Self::system(action, path, errno),
+            PathError::Empty | PathError::Nul => Self::Path(error),
+        }
+    }
+
+    /// The system's refusal of `action` on `path`.
+    pub(crate) fn system(action: &'static str, path: &str, errno: Errno) -> Self {
+        let path = path.to_owned();
+        match errno {
+            Errno::NOENT => Self::NotFound { path },
+            Errno::ACCESS | Errno::PERM => Self::Denied { action, path, errno },
+            errno => Self::System { action, path, errno },
+        }
+    }
+
+    /// Like [`Self::system`], from the standard library's error.
+    pub(crate) fn io(action: &'static str, path: &str, error: &io::Error) -> Self {
+        Self::system(action, path, Errno::from_io_error(error).unwrap_or(Errno::IO))
+    }
+
+    /// A refusal of ours, completing the sentence that begins with the path.
+    pub(crate) fn refused(path: &str, reason: impl Into<String>) -> Self {
+        Self::Refused { path: path.to_owned(), reason: reason.into() }
+    }
+}
+
+impl From<FileError> for ToolOutcome {
+    fn from(error: FileError) -> Self {
+        let message = error.to_string();
+        let for_model = message.as_str().into();
+        let failure = match error {
+            FileError::NotFound { path } => ToolFailure::FileNotFound { path: PathBuf::from(path) },
+            FileError::Denied { path, .. } => {
+                ToolFailure::PermissionDenied { path: PathBuf::from(path), error: message }
+            }
+            FileError::System { .. }
+            | FileError::NotRegular { .. }
+            | FileError::Refused { .. }
+            | FileError::Path(_) => ToolFailure::Error { message },
+        };
+        Self::Failure { failure, for_model }
+    }
+}
+
+/// What an errno means, in words that fit after a colon.
+fn meaning(errno: Errno) -> String {
+    match errno {
+        Errno::LOOP => "its symbolic links lead in a circle".to_owned(),
+        Errno::NAMETOOLONG => "the name is too long".to_owned(),
+        Errno::NOTDIR => "a part of the path is a file, not a directory".to_owned(),
+        Errno::NOSPC => "the disk is full".to_owned(),
+        Errno::ROFS => "the file system is read-only".to_owned(),
+        other => {
+            let text = io::Error::from(other).to_string();
+            let words = text.split(" (os error").next().unwrap_or_default();
+            words.to_lowercase()
+        }
+    }
+}
+
+/// The symbolic name of an errno; its number where it has none here.
+pub(crate) fn errno_name(errno: Errno) -> String {
+    let named = [
+        (Errno::ACCESS, "EACCES"),
+        (Errno::AGAIN, "EAGAIN"),
+        (Errno::BUSY, "EBUSY"),
+        (Errno::DQUOT, "EDQUOT"),
+        (Errno::EXIST, "EEXIST"),
+        (Errno::FBIG, "EFBIG"),
+        (Errno::INVAL, "EINVAL"),
+        (Errno::IO, "EIO"),
+        (Errno::ISDIR, "EISDIR"),
+        (Errno::LOOP, "ELOOP"),
+        (Errno::MFILE, "EMFILE"),
+        (Errno::NAMETOOLONG, "ENAMETOOLONG"),
+        (Errno::NFILE, "ENFILE"),
+        (Errno::NODEV, "ENODEV"),
+        (Errno::NOENT, "ENOENT"),
+        (Errno::NOEXEC, "ENOEXEC"),
+        (Errno::NOMEM, "ENOMEM"),
+        (Errno::NOSPC, "ENOSPC"),
+        (Errno::NOTDIR, "ENOTDIR"),
+        (Errno::NOTEMPTY, "ENOTEMPTY"),
+        (Errno::NXIO, "ENXIO"),
+        (Errno::OPNOTSUPP, "EOPNOTSUPP"),
+        (Errno::PERM, "EPERM"),
+        (Errno::ROFS, "EROFS"),
+        (Errno::STALE, "ESTALE"),
+        (Errno::TXTBSY, "ETXTBSY"),
+        (Errno::XDEV, "EXDEV"),
+        (Errno::TOOBIG, "E2BIG"),
+    ];
+    named
+        .iter()
+        .find(|(known, _)| *known == errno)
+        .map_or_else(|| format!("errno {}", errno.raw_os_error()), |(_, name)| (*name).to_owned())
+}

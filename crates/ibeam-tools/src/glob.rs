@@ -1,0 +1,131 @@
+//! `glob`: files whose path matches a glob, newest first.
+
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_protocol::tool_output::GlobOutput;
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::arguments::{self, Arguments, lenient};
+use crate::blocking::{self, EndFlag};
+use crate::tree::{self, Start, Walk};
+use crate::workspace::Workspace;
+
+/// Files that are told.
+const FILE_LIMIT: usize = 200;
+/// Files kept while looking for the newest: the rest is counted only.
+const KEPT: usize = 20_000;
+const TIME_LIMIT: Duration = Duration::from_secs(20);
+
+/// Finds files of the workspace by name.
+pub(crate) struct Glob {
+    workspace: Arc<Workspace>,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct GlobArguments {
+    #[serde(alias = "pattern", alias = "glob_pattern", alias = "glob")]
+    glob_pattern: String,
+    #[serde(default, alias = "path", alias = "target_directory", deserialize_with = "lenient::text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target_directory: Option<String>,
+}
+
+impl Arguments for GlobArguments {
+    const TOOL: &'static str = "glob";
+    const EXAMPLE: &'static str = r#"{"globPattern": "**/*.rs", "targetDirectory": "src"}"#;
+}
+
+impl Glob {
+    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace) }
+    }
+}
+
+impl Tool for Glob {
+    fn spec(&self) -> ToolSpec {
+        arguments::spec::<GlobArguments>(include_str!("glob.md"))
+    }
+
+    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+        arguments::canonical::<GlobArguments>(arguments)
+    }
+
+    fn access(&self, arguments: &Value) -> Access {
+        match arguments::parse::<GlobArguments>(arguments) {
+            Ok(wanted) => {
+                Access::Read(self.workspace.target(wanted.target_directory.as_deref().unwrap_or(".")))
+            }
+            Err(_) => Access::Nothing,
+        }
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let arguments = match arguments::parse::<GlobArguments>(&call.arguments) {
+                Ok(arguments) => arguments,
+                Err(message) => return ToolOutcome::error(message),
+            };
+            let workspace = Arc::clone(&self.workspace);
+            blocking::run(context, TIME_LIMIT, move |end| glob(&workspace, arguments, end)).await
+        })
+    }
+}
+
+fn glob(workspace: &Workspace, wanted: GlobArguments, end: &EndFlag) -> ToolOutcome {
+    let start = match Start::find_directory(workspace, wanted.target_directory.as_deref()) {
+        Ok(start) => start,
+        Err(error) => return error.into(),
+    };
+    let matcher = match tree::path_glob(&wanted.glob_pattern, &start.directory) {
+        Ok(matcher) => matcher,
+        Err(wrong) => return ToolOutcome::error(arguments::explain::<GlobArguments>(&wrong)),
+    };
+    let mut found: Vec<(Reverse<SystemTime>, PathBuf)> = Vec::new();
+    let mut total_files = 0u64;
+    let walked = tree::walk_files(&start.path, end, |met| {
+        let relative = start.relative(met);
+        if matcher.is_match(relative) {
+            total_files += 1;
+            let modified = met.symlink_metadata().and_then(|metadata| metadata.modified());
+            found.push((Reverse(modified.unwrap_or(SystemTime::UNIX_EPOCH)), relative.to_owned()));
+            if found.len() >= KEPT {
+                found.sort_unstable();
+                found.truncate(FILE_LIMIT);
+            }
+        }
+        Walk::On
+    });
+    if end.stopped() {
+        return blocking::interrupted();
+    }
+    found.sort_unstable();
+    found.truncate(FILE_LIMIT);
+    let files: Vec<PathBuf> = found.into_iter().map(|(_, file)| file).collect();
+
+    let mut for_model = String::new();
+    for file in &files {
+        for_model.push_str(&format!("{}\n", workspace.display(&start.directory.join(file))));
+    }
+    if files.is_empty() {
+        for_model.push_str("(no file matches)\n");
+    }
+    if total_files > files.len() as u64 {
+        for_model.push_str(&format!("(the newest {} of {total_files}; narrow the glob)\n", files.len()));
+    }
+    for_model.push_str(&tree::note(walked));
+    let output = GlobOutput { pattern: wanted.glob_pattern, path: start.directory, files, total_files };
+    ToolOutcome::Success { output: ToolOutput::Glob(output), for_model: for_model.into() }
+}
+
+#[cfg(test)]
+#[path = "glob_test.rs"]
+mod tests;

@@ -1,0 +1,219 @@
+//! `grep`: lines, files or counts that match a regular expression, by ripgrep's own parts.
+//!
+//! The engine is linear in the text; time, matches and bytes are bounded, and a cut is said. Refuses
+//! look-around and back references, which the engine does not have.
+
+mod collect;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use globset::GlobMatcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_protocol::tool_output::{GrepMatches, GrepOutput};
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use ignore::types::{Types, TypesBuilder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::arguments::{self, Arguments, lenient};
+use crate::blocking::{self, EndFlag};
+use crate::tree::{self, Start};
+use crate::workspace::Workspace;
+use collect::Collector;
+
+/// Lines, files or counts that are told when the call does not say.
+const HEAD_LIMIT: u64 = 250;
+const TIME_LIMIT: Duration = Duration::from_secs(30);
+
+/// Searches files of the workspace.
+pub(crate) struct Grep {
+    workspace: Arc<Workspace>,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct GrepArguments {
+    #[serde(alias = "regex", alias = "query")]
+    pattern: String,
+    #[serde(default, alias = "directory", deserialize_with = "lenient::text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
+    /// Files to search, e.g. `*.ts`
+    #[serde(default, alias = "include", deserialize_with = "lenient::text")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    glob: Option<String>,
+    #[serde(default, alias = "output_mode", skip_serializing_if = "Option::is_none")]
+    output_mode: Option<OutputMode>,
+    #[serde(default, alias = "case_insensitive", alias = "-i", deserialize_with = "lenient::switch")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    case_insensitive: Option<bool>,
+    #[serde(default, deserialize_with = "lenient::switch", skip_serializing_if = "Option::is_none")]
+    multiline: Option<bool>,
+    #[serde(default, alias = "head_limit", deserialize_with = "lenient::number")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head_limit: Option<u64>,
+    /// File type, e.g. `rust`
+    #[serde(default, deserialize_with = "lenient::text", skip_serializing_if = "Option::is_none")]
+    r#type: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum OutputMode {
+    Content,
+    FilesWithMatches,
+    Count,
+}
+
+impl Arguments for GrepArguments {
+    const TOOL: &'static str = "grep";
+    const EXAMPLE: &'static str = r#"{"pattern": "fn main", "path": "src", "glob": "*.rs"}"#;
+}
+
+impl Grep {
+    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace) }
+    }
+}
+
+impl Tool for Grep {
+    fn spec(&self) -> ToolSpec {
+        arguments::spec::<GrepArguments>(include_str!("grep.md"))
+    }
+
+    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+        arguments::canonical::<GrepArguments>(arguments)
+    }
+
+    fn access(&self, arguments: &Value) -> Access {
+        match arguments::parse::<GrepArguments>(arguments) {
+            Ok(wanted) => Access::Read(self.workspace.target(wanted.path.as_deref().unwrap_or("."))),
+            Err(_) => Access::Nothing,
+        }
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let arguments = match arguments::parse::<GrepArguments>(&call.arguments) {
+                Ok(arguments) => arguments,
+                Err(message) => return ToolOutcome::error(message),
+            };
+            let workspace = Arc::clone(&self.workspace);
+            blocking::run(context, TIME_LIMIT, move |end| grep(&workspace, arguments, end)).await
+        })
+    }
+}
+
+fn grep(workspace: &Workspace, wanted: GrepArguments, end: &EndFlag) -> ToolOutcome {
+    let start = match Start::find(workspace, wanted.path.as_deref()) {
+        Ok(start) => start,
+        Err(error) => return error.into(),
+    };
+    let (matcher, filter) = match (matcher(&wanted), Filter::new(&wanted, &start)) {
+        (Ok(matcher), Ok(filter)) => (matcher, filter),
+        (Err(wrong), _) | (_, Err(wrong)) => {
+            return ToolOutcome::error(arguments::explain::<GrepArguments>(&wrong));
+        }
+    };
+    let mode = wanted.output_mode.unwrap_or(OutputMode::Content);
+    let limit = wanted.head_limit.filter(|limit| *limit > 0).unwrap_or(HEAD_LIMIT);
+    let mut collector = Collector::new(mode, limit, wanted.multiline == Some(true));
+    let walked = tree::walk_files(&start.path, end, |met| {
+        if filter.takes(&start, met) {
+            collector.search(&matcher, met, start.relative(met), end)
+        } else {
+            tree::Walk::On
+        }
+    });
+    if end.stopped() {
+        return blocking::interrupted();
+    }
+    let truncated = collector.truncated || walked.out_of_time;
+    let matches = collector.matches;
+    let mut for_model = show(workspace, &start, &matches);
+    if collector.truncated {
+        for_model.push_str("(more was found; narrow the search, or raise `headLimit`)\n");
+    }
+    for_model.push_str(&tree::note(walked));
+    let output = GrepOutput { pattern: wanted.pattern, path: start.path, matches, truncated };
+    ToolOutcome::Success { output: ToolOutput::Grep(output), for_model: for_model.into() }
+}
+
+fn matcher(wanted: &GrepArguments) -> Result<RegexMatcher, String> {
+    let multiline = wanted.multiline == Some(true);
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .case_insensitive(wanted.case_insensitive == Some(true))
+        .multi_line(true)
+        .dot_matches_new_line(multiline);
+    if !multiline {
+        builder.line_terminator(Some(b'\n'));
+    }
+    builder.build(&wanted.pattern).map_err(|error| {
+        let said = error.to_string();
+        let reason = said.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        let tip = "escape special characters with a backslash";
+        format!("`pattern` is not a regular expression that can be searched: {reason}; {tip}")
+    })
+}
+
+/// Which files are searched.
+struct Filter {
+    glob: Option<GlobMatcher>,
+    types: Option<Types>,
+}
+
+impl Filter {
+    fn new(wanted: &GrepArguments, start: &Start) -> Result<Self, String> {
+        let glob = wanted.glob.as_deref().map(|glob| tree::path_glob(glob, &start.directory)).transpose()?;
+        let types = wanted.r#type.as_deref().map(|name| {
+            let mut builder = TypesBuilder::new();
+            builder.add_defaults().select(name);
+            builder
+                .build()
+                .map_err(|_| format!("there is no file type `{name}`; use `glob`, e.g. `*.{name}`"))
+        });
+        Ok(Self { glob, types: types.transpose()? })
+    }
+
+    fn takes(&self, start: &Start, met: &std::path::Path) -> bool {
+        // A file that is named itself is searched whatever its name.
+        met == start.path
+            || (self.glob.as_ref().is_none_or(|glob| glob.is_match(start.relative(met)))
+                && self.types.as_ref().is_none_or(|types| types.matched(met, false).is_whitelist()))
+    }
+}
+
+fn show(workspace: &Workspace, start: &Start, matches: &GrepMatches) -> String {
+    let name = |file: &PathBuf| workspace.display(&start.directory.join(file)).to_string();
+    let mut text = String::new();
+    match matches {
+        GrepMatches::Content(files) => {
+            for found in files {
+                text.push_str(&format!("{}\n", name(&found.file)));
+                for (number, line) in &found.lines {
+                    text.push_str(&format!("{number}:{line}\n"));
+                }
+            }
+        }
+        GrepMatches::Files(files) => {
+            files.iter().for_each(|file| text.push_str(&format!("{}\n", name(file))))
+        }
+        GrepMatches::Count(counts) => {
+            counts.iter().for_each(|(file, count)| text.push_str(&format!("{}:{count}\n", name(file))));
+        }
+    }
+    if text.is_empty() {
+        text.push_str("(no match)\n");
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "grep_test.rs"]
+mod tests;

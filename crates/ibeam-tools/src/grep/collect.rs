@@ -1,0 +1,155 @@
+//! Searching one file after another until enough was found.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use grep_regex::RegexMatcher;
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkMatch};
+use ibeam_protocol::tool_output::{FileMatches, GrepMatches};
+
+use super::OutputMode;
+use crate::blocking::EndFlag;
+use crate::place::open_met;
+use crate::tree::Walk;
+
+/// Bytes of one line that are told.
+const LINE_LIMIT: usize = 500;
+/// Bytes of matching lines that are told.
+const CONTENT_LIMIT: usize = 30 << 10;
+/// A longer line, or in a multi-line search a larger file, is skipped.
+const HEAP_LIMIT: usize = 64 << 20;
+
+/// What was found so far, and how much more is wanted.
+pub(super) struct Collector {
+    /// The finds, in the mode asked for.
+    pub(super) matches: GrepMatches,
+    /// More exists than was wanted.
+    pub(super) truncated: bool,
+    mode: OutputMode,
+    left: u64,
+    bytes_left: usize,
+    searcher: Searcher,
+}
+
+impl Collector {
+    /// Collects at most `limit` lines, files or counts.
+    pub(super) fn new(mode: OutputMode, limit: u64, multiline: bool) -> Self {
+        let matches = match mode {
+            OutputMode::Content => GrepMatches::Content(Vec::new()),
+            OutputMode::FilesWithMatches => GrepMatches::Files(Vec::new()),
+            OutputMode::Count => GrepMatches::Count(Vec::new()),
+        };
+        let searcher = SearcherBuilder::new()
+            .binary_detection(BinaryDetection::quit(0))
+            .multi_line(multiline)
+            .heap_limit(Some(HEAP_LIMIT))
+            .build();
+        Self { matches, truncated: false, mode, left: limit, bytes_left: CONTENT_LIMIT, searcher }
+    }
+
+    /// Searches the file at `met`, told as `relative`.
+    pub(super) fn search(
+        &mut self,
+        matcher: &RegexMatcher,
+        met: &Path,
+        relative: &Path,
+        end: &EndFlag,
+    ) -> Walk {
+        let Ok(file) = open_met(met) else { return Walk::Skipped };
+        let mut lines = Lines {
+            mode: self.mode,
+            left: self.left,
+            bytes_left: self.bytes_left,
+            found: Vec::new(),
+            count: 0,
+            full: false,
+        };
+        let reader = Ending { file, end };
+        if self.searcher.search_reader(matcher, reader, &mut lines).is_err() {
+            return Walk::Skipped;
+        }
+        if lines.count == 0 {
+            return Walk::On;
+        }
+        // In the modes that count files, this file itself may be one too many.
+        if lines.full || self.left == 0 {
+            self.truncated = true;
+        }
+        let file = relative.to_owned();
+        match &mut self.matches {
+            GrepMatches::Content(files) => {
+                self.left -= lines.found.len() as u64;
+                self.bytes_left = lines.bytes_left;
+                if !lines.found.is_empty() {
+                    files.push(FileMatches { file, lines: lines.found });
+                }
+            }
+            GrepMatches::Files(files) if self.left > 0 => {
+                self.left -= 1;
+                files.push(file);
+            }
+            GrepMatches::Count(counts) if self.left > 0 => {
+                self.left -= 1;
+                counts.push((file, lines.count));
+            }
+            GrepMatches::Files(_) | GrepMatches::Count(_) => {}
+        }
+        if self.truncated { Walk::Enough } else { Walk::On }
+    }
+}
+
+/// The matches of one file.
+struct Lines {
+    mode: OutputMode,
+    left: u64,
+    bytes_left: usize,
+    found: Vec<(u64, String)>,
+    count: u64,
+    full: bool,
+}
+
+impl Sink for Lines {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        for (number, line) in (found.line_number().unwrap_or(1)..).zip(found.lines()) {
+            self.count += 1;
+            match self.mode {
+                OutputMode::Count => continue,
+                OutputMode::FilesWithMatches => return Ok(false),
+                OutputMode::Content => {}
+            }
+            let line = shorten(line);
+            if self.found.len() as u64 >= self.left || line.len() > self.bytes_left {
+                self.full = true;
+                return Ok(false);
+            }
+            self.bytes_left -= line.len();
+            self.found.push((number, line));
+        }
+        Ok(true)
+    }
+}
+
+fn shorten(line: &[u8]) -> String {
+    let line = String::from_utf8_lossy(line);
+    let line = line.trim_end_matches(['\r', '\n']);
+    if line.len() <= LINE_LIMIT {
+        return line.to_owned();
+    }
+    let head = line.get(..line.floor_char_boundary(LINE_LIMIT)).unwrap_or_default();
+    format!("{head}… {} bytes left out …", line.len() - head.len())
+}
+
+/// A file that ends when the search should.
+struct Ending<'a> {
+    file: File,
+    end: &'a EndFlag,
+}
+
+impl Read for Ending<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.end.stopped() || self.end.out_of_time() { Ok(0) } else { self.file.read(buffer) }
+    }
+}

@@ -1,0 +1,63 @@
+//! The built-in tools: files, commands, search and the to-do list.
+//!
+//! One file and one `.md` (the model's description) each. A tool checks what it is given and says plainly what
+//! went wrong; it refuses to decide what is permitted (the gate has spoken before `run`), to know a model, and
+//! to print.
+
+mod arguments;
+mod blocking;
+mod delete;
+mod edit;
+mod elision;
+mod file_error;
+mod glob;
+mod grep;
+mod ls;
+mod place;
+mod read;
+mod replacement;
+mod shell;
+mod text;
+mod tree;
+mod update_todos;
+mod workspace;
+mod write;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ibeam_core::{Tool, ToolSet};
+
+pub use shell::background::BackgroundProcesses;
+pub use workspace::{PathError, ResolvedPath, Workspace};
+
+/// What the tools need to know of the run besides its workspace.
+#[derive(Clone, Debug, Default)]
+pub struct ToolSettings {
+    /// The environment commands get, before secrets are taken out and prompts switched off.
+    pub environment: Vec<(OsString, OsString)>,
+    /// Names of further variables commands must not see; `*_API_KEY` never reaches them.
+    pub secret_variables: Vec<String>,
+    /// Where logs of background commands go; `None` keeps none.
+    pub log_directory: Option<PathBuf>,
+    /// The commands left running. Keep a clone and call `stop_all` at the end of the run.
+    pub background: BackgroundProcesses,
+}
+
+/// Every built-in tool, by name.
+pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
+    let workspace = Arc::new(workspace);
+    let tools: [Arc<dyn Tool>; 9] = [
+        Arc::new(delete::Delete::new(&workspace)),
+        Arc::new(edit::Edit::new(&workspace)),
+        Arc::new(glob::Glob::new(&workspace)),
+        Arc::new(grep::Grep::new(&workspace)),
+        Arc::new(ls::Ls::new(&workspace)),
+        Arc::new(read::Read::new(&workspace)),
+        Arc::new(shell::Shell::new(&workspace, settings)),
+        Arc::new(update_todos::UpdateTodos::default()),
+        Arc::new(write::Write::new(&workspace)),
+    ];
+    tools.into_iter().map(|tool| (tool.spec().name.into_owned(), tool)).collect()
+}

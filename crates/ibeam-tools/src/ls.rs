@@ -1,0 +1,205 @@
+//! `ls`: a directory as a tree, level by level until enough is listed.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use globset::GlobMatcher;
+use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_protocol::tool_output::{Directory, LsOutput};
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::arguments::{self, Arguments, lenient};
+use crate::blocking::{self, EndFlag};
+use crate::tree::{self, Start, WalkEnd};
+use crate::workspace::Workspace;
+
+/// Entries that are told.
+const ENTRY_LIMIT: usize = 400;
+const TIME_LIMIT: Duration = Duration::from_secs(20);
+
+/// Lists directories of the workspace.
+pub(crate) struct Ls {
+    workspace: Arc<Workspace>,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct LsArguments {
+    #[serde(default = "here", alias = "directory", alias = "target_directory")]
+    path: String,
+    /// Globs to leave out
+    #[serde(default, deserialize_with = "lenient::texts")]
+    ignore: Vec<String>,
+}
+
+impl Arguments for LsArguments {
+    const TOOL: &'static str = "ls";
+    const EXAMPLE: &'static str = r#"{"path": "src", "ignore": ["*.snap"]}"#;
+}
+
+impl Ls {
+    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace) }
+    }
+}
+
+impl Tool for Ls {
+    fn spec(&self) -> ToolSpec {
+        arguments::spec::<LsArguments>(include_str!("ls.md"))
+    }
+
+    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+        arguments::canonical::<LsArguments>(arguments)
+    }
+
+    fn access(&self, arguments: &Value) -> Access {
+        match arguments::parse::<LsArguments>(arguments) {
+            Ok(wanted) => Access::Read(self.workspace.target(or_here(&wanted.path))),
+            Err(_) => Access::Nothing,
+        }
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let arguments = match arguments::parse::<LsArguments>(&call.arguments) {
+                Ok(arguments) => arguments,
+                Err(message) => return ToolOutcome::error(message),
+            };
+            let workspace = Arc::clone(&self.workspace);
+            blocking::run(context, TIME_LIMIT, move |end| ls(&workspace, &arguments, end)).await
+        })
+    }
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+fn or_here(path: &str) -> &str {
+    if path.is_empty() { "." } else { path }
+}
+
+fn ls(workspace: &Workspace, wanted: &LsArguments, end: &EndFlag) -> ToolOutcome {
+    let start = match Start::find_directory(workspace, Some(or_here(&wanted.path))) {
+        Ok(start) => start,
+        Err(error) => return error.into(),
+    };
+    let globs: Result<Vec<GlobMatcher>, String> =
+        wanted.ignore.iter().map(|glob| tree::path_glob(glob, &start.directory)).collect();
+    let ignored = match globs {
+        Ok(ignored) => ignored,
+        Err(wrong) => return ToolOutcome::error(arguments::explain::<LsArguments>(&wrong)),
+    };
+    let mut listing =
+        Listing { levels: Vec::new(), left: ENTRY_LIMIT, end: WalkEnd::default(), truncated: false };
+    listing.fill(&start, &ignored, end);
+    if end.stopped() {
+        return blocking::interrupted();
+    }
+    let (truncated, walked) = (listing.truncated || listing.end.out_of_time, listing.end);
+    let Some(root) = listing.into_tree() else {
+        return ToolOutcome::error(format!("`{}` could not be listed", wanted.path));
+    };
+    let mut for_model = format!("{}/\n", workspace.display(&root.path));
+    show(&root, 1, &mut for_model);
+    if truncated {
+        for_model.push_str("(more exists; list a directory further down)\n");
+    }
+    for_model.push_str(&tree::note(walked));
+    ToolOutcome::Success { output: ToolOutput::Ls(LsOutput { root, truncated }), for_model: for_model.into() }
+}
+
+/// Directories in the order they are listed: each after the one it lies in.
+struct Listing {
+    levels: Vec<(Option<usize>, Directory)>,
+    left: usize,
+    end: WalkEnd,
+    truncated: bool,
+}
+
+impl Listing {
+    fn fill(&mut self, start: &Start, ignored: &[GlobMatcher], end: &EndFlag) {
+        let mut ahead: VecDeque<(Option<usize>, PathBuf)> = VecDeque::from([(None, start.path.clone())]);
+        while let Some((parent, path)) = ahead.pop_front() {
+            if end.stopped() {
+                return;
+            }
+            self.end.out_of_time |= end.out_of_time();
+            let index = self.levels.len();
+            let mut directory =
+                Directory { path: path.clone(), num_files: 0, files: Vec::new(), directories: Vec::new() };
+            if self.left > 0 && !self.end.out_of_time {
+                for below in self.read(&mut directory, start, ignored) {
+                    ahead.push_back((Some(index), below));
+                }
+            } else {
+                // Named by the directory it lies in, not opened itself.
+                self.truncated = true;
+            }
+            self.levels.push((parent, directory));
+        }
+    }
+
+    /// Fills in the files of `directory` and gives its directories.
+    fn read(&mut self, directory: &mut Directory, start: &Start, ignored: &[GlobMatcher]) -> Vec<PathBuf> {
+        let mut below = Vec::new();
+        for entry in tree::builder(&directory.path).max_depth(Some(1)).build() {
+            let entry = match entry {
+                Ok(entry) if entry.depth() > 0 => entry,
+                Ok(_) => continue,
+                Err(_) => {
+                    self.end.skipped += 1;
+                    continue;
+                }
+            };
+            let relative = start.relative(entry.path());
+            if ignored.iter().any(|glob| glob.is_match(relative)) {
+                continue;
+            }
+            if self.left == 0 {
+                self.truncated = true;
+                break;
+            }
+            self.left -= 1;
+            if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                below.push(entry.into_path());
+            } else {
+                directory.files.push(entry.file_name().to_string_lossy().into_owned());
+            }
+        }
+        directory.num_files = directory.files.len() as u64;
+        below
+    }
+
+    fn into_tree(mut self) -> Option<Directory> {
+        // From the back, every directory is complete before it is put into the one it lies in.
+        while let Some((parent, directory)) = self.levels.pop() {
+            let Some((_, above)) = parent.and_then(|index| self.levels.get_mut(index)) else {
+                return Some(directory);
+            };
+            above.num_files += directory.num_files;
+            above.directories.insert(0, directory);
+        }
+        None
+    }
+}
+
+fn show(directory: &Directory, depth: usize, text: &mut String) {
+    for below in &directory.directories {
+        let name = below.path.file_name().map(Path::new).unwrap_or(&below.path).display();
+        text.push_str(&format!("{:width$}{name}/\n", "", width = depth * 2));
+        show(below, depth + 1, text);
+    }
+    for file in &directory.files {
+        text.push_str(&format!("{:width$}{file}\n", "", width = depth * 2));
+    }
+}
+
+#[cfg(test)]
+#[path = "ls_test.rs"]
+mod tests;

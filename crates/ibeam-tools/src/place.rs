@@ -1,0 +1,150 @@
+//! A name in an open directory: the one place through which the file tools open, stat and remove.
+//!
+//! The directory is reached component by component without following links, from the path that was resolved,
+//! so that a link put in its way afterwards is refused (ELOOP, ENOTDIR) and not followed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::file_error::FileError;
+use crate::workspace::Workspace;
+
+/// Where a file is or will be.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// Its directory, open.
+    pub(crate) directory: OwnedFd,
+    /// Its name there.
+    pub(crate) name: OsString,
+    /// Its absolute path, without links.
+    pub(crate) path: PathBuf,
+    /// The path as the model wrote it, for messages.
+    pub(crate) asked: String,
+}
+
+/// What to do about directories that are missing on the way.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Parents {
+    /// They must exist.
+    Required,
+    /// They are made.
+    Created,
+}
+
+#[cfg(target_os = "linux")]
+const SEARCH: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const SEARCH: OFlags = OFlags::RDONLY;
+
+impl Place {
+    /// Opens the directory of `real`, which must be free of links.
+    pub(crate) fn find(
+        workspace: &Workspace,
+        asked: &str,
+        real: &Path,
+        parents: Parents,
+    ) -> Result<Self, FileError> {
+        let fail = |errno| FileError::system("reach", asked, errno);
+        let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
+            return Err(not_regular(asked, FileType::Directory));
+        };
+        // The root of the workspace is a directory: every tool here refuses it, by its parent's entry.
+        let (from, way) = workspace.anchor(parent);
+        let start = if way.is_absolute() { Path::new("/") } else { Path::new(".") };
+        let flags = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut directory = rustix::fs::openat(from, start, flags, Mode::empty()).map_err(fail)?;
+        for component in way.components() {
+            let Component::Normal(step) = component else { continue };
+            directory = match rustix::fs::openat(&directory, step, flags, Mode::empty()) {
+                Err(Errno::NOENT) if parents == Parents::Created => {
+                    make_directory(&directory, step).map_err(fail)?;
+                    rustix::fs::openat(&directory, step, flags, Mode::empty()).map_err(fail)?
+                }
+                opened => opened.map_err(fail)?,
+            };
+        }
+        Ok(Self { directory, name: name.to_owned(), path: real.to_owned(), asked: asked.to_owned() })
+    }
+
+    /// What is there; a link is itself meant. `None` when nothing is.
+    pub(crate) fn stat(&self) -> Result<Option<Stat>, FileError> {
+        match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(FileError::system("look at", &self.asked, errno)),
+        }
+    }
+
+    /// The metadata of the regular file there; `None` when nothing is there, an error when something else is.
+    pub(crate) fn regular(&self) -> Result<Option<Stat>, FileError> {
+        match self.stat()? {
+            Some(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => Ok(Some(stat)),
+                other => Err(not_regular(&self.asked, other)),
+            },
+            None => Ok(None),
+        }
+    }
+
+    /// Opens the regular file there for reading. Never waits: a FIFO or device is refused by its type first.
+    pub(crate) fn open(&self) -> Result<(File, Stat), FileError> {
+        let fail = |errno| FileError::system("read", &self.asked, errno);
+        self.regular()?.ok_or_else(|| fail(Errno::NOENT))?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty()).map_err(fail)?;
+        let stat = rustix::fs::fstat(&file).map_err(fail)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok((File::from(file), stat)),
+            other => Err(not_regular(&self.asked, other)),
+        }
+    }
+
+    /// Removes the file or link there.
+    pub(crate) fn remove(&self) -> Result<(), FileError> {
+        rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty())
+            .map_err(|errno| FileError::system("delete", &self.asked, errno))
+    }
+}
+
+/// Opens a regular file met on a walk, without following a link put there since and without waiting.
+pub(crate) fn open_met(path: &Path) -> Result<File, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
+        FileType::RegularFile => Ok(File::from(file)),
+        FileType::Directory
+        | FileType::Fifo
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Socket
+        | FileType::Symlink
+        | FileType::Unknown => Err(Errno::INVAL),
+    }
+}
+
+fn make_directory(parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
+        // Somebody else was faster.
+        Err(Errno::EXIST) => Ok(()),
+        made => made,
+    }
+}
+
+/// The refusal of anything that is not a regular file.
+pub(crate) fn not_regular(asked: &str, kind: FileType) -> FileError {
+    let (kind, way_out) = match kind {
+        FileType::Directory => ("a directory", "`ls` lists it"),
+        FileType::Fifo => ("a named pipe (FIFO)", "opening it could wait for ever"),
+        FileType::CharacterDevice => ("a character device", "it may have no end"),
+        FileType::BlockDevice => ("a block device", "files only, please"),
+        FileType::Socket => ("a socket", "files only, please"),
+        FileType::Symlink => ("a symbolic link put there just now", "look again"),
+        FileType::RegularFile | FileType::Unknown => ("of an unknown type", "files only, please"),
+    };
+    FileError::NotRegular { path: asked.to_owned(), kind, way_out }
+}

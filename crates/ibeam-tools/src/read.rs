@@ -1,0 +1,221 @@
+//! `read`: a part of a text file, with line numbers for the model.
+//!
+//! Streams: neither a 10 GB file nor a line of 200 MB is held in memory. Refuses what is not a regular text
+//! file, by its type before it is opened and by its first bytes after.
+
+mod window;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_protocol::tool_output::ReadOutput;
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::arguments::{self, Arguments, lenient};
+use crate::blocking::{self, EndFlag};
+use crate::file_error::FileError;
+use crate::place::{Parents, Place};
+use crate::text::TextFormat;
+use crate::workspace::Workspace;
+use window::Window;
+
+/// Lines of one call.
+const LINE_LIMIT: u64 = 2000;
+/// Bytes of text of one call.
+const CONTENT_LIMIT: usize = 256 << 10;
+/// Bytes of the file that are looked at; beyond them the totals are lower bounds.
+const SCAN_LIMIT: u64 = 512 << 20;
+/// Bytes by which the encoding is told.
+const SAMPLE: usize = 1 << 20;
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+
+/// Reads a file of the workspace.
+pub(crate) struct Read {
+    workspace: Arc<Workspace>,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct ReadArguments {
+    #[serde(alias = "file_path", alias = "filePath", alias = "target_file")]
+    path: String,
+    /// First line, from 1
+    #[serde(default, deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    offset: Option<u64>,
+    /// Lines to read
+    #[serde(default, deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    limit: Option<u64>,
+}
+
+impl Arguments for ReadArguments {
+    const TOOL: &'static str = "read";
+    const EXAMPLE: &'static str = r#"{"path": "src/main.rs", "offset": 1, "limit": 200}"#;
+}
+
+impl Read {
+    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace) }
+    }
+}
+
+impl Tool for Read {
+    fn spec(&self) -> ToolSpec {
+        arguments::spec::<ReadArguments>(include_str!("read.md"))
+    }
+
+    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+        arguments::canonical::<ReadArguments>(arguments)
+    }
+
+    fn access(&self, arguments: &Value) -> Access {
+        match arguments::parse::<ReadArguments>(arguments) {
+            Ok(arguments) => Access::Read(self.workspace.target(&arguments.path)),
+            Err(_) => Access::Nothing,
+        }
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let arguments = match arguments::parse::<ReadArguments>(&call.arguments) {
+                Ok(arguments) => arguments,
+                Err(message) => return ToolOutcome::error(message),
+            };
+            let workspace = Arc::clone(&self.workspace);
+            blocking::run(context, TIME_LIMIT, move |end| {
+                read(&workspace, &arguments, end).unwrap_or_else(ToolOutcome::from)
+            })
+            .await
+        })
+    }
+}
+
+fn read(workspace: &Workspace, wanted: &ReadArguments, end: &EndFlag) -> Result<ToolOutcome, FileError> {
+    let asked = wanted.path.as_str();
+    let resolved = workspace.resolve(asked).map_err(|error| FileError::unreachable("read", asked, error))?;
+    let place = Place::find(workspace, asked, &resolved.real, Parents::Required)?;
+    let mut window = scan(&place, wanted, end)?;
+    // A writer at work: look again, twice at most, for a state that held still.
+    for _ in 0..2 {
+        if window.steady || end.out_of_time() {
+            break;
+        }
+        window = scan(&place, wanted, end)?;
+    }
+    if end.stopped() {
+        return Ok(blocking::interrupted());
+    }
+    Ok(report(wanted, window.found))
+}
+
+/// A window, and whether the file held still while it was read.
+struct Scan {
+    found: Window,
+    steady: bool,
+}
+
+fn scan(place: &Place, wanted: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
+    let asked = wanted.path.as_str();
+    let (mut file, before) = place.open()?;
+    let start = fill(&mut file, SAMPLE).map_err(|error| FileError::io("read", asked, &error))?;
+    let whole = start.len() < SAMPLE;
+    let format = TextFormat::detect(&start, whole).map_err(|kind| not_text(asked, kind))?;
+
+    let mut window =
+        Window::new(wanted.offset.unwrap_or(1).max(1), wanted.limit.unwrap_or(LINE_LIMIT), CONTENT_LIMIT);
+    let mut decoder = format.encoding.new_decoder_without_bom_handling();
+    let mut text = String::new();
+    let mut feed = |bytes: &[u8], last: bool| {
+        text.clear();
+        // The decoder fills what room there is and never makes more.
+        text.reserve(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(4 * SAMPLE));
+        let _ = decoder.decode_to_string(bytes, &mut text, last);
+        window.feed(&text);
+    };
+    feed(start.get(format.bom_length()..).unwrap_or_default(), whole);
+    let mut scanned = start.len() as u64;
+    let mut complete = whole;
+    while !complete && scanned < SCAN_LIMIT && !end.stopped() && !end.out_of_time() {
+        let bytes = fill(&mut file, SAMPLE).map_err(|error| FileError::io("read", asked, &error))?;
+        complete = bytes.len() < SAMPLE;
+        scanned += bytes.len() as u64;
+        feed(&bytes, complete);
+    }
+    window.complete = complete;
+    let after = rustix::fs::fstat(file.as_fd()).map_err(|errno| FileError::system("read", asked, errno))?;
+    let steady = (before.st_size, before.st_mtime, before.st_mtime_nsec)
+        == (after.st_size, after.st_mtime, after.st_mtime_nsec);
+    Ok(Scan { found: window, steady })
+}
+
+/// Up to `limit` bytes; fewer only at the end, or where a file of /proc has nothing more to say just now.
+pub(crate) fn fill(file: &mut File, limit: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    match file.take(limit as u64).read_to_end(&mut bytes) {
+        Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => Err(error),
+        Ok(_) | Err(_) => Ok(bytes),
+    }
+}
+
+/// The refusal of a file that is not text.
+pub(crate) fn not_text(asked: &str, kind: &'static str) -> FileError {
+    let way_out = if kind.ends_with("image") {
+        "; images cannot be shown to the model here: ask the user what it shows"
+    } else {
+        ", not text; use `shell` with a program that understands it (`file`, `xxd | head`)"
+    };
+    FileError::refused(asked, format!("is {kind}{way_out}"))
+}
+
+fn report(wanted: &ReadArguments, window: Window) -> ToolOutcome {
+    let asked = &wanted.path;
+    let total_lines = window.total_lines();
+    let at_least = if window.complete { "" } else { "at least " };
+    if window.first > total_lines && !window.is_empty() {
+        let offset = window.first;
+        return ToolOutcome::error(format!(
+            "`{asked}` has {at_least}{total_lines} lines, `offset` {offset} is beyond; \
+             for a part further on use `shell`, e.g. `sed -n '{offset},+99p'`"
+        ));
+    }
+    let mut view = String::with_capacity(window.content.len() * 9 / 8 + 128);
+    for (number, line) in (window.first..).zip(window.content.lines()) {
+        view.push_str(&format!("{number:>5}\t{line}\n"));
+    }
+    if window.is_empty() {
+        view.push_str("(the file is empty)\n");
+    } else if window.cut_in_line {
+        let line = window.last_line();
+        view.push_str(&format!(
+            "(cut inside line {line} after {} bytes of text; the file has {at_least}{total_lines} lines; \
+             use `shell`, e.g. `sed -n '{line}p' | cut -b 1000-2000`, for the rest of the line)\n",
+            window.content.len()
+        ));
+    } else if window.has_more {
+        let last = window.last_line();
+        view.push_str(&format!(
+            "(lines {}-{last} of {at_least}{total_lines}; read on with offset {})\n",
+            window.first,
+            last + 1
+        ));
+    }
+    let cut_by_us = window.cut_in_line || (window.has_more && wanted.limit.is_none()) || window.cut_by_bytes;
+    let output = ReadOutput {
+        is_empty: window.is_empty(),
+        exceeded_limit: cut_by_us || !window.complete,
+        total_lines,
+        total_chars: window.chars,
+        content: window.content,
+    };
+    ToolOutcome::Success { output: ToolOutput::Read(output), for_model: view.into() }
+}
+
+#[cfg(test)]
+#[path = "read_test.rs"]
+mod tests;

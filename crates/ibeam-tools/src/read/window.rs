@@ -1,0 +1,103 @@
+//! A range of lines taken from text that streams by, with counts of the whole.
+
+/// Lines `first ..` of a text fed in pieces of any size.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// The lines taken, with their ends.
+    pub(super) content: String,
+    /// Number of the first line taken, from 1.
+    pub(super) first: u64,
+    /// Characters fed.
+    pub(super) chars: u64,
+    /// There is text after the lines taken.
+    pub(super) has_more: bool,
+    /// The limit of bytes, not of lines, ended the taking.
+    pub(super) cut_by_bytes: bool,
+    /// The last line taken goes on.
+    pub(super) cut_in_line: bool,
+    /// The whole file went by.
+    pub(super) complete: bool,
+    end: u64,
+    limit_bytes: usize,
+    newlines: u64,
+    open_line: bool,
+}
+
+impl Window {
+    /// At most `count` lines from line `first`, at most `limit_bytes` of text.
+    pub(super) fn new(first: u64, count: u64, limit_bytes: usize) -> Self {
+        Self {
+            content: String::new(),
+            first,
+            chars: 0,
+            has_more: false,
+            cut_by_bytes: false,
+            cut_in_line: false,
+            complete: false,
+            end: first.saturating_add(count.max(1)),
+            limit_bytes,
+            newlines: 0,
+            open_line: false,
+        }
+    }
+
+    /// Takes the next piece of the text.
+    pub(super) fn feed(&mut self, text: &str) {
+        self.chars += text.chars().count() as u64;
+        let mut rest = text;
+        while !rest.is_empty() {
+            if self.has_more {
+                self.count(rest);
+                return;
+            }
+            let length = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
+            let (piece, after) = rest.split_at(length);
+            self.take(piece);
+            self.count(piece);
+            rest = after;
+        }
+    }
+
+    /// Lines as `str::lines` counts them.
+    pub(super) fn total_lines(&self) -> u64 {
+        self.newlines + u64::from(self.open_line)
+    }
+
+    /// Nothing was fed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.chars == 0
+    }
+
+    /// Number of the last line taken.
+    pub(super) fn last_line(&self) -> u64 {
+        self.first + (self.content.lines().count() as u64).saturating_sub(1)
+    }
+
+    fn take(&mut self, piece: &str) {
+        let line = self.newlines + 1;
+        if line < self.first {
+            return;
+        }
+        if line >= self.end {
+            self.has_more = true;
+            return;
+        }
+        let room = self.limit_bytes - self.content.len();
+        if piece.len() <= room {
+            self.content.push_str(piece);
+            return;
+        }
+        self.has_more = true;
+        self.cut_by_bytes = true;
+        if self.content.is_empty() || self.open_line {
+            // One line longer than the limit: its head is all there is to show.
+            self.content.push_str(piece.get(..piece.floor_char_boundary(room)).unwrap_or_default());
+            self.cut_in_line = true;
+        }
+    }
+
+    fn count(&mut self, text: &str) {
+        self.newlines += memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
+        self.open_line = !text.ends_with('\n');
+    }
+}

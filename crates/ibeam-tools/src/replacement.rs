@@ -1,0 +1,175 @@
+//! Putting new bytes in the place of a file: at once or not at all.
+//!
+//! The bytes go to a file without a name where the file system has such (nothing is left behind by a kill),
+//! else to a temporary name in the same directory; then fsync, rename, fsync of the directory. Mode, owner and
+//! extended attributes stay. A hard link is broken: the other names keep the old content.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
+use rustix::io::Errno;
+
+use crate::file_error::FileError;
+use crate::place::Place;
+
+/// Bytes of a new file, on disk but not yet in place.
+struct Staged {
+    file: File,
+    /// Its temporary name, where it has one.
+    name: Option<OsString>,
+}
+
+impl Place {
+    /// Makes `bytes` the content of the file here. `old` is the file that was seen here, or `None`.
+    ///
+    /// # Errors
+    /// The system's refusal; then the old file is untouched. Refused too when the file changed since it was
+    /// seen.
+    pub(crate) fn replace(&self, bytes: &[u8], old: Option<&Stat>) -> Result<(), FileError> {
+        let fail = |errno| FileError::system("write", &self.asked, errno);
+        if old.is_some() {
+            // A rename needs no right to the file itself; without this a read-only file would be overwritten.
+            let allowed =
+                rustix::fs::accessat(&self.directory, &self.name, Access::WRITE_OK, AtFlags::EACCESS);
+            if let Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) = allowed {
+                return Err(fail(errno));
+            }
+        }
+        let mut staged = Staged::without_name(&self.directory)
+            .or_else(|_| Staged::with_name(&self.directory))
+            .map_err(fail)?;
+        let written = self.fill_and_publish(&mut staged, bytes, old);
+        if written.is_err()
+            && let Some(name) = &staged.name
+        {
+            let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
+        }
+        written
+    }
+
+    /// A name in the same directory that differs only in case, among the first few thousand.
+    pub(crate) fn twin(&self) -> Option<String> {
+        let wanted = self.name.to_str()?;
+        let folded = wanted.to_lowercase();
+        std::fs::read_dir(self.path.parent()?).ok()?.take(4096).find_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            (name != wanted && name.to_lowercase() == folded).then_some(name)
+        })
+    }
+
+    fn fill_and_publish(
+        &self,
+        staged: &mut Staged,
+        bytes: &[u8],
+        old: Option<&Stat>,
+    ) -> Result<(), FileError> {
+        let fail = |errno| FileError::system("write", &self.asked, errno);
+        let io = |error: std::io::Error| FileError::io("write", &self.asked, &error);
+        staged.file.write_all(bytes).map_err(io)?;
+        if let Some(old) = old {
+            self.keep_attributes(&staged.file, old).map_err(fail)?;
+        }
+        staged.file.sync_all().map_err(io)?;
+        if changed(self.stat()?.as_ref(), old) {
+            return Err(FileError::refused(
+                &self.asked,
+                "changed on disk while it was being written; read it again",
+            ));
+        }
+        staged.publish(&self.directory, &self.name, old.is_none()).map_err(fail)?;
+        // The content is in place and correct; that the directory is flushed too is best effort.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(directory) = rustix::fs::openat(&self.directory, ".", flags, Mode::empty()) {
+            let _ = rustix::fs::fsync(&directory);
+        }
+        Ok(())
+    }
+
+    fn keep_attributes(&self, new: &File, old: &Stat) -> Result<(), Errno> {
+        let created = rustix::fs::fstat(new)?;
+        if (created.st_uid, created.st_gid) != (old.st_uid, old.st_gid) {
+            // Only root may give a file away; for others the new owner is who wrote it, as with any editor.
+            let (owner, group) = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
+            let _ = rustix::fs::fchown(new, Some(owner), Some(group));
+        }
+        rustix::fs::fchmod(new, Mode::from_raw_mode(old.st_mode & 0o7777))?;
+        let _ = self.keep_extended_attributes(new);
+        Ok(())
+    }
+
+    /// Best effort: an attribute that the system refuses to set is no reason not to write.
+    fn keep_extended_attributes(&self, new: &File) -> Result<(), Errno> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let old = rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())?;
+        let mut names = vec![0u8; 64 << 10];
+        let length = rustix::fs::flistxattr(&old, &mut names)?;
+        for name in names.get(..length).unwrap_or_default().split(|byte| *byte == 0) {
+            if name.is_empty() {
+                continue;
+            }
+            let mut value = vec![0u8; 64 << 10];
+            if let Ok(length) = rustix::fs::fgetxattr(&old, name, &mut value) {
+                let value = value.get(..length).unwrap_or_default();
+                let _ = rustix::fs::fsetxattr(new, name, value, XattrFlags::empty());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the file here is another than the one seen before.
+fn changed(now: Option<&Stat>, seen: Option<&Stat>) -> bool {
+    let identity = |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+    now.map(identity) != seen.map(identity)
+}
+
+impl Staged {
+    #[cfg(target_os = "linux")]
+    fn without_name(directory: &OwnedFd) -> Result<Self, Errno> {
+        // The name that the file gets in the end is given through /proc.
+        rustix::fs::accessat(CWD, "/proc/self/fd", Access::EXISTS, AtFlags::empty())?;
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(directory, ".", flags, Mode::from_raw_mode(0o666))?;
+        Ok(Self { file: File::from(file), name: None })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn without_name(_: &OwnedFd) -> Result<Self, Errno> {
+        Err(Errno::OPNOTSUPP)
+    }
+
+    fn with_name(directory: &OwnedFd) -> Result<Self, Errno> {
+        let name = temporary_name();
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(0o666))?;
+        Ok(Self { file: File::from(file), name: Some(name) })
+    }
+
+    fn publish(&mut self, directory: &OwnedFd, name: &OsString, is_new: bool) -> Result<(), Errno> {
+        let temporary = match &self.name {
+            Some(temporary) => temporary.clone(),
+            None => {
+                let nameless = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+                let link = |to: &OsString| {
+                    rustix::fs::linkat(CWD, &nameless, directory, to, AtFlags::SYMLINK_FOLLOW)
+                };
+                if is_new {
+                    return link(name);
+                }
+                let temporary = temporary_name();
+                link(&temporary)?;
+                self.name.insert(temporary).clone()
+            }
+        };
+        rustix::fs::renameat(directory, &temporary, directory, name)?;
+        self.name = None;
+        Ok(())
+    }
+}
+
+fn temporary_name() -> OsString {
+    OsString::from(format!(".ibeam-{:016x}.tmp", fastrand::u64(..)))
+}

@@ -1,0 +1,119 @@
+//! The head and the tail of an endless stream, with an exact count of what lies between.
+
+use crate::elision::join;
+
+/// Bytes kept from the beginning.
+const HEAD: usize = 20 << 10;
+/// Bytes kept from the end.
+const TAIL: usize = 10 << 10;
+
+/// A stream of bytes, of which at most `HEAD` + `TAIL` are told and at most a little more are held.
+#[derive(Debug, Default)]
+pub(super) struct Capture {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    total: u64,
+}
+
+impl Capture {
+    /// Takes the next bytes.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let (first, rest) = bytes.split_at(bytes.len().min(HEAD - self.head.len()));
+        self.head.extend_from_slice(first);
+        let last = rest.get(rest.len().saturating_sub(TAIL)..).unwrap_or_default();
+        self.tail.extend_from_slice(last);
+        // Cut only when twice too long, so that each byte is moved once on average.
+        if self.tail.len() > 2 * TAIL {
+            self.tail.drain(..self.tail.len() - TAIL);
+        }
+    }
+
+    /// The text: invalid bytes as U+FFFD, the gap as `… N bytes left out …`, cut between characters.
+    pub(super) fn text(&self) -> String {
+        if self.total <= (HEAD + TAIL) as u64 {
+            return String::from_utf8_lossy(&[self.head.as_slice(), &self.tail].concat()).into_owned();
+        }
+        let head = self.head.get(..self.head.len() - incomplete_end(&self.head)).unwrap_or_default();
+        let tail = self.tail.get(self.tail.len().saturating_sub(TAIL)..).unwrap_or_default();
+        let continued = tail.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
+        let tail = tail.get(continued..).unwrap_or_default();
+        let left_out = self.total - (head.len() + tail.len()) as u64;
+        join(&String::from_utf8_lossy(head), left_out, &String::from_utf8_lossy(tail))
+    }
+}
+
+/// How many bytes at the end begin a character of UTF-8 whose rest is still to come.
+pub(super) fn incomplete_end(bytes: &[u8]) -> usize {
+    for (back, byte) in bytes.iter().rev().take(3).enumerate() {
+        let length = match byte {
+            0xC2..=0xDF => 2,
+            0xE0..=0xEF => 3,
+            0xF0..=0xF4 => 4,
+            0x80..=0xBF => continue,
+            _ => return 0,
+        };
+        return if length > back + 1 { back + 1 } else { 0 };
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Capture, incomplete_end};
+
+    #[track_caller]
+    fn check(stream: &[u8], expect_length: usize, expect: &str) {
+        for chunk in [1, 7, 4096, 1 << 20] {
+            let mut capture = Capture::default();
+            stream.chunks(chunk).for_each(|bytes| capture.feed(bytes));
+            let text = capture.text();
+            assert_eq!(text.len(), expect_length, "in chunks of {chunk}");
+            assert!(text.contains(expect), "in chunks of {chunk}");
+            assert!(capture.head.capacity() + capture.tail.capacity() < 200 << 10);
+        }
+    }
+
+    #[test]
+    fn a_short_stream_is_told_whole() {
+        check("né\n".as_bytes(), 4, "né\n");
+    }
+
+    #[test]
+    fn a_stream_of_just_the_limit_is_told_whole() {
+        check(&[b'a'; 30 << 10], 30 << 10, "aaa");
+    }
+
+    #[test]
+    fn a_long_stream_loses_its_middle_and_says_how_much() {
+        check(
+            &[b'a'; 100_000],
+            (30 << 10) + "\n… 69280 bytes left out …\n".len(),
+            "… 69280 bytes left out …",
+        );
+    }
+
+    #[test]
+    fn no_character_is_cut_at_the_gap() {
+        let stream = "€".repeat(20_000);
+        let mut capture = Capture::default();
+        capture.feed(stream.as_bytes());
+        assert!(!capture.text().contains('\u{FFFD}'));
+    }
+
+    #[test]
+    fn the_begin_of_a_character_is_told_from_a_whole_one() {
+        for (bytes, expect) in [
+            (b"a".as_slice(), 0),
+            (b"a\xe2", 1),
+            (b"a\xe2\x80", 2),
+            (b"a\xe2\x80\x94", 0),
+            (b"\xf0\x9f\x98", 3),
+            (b"\x80\x80\x80\x80", 0),
+            (b"\xff", 0),
+            (b"", 0),
+        ] {
+            assert_eq!(incomplete_end(bytes), expect, "{bytes:x?}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! How a text file is encoded, and the way from its bytes to UTF-8 and back.
+//!
+//! Binary files are told apart and refused. A file is changed only if it comes back from the way and back
+//! byte for byte: what was not edited is never re-encoded into something else.
+
+use std::borrow::Cow;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+
+/// The encoding of a text file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct TextFormat {
+    /// The encoding.
+    pub(crate) encoding: &'static Encoding,
+    /// The file begins with a byte order mark.
+    pub(crate) bom: bool,
+}
+
+/// What a file is that is not text, as words after "is".
+pub(crate) type Kind = &'static str;
+
+/// UTF-8 without a byte order mark: new files, empty files.
+pub(crate) const PLAIN: TextFormat = TextFormat { encoding: UTF_8, bom: false };
+
+impl TextFormat {
+    /// Tells the encoding from the first bytes of a file; `whole` when they are all of it.
+    ///
+    /// # Errors
+    /// What the file is when it is not text.
+    pub(crate) fn detect(start: &[u8], whole: bool) -> Result<Self, Kind> {
+        if let Some(kind) = signature(start) {
+            return Err(kind);
+        }
+        if let Some((encoding, _)) = Encoding::for_bom(start) {
+            return Ok(Self { encoding, bom: true });
+        }
+        if memchr::memchr(0, start).is_some() {
+            return Err("a binary file");
+        }
+        if is_mostly_utf8(start, whole) {
+            return Ok(PLAIN);
+        }
+        if has_many_controls(start) {
+            return Err("a binary file");
+        }
+        let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
+        detector.feed(start, whole);
+        Ok(Self { encoding: detector.guess(None, Utf8Detection::Deny), bom: false })
+    }
+
+    /// Length of the byte order mark.
+    pub(crate) fn bom_length(self) -> usize {
+        match (self.bom, self.encoding == UTF_8) {
+            (false, _) => 0,
+            (true, true) => 3,
+            (true, false) => 2,
+        }
+    }
+
+    /// The text of a whole file as UTF-8, without byte order mark; a UTF-8 file's own bytes, valid or not.
+    /// `None` when the bytes would not come back the same.
+    pub(crate) fn decode(self, bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
+        let body = bytes.get(self.bom_length()..)?;
+        if self.encoding == UTF_8 {
+            return Some(Cow::Borrowed(body));
+        }
+        let (text, malformed) = self.encoding.decode_without_bom_handling(body);
+        if malformed || self.encode(&text).ok()? != bytes {
+            return None;
+        }
+        Some(Cow::Owned(text.into_owned().into_bytes()))
+    }
+
+    /// The bytes of a file with this text.
+    ///
+    /// # Errors
+    /// The first character that the encoding does not have.
+    pub(crate) fn encode(self, text: &str) -> Result<Vec<u8>, char> {
+        let mut bytes = Vec::with_capacity(text.len() + 3);
+        if self.encoding == UTF_16LE || self.encoding == UTF_16BE {
+            let mark = self.bom.then_some(0xFEFF);
+            for unit in mark.into_iter().chain(text.encode_utf16()) {
+                let pair = if self.encoding == UTF_16LE { unit.to_le_bytes() } else { unit.to_be_bytes() };
+                bytes.extend(pair);
+            }
+            return Ok(bytes);
+        }
+        if self.bom {
+            bytes.extend("\u{FEFF}".as_bytes());
+        }
+        let (body, _, unmappable) = self.encoding.encode(text);
+        if unmappable {
+            let missing = |c: &char| self.encoding.encode(c.encode_utf8(&mut [0; 4])).2;
+            return Err(text.chars().find(missing).unwrap_or(char::REPLACEMENT_CHARACTER));
+        }
+        bytes.extend_from_slice(&body);
+        Ok(bytes)
+    }
+}
+
+/// Names what is told from its first bytes and is not text.
+fn signature(start: &[u8]) -> Option<Kind> {
+    let known: [(&[u8], Kind); 15] = [
+        (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+        (b"\xff\xd8\xff", "a JPEG image"),
+        (b"GIF87a", "a GIF image"),
+        (b"GIF89a", "a GIF image"),
+        (b"II*\0", "a TIFF image"),
+        (b"MM\0*", "a TIFF image"),
+        (b"\0\0\x01\0", "an icon image"),
+        (b"%PDF-", "a PDF document"),
+        (b"\x7fELF", "an ELF binary"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x1f\x8b", "gzip-compressed data"),
+        (b"\xfd7zXZ\0", "xz-compressed data"),
+        (b"\x28\xb5\x2f\xfd", "zstd-compressed data"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"\xff\xfe\0\0", "UTF-32 text, which is not supported"),
+    ];
+    if let Some((_, kind)) = known.iter().find(|(magic, _)| start.starts_with(magic)) {
+        return Some(kind);
+    }
+    match start {
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("a WebP image"),
+        [_, _, _, _, b'f', b't', b'y', b'p', b'a', b'v', b'i', b'f', ..] => Some("an AVIF image"),
+        [_, _, _, _, b'f', b't', b'y', b'p', b'h', b'e', b'i', ..] => Some("a HEIC image"),
+        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => Some("a BMP image"),
+        _ => None,
+    }
+}
+
+/// UTF-8, a few broken bytes forgiven where there is far more that only UTF-8 explains.
+fn is_mostly_utf8(start: &[u8], whole: bool) -> bool {
+    let (mut wide, mut broken) = (0usize, 0usize);
+    let mut chunks = start.utf8_chunks().peekable();
+    while let Some(chunk) = chunks.next() {
+        wide += chunk.valid().bytes().filter(|byte| *byte >= 0xC0).count();
+        let cut_off = !whole && chunks.peek().is_none();
+        if !chunk.invalid().is_empty() && !cut_off {
+            broken += 1;
+        }
+    }
+    broken == 0 || wide >= 8 * broken
+}
+
+/// More than one byte in ten is a control character that no text has.
+fn has_many_controls(start: &[u8]) -> bool {
+    let is_odd = |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B | 0x08);
+    start.iter().filter(is_odd).count() * 10 > start.len()
+}
+
+/// Lines as `str::lines` counts them.
+pub(crate) fn count_lines(text: &[u8]) -> u64 {
+    let ends = memchr::memchr_iter(b'\n', text).count() as u64;
+    ends + u64::from(!text.is_empty() && !text.ends_with(b"\n"))
+}
+
+#[cfg(test)]
+#[path = "text_test.rs"]
+mod tests;

@@ -1,0 +1,139 @@
+//! The walk through a directory tree that `grep`, `glob` and `ls` share.
+//!
+//! Sorted by name, so that a cut is always the same cut. Ignore files count, in and out of git; links are not
+//! followed; the stores of version control are skipped.
+
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use ignore::WalkBuilder;
+use rustix::fs::FileType;
+
+use crate::blocking::EndFlag;
+use crate::file_error::FileError;
+use crate::workspace::Workspace;
+
+/// Where a search starts.
+pub(crate) struct Start {
+    /// Absolute, without links: a directory or a regular file.
+    pub(crate) path: PathBuf,
+    /// The directory: `path` itself, or where the file lies.
+    pub(crate) directory: PathBuf,
+}
+
+impl Start {
+    /// Resolves `asked`, the root of the workspace when it is not given.
+    pub(crate) fn find(workspace: &Workspace, asked: Option<&str>) -> Result<Self, FileError> {
+        let asked = asked.unwrap_or(".");
+        let fail = |errno| FileError::system("search", asked, errno);
+        let resolved =
+            workspace.resolve(asked).map_err(|error| FileError::unreachable("search", asked, error))?;
+        let stat = rustix::fs::lstat(&resolved.real).map_err(fail)?;
+        let path = resolved.real;
+        match (FileType::from_raw_mode(stat.st_mode), path.parent()) {
+            (FileType::Directory, _) => Ok(Self { directory: path.clone(), path }),
+            (FileType::RegularFile, Some(parent)) => Ok(Self { directory: parent.to_owned(), path }),
+            (kind, _) => Err(crate::place::not_regular(asked, kind)),
+        }
+    }
+
+    /// The same, but a file is refused.
+    pub(crate) fn find_directory(workspace: &Workspace, asked: Option<&str>) -> Result<Self, FileError> {
+        let start = Self::find(workspace, asked)?;
+        if start.path != start.directory {
+            let reason = "is a file, not a directory; name its directory";
+            return Err(FileError::refused(asked.unwrap_or("."), reason));
+        }
+        Ok(start)
+    }
+
+    /// A met path as it is told: relative to the directory.
+    pub(crate) fn relative<'a>(&self, met: &'a Path) -> &'a Path {
+        met.strip_prefix(&self.directory).unwrap_or(met)
+    }
+}
+
+/// How a walk ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct WalkEnd {
+    /// Directories and files that could not be read.
+    pub(crate) skipped: u64,
+    /// The time was up before the end of the tree.
+    pub(crate) out_of_time: bool,
+}
+
+/// Whether a walk goes on.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Walk {
+    /// To the next file.
+    On,
+    /// Past a file that could not be read.
+    Skipped,
+    /// Nothing more is wanted.
+    Enough,
+}
+
+/// Calls `visit` for each regular file below `start`, in order.
+pub(crate) fn walk_files(start: &Path, end: &EndFlag, mut visit: impl FnMut(&Path) -> Walk) -> WalkEnd {
+    let mut outcome = WalkEnd::default();
+    for entry in builder(start).build() {
+        if end.stopped() {
+            break;
+        }
+        if end.out_of_time() {
+            outcome.out_of_time = true;
+            break;
+        }
+        match entry {
+            Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => match visit(entry.path()) {
+                Walk::On => {}
+                Walk::Skipped => outcome.skipped += 1,
+                Walk::Enough => break,
+            },
+            Ok(_) => {}
+            Err(_) => outcome.skipped += 1,
+        }
+    }
+    outcome
+}
+
+/// The walk itself, for those who need more than files.
+pub(crate) fn builder(start: &Path) -> WalkBuilder {
+    let mut builder = WalkBuilder::new(start);
+    builder
+        .hidden(false)
+        .require_git(false)
+        // The user's own git configuration is found through the environment, which nobody here reads.
+        .git_global(false)
+        .follow_links(false)
+        .sort_by_file_name(Ord::cmp)
+        .filter_entry(|entry| {
+            let name = entry.file_name();
+            entry.depth() == 0 || ![".git", ".hg", ".jj", ".svn"].iter().any(|store| name == *store)
+        });
+    builder
+}
+
+/// A glob over paths relative to a directory: one without `/` fits at any depth, as in ignore files.
+pub(crate) fn path_glob(pattern: &str, directory: &Path) -> Result<GlobMatcher, String> {
+    let below = Path::new(pattern).strip_prefix(directory).ok().and_then(Path::to_str);
+    let pattern = below.unwrap_or(pattern).trim_start_matches("./");
+    let full = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
+    GlobBuilder::new(&full)
+        .literal_separator(true)
+        .build()
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| format!("`{pattern}` is not a glob such as `src/**/*.rs`: {}", error.kind()))
+}
+
+/// What the model should know of an end before the end.
+pub(crate) fn note(end: WalkEnd) -> String {
+    let mut note = String::new();
+    if end.skipped > 0 {
+        note.push_str(&format!("({} paths could not be read and were skipped)\n", end.skipped));
+    }
+    if end.out_of_time {
+        note.push_str("(the time was up before the whole tree was searched; name a smaller directory)\n");
+    }
+    note
+}

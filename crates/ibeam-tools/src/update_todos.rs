@@ -1,0 +1,150 @@
+//! `update_todos`: the to-do list of the run, kept in the tool.
+
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_protocol::tool_output::{Todo, TodoStatus};
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::arguments::{self, Arguments, lenient};
+
+/// Keeps the list.
+#[derive(Default)]
+pub(crate) struct UpdateTodos {
+    list: Mutex<Vec<Todo>>,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct UpdateTodosArguments {
+    todos: Vec<Item>,
+    #[serde(default, deserialize_with = "merge")]
+    merge: bool,
+}
+
+/// An item as the model writes it; in a merge what is absent stays as it was.
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct Item {
+    #[serde(deserialize_with = "id")]
+    id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    #[serde(alias = "TODO_STATUS_PENDING")]
+    Pending,
+    #[serde(alias = "TODO_STATUS_IN_PROGRESS", alias = "in-progress", alias = "inProgress")]
+    InProgress,
+    #[serde(alias = "TODO_STATUS_COMPLETED", alias = "done")]
+    Completed,
+    #[serde(alias = "TODO_STATUS_CANCELLED", alias = "canceled")]
+    Cancelled,
+}
+
+impl Arguments for UpdateTodosArguments {
+    const TOOL: &'static str = "update_todos";
+    const EXAMPLE: &'static str =
+        r#"{"todos": [{"id": "1", "content": "write the test", "status": "in_progress"}], "merge": true}"#;
+}
+
+impl Tool for UpdateTodos {
+    fn spec(&self) -> ToolSpec {
+        arguments::spec::<UpdateTodosArguments>(include_str!("update_todos.md"))
+    }
+
+    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+        arguments::canonical::<UpdateTodosArguments>(arguments)
+    }
+
+    fn access(&self, _: &Value) -> Access {
+        Access::Nothing
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, _: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            match arguments::parse(&call.arguments) {
+                Ok(arguments) => self.update(arguments),
+                Err(message) => ToolOutcome::error(message),
+            }
+        })
+    }
+}
+
+impl UpdateTodos {
+    fn update(&self, arguments: UpdateTodosArguments) -> ToolOutcome {
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        // Worked on a copy: a wrong item leaves the list as it was.
+        let mut next = if arguments.merge { list.clone() } else { Vec::new() };
+        for Item { id, content, status } in arguments.todos {
+            let status = status.map(TodoStatus::from);
+            match next.iter_mut().find(|todo| todo.id == id) {
+                Some(todo) => {
+                    todo.content = content.unwrap_or_else(|| std::mem::take(&mut todo.content));
+                    todo.status = status.unwrap_or(todo.status);
+                }
+                None => {
+                    let Some(content) = content else {
+                        let wrong = format!("the new item `{id}` has no `content`");
+                        return ToolOutcome::error(arguments::explain::<UpdateTodosArguments>(&wrong));
+                    };
+                    next.push(Todo { id, content, status: status.unwrap_or(TodoStatus::Pending) });
+                }
+            }
+        }
+        list.clone_from(&next);
+        let for_model = show(&next);
+        ToolOutcome::Success { output: ToolOutput::Todos(next), for_model: for_model.into() }
+    }
+}
+
+fn show(list: &[Todo]) -> String {
+    if list.is_empty() {
+        return "the list is empty".to_owned();
+    }
+    list.iter()
+        .map(|todo| {
+            let mark = match todo.status {
+                TodoStatus::Pending => ' ',
+                TodoStatus::InProgress => '>',
+                TodoStatus::Completed => 'x',
+                TodoStatus::Cancelled => '-',
+            };
+            format!("[{mark}] {} {}\n", todo.id, todo.content)
+        })
+        .collect()
+}
+
+impl From<Status> for TodoStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Pending => Self::Pending,
+            Status::InProgress => Self::InProgress,
+            Status::Completed => Self::Completed,
+            Status::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+fn id<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    match Value::deserialize(from)? {
+        Value::String(id) => Ok(id),
+        Value::Number(id) => Ok(id.to_string()),
+        other => Err(serde::de::Error::custom(format!("{other} is not an id such as \"1\""))),
+    }
+}
+
+fn merge<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    lenient::switch(from).map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+#[path = "update_todos_test.rs"]
+mod tests;

@@ -1,0 +1,229 @@
+//! The directories a run works in, and where a path really leads.
+//!
+//! Resolves a path as the kernel would, links included, so that policy judges the real target and not the name.
+//! Holds the root by descriptor: renaming the directory or putting a link in its place does not move the
+//! workspace. `~` is not expanded: it is a name like any other.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+/// As many links as Linux follows in one path (path_resolution(7)).
+const LINK_LIMIT: usize = 40;
+
+/// The root of a run and further directories that belong to it.
+#[derive(Clone, Debug)]
+pub struct Workspace {
+    root: PathBuf,
+    held: Arc<OwnedFd>,
+    extra: Vec<PathBuf>,
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedPath {
+    /// Absolute, as asked: `.` and `..` taken out, links left in.
+    pub asked: PathBuf,
+    /// Absolute, without links. The file itself need not exist.
+    pub real: PathBuf,
+    /// `real` lies in the workspace.
+    pub inside: bool,
+    /// A link on the way names something that does not exist.
+    pub dangling: bool,
+}
+
+/// Why a path leads nowhere.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// No path at all.
+    #[error("the path is empty; give one relative to the workspace, e.g. `src/main.rs`")]
+    Empty,
+    /// A NUL byte: no file can have that name.
+    #[error("the path has a NUL byte in it; no file can be named so")]
+    Nul,
+    /// The system says no: too long, a loop of links, a file where a directory should be, not permitted.
+    #[error("cannot follow the path")]
+    Unreachable(Errno),
+}
+
+impl Workspace {
+    /// A workspace at `root` with `extra` directories; all must exist.
+    ///
+    /// # Errors
+    /// A directory is missing or not to be read.
+    pub fn new(root: &Path, extra: &[PathBuf]) -> io::Result<Self> {
+        let root = root.canonicalize()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let held = Arc::new(rustix::fs::open(&root, flags, Mode::empty())?);
+        let extra = extra.iter().map(|directory| directory.canonicalize()).collect::<io::Result<_>>()?;
+        Ok(Self { root, held, extra })
+    }
+
+    /// The root: absolute, without links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The root and the further directories.
+    pub fn directories(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(self.root.as_path()).chain(self.extra.iter().map(PathBuf::as_path))
+    }
+
+    /// Whether a path without links lies in the workspace.
+    pub fn contains(&self, real: &Path) -> bool {
+        self.directories().any(|directory| real.starts_with(directory))
+    }
+
+    /// `path` without links; relative paths start at the root.
+    ///
+    /// # Errors
+    /// See [`PathError`]. A file or directory that does not exist is none.
+    pub fn resolve(&self, path: &str) -> Result<ResolvedPath, PathError> {
+        self.walk(path, Last::Followed)
+    }
+
+    /// Like [`Self::resolve`], but a link in the last place is itself meant, as for `unlink`.
+    ///
+    /// # Errors
+    /// See [`PathError`].
+    pub fn resolve_entry(&self, path: &str) -> Result<ResolvedPath, PathError> {
+        self.walk(path, Last::Kept)
+    }
+
+    /// The path that policy should judge: where `path` leads, or its plain form where it leads nowhere.
+    pub(crate) fn target(&self, path: &str) -> PathBuf {
+        self.resolve(path).map_or_else(|_| self.plain(path), |resolved| resolved.real)
+    }
+
+    /// Like [`Self::target`] for a link that is itself meant.
+    pub(crate) fn target_entry(&self, path: &str) -> PathBuf {
+        self.resolve_entry(path).map_or_else(|_| self.plain(path), |resolved| resolved.real)
+    }
+
+    /// How people and models name `path`: relative to the root where it lies there.
+    pub(crate) fn display<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
+        match path.strip_prefix(&self.root) {
+            Ok(relative) if relative.as_os_str().is_empty() => Path::new(".").display(),
+            Ok(relative) => relative.display(),
+            Err(_) => path.display(),
+        }
+    }
+
+    /// A descriptor to start from and the rest of the way: the held root where `real` lies there.
+    pub(crate) fn anchor<'a>(&'a self, real: &'a Path) -> (BorrowedFd<'a>, &'a Path) {
+        match real.strip_prefix(&self.root) {
+            Ok(relative) if relative.as_os_str().is_empty() => (self.held.as_fd(), Path::new(".")),
+            Ok(relative) => (self.held.as_fd(), relative),
+            Err(_) => (CWD, real),
+        }
+    }
+
+    /// Absolute, `.` and `..` taken out by name alone.
+    fn plain(&self, path: &str) -> PathBuf {
+        let mut plain = self.root.clone();
+        for component in Path::new(path).components() {
+            match component {
+                Component::RootDir | Component::Prefix(_) => plain = PathBuf::from("/"),
+                Component::CurDir => {}
+                Component::ParentDir => {
+                    plain.pop();
+                }
+                Component::Normal(name) => plain.push(name),
+            }
+        }
+        plain
+    }
+
+    fn walk(&self, path: &str, last: Last) -> Result<ResolvedPath, PathError> {
+        if path.is_empty() {
+            return Err(PathError::Empty);
+        }
+        if path.contains('\0') {
+            return Err(PathError::Nul);
+        }
+        let mut real = if path.starts_with('/') { PathBuf::from("/") } else { self.root.clone() };
+        let mut ahead: VecDeque<OsString> = names(Path::new(path)).collect();
+        let (mut links, mut missing, mut from_link, mut dangling) = (0, false, 0usize, false);
+        while let Some(name) = ahead.pop_front() {
+            let via_link = from_link > 0;
+            from_link = from_link.saturating_sub(1);
+            if name == OsStr::new("..") {
+                if missing {
+                    return Err(PathError::Unreachable(Errno::NOENT));
+                }
+                real.pop();
+                continue;
+            }
+            real.push(name);
+            if missing {
+                continue;
+            }
+            match self.kind(&real) {
+                Ok(FileType::Symlink) if ahead.is_empty() && last == Last::Kept => {}
+                Ok(FileType::Symlink) => {
+                    links += 1;
+                    if links > LINK_LIMIT {
+                        return Err(PathError::Unreachable(Errno::LOOP));
+                    }
+                    let target = self.link(&real).map_err(PathError::Unreachable)?;
+                    if target.is_absolute() {
+                        real = PathBuf::from("/");
+                    } else {
+                        real.pop();
+                    }
+                    let names: Vec<OsString> = names(&target).collect();
+                    from_link += names.len();
+                    for name in names.into_iter().rev() {
+                        ahead.push_front(name);
+                    }
+                }
+                Ok(_) => {}
+                Err(Errno::NOENT) => {
+                    missing = true;
+                    dangling = via_link;
+                }
+                Err(errno) => return Err(PathError::Unreachable(errno)),
+            }
+        }
+        let inside = self.contains(&real);
+        Ok(ResolvedPath { asked: self.plain(path), real, inside, dangling })
+    }
+
+    fn kind(&self, real: &Path) -> Result<FileType, Errno> {
+        let (from, path) = self.anchor(real);
+        let stat = rustix::fs::statat(from, path, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(FileType::from_raw_mode(stat.st_mode))
+    }
+
+    fn link(&self, real: &Path) -> Result<PathBuf, Errno> {
+        let (from, path) = self.anchor(real);
+        let target = rustix::fs::readlinkat(from, path, Vec::new())?;
+        Ok(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
+    }
+}
+
+/// What is done with a link in the last place.
+#[derive(Clone, Copy, PartialEq)]
+enum Last {
+    Followed,
+    Kept,
+}
+
+fn names(path: &Path) -> impl Iterator<Item = OsString> {
+    path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::RootDir | Component::Prefix(_) | Component::CurDir => None,
+    })
+}
+
+#[cfg(test)]
+#[path = "workspace_test.rs"]
+mod tests;

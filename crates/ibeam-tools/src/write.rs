@@ -1,0 +1,165 @@
+//! `write`: a file written whole, at once or not at all.
+//!
+//! An existing file keeps its mode, owner, encoding, byte order mark and CRLF ends where the new text allows.
+//! Refuses directories, devices, and links that lead nowhere or out of the workspace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use encoding_rs::UTF_8;
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_protocol::tool_output::WriteOutput;
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::arguments::{self, Arguments};
+use crate::blocking;
+use crate::file_error::FileError;
+use crate::place::{Parents, Place};
+use crate::read::fill;
+use crate::text::{PLAIN, TextFormat, count_lines};
+use crate::workspace::{ResolvedPath, Workspace};
+
+/// An old file beyond this size does not tell its conventions.
+const CONVENTION_LIMIT: usize = 16 << 20;
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
+/// Writes a file of the workspace.
+pub(crate) struct Write {
+    workspace: Arc<Workspace>,
+}
+
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct WriteArguments {
+    #[serde(alias = "file_path", alias = "filePath", alias = "target_file")]
+    path: String,
+    /// The whole new content
+    #[serde(alias = "content", alias = "contents", alias = "file_text", alias = "text")]
+    file_text: String,
+}
+
+impl Arguments for WriteArguments {
+    const TOOL: &'static str = "write";
+    const EXAMPLE: &'static str = r#"{"path": "notes.txt", "fileText": "first line\n"}"#;
+}
+
+impl Write {
+    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
+        Self { workspace: Arc::clone(workspace) }
+    }
+}
+
+impl Tool for Write {
+    fn spec(&self) -> ToolSpec {
+        arguments::spec::<WriteArguments>(include_str!("write.md"))
+    }
+
+    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+        arguments::canonical::<WriteArguments>(arguments)
+    }
+
+    fn access(&self, arguments: &Value) -> Access {
+        match arguments::parse::<WriteArguments>(arguments) {
+            Ok(arguments) => Access::Write(self.workspace.target(&arguments.path)),
+            Err(_) => Access::Write(self.workspace.root().to_owned()),
+        }
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let arguments = match arguments::parse::<WriteArguments>(&call.arguments) {
+                Ok(arguments) => arguments,
+                Err(message) => return ToolOutcome::error(message),
+            };
+            let workspace = Arc::clone(&self.workspace);
+            blocking::run(context, TIME_LIMIT, move |_| {
+                write(&workspace, &arguments).unwrap_or_else(ToolOutcome::from)
+            })
+            .await
+        })
+    }
+}
+
+fn write(workspace: &Workspace, wanted: &WriteArguments) -> Result<ToolOutcome, FileError> {
+    let asked = wanted.path.as_str();
+    let resolved = writable(workspace, asked)?;
+    let parents = if resolved.inside { Parents::Created } else { Parents::Required };
+    let place = Place::find(workspace, asked, &resolved.real, parents)?;
+    let old = place.regular()?;
+    let bytes = match old {
+        Some(_) => in_convention_of(&place, &wanted.file_text)?,
+        None => wanted.file_text.clone().into_bytes(),
+    };
+    place.replace(&bytes, old.as_ref())?;
+
+    let lines_created = count_lines(wanted.file_text.as_bytes());
+    let verb = if old.is_some() { "replaced" } else { "created" };
+    let mut for_model = format!("{verb} `{asked}`: {lines_created} lines, {} bytes", bytes.len());
+    if old.is_none()
+        && let Some(twin) = place.twin()
+    {
+        for_model.push_str(&format!("; beware: `{twin}` stands beside it and differs only in case"));
+    }
+    let output = WriteOutput {
+        path: resolved.real,
+        lines_created,
+        file_size: bytes.len() as u64,
+        created: old.is_none(),
+    };
+    Ok(ToolOutcome::Success { output: ToolOutput::Write(output), for_model: for_model.into() })
+}
+
+/// Where a write to `asked` goes: not through a link that leads nowhere or out of the workspace.
+pub(crate) fn writable(workspace: &Workspace, asked: &str) -> Result<ResolvedPath, FileError> {
+    let resolved = workspace.resolve(asked).map_err(|error| FileError::unreachable("write", asked, error))?;
+    if resolved.dangling {
+        let target = resolved.real.display();
+        return Err(FileError::refused(
+            asked,
+            format!(
+                "goes through a symbolic link to `{target}`, which does not exist; write there, or delete the link"
+            ),
+        ));
+    }
+    if workspace.contains(&resolved.asked) && !resolved.inside {
+        let target = resolved.real.display();
+        return Err(FileError::refused(
+            asked,
+            format!("goes through a symbolic link out of the workspace, to `{target}`; name a file inside"),
+        ));
+    }
+    Ok(resolved)
+}
+
+/// `text` in the encoding and with the line ends of the file it replaces, where these can carry it.
+fn in_convention_of(place: &Place, text: &str) -> Result<Vec<u8>, FileError> {
+    let plain = || Ok(text.as_bytes().to_vec());
+    let Ok((mut file, _)) = place.open() else { return plain() };
+    let old =
+        fill(&mut file, CONVENTION_LIMIT).map_err(|error| FileError::io("read", &place.asked, &error))?;
+    let whole = old.len() < CONVENTION_LIMIT;
+    let format = TextFormat::detect(&old, whole).unwrap_or(PLAIN);
+    let crlf = format.decode(&old).is_some_and(|old| has_only_crlf(&old)) && !text.contains('\r');
+    let text = if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
+    let format = match text.strip_prefix('\u{FEFF}') {
+        // The text brings its own mark.
+        Some(_) => PLAIN,
+        None if old.len() == format.bom_length() && format.encoding == UTF_8 => PLAIN,
+        None => format,
+    };
+    Ok(format.encode(&text).unwrap_or_else(|_| text.into_bytes()))
+}
+
+/// Every line ends in CRLF, and there is one.
+fn has_only_crlf(text: &[u8]) -> bool {
+    let ends = memchr::memchr_iter(b'\n', text).count();
+    ends > 0 && ends == memchr::memmem::find_iter(text, b"\r\n").count()
+}
+
+#[cfg(test)]
+#[path = "write_test.rs"]
+mod tests;
