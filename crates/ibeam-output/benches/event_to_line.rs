@@ -18,7 +18,7 @@ fn main() {
     divan::main();
 }
 
-#[divan::bench(args = ["word ", "読んで", "a \"quoted\" line\n"])]
+#[divan::bench(args = ["word ", "読んで", "a \"quoted\" line"])]
 fn stream_json_deltas(bencher: Bencher<'_, '_>, text: &str) {
     let delta = Event { seq: 1, at_ms: 1_764_000_000_000, kind: EventKind::TextDelta { text: text.into() } };
     bencher.counter(ItemsCount::new(DELTAS)).bench(|| {

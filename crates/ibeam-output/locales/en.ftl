@@ -163,7 +163,7 @@ notice-repeated-call = { $count ->
        *[other] the model has called `{ $tool }` { $count } times with the same arguments and the same result
     }
 notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
-notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it
+notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it (`--trust`)
 notice-flag-without-effect = `{ $flag }` has no effect in this version
 notice-background-stopped = { $count ->
         [one] { $count } background command was still running and was stopped

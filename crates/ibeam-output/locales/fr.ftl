@@ -161,7 +161,7 @@ notice-repeated-call = { $count ->
        *[other] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
     }
 notice-unknown-config-key = `{ $key }` dans `{ $path }` n'est pas un réglage connu et a été ignoré
-notice-untrusted-config-key = `{ $key }` dans `{ $path }` a été ignoré : seul un espace de travail de confiance peut le fixer
+notice-untrusted-config-key = `{ $key }` dans `{ $path }` a été ignoré : seul un espace de travail de confiance peut le fixer (`--trust`)
 notice-flag-without-effect = `{ $flag }` n'a pas d'effet dans cette version
 notice-background-stopped = { $count ->
         [one] { $count } commande en arrière-plan tournait encore et a été arrêtée

@@ -161,7 +161,7 @@ notice-repeated-call = { $count ->
        *[other] o modelo chamou `{ $tool }` { $count } vezes com os mesmos argumentos e o mesmo resultado
     }
 notice-unknown-config-key = `{ $key }` em `{ $path }` não é um ajuste conhecido e foi ignorado
-notice-untrusted-config-key = `{ $key }` em `{ $path }` foi ignorado: só um espaço de trabalho confiável pode defini-lo
+notice-untrusted-config-key = `{ $key }` em `{ $path }` foi ignorado: só um espaço de trabalho confiável pode defini-lo (`--trust`)
 notice-flag-without-effect = `{ $flag }` não tem efeito nesta versão
 notice-background-stopped = { $count ->
         [one] { $count } comando em segundo plano ainda executava e foi interrompido

@@ -7,6 +7,8 @@
     reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
 )]
 
+#[path = "output/docs.rs"]
+mod docs;
 #[path = "output/failure.rs"]
 mod failure;
 #[path = "output/key_order.rs"]

@@ -111,7 +111,7 @@ fn headings_of_help_are_localised_and_an_unknown_id_comes_back() {
 }
 
 /// One of each: the compiler holds this list to the enum through `reason::words`, the count holds it here.
-fn every_reason() -> Vec<Reason> {
+pub(crate) fn every_reason() -> Vec<Reason> {
     let s = || "value".to_owned();
     vec![
         Reason::Usage { said: s() },
