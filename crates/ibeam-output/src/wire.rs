@@ -10,6 +10,7 @@ mod line_safe;
 mod lossy_path;
 mod tool_call;
 mod tool_result;
+mod tool_success;
 
 pub use ending::error_object;
 pub(crate) use ending::{ErrorLine, JsonResult, RunSummary, TokenUsage};

@@ -9,7 +9,8 @@ use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::tool_result::{self, ToolResultObject};
+use super::tool_result::ToolResultObject;
+use super::tool_success::todo_status_named;
 
 /// A call, with its outcome once it is done.
 pub(crate) struct ToolCallObject<'a> {
@@ -90,7 +91,7 @@ impl Serialize for Args<'_> {
 fn todos_in_wire_words(todos: &Value) -> Value {
     let mut todos = todos.clone();
     for status in todos.as_array_mut().into_iter().flatten().filter_map(|todo| todo.get_mut("status")) {
-        if let Some(word) = status.as_str().and_then(tool_result::todo_status_named) {
+        if let Some(word) = status.as_str().and_then(todo_status_named) {
             *status = Value::from(word);
         }
     }
