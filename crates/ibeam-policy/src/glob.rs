@@ -1,0 +1,245 @@
+//! The two patterns of tokens: over paths and over plain text.
+//!
+//! Path patterns are anchored: `/…` at the root, `~/…` at the home directory, all else at the workspace. In a
+//! path `*` stays within one name and `**` crosses names; in text `*` crosses everything.
+
+use std::fmt;
+use std::path::{Component, Path};
+
+use globset::{GlobBuilder, GlobMatcher};
+
+/// Where a relative pattern starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Anchor {
+    Root,
+    Home,
+    Workspace,
+}
+
+/// A pattern over absolute paths. A directory's pattern covers what is in it only when it ends in `/` or `/**`.
+#[derive(Clone, Debug)]
+pub struct PathGlob {
+    text: String,
+    anchor: Anchor,
+    /// The pattern without its anchor.
+    pattern: String,
+    exact: GlobMatcher,
+    folded: GlobMatcher,
+}
+
+impl PathGlob {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let (anchor, rest) = if let Some(rest) = text.strip_prefix("~/") {
+            (Anchor::Home, rest)
+        } else if let Some(rest) = text.strip_prefix('/') {
+            (Anchor::Root, rest)
+        } else {
+            (Anchor::Workspace, text.strip_prefix("./").unwrap_or(text))
+        };
+        if rest.split('/').any(|name| name == "..") {
+            return Err("`..` in a pattern is never matched; write an absolute path".to_owned());
+        }
+        let pattern = match rest.strip_suffix('/') {
+            Some(directory) => format!("{directory}/**"),
+            None => rest.to_owned(),
+        };
+        let whole = match pattern.strip_suffix("/**") {
+            // `dir/**` is the directory too: a tool that walks it asks for the directory.
+            Some(directory) if !directory.is_empty() => format!("{{{directory},{pattern}}}"),
+            Some(_) | None => pattern.clone(),
+        };
+        let compile = |fold: bool| -> Result<GlobMatcher, String> {
+            GlobBuilder::new(&whole)
+                .literal_separator(true)
+                .backslash_escape(true)
+                .case_insensitive(fold)
+                .build()
+                .map(|glob| glob.compile_matcher())
+                .map_err(|error| error.kind().to_string())
+        };
+        let (exact, folded) = (compile(false)?, compile(true)?);
+        Ok(Self { text: text.to_owned(), anchor, pattern, exact, folded })
+    }
+
+    /// True when an allow rule with this pattern covers `path`.
+    pub(crate) fn allows(&self, path: &Path, workspace: &Path, home: &Path) -> bool {
+        self.relative(path, workspace, home).is_some_and(|relative| self.exact.is_match(relative))
+    }
+
+    /// True when a deny rule with this pattern covers `path`: wider than `allows`.
+    ///
+    /// It covers everything below a match, ignores case, and a pattern without `/` matches a name at any depth,
+    /// inside the workspace and outside.
+    pub(crate) fn denies(&self, path: &Path, workspace: &Path, home: &Path) -> bool {
+        let anywhere = self.is_anywhere();
+        if anywhere {
+            let rest = self.pattern.strip_prefix("**/").unwrap_or(&self.pattern);
+            let names = path.components().filter_map(|component| match component {
+                Component::Normal(name) => Some(Path::new(name)),
+                Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+            });
+            if !rest.contains('/') && names.into_iter().any(|name| self.folded.is_match(name)) {
+                return true;
+            }
+        }
+        let relative = self
+            .relative(path, workspace, home)
+            .or_else(|| if anywhere { path.strip_prefix("/").ok() } else { None });
+        relative.is_some_and(|relative| relative.ancestors().any(|part| self.folded.is_match(part)))
+    }
+
+    /// True when the pattern spells `name` out as one of its names, case ignored.
+    pub(crate) fn spells(&self, name: &str) -> bool {
+        self.pattern.split('/').any(|part| part.eq_ignore_ascii_case(name))
+    }
+
+    /// True when a deny rule with this pattern may cover something below `directory`.
+    pub(crate) fn may_lie_below(&self, directory: &Path, workspace: &Path, home: &Path) -> bool {
+        if self.is_anywhere() {
+            return true;
+        }
+        let start = match self.anchor {
+            Anchor::Root => Path::new("/"),
+            Anchor::Home => home,
+            Anchor::Workspace => workspace,
+        };
+        let literal = self.pattern.split('/').take_while(|name| !has_wildcard(name));
+        let root = literal.fold(start.to_owned(), |path, name| path.join(name));
+        root.starts_with(directory) || directory.starts_with(&root)
+    }
+
+    /// True when a shell pattern may stand for something that a deny rule with this pattern covers.
+    pub(crate) fn may_meet(&self, shell_pattern: &str) -> bool {
+        let own: Vec<&str> = self.pattern.split('/').filter(|name| *name != "**").collect();
+        let wild = shell_pattern.split('/').filter(|name| has_wildcard(name));
+        let own_meets = |name: &str| own.iter().any(|own| names_meet(name, own));
+        wild.into_iter().any(own_meets)
+    }
+
+    fn is_anywhere(&self) -> bool {
+        self.anchor == Anchor::Workspace && (!self.pattern.contains('/') || self.pattern.starts_with("**/"))
+    }
+
+    /// True when the pattern has no wildcard.
+    pub(crate) fn is_plain(&self) -> bool {
+        !has_wildcard(&self.pattern)
+    }
+
+    fn relative<'a>(&self, path: &'a Path, workspace: &Path, home: &Path) -> Option<&'a Path> {
+        match self.anchor {
+            Anchor::Root => path.strip_prefix("/").ok(),
+            Anchor::Home => path.strip_prefix(home).ok(),
+            Anchor::Workspace => path.strip_prefix(workspace).ok(),
+        }
+    }
+}
+
+impl fmt::Display for PathGlob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn has_wildcard(text: &str) -> bool {
+    text.contains(['*', '?', '[', '{', '\\'])
+}
+
+/// True when some file name matches both patterns, as far as brackets and braces are taken for anything.
+fn names_meet(shell: &str, own: &str) -> bool {
+    if own.starts_with('.') && shell.starts_with(['*', '?', '[']) {
+        // The shell's wildcards leave out hidden names.
+        return false;
+    }
+    let (shell, own) = (simplified(shell), simplified(own));
+    // Row by row: whether the rest of `shell` and the rest of `own` can be the same name.
+    let mut below = vec![false; own.len() + 1];
+    for (i, a) in shell.iter().map(Some).chain([None]).enumerate().collect::<Vec<_>>().into_iter().rev() {
+        let last = i == shell.len();
+        let mut row = vec![false; own.len() + 1];
+        for j in (0..=own.len()).rev() {
+            let at = |row: &[bool], index: usize| row.get(index).copied().unwrap_or(false);
+            let meets = match (a, own.get(j)) {
+                (None, None) => true,
+                (Some('*'), _) if at(&below, j) => true,
+                (Some('*'), Some(_)) => at(&row, j + 1),
+                (_, Some('*')) => at(&row, j + 1) || (!last && at(&below, j)),
+                (Some(a), Some(b)) => (a == b || *a == '?' || *b == '?') && at(&below, j + 1),
+                (Some(_), None) | (None, Some(_)) => false,
+            };
+            if let Some(cell) = row.get_mut(j) {
+                *cell = meets;
+            }
+        }
+        below = row;
+    }
+    below.first().copied().unwrap_or(false)
+}
+
+/// A pattern of literal characters, `?` and `*`; what is more than that becomes `*`.
+fn simplified(pattern: &str) -> Vec<char> {
+    let mut closing = None;
+    let mut simple = Vec::new();
+    for c in pattern.chars().flat_map(char::to_lowercase) {
+        match (closing, c) {
+            (Some(end), c) if c == end => closing = None,
+            (Some(_), _) => {}
+            (None, '[') => {
+                closing = Some(']');
+                simple.push('*');
+            }
+            (None, '{') => {
+                closing = Some('}');
+                simple.push('*');
+            }
+            (None, '\\') => simple.push('*'),
+            (None, c) => simple.push(c),
+        }
+    }
+    simple
+}
+
+/// A pattern over text.
+#[derive(Clone, Debug)]
+pub struct TextGlob {
+    text: String,
+    exact: GlobMatcher,
+    folded: GlobMatcher,
+}
+
+impl TextGlob {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let compile = |fold: bool| {
+            GlobBuilder::new(text)
+                .literal_separator(false)
+                .case_insensitive(fold)
+                .build()
+                .map(|glob| glob.compile_matcher())
+                .map_err(|error| error.kind().to_string())
+        };
+        Ok(Self { text: text.to_owned(), exact: compile(false)?, folded: compile(true)? })
+    }
+
+    /// True when the whole of `text` matches.
+    pub fn matches(&self, text: &str) -> bool {
+        self.exact.is_match(text)
+    }
+
+    /// True when the whole of `text` matches, case ignored.
+    pub fn matches_folded(&self, text: &str) -> bool {
+        self.folded.is_match(text)
+    }
+}
+
+impl fmt::Display for TextGlob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

@@ -1,0 +1,14 @@
+//! What a call may do: permission tokens, command analysis and path rules.
+//!
+//! Pure and total functions of (policy, access); refuses I/O, async and the loop. Paths arrive resolved.
+
+pub mod access;
+pub mod glob;
+mod place;
+pub mod policy;
+pub mod rule;
+mod shell;
+
+pub use access::Access;
+pub use policy::{Policy, Verdict};
+pub use rule::{BadRule, Rule};

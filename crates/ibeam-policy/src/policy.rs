@@ -1,0 +1,231 @@
+//! The decision. Deny rules first, then what nothing but a spelled-out rule lifts, then the mode, then allow
+//! rules, then force.
+
+use std::path::{Path, PathBuf};
+
+use ibeam_protocol::PermissionMode;
+
+use crate::access::Access;
+use crate::glob::PathGlob;
+use crate::place;
+use crate::rule::Rule;
+
+/// What may be done in a run.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// What may be done without asking.
+    pub mode: PermissionMode,
+    /// Absolute, resolved directory whose files may be read and written.
+    pub workspace: PathBuf,
+    /// Further directories like the workspace.
+    pub extra_dirs: Vec<PathBuf>,
+    /// The home directory: `~/` in tokens, and where other programs keep their credentials.
+    pub home: PathBuf,
+    /// Our own directories for keys and sessions, wherever the environment puts them: neither read nor written.
+    pub private: Vec<PathBuf>,
+    /// Widen what may be done.
+    pub allow: Vec<Rule>,
+    /// Narrow it, whatever else says yes.
+    pub deny: Vec<Rule>,
+}
+
+/// A decision, with the rule that made it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It may run.
+    Allow {
+        /// A token, `workspace`, `default` or `--force`.
+        rule: String,
+    },
+    /// It must not run, whoever asks.
+    Deny {
+        /// A token, or the name of a built-in rule.
+        rule: String,
+        /// One sentence for the model, with the way out.
+        reason: String,
+    },
+    /// A person may let it run; where nobody is, it must not.
+    Ask {
+        /// The name of a built-in rule.
+        rule: String,
+        /// One sentence for the model, with the way out.
+        reason: String,
+    },
+}
+
+impl Verdict {
+    pub(crate) fn allow(rule: impl ToString) -> Self {
+        Self::Allow { rule: rule.to_string() }
+    }
+
+    pub(crate) fn deny(rule: impl ToString, reason: impl Into<String>) -> Self {
+        Self::Deny { rule: rule.to_string(), reason: reason.into() }
+    }
+
+    pub(crate) fn ask(rule: impl ToString, reason: impl Into<String>) -> Self {
+        Self::Ask { rule: rule.to_string(), reason: reason.into() }
+    }
+}
+
+impl Policy {
+    /// A policy without rules.
+    pub fn new(mode: PermissionMode, workspace: PathBuf, home: PathBuf) -> Self {
+        Self {
+            mode,
+            workspace,
+            extra_dirs: Vec::new(),
+            home,
+            private: Vec::new(),
+            allow: Vec::new(),
+            deny: Vec::new(),
+        }
+    }
+
+    /// Decides about one access. Total: any path and any text has an answer; what cannot be understood is
+    /// never allowed by a rule.
+    pub fn decide(&self, access: &Access) -> Verdict {
+        match access {
+            Access::Nothing => Verdict::allow("default"),
+            Access::Read(path) => self.read(path),
+            Access::Write(path) => self.write(path),
+            Access::Command(text) => self.command(text),
+        }
+    }
+
+    /// Decides about reading one file or directory.
+    pub(crate) fn read(&self, path: &Path) -> Verdict {
+        let shown = path.display();
+        if !place::is_resolved(path) {
+            return Verdict::deny("default", format!("the path `{shown}` is not absolute and resolved"));
+        }
+        if let Some((rule, _)) = self.denied(path, read_glob) {
+            return Verdict::deny(rule, format!("reading `{shown}` is denied by the rule `{rule}`"));
+        }
+        let allowed = self.allowed(path, read_glob);
+        if let Some(secret) = self.secret(path) {
+            return match allowed.filter(|(_, glob)| spelled(glob, secret)) {
+                Some((rule, _)) => Verdict::allow(rule),
+                None => Verdict::deny(
+                    "credentials",
+                    format!(
+                        "`{shown}` is kept from the model, as credentials and process state are; a person may \
+                         allow it with `--allow 'Read({shown})'`"
+                    ),
+                ),
+            };
+        }
+        match allowed {
+            Some((rule, _)) => Verdict::allow(rule),
+            None if self.contains(path) => Verdict::allow("workspace"),
+            None => Verdict::allow("default"),
+        }
+    }
+
+    /// Decides about creating, changing or removing one file.
+    pub(crate) fn write(&self, path: &Path) -> Verdict {
+        let shown = path.display();
+        if !place::is_resolved(path) {
+            return Verdict::deny("default", format!("the path `{shown}` is not absolute and resolved"));
+        }
+        if let Some((rule, _)) = self.denied(path, write_glob) {
+            return Verdict::deny(rule, format!("writing `{shown}` is denied by the rule `{rule}`"));
+        }
+        if let Some((rule, _)) = self.denied(path, read_glob) {
+            // An edit shows the lines around it.
+            return Verdict::deny(
+                rule,
+                format!("`{shown}` may not be read by the rule `{rule}`, so not be changed"),
+            );
+        }
+        if let Some(verdict) = self.read_only_mode("files") {
+            return verdict;
+        }
+        let allowed = self.allowed(path, write_glob);
+        let protected = place::protected(path).or_else(|| self.secret(path));
+        if let Some(name) = protected {
+            return match allowed.filter(|(_, glob)| spelled(glob, name)) {
+                Some((rule, _)) => Verdict::allow(rule),
+                None => Verdict::deny(
+                    "protected",
+                    format!(
+                        "`{shown}` is protected: what is in `{name}` can make other programs run commands or \
+                         widen permissions; a person may allow it with `--allow 'Write({shown})'`"
+                    ),
+                ),
+            };
+        }
+        match allowed {
+            Some((rule, _)) => Verdict::allow(rule),
+            None if self.contains(path) => Verdict::allow("workspace"),
+            None => Verdict::deny(
+                "outside",
+                format!(
+                    "`{shown}` is outside the workspace `{}`; a person may allow it with `--add-dir` or \
+                     `--allow 'Write({shown})'`",
+                    self.workspace.display()
+                ),
+            ),
+        }
+    }
+
+    /// The denial of modes that change nothing.
+    pub(crate) fn read_only_mode(&self, what: &str) -> Option<Verdict> {
+        let (name, instead) = match self.mode {
+            PermissionMode::Default | PermissionMode::Force => return None,
+            PermissionMode::Plan => ("plan", "answer with a plan instead"),
+            PermissionMode::Ask => ("ask", "answer from what you can read"),
+        };
+        let reason = format!("`--mode {name}` changes no {what} and runs no commands; {instead}");
+        Some(Verdict::deny(format!("--mode {name}"), reason))
+    }
+
+    /// True when `path` is the workspace, an extra directory, or lies in one.
+    pub(crate) fn contains(&self, path: &Path) -> bool {
+        path.starts_with(&self.workspace) || self.extra_dirs.iter().any(|extra| path.starts_with(extra))
+    }
+
+    fn secret(&self, path: &Path) -> Option<&'static str> {
+        if self.private.iter().any(|private| path.starts_with(private)) {
+            return Some("ibeam's own directory");
+        }
+        place::credential(path, &self.home)
+    }
+
+    fn denied<'a>(
+        &'a self,
+        path: &Path,
+        glob: impl Fn(&'a Rule) -> Option<&'a PathGlob>,
+    ) -> Option<(&'a Rule, &'a PathGlob)> {
+        let pairs = self.deny.iter().filter_map(|rule| Some((rule, glob(rule)?)));
+        pairs.into_iter().find(|(_, glob)| glob.denies(path, &self.workspace, &self.home))
+    }
+
+    fn allowed<'a>(
+        &'a self,
+        path: &Path,
+        glob: impl Fn(&'a Rule) -> Option<&'a PathGlob>,
+    ) -> Option<(&'a Rule, &'a PathGlob)> {
+        let pairs = self.allow.iter().filter_map(|rule| Some((rule, glob(rule)?)));
+        pairs.into_iter().find(|(_, glob)| glob.allows(path, &self.workspace, &self.home))
+    }
+}
+
+fn read_glob(rule: &Rule) -> Option<&PathGlob> {
+    match rule {
+        Rule::Read(glob) => Some(glob),
+        Rule::Shell(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => None,
+    }
+}
+
+fn write_glob(rule: &Rule) -> Option<&PathGlob> {
+    match rule {
+        Rule::Write(glob) => Some(glob),
+        Rule::Shell(_) | Rule::Read(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => None,
+    }
+}
+
+/// True when the rule means this place and not just everything: `Write(**)` does not open `.git/hooks`.
+fn spelled(glob: &PathGlob, name: &str) -> bool {
+    let first = name.trim_start_matches('/').split('/').next().unwrap_or(name);
+    glob.is_plain() || glob.spells(first)
+}

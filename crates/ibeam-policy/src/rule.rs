@@ -1,0 +1,117 @@
+//! Permission tokens: `Shell(git:status*)`, `Write(docs/**)` and their like, parsed once, matched often.
+//!
+//! Source: contract section 10.6. A token that cannot be read is an error, never a rule that matches nothing.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::glob::{PathGlob, TextGlob};
+
+/// The accepted forms, for messages.
+const FORMS: &str = "`Shell(program)`, `Shell(program:arguments)`, `Read(glob)`, `Write(glob)`, \
+                     `WebFetch(domain)`, `Mcp(server:tool)`";
+
+/// A token that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the permission token `{token}` cannot be read: {said}; accepted are {FORMS}")]
+pub struct BadRule {
+    /// The token as given.
+    pub token: String,
+    /// What is wrong with it.
+    pub said: String,
+}
+
+/// One permission token. Prints in its canonical form.
+#[derive(Clone, Debug)]
+pub enum Rule {
+    /// Runs a program.
+    Shell(ShellRule),
+    /// Reads a file, or in a directory.
+    Read(PathGlob),
+    /// Writes a file, or in a directory.
+    Write(PathGlob),
+    /// Fetches from a domain; `*.example.org` is every name below it, `*` every name.
+    WebFetch(String),
+    /// Calls tools of an MCP server.
+    Mcp {
+        /// The server's name, or a glob.
+        server: TextGlob,
+        /// The tool's name, or a glob.
+        tool: TextGlob,
+    },
+}
+
+/// A program, and the arguments it may have.
+#[derive(Clone, Debug)]
+pub struct ShellRule {
+    /// The name, as in `PATH`, or an absolute path.
+    pub program: String,
+    /// Matched against the arguments joined by single spaces; `None` is ordinary arguments only.
+    pub arguments: Option<TextGlob>,
+}
+
+impl FromStr for Rule {
+    type Err = BadRule;
+
+    fn from_str(token: &str) -> Result<Self, BadRule> {
+        let bad = |said: String| BadRule { token: token.to_owned(), said };
+        let (kind, rest) = token.trim().split_once('(').ok_or_else(|| bad("it has no `(`".to_owned()))?;
+        let inner = rest.strip_suffix(')').ok_or_else(|| bad("it does not end with `)`".to_owned()))?.trim();
+        if inner.is_empty() {
+            return Err(bad("nothing stands between the brackets".to_owned()));
+        }
+        if inner.contains(char::is_control) {
+            return Err(bad("it contains a control character".to_owned()));
+        }
+        match kind.trim() {
+            "Shell" => shell(inner).map(Self::Shell).map_err(bad),
+            "Read" => PathGlob::new(inner).map(Self::Read).map_err(bad),
+            "Write" => PathGlob::new(inner).map(Self::Write).map_err(bad),
+            "WebFetch" => domain(inner).map(Self::WebFetch).map_err(bad),
+            "Mcp" => {
+                let (server, tool) =
+                    inner.split_once(':').ok_or_else(|| bad("`:` must part server and tool".to_owned()))?;
+                let server = TextGlob::new(server.trim()).map_err(&bad)?;
+                let tool = TextGlob::new(tool.trim()).map_err(&bad)?;
+                Ok(Self::Mcp { server, tool })
+            }
+            kind => Err(bad(format!("`{kind}` is not a kind of token"))),
+        }
+    }
+}
+
+fn shell(inner: &str) -> Result<ShellRule, String> {
+    let (program, arguments) = match inner.split_once(':') {
+        None => (inner, None),
+        Some((program, arguments)) => (program.trim(), Some(TextGlob::new(arguments.trim())?)),
+    };
+    if program.is_empty() || program.contains(char::is_whitespace) {
+        return Err(format!("a program's name is one word; write `Shell({})`", program.replace(' ', ":")));
+    }
+    if program != "*" && program.contains(['*', '?', '{', '$', '`', '"', '\'', '\\']) {
+        return Err("a program's name is plain; only its arguments may be a glob".to_owned());
+    }
+    Ok(ShellRule { program: program.to_owned(), arguments })
+}
+
+fn domain(inner: &str) -> Result<String, String> {
+    let name = inner.strip_prefix("*.").unwrap_or(inner);
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
+    if inner == "*" || (!name.starts_with('.') && name.chars().all(plain)) {
+        return Ok(inner.to_ascii_lowercase());
+    }
+    Err("a domain is a host name, `*.` and a host name, or `*`, without scheme, port and path".to_owned())
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shell(ShellRule { program, arguments: None }) => write!(f, "Shell({program})"),
+            Self::Shell(ShellRule { program, arguments: Some(glob) }) => write!(f, "Shell({program}:{glob})"),
+            Self::Read(glob) => write!(f, "Read({glob})"),
+            Self::Write(glob) => write!(f, "Write({glob})"),
+            Self::WebFetch(domain) => write!(f, "WebFetch({domain})"),
+            Self::Mcp { server, tool } => write!(f, "Mcp({server}:{tool})"),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The two little languages that commands carry: sed and awk. Ordinary scripts only print and change text.
+
+use super::wrapper::Call;
+
+/// Why the arguments of sed are not ordinary.
+pub(crate) fn sed(call: &Call) -> Option<&'static str> {
+    let mut scripts = Vec::new();
+    let mut operands = Vec::new();
+    let mut args = call.texts();
+    while let Some(arg) = args.next() {
+        match arg {
+            "-n" | "-E" | "-r" | "-z" | "-u" | "-l" | "-nE" | "-En" | "-nr" | "-rn" | "--quiet"
+            | "--silent" | "--regexp-extended" | "--version" | "--posix" | "--sandbox" => {}
+            "-e" | "-ne" | "-Ee" | "-nEe" => scripts.push(args.next()?),
+            option if option.starts_with('-') && option.len() > 1 => {
+                return Some("edits files in place or reads its script from a file");
+            }
+            operand => operands.push(operand),
+        }
+    }
+    if scripts.is_empty() {
+        scripts.extend(operands.first());
+    }
+    let plain = scripts.iter().all(|script| sed_is_plain(script).is_some());
+    (!plain).then_some("has a script that can write files or run commands")
+}
+
+/// `Some` when the script consists of printing, deleting and substituting.
+fn sed_is_plain(script: &str) -> Option<()> {
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\n', ';', '{', '}']);
+        rest = address(rest)?;
+        let mut chars = rest.chars();
+        let Some(command) = chars.next() else { return Some(()) };
+        let after = chars.as_str();
+        rest = match command {
+            'p' | 'd' | 'q' | 'Q' | '=' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | 'D' | 'P' | 'l' => {
+                after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ')
+            }
+            's' | 'y' => {
+                let delimiter = after.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\')?;
+                let pattern = after.get(1..)?;
+                let replacement = delimited(pattern, delimiter)?;
+                let flags = delimited(replacement, delimiter)?;
+                flags.trim_start_matches([
+                    'g', 'p', 'i', 'I', 'm', 'M', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9',
+                ])
+            }
+            '{' => rest,
+            _ => return None,
+        };
+        if !(rest.is_empty() || rest.starts_with([' ', ';', '\n', '{', '}'])) {
+            return None;
+        }
+    }
+}
+
+/// Skips `1,$`, `/re/`, `2~3`, `!` and the like.
+fn address(script: &str) -> Option<&str> {
+    let mut rest = script;
+    loop {
+        rest = rest.trim_start_matches(|c: char| {
+            c.is_ascii_digit() || matches!(c, '$' | ',' | '~' | '+' | '!' | ' ')
+        });
+        match rest.strip_prefix('/') {
+            Some(pattern) => rest = delimited(pattern, '/')?.trim_start_matches(['I', 'M']),
+            None => return Some(rest),
+        }
+    }
+}
+
+/// What follows the next `delimiter` that no backslash escapes. Within brackets implementations differ: refused.
+fn delimited(text: &str, delimiter: char) -> Option<&str> {
+    let mut escaped = false;
+    let mut bracket = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '\n' => return None,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == delimiter => return if bracket { None } else { text.get(at + c.len_utf8()..) },
+            '[' => bracket = true,
+            ']' => bracket = false,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Why the arguments of awk are not ordinary.
+pub(crate) fn awk(call: &Call) -> Option<&'static str> {
+    let mut args = call.texts();
+    let mut program = None;
+    while let Some(arg) = args.next() {
+        match arg {
+            "-F" | "-v" => {
+                args.next();
+            }
+            "--version" => return None,
+            option if option.starts_with("-F") || option.starts_with("-v") => {}
+            option if option.starts_with('-') => return Some("reads its program from elsewhere"),
+            text => {
+                program = Some(text);
+                break;
+            }
+        }
+    }
+    let program = program?.replace("||", " ").replace(">=", " ");
+    let runs = ["system", "getline", "ENVIRON", "close", "fflush"].iter().any(|word| program.contains(word));
+    (runs || program.contains(['|', '>', '@', '`']))
+        .then_some("has a program that can write files or run commands")
+}
+
+/// True when `name` occurs in `text` as a word of its own, case ignored.
+pub(crate) fn mentions(text: &str, name: &str) -> bool {
+    let part_of_name = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.'));
+    text.to_lowercase().split(part_of_name).any(|word| word == name)
+}

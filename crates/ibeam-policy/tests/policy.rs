@@ -1,0 +1,572 @@
+//! What policy says, as tables: rules, access, verdict.
+
+use std::path::PathBuf;
+
+use ibeam_policy::{Access, Policy, Rule, Verdict};
+use ibeam_protocol::PermissionMode;
+use proptest::prelude::*;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Says {
+    Allow,
+    Deny,
+    Ask,
+}
+
+fn policy(mode: PermissionMode, allow: &[&str], deny: &[&str]) -> Policy {
+    let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
+    let mut policy = Policy::new(mode, PathBuf::from("/home/ann/work"), PathBuf::from("/home/ann"));
+    policy.extra_dirs = vec![PathBuf::from("/srv/extra")];
+    policy.private = vec![PathBuf::from("/var/state")];
+    policy.allow = rules(allow);
+    policy.deny = rules(deny);
+    policy
+}
+
+fn says(verdict: &Verdict) -> Says {
+    match verdict {
+        Verdict::Allow { .. } => Says::Allow,
+        Verdict::Deny { .. } => Says::Deny,
+        Verdict::Ask { .. } => Says::Ask,
+    }
+}
+
+#[track_caller]
+fn check(policy: &Policy, access: Access, expect: Says) {
+    let verdict = policy.decide(&access);
+    assert_eq!(says(&verdict), expect, "{access:?}: {verdict:?}");
+}
+
+#[track_caller]
+fn read(path: &str, expect: Says) {
+    check(&policy(PermissionMode::Default, &[], &[]), Access::Read(path.into()), expect);
+}
+
+#[track_caller]
+fn write(path: &str, expect: Says) {
+    check(&policy(PermissionMode::Force, &[], &[]), Access::Write(path.into()), expect);
+}
+
+#[track_caller]
+fn covered(allow: &[&str], command: &str) {
+    check(&policy(PermissionMode::Default, allow, &[]), Access::Command(command.into()), Says::Allow);
+}
+
+#[track_caller]
+fn not_covered(allow: &[&str], command: &str) {
+    let verdict = policy(PermissionMode::Default, allow, &[]).decide(&Access::Command(command.into()));
+    assert_ne!(says(&verdict), Says::Allow, "{command}: {verdict:?}");
+}
+
+#[track_caller]
+fn denied(deny: &[&str], command: &str) {
+    check(&policy(PermissionMode::Force, &[], deny), Access::Command(command.into()), Says::Deny);
+}
+
+#[track_caller]
+fn forced(deny: &[&str], command: &str) {
+    check(&policy(PermissionMode::Force, &[], deny), Access::Command(command.into()), Says::Allow);
+}
+
+// ---- tokens
+
+#[test]
+fn a_token_prints_as_it_is_written() {
+    for token in [
+        "Shell(ls)",
+        "Shell(git:status*)",
+        "Read(~/x/**)",
+        "Write(src/)",
+        "WebFetch(*.a.test)",
+        "Mcp(db:read*)",
+    ] {
+        assert_eq!(token.parse::<Rule>().unwrap().to_string(), token);
+    }
+    assert_eq!(" Shell( touch ) ".parse::<Rule>().unwrap().to_string(), "Shell(touch)");
+}
+
+#[test]
+fn a_token_that_cannot_be_read_names_itself_and_the_accepted_forms() {
+    for token in [
+        "Shel(touch)",
+        "Shell(touch",
+        "Shell()",
+        "ls",
+        "Shell(rm -rf)",
+        "Read([)",
+        "Mcp(db)",
+        "WebFetch(http://a)",
+        "Read(../x)",
+    ] {
+        let said = token.parse::<Rule>().unwrap_err().to_string();
+        assert!(said.contains(&format!("`{token}`")) && said.contains("`Shell(program)`"), "{said}");
+    }
+}
+
+// ---- files
+
+#[test]
+fn the_workspace_and_extra_directories_may_be_read_and_written() {
+    for path in [
+        "/home/ann/work/README.md",
+        "/home/ann/work/.env",
+        "/srv/extra/deep/er.txt",
+        "/home/ann/work/gitconfig.md",
+    ] {
+        read(path, Says::Allow);
+        write(path, Says::Allow);
+    }
+}
+
+#[test]
+fn nothing_outside_is_written_even_with_force() {
+    for path in [
+        "/home/ann/other.txt",
+        "/home/ann/work-evil/x",
+        "/etc/hosts",
+        "/home/ann/.bashrc",
+        "relative",
+        "/home/ann/work/../x",
+        "/a\0b",
+    ] {
+        write(path, Says::Deny);
+    }
+}
+
+#[test]
+fn outside_is_readable_but_for_credentials_and_process_state() {
+    read("/usr/include/stdio.h", Says::Allow);
+    read("/proc/cpuinfo", Says::Allow);
+    for path in [
+        "/home/ann/.ssh/id_rsa",
+        "/home/ann/.AWS/credentials",
+        "/home/ann/.config/ibeam/auth.json",
+        "/proc/self/environ",
+        "/proc/7/environ",
+        "/dev/stdin",
+        "/var/state/auth.json",
+    ] {
+        read(path, Says::Deny);
+    }
+}
+
+#[test]
+fn protected_names_are_not_written_in_any_spelling() {
+    for name in [
+        ".git/config",
+        ".git",
+        "sub/.git/hooks/x",
+        ".GIT/config",
+        ".git./config",
+        ".g\u{200c}it/config",
+        ".ibeam/config.toml",
+        ".vscode/tasks.json",
+        ".envrc",
+        "HEAD",
+        ".mcp.json",
+        "sub/.bashrc",
+    ] {
+        write(&format!("/home/ann/work/{name}"), Says::Deny);
+    }
+    write("/home/ann/work/.gitmodules", Says::Allow);
+    write("/home/ann/work/.github/workflows/ci.yml", Says::Allow);
+}
+
+#[test]
+fn a_protected_or_outside_path_is_opened_by_a_token_that_spells_it_out() {
+    let spelled = policy(PermissionMode::Default, &["Write(.vscode/**)", "Write(/tmp/out.txt)"], &[]);
+    check(&spelled, Access::Write("/home/ann/work/.vscode/tasks.json".into()), Says::Allow);
+    check(&spelled, Access::Write("/tmp/out.txt".into()), Says::Allow);
+    check(&spelled, Access::Write("/tmp/other.txt".into()), Says::Deny);
+    let broad = policy(PermissionMode::Force, &["Write(**)"], &[]);
+    check(&broad, Access::Write("/home/ann/work/.vscode/tasks.json".into()), Says::Deny);
+    let key = policy(PermissionMode::Default, &["Read(~/.ssh/config)"], &[]);
+    check(&key, Access::Read("/home/ann/.ssh/config".into()), Says::Allow);
+    check(&key, Access::Read("/home/ann/.ssh/id_rsa".into()), Says::Deny);
+}
+
+#[test]
+fn plan_and_ask_modes_change_nothing() {
+    for mode in [PermissionMode::Plan, PermissionMode::Ask] {
+        let policy = policy(mode, &["Shell(ls)", "Write(**)"], &[]);
+        check(&policy, Access::Read("/home/ann/work/a".into()), Says::Allow);
+        check(&policy, Access::Write("/home/ann/work/a".into()), Says::Deny);
+        check(&policy, Access::Command("ls".into()), Says::Deny);
+    }
+}
+
+#[test]
+fn a_deny_rule_wins_over_everything() {
+    let policy = policy(
+        PermissionMode::Force,
+        &["Read(.env)", "Write(**)"],
+        &["Read(.env*)", "Write(**/*.key)", "Read(secrets/)"],
+    );
+    for (access, expect) in [
+        (Access::Read("/home/ann/work/.env".into()), Says::Deny),
+        (Access::Read("/home/ann/work/sub/.env.local".into()), Says::Deny),
+        (Access::Write("/home/ann/work/.env".into()), Says::Deny),
+        (Access::Write("/home/ann/work/a.KEY".into()), Says::Deny),
+        (Access::Read("/home/ann/work/secrets".into()), Says::Deny),
+        (Access::Read("/home/ann/work/secrets/a/b".into()), Says::Deny),
+        (Access::Read("/home/ann/work/a.key".into()), Says::Allow),
+    ] {
+        check(&policy, access, expect);
+    }
+}
+
+// ---- commands that a rule covers
+
+const USUAL: &[&str] = &[
+    "Shell(ls)",
+    "Shell(cat)",
+    "Shell(grep)",
+    "Shell(git)",
+    "Shell(echo)",
+    "Shell(find)",
+    "Shell(sed)",
+    "Shell(awk)",
+    "Shell(sort)",
+    "Shell(cd)",
+    "Shell(cp)",
+    "Shell(true)",
+    "Shell(cargo)",
+    "Shell(tar)",
+];
+
+#[test]
+fn ordinary_commands_are_covered() {
+    for command in [
+        "ls -la",
+        "/bin/ls",
+        "ls && git status --short || true; cat a | sort\nls\n",
+        "echo 'a; b && c | d'",
+        "echo \"cost: \\$5\" it\\'s",
+        "grep -n 'foo$' src/*.rs 2>/dev/null",
+        "cat < README.md 2>&1",
+        "git log --format='%h;%s' -1",
+        "git -C sub show HEAD:README.md",
+        "find . -path ./.git -prune -o -name '*.md' -print",
+        "sed -n '1,2p' README.md",
+        "sed -e 's/a\\/b/c/g; /x/d' README.md",
+        "awk -F: '$3 >= 5 || NR == 1 {print $1}' README.md",
+        "LC_ALL=C sort README.md",
+        "cd src && ls ..",
+        "timeout 5 nice -n 3 ls",
+        "bash -c 'ls && cat x'",
+        "env NO_COLOR=1 cargo test",
+        "! ls",
+        "cp a b/c",
+        "tar -tf a.tar",
+    ] {
+        covered(USUAL, command);
+    }
+}
+
+#[test]
+fn what_is_not_understood_is_not_covered() {
+    for command in [
+        "",
+        "   ",
+        "ls &",
+        "ls & cat x",
+        "echo $(ls)",
+        "echo `ls`",
+        "echo \"$(ls)\"",
+        "echo $HOME",
+        "cat <<EOF\nx\nEOF",
+        "cat <<< x",
+        "(ls)",
+        "{ ls; }",
+        "if true; then ls; fi",
+        "ls(){ cat x; }; ls",
+        "echo {a,b}",
+        "ls\r\ncat x",
+        "ls \\\n; cat",
+        "ls |& cat",
+        "ls ;; cat",
+        "ls &&",
+        "&& ls",
+        "ls # x",
+        "X=1 ls",
+        "'l",
+        "echo \u{7}",
+        "[[ a ]]",
+        "l?",
+        "~/ls",
+        "cat ~root/x",
+        "ls > a.txt",
+        "ls >> a.txt",
+        "ls &> a.txt",
+        "ls > *",
+        "ls >&x",
+        "echo a=~/x",
+    ] {
+        not_covered(USUAL, command);
+    }
+}
+
+#[test]
+fn every_part_of_a_list_must_be_covered() {
+    for command in [
+        "ls; touch x",
+        "ls && touch x",
+        "ls | tee x",
+        "ls\ntouch x",
+        "timeout 1 touch x",
+        "sh -c 'ls; touch x'",
+        "xargs touch",
+        "./ls",
+        "/tmp/ls",
+        "command touch x",
+        "! touch x",
+    ] {
+        not_covered(USUAL, command);
+    }
+}
+
+#[test]
+fn extraordinary_arguments_are_not_covered() {
+    for command in [
+        "git -c alias.x='!touch p' x",
+        "git --exec-path=/x foo",
+        "git grep -O'sh -c id' x",
+        "git config core.pager x",
+        "git push",
+        "git diff --output=x",
+        "find . -delete",
+        "find . -exec touch x \\;",
+        "sort a -o b",
+        "sort -ro b a",
+        "sort --compress-prog=x a",
+        "sed -i s/a/b/ x",
+        "sed -ni p x",
+        "sed '1w x' y",
+        "sed '1e id' y",
+        "sed 's/a/b/e' y",
+        "sed -f s y",
+        "awk 'BEGIN{system(\"id\")}'",
+        "awk '{print > \"x\"}'",
+        "awk -f x",
+        "tar -xf a.tar",
+        "tar xf a.tar",
+        "tar cf x --to-command=id a",
+        "tar -I id -tf a",
+        "cp a /tmp/b",
+        "cp a ../b",
+        "cd .. && cp a b",
+        "cp a .git/hooks/pre-commit",
+        "cat ~/.ssh/id_rsa",
+        "cat ../.ssh/id_rsa",
+        "cat ~/.s*/id_rsa",
+        "cargo install x",
+        "cat /proc/self/environ",
+        "cargo --config x=y build",
+        "cd - && cp a b",
+    ] {
+        not_covered(USUAL, command);
+    }
+}
+
+#[test]
+fn a_token_with_arguments_covers_what_it_names() {
+    covered(&["Shell(find:*)"], "find . -name x -exec wc -l {} \\;");
+    covered(&["Shell(git:status*)"], "git --no-pager status --short");
+    covered(&["Shell(cargo:publish --dry-run)"], "cargo publish --dry-run");
+    not_covered(&["Shell(cargo:publish --dry-run)"], "cargo publish");
+    not_covered(&["Shell(git:log*)"], "git -c alias.log=x log");
+    not_covered(&["Shell(git:status*)"], "git push");
+    covered(&["Shell(touch)"], "touch a");
+    not_covered(&["Shell(touch)"], "touch /tmp/a");
+    covered(&["Shell(ls)", "Write(out/*.txt)"], "ls > out/a.txt");
+}
+
+#[test]
+fn the_reason_names_the_way_out() {
+    let Verdict::Ask { rule, reason } =
+        policy(PermissionMode::Default, &[], &[]).decide(&Access::Command("cargo test".into()))
+    else {
+        panic!("not asked")
+    };
+    assert_eq!(rule, "default");
+    assert_eq!(
+        reason,
+        "the command `cargo test` is not covered by an allow rule; a person may allow it with `--allow \
+         'Shell(cargo)'` or `--force`"
+    );
+}
+
+// ---- commands that a rule denies
+
+#[test]
+fn a_denied_program_is_found_wherever_it_is_named() {
+    for command in [
+        "touch x",
+        "TOUCH x",
+        "/usr/bin/touch x",
+        "\\touch x",
+        "'touch' x",
+        "ls; touch x",
+        "env touch x",
+        "timeout 1 touch x",
+        "sh -c 'touch x'",
+        "echo x | xargs -n1 touch",
+        "busybox touch x",
+        "find . -exec touch x \\;",
+        "flock l -c 'touch x'",
+        "perl -e 'system(\"touch x\")'",
+        "/lib64/ld-linux-x86-64.so.2 /usr/bin/touch x",
+        "command -p touch x",
+        "git -c alias.x='!touch p' x",
+        "sudo touch x",
+    ] {
+        denied(&["Shell(touch)"], command);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_denied_where_a_deny_rule_exists() {
+    for command in [
+        "c=touch; $c x",
+        "$(printf x) y",
+        "eval 'to''uch x'",
+        "hash -p /bin/touch z; z x",
+        "echo dG91 | sh",
+        "x(){ y; }; x",
+    ] {
+        denied(&["Shell(touch)"], command);
+        forced(&[], command);
+    }
+}
+
+#[test]
+fn a_deny_rule_leaves_the_rest_alone() {
+    forced(&["Shell(rm)"], "mkdir d0 && rmdir d0");
+    forced(&["Shell(touch)"], "echo touch this; grep -c touch README.md || true");
+    forced(&["Shell(git:push*)"], "git status");
+    forced(&["Read(secrets/**)"], "ls src/*.rs");
+}
+
+#[test]
+fn path_rules_apply_to_the_words_of_commands() {
+    denied(&["Read(.env*)"], "cat .env");
+    denied(&["Read(.env*)"], "cat < .env");
+    denied(&["Read(.env*)"], "cat .e?v");
+    denied(&["Read(.env*)"], "git show HEAD:.env");
+    denied(&["Read(.env*)"], "grep -r KEY .");
+    denied(&["Read(secrets/**)"], "cat */k");
+    denied(&["Write(**/*.key)"], "cp README.md server.key");
+    denied(&["Shell(git:push*)"], "git -C . push origin");
+    forced(&["Write(**/*.key)"], "cat server.key");
+}
+
+#[test]
+fn force_does_not_write_where_files_may_not_be_written() {
+    for command in [
+        "touch /tmp/x",
+        "cp a .git/config",
+        "rm -rf .vscode",
+        "echo x > ../y",
+        "echo x >> ~/.bashrc",
+        "cd / && touch x",
+    ] {
+        denied(&[], command);
+    }
+    forced(&[], "echo x > out.txt && rm out.txt");
+}
+
+// ---- properties
+
+fn token() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "Shell(ls)",
+        "Shell(touch)",
+        "Shell(git:push*)",
+        "Read(.env*)",
+        "Write(src/**)",
+        "Read(/etc/**)",
+        "Mcp(a:b)",
+        "Shell(*)",
+    ])
+}
+
+/// Text that is often nearly a command.
+fn command() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        prop::sample::select(vec![
+            "ls",
+            "touch",
+            "git",
+            "push",
+            " ",
+            " ",
+            ";",
+            "&&",
+            "|",
+            "\n",
+            "'",
+            "\"",
+            "\\",
+            "$",
+            "`",
+            "(",
+            "<",
+            ">",
+            ".env",
+            "src/a",
+            "-c",
+            "sh",
+            "env",
+            "*",
+            "~",
+            "/",
+            "..",
+            "timeout 1 ",
+            "xargs ",
+            "sed ",
+            "s/a/b/",
+            "="
+        ])
+        .prop_map(str::to_owned),
+        "\\PC{0,3}",
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+fn access() -> impl Strategy<Value = Access> {
+    prop_oneof![
+        command().prop_map(Access::Command),
+        ".*".prop_map(Access::Command),
+        command().prop_map(|text| Access::Read(PathBuf::from(format!("/{text}")))),
+        ".*".prop_map(|text| Access::Write(PathBuf::from(text))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn a_deny_rule_never_allows_more(access in access(), allow in prop::collection::vec(token(), 0..3), deny in prop::collection::vec(token(), 0..3), more in token(), force in any::<bool>()) {
+        let mode = if force { PermissionMode::Force } else { PermissionMode::Default };
+        let before = policy(mode, &allow, &deny);
+        let narrower = policy(mode, &allow, &[deny.as_slice(), &[more]].concat());
+        if says(&narrower.decide(&access)) == Says::Allow {
+            prop_assert_eq!(says(&before.decide(&access)), Says::Allow);
+        }
+    }
+
+    #[test]
+    fn a_rule_parses_or_says_why(token in ".*", inner in "\\PC*") {
+        let _ = token.parse::<Rule>();
+        for kind in ["Shell", "Read", "Write", "WebFetch", "Mcp"] {
+            if let Ok(rule) = format!("{kind}({inner})").parse::<Rule>() {
+                let printed = rule.to_string();
+                prop_assert_eq!(printed.parse::<Rule>().map(|again| again.to_string()), Ok(printed.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn without_rules_no_command_runs(text in command()) {
+        let verdict = policy(PermissionMode::Default, &[], &[]).decide(&Access::Command(text));
+        prop_assert_ne!(says(&verdict), Says::Allow);
+    }
+}
