@@ -75,6 +75,10 @@ fn minimise(schema: &mut Value) {
                     keys.shift_remove(noise);
                 }
             }
+            // The docstring of a struct of ours, not words for the model.
+            if keys.get("type").is_some_and(|kind| kind == "object") {
+                keys.shift_remove("description");
+            }
             // An optional field is one that may be absent; saying that it may also be null helps nobody.
             if let Some(Value::Array(types)) = keys.get_mut("type") {
                 types.retain(|name| name != "null");

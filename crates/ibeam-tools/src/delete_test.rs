@@ -1,1 +1,38 @@
+use ibeam_core::Access;
+use ibeam_protocol::tool_output::DeleteOutput;
+use ibeam_protocol::{ToolFailure, ToolOutput};
+use serde_json::json;
 
+use crate::fixture::{Fixture, failure, success};
+
+#[test]
+fn a_file_is_deleted_and_its_size_told() {
+    let fixture = Fixture::with("f", "four");
+    let (output, _) = success(fixture.call("delete", json!({"path": "f"})));
+    assert_eq!(output, ToolOutput::Delete(DeleteOutput { path: fixture.path("f"), file_size: 4 }));
+    assert!(!fixture.path("f").exists());
+}
+
+#[test]
+fn of_a_link_only_the_link_is_deleted() {
+    let fixture = Fixture::with("f", "x");
+    fixture.link("f", "link");
+    fixture.link("gone", "dangling");
+    assert_eq!(fixture.tools["delete"].access(&json!({"path": "link"})), Access::Write(fixture.path("link")));
+    success(fixture.call("delete", json!({"path": "link"})));
+    success(fixture.call("delete", json!({"path": "dangling"})));
+    assert!(fixture.path("f").exists());
+    assert!(fixture.path("link").symlink_metadata().is_err());
+}
+
+#[test]
+fn a_directory_is_refused_with_the_way_out() {
+    let (_, for_model) = failure(Fixture::with("d/f", "").call("delete", json!({"path": "d"})));
+    assert!(for_model.starts_with("`d` is a directory") && for_model.contains("rm -r"), "{for_model}");
+}
+
+#[test]
+fn nothing_is_not_found() {
+    let (why, _) = failure(Fixture::new().call("delete", json!({"path": "f"})));
+    assert_eq!(why, ToolFailure::FileNotFound { path: "f".into() });
+}

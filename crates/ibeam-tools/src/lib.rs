@@ -10,6 +10,8 @@ mod delete;
 mod edit;
 mod elision;
 mod file_error;
+#[cfg(test)]
+mod fixture;
 mod glob;
 mod grep;
 mod ls;

@@ -1,1 +1,67 @@
+use ibeam_protocol::ToolOutput;
+use ibeam_protocol::tool_output::LsOutput;
+use serde_json::{Value, json};
 
+use crate::fixture::{Fixture, failure, success};
+
+#[track_caller]
+fn ls(fixture: &Fixture, arguments: Value) -> (LsOutput, String) {
+    match success(fixture.call("ls", arguments)) {
+        (ToolOutput::Ls(output), for_model) => (output, for_model),
+        (other, _) => panic!("{other:?}"),
+    }
+}
+
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    for file in ["b.txt", "a.txt", "src/main.rs", "src/deep/x.rs", "out/skipped.o", ".git/config", ".env"] {
+        fixture.put(file, "");
+    }
+    fixture.put(".ignore", "out/\n");
+    fixture.link(".", "src/loop");
+    fixture
+}
+
+#[test]
+fn a_directory_is_told_as_a_tree() {
+    let (output, for_model) = ls(&fixture(), json!({}));
+    assert_eq!(
+        for_model,
+        "./\n  src/\n    deep/\n      x.rs\n    loop\n    main.rs\n  .env\n  .ignore\n  a.txt\n  b.txt\n"
+    );
+    assert_eq!((output.root.num_files, output.truncated), (7, false));
+    assert_eq!(output.root.directories[0].directories[0].files, ["x.rs"]);
+    assert_eq!(output.root.directories[0].num_files, 3);
+}
+
+#[test]
+fn what_is_named_to_be_left_out_is() {
+    let (_, for_model) = ls(&fixture(), json!({"path": ".", "ignore": ["*.txt", "src/deep", ".*"]}));
+    assert_eq!(for_model, "./\n  src/\n    loop\n    main.rs\n");
+}
+
+#[test]
+fn an_ignored_directory_is_listed_when_it_is_named() {
+    let (_, for_model) = ls(&fixture(), json!({"path": "out"}));
+    assert_eq!(for_model, "out/\n  skipped.o\n");
+}
+
+#[test]
+fn a_large_tree_is_cut_level_by_level_and_said() {
+    let fixture = Fixture::new();
+    (0..30).for_each(|d| (0..30).for_each(|f| fixture.put(&format!("d{d:02}/f{f:02}"), "")));
+    let (output, for_model) = ls(&fixture, json!({}));
+    assert!(output.truncated);
+    assert_eq!((output.root.directories.len(), output.root.num_files), (30, 370));
+    assert!(for_model.ends_with("(more exists; list a directory further down)\n"));
+}
+
+#[test]
+fn what_is_no_directory_is_refused() {
+    for (path, expect) in
+        [("a.txt", "is a file, not a directory"), ("none", "(ENOENT)"), ("/dev/null", "device")]
+    {
+        let (_, for_model) = failure(fixture().call("ls", json!({"path": path})));
+        assert!(for_model.contains(expect), "{for_model}");
+    }
+}

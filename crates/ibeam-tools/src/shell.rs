@@ -79,24 +79,28 @@ impl Shell {
         Self { workspace: Arc::clone(workspace), launcher, background, log_directory }
     }
 
-    fn start(&self, wanted: &ShellArguments) -> Result<Running, ToolOutcome> {
+    fn start(&self, wanted: &ShellArguments) -> Result<Running, Box<ToolOutcome>> {
         let asked = wanted.working_directory.as_str();
         let asked = if asked.is_empty() { "." } else { asked };
-        let directory = Start::find_directory(&self.workspace, Some(asked)).map_err(|error| match error {
-            FileError::NotFound { .. } if asked == "." => ToolOutcome::error(format!(
-                "the workspace `{}` is gone (ENOENT); nothing can run there",
-                self.workspace.root().display()
-            )),
-            FileError::NotFound { .. }
-            | FileError::Denied { .. }
-            | FileError::System { .. }
-            | FileError::NotRegular { .. }
-            | FileError::Refused { .. }
-            | FileError::Path(_) => ToolOutcome::from(error),
+        let directory = Start::find_directory(&self.workspace, Some(asked)).map_err(|error| {
+            Box::new(match error {
+                FileError::NotFound { .. } if asked == "." => ToolOutcome::error(format!(
+                    "the workspace `{}` is gone (ENOENT); nothing can run there",
+                    self.workspace.root().display()
+                )),
+                FileError::NotFound { .. }
+                | FileError::Denied { .. }
+                | FileError::System { .. }
+                | FileError::NotRegular { .. }
+                | FileError::Refused { .. }
+                | FileError::Path(_) => ToolOutcome::from(error),
+            })
         })?;
-        self.launcher.start(&wanted.command, &directory.path).map_err(|message| ToolOutcome::Failure {
-            for_model: message.as_str().into(),
-            failure: ToolFailure::SpawnFailed { message },
+        self.launcher.start(&wanted.command, &directory.path).map_err(|message| {
+            Box::new(ToolOutcome::Failure {
+                for_model: message.as_str().into(),
+                failure: ToolFailure::SpawnFailed { message },
+            })
         })
     }
 }
@@ -125,7 +129,7 @@ impl Tool for Shell {
             };
             let running = match self.start(&wanted) {
                 Ok(running) => running,
-                Err(outcome) => return outcome,
+                Err(outcome) => return *outcome,
             };
             if wanted.is_background == Some(true) {
                 self.in_background(&wanted, running, context).await

@@ -48,7 +48,6 @@ pub(super) fn apply(text: &[u8], patch: &str) -> Result<Vec<u8>, String> {
         taken = at + write_hunk(&mut result, hunk, &lines, at);
     }
     for line in lines.get(taken..).unwrap_or_default() {
-        // A line added at the end of a file without final newline is now followed by nothing: no repair here.
         push(&mut result, *line);
     }
     if result == text {
@@ -176,6 +175,7 @@ fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at:
     // The end that added lines take: of the line before, else of the next, else LF.
     let neighbour = at.checked_sub(1).and_then(|before| lines.get(before)).or_else(|| lines.get(at));
     let mut end: &[u8] = neighbour.map_or(b"\n", |line| if line.end.is_empty() { b"\n" } else { line.end });
+    let tells_newline = hunk.lines.contains(&Line::NoNewline);
     let mut lines_left = hunk.lines.iter().peekable();
     while let Some(line) = lines_left.next() {
         match line {
@@ -197,7 +197,9 @@ fn write_hunk(result: &mut Vec<u8>, hunk: &Hunk<'_>, lines: &[FileLine<'_>], at:
                 result.extend_from_slice(text.as_bytes());
                 let is_last = at + used >= lines.len() && lines_left.peek().is_none();
                 let was_open = lines.last().is_some_and(|last| last.end.is_empty());
-                let open = lines_left.peek() == Some(&&Line::NoNewline) || (is_last && was_open);
+                // A patch that never speaks of the final newline leaves it as it is.
+                let open =
+                    lines_left.peek() == Some(&&Line::NoNewline) || (is_last && was_open && !tells_newline);
                 if !open {
                     result.extend_from_slice(end);
                 }

@@ -1,0 +1,126 @@
+//! What the tests of tools share: a workspace in a temporary directory and a call by name.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ibeam_core::{Stop, ToolContext, ToolSet};
+use ibeam_protocol::{CallId, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::{BackgroundProcesses, ToolSettings, Workspace, all};
+
+/// A workspace with its tools.
+pub(crate) struct Fixture {
+    directory: TempDir,
+    pub(crate) tools: ToolSet,
+    pub(crate) background: BackgroundProcesses,
+    pub(crate) stop: Stop,
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        let directory = TempDir::with_prefix("ibeam-tools-").unwrap();
+        std::fs::create_dir(directory.path().join("ws")).unwrap();
+        let workspace = Workspace::new(&directory.path().join("ws"), &[]).unwrap();
+        let background = BackgroundProcesses::default();
+        let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
+        let settings = ToolSettings {
+            environment: vec![
+                variable("PATH", "/usr/local/bin:/usr/bin:/bin"),
+                variable("HOME", "/nonexistent"),
+                variable("MODEL_API_KEY", "sk-secret"),
+                variable("OTHER_TOKEN", "secret-too"),
+                variable("BASH_ENV", "/nonexistent/start-up"),
+                variable("KEPT", "kept"),
+            ],
+            secret_variables: vec!["OTHER_TOKEN".to_owned()],
+            log_directory: Some(directory.path().join("logs")),
+            background: background.clone(),
+        };
+        Self { tools: all(workspace, settings), directory, background, stop: Stop::default() }
+    }
+
+    /// A fixture with one file.
+    pub(crate) fn with(name: &str, content: impl AsRef<[u8]>) -> Self {
+        let fixture = Self::new();
+        fixture.put(name, content);
+        fixture
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root().join(name)
+    }
+
+    pub(crate) fn root(&self) -> PathBuf {
+        self.directory.path().join("ws").canonicalize().unwrap()
+    }
+
+    pub(crate) fn outside(&self, name: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn link(&self, target: impl AsRef<Path>, name: &str) {
+        std::os::unix::fs::symlink(target, self.path(name)).unwrap();
+    }
+
+    pub(crate) fn fifo(&self, name: &str) {
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, self.path(name), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    }
+
+    /// Calls a tool as the loop does: canonical arguments first, then the run.
+    #[track_caller]
+    pub(crate) fn call(&self, tool: &str, arguments: Value) -> ToolOutcome {
+        let canonical = self.tools[tool].canonical(&arguments).unwrap();
+        runtime().block_on(self.run(tool, canonical))
+    }
+
+    pub(crate) async fn run(&self, tool: &str, arguments: Value) -> ToolOutcome {
+        let call = ToolCall { id: CallId::from("call_1"), name: tool.to_owned(), arguments };
+        let context = ToolContext { stop: self.stop.clone() };
+        // No test may hang, whatever a tool does.
+        tokio::time::timeout(Duration::from_secs(60), self.tools[tool].run(&call, &context)).await.unwrap()
+    }
+}
+
+/// A runtime as the binary has it.
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[track_caller]
+pub(crate) fn success(outcome: ToolOutcome) -> (ToolOutput, String) {
+    match outcome {
+        ToolOutcome::Success { output, for_model } => (output, for_model.to_string()),
+        ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => panic!("no success: {outcome:?}"),
+    }
+}
+
+#[track_caller]
+pub(crate) fn failure(outcome: ToolOutcome) -> (ToolFailure, String) {
+    match outcome {
+        ToolOutcome::Failure { failure, for_model } => (failure, for_model.to_string()),
+        ToolOutcome::Success { .. } | ToolOutcome::Rejected { .. } => panic!("no failure: {outcome:?}"),
+    }
+}
+
+/// Tests of what the system forbids mean nothing where it forbids nothing.
+pub(crate) fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if root {
+        eprintln!("SKIP: root may do everything, so a refusal by the system cannot be tested");
+    }
+    root
+}
