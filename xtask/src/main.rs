@@ -1,1 +1,40 @@
-fn main() {}
+//! The checks and chores of the repository: `cargo xtask <what>`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
+
+mod test;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <WHAT>
+
+  tidy    check the edges between crates, the sizes of files and what must change together
+  test    set up what the tests need, then run every check and every test
+";
+
+fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    let what = args.next().unwrap_or_default();
+    let result = match what.as_str() {
+        "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
+        "test" => test::run(&root()).map_err(|error| error.to_string()),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The top of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+}

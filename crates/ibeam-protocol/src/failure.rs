@@ -51,6 +51,8 @@ pub enum Reason {
     UnknownModel { model: String, provider: Option<String> },
     /// The embedded model is not set up.
     ModelNotInstalled { model: String },
+    /// The embedded model could not be fetched or installed.
+    SetupFailed { said: String },
     /// The embedded model cannot be loaded or run.
     LocalModel { said: String },
     /// The program was built without the embedded model.
@@ -150,6 +152,7 @@ impl Reason {
             Self::UnknownProvider { .. }
             | Self::UnknownModel { .. }
             | Self::ModelNotInstalled { .. }
+            | Self::SetupFailed { .. }
             | Self::LocalModel { .. }
             | Self::NoLocalEngine => C::Model,
             Self::BadRequest { .. } => C::Request,

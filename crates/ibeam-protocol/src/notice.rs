@@ -44,6 +44,13 @@ pub enum Notice {
         /// The key, dotted.
         key: String,
     },
+    /// A project's file sets a key that only a trusted workspace may set.
+    UntrustedConfigKey {
+        /// The file.
+        path: String,
+        /// The key, dotted.
+        key: String,
+    },
     /// A flag was accepted that has no effect in this version.
     FlagWithoutEffect {
         /// The flag.
@@ -77,6 +84,7 @@ impl Notice {
             | Self::CallsDenied { .. }
             | Self::UnknownStopReason { .. }
             | Self::UnknownConfigKey { .. }
+            | Self::UntrustedConfigKey { .. }
             | Self::FlagWithoutEffect { .. }
             | Self::BackgroundStopped { .. } => None,
         }

@@ -125,6 +125,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::UnknownModel { model: s(), provider: Some(s()) },
         Reason::UnknownModel { model: s(), provider: None },
         Reason::ModelNotInstalled { model: s() },
+        Reason::SetupFailed { said: s() },
         Reason::LocalModel { said: s() },
         Reason::NoLocalEngine,
         Reason::BadRequest { provider: s(), said: s() },

@@ -1,0 +1,472 @@
+//! The loop as its readers see it: a script of answers in, the list of events out.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use ibeam_core::{
+    Access, Clock, FailOn, Gate, Headless, History, Journal, ModelEvent, ModelRequest, ModelStream, Provider,
+    ProviderError, Repeat, RetryPolicy, Run, Stop, Tool, ToolContext, ToolSet,
+};
+use ibeam_policy::Policy;
+use ibeam_protocol::*;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+/// Time that passes only when somebody sleeps.
+#[derive(Default)]
+struct Jumping {
+    now_ms: AtomicUsize,
+}
+
+impl Clock for Jumping {
+    fn unix_ms(&self) -> u64 {
+        self.now_ms.load(Ordering::SeqCst) as u64
+    }
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.unix_ms())
+    }
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        self.now_ms.fetch_add(duration.as_millis() as usize, Ordering::SeqCst);
+        Box::pin(tokio::task::yield_now())
+    }
+}
+
+/// One answer of the script.
+#[derive(Clone)]
+enum Line {
+    Say(Vec<ModelEvent>),
+    Fail(ProviderError),
+    /// Says this and then nothing more.
+    Hang(Vec<ModelEvent>),
+}
+
+struct Scripted {
+    lines: Mutex<VecDeque<Line>>,
+    requests: Mutex<Vec<Arc<ModelRequest>>>,
+}
+
+impl Provider for Scripted {
+    fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
+        self.requests.lock().unwrap().push(request);
+        let line = self.lines.lock().unwrap().pop_front().expect("the script has another line");
+        match line {
+            Line::Say(events) => futures_util::stream::iter(events.into_iter().map(Ok)).boxed(),
+            Line::Fail(error) => futures_util::stream::iter([Err(error)]).boxed(),
+            Line::Hang(events) => futures_util::stream::iter(events.into_iter().map(Ok))
+                .chain(futures_util::stream::pending())
+                .boxed(),
+        }
+    }
+}
+
+fn finished(blocks: Vec<Block>, stop: StopReason) -> ModelEvent {
+    let usage = Some(Usage { input: 1, output: 2, cache_read: 3, cache_write: 4 });
+    ModelEvent::Finished(Box::new(Answer { blocks, stop, usage, request_id: Some("req".to_owned()) }))
+}
+
+/// An answer in these pieces.
+fn say(deltas: &[&str]) -> Line {
+    let mut events: Vec<_> = deltas.iter().map(|text| ModelEvent::TextDelta((*text).to_owned())).collect();
+    let text = deltas.concat();
+    let blocks = if text.is_empty() { vec![] } else { vec![Block::Text(text)] };
+    events.push(finished(blocks, StopReason::EndTurn));
+    Line::Say(events)
+}
+
+fn call(id: &str, name: &str, arguments: Value) -> ToolCall {
+    ToolCall { id: id.into(), name: name.to_owned(), arguments }
+}
+
+fn calls(calls: Vec<ToolCall>) -> Line {
+    let blocks = calls.into_iter().map(Block::ToolCall).collect();
+    Line::Say(vec![finished(blocks, StopReason::ToolUse)])
+}
+
+fn failing(repeat: Repeat) -> Line {
+    let reason = Reason::ProviderFailed { provider: "p".to_owned(), said: "down".to_owned() };
+    Line::Fail(ProviderError { failure: reason.into(), repeat })
+}
+
+/// `look` changes nothing, `change` does, `wait` ends when the run is stopped, `hang` never.
+struct Probe {
+    name: &'static str,
+    access: Access,
+    running: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+impl Tool for Probe {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: self.name.into(),
+            description: "a probe".into(),
+            parameters: json!({"type": "object"}),
+        }
+    }
+    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+        match arguments {
+            Value::Object(_) => Ok(arguments.clone()),
+            _ => Err("the arguments should be an object".to_owned()),
+        }
+    }
+    fn access(&self, _: &Value) -> Access {
+        self.access.clone()
+    }
+    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most.fetch_max(running, Ordering::SeqCst);
+            match self.name {
+                "wait" => drop(context.stop.wait().await),
+                "hang" => std::future::pending().await,
+                _ => tokio::task::yield_now().await,
+            }
+            self.running.fetch_sub(1, Ordering::SeqCst);
+            ToolOutcome::Success { output: ToolOutput::Free(json!(call.id)), for_model: "done".into() }
+        })
+    }
+}
+
+struct Stage {
+    provider: Arc<Scripted>,
+    run: Run,
+    most: Arc<AtomicUsize>,
+}
+
+fn stage(lines: Vec<Line>) -> Stage {
+    let provider = Arc::new(Scripted { lines: Mutex::new(lines.into()), requests: Mutex::default() });
+    let (running, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let workspace = PathBuf::from("/w");
+    let mut tools = ToolSet::new();
+    for (name, access) in [
+        ("look", Access::Read(workspace.join("a"))),
+        ("change", Access::Write(workspace.join("a"))),
+        ("outside", Access::Write("/elsewhere/a".into())),
+        ("wait", Access::Nothing),
+        ("hang", Access::Nothing),
+    ] {
+        let probe = Probe { name, access, running: Arc::clone(&running), most: Arc::clone(&most) };
+        tools.insert(name.to_owned(), Arc::new(probe));
+    }
+    let policy = Policy {
+        mode: PermissionMode::Default,
+        workspace: workspace.clone(),
+        extra_dirs: vec![],
+        home: "/home/nobody".into(),
+        private: vec![],
+        allow: vec![],
+        deny: vec![],
+    };
+    let head = SessionStarted {
+        session_id: SessionId::random(),
+        cwd: workspace,
+        model: ModelInfo { provider: "p".into(), id: "m".into(), display: "M".into() },
+        key_source: KeySource::None,
+        permission_mode: PermissionMode::Default,
+        tools: tools.keys().cloned().collect(),
+        version: "0".into(),
+        limits: Limits { max_turns: 50, timeout_ms: None },
+        resumed: false,
+    };
+    let run = Run {
+        head,
+        provider: provider.clone(),
+        tools,
+        gate: Gate::new(policy, Arc::new(Headless)),
+        retry: RetryPolicy::default(),
+        fail_on: FailOn::default(),
+        clock: Arc::new(Jumping::default()),
+        system: "be good".into(),
+        max_output_tokens: None,
+        stop: Stop::default(),
+    };
+    Stage { provider, run, most }
+}
+
+/// Runs the stage on top of `past`; gives the outcome and every event.
+fn play(stage: &Stage, past: &[Event]) -> (RunOutcome, Vec<Event>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let (sender, mut receiver) = mpsc::channel::<ibeam_core::Envelope>(4);
+        let mut journal = Journal::new(past, Arc::clone(&stage.run.clock), sender);
+        let reader = async {
+            let mut events = Vec::new();
+            while let Some(envelope) = receiver.recv().await {
+                if let Some(receipt) = envelope.receipt {
+                    let _ = receipt.send(());
+                }
+                events.push(envelope.event);
+            }
+            events
+        };
+        let turn = async move {
+            let outcome = stage.run.turn(&mut journal, vec!["do it".to_owned()], vec![]).await.unwrap();
+            let messages = journal.history().messages().to_vec();
+            (outcome, messages)
+        };
+        let ((outcome, messages), events) = futures_util::future::join(turn, reader).await;
+        // The law behind resume: what the loop knew is what the log tells.
+        let log: Vec<Event> = past.iter().chain(&events).cloned().collect();
+        assert_eq!(History::replay(&log).messages(), messages);
+        // Numbers have no gaps.
+        for (seq, event) in log.iter().enumerate() {
+            assert_eq!(event.seq, seq as u64);
+        }
+        (outcome, events)
+    })
+}
+
+fn word(kind: &EventKind) -> String {
+    match kind {
+        EventKind::SessionStarted(_) => "Started".into(),
+        EventKind::UserMessage { .. } => "User".into(),
+        EventKind::TextDelta { text } => format!("Text({text})"),
+        EventKind::ThinkingDelta { text } => format!("Thinking({text})"),
+        EventKind::ModelRequestFinished { .. } => "Answer".into(),
+        EventKind::PermissionDecided(decision) => {
+            format!("{}({})", if decision.allowed { "Allowed" } else { "Refused" }, decision.call_id)
+        }
+        EventKind::ToolCallStarted { call, .. } => format!("Call({})", call.id),
+        EventKind::ToolCallFinished { call, outcome, .. } => {
+            let how = match outcome {
+                ToolOutcome::Success { .. } => "Done",
+                ToolOutcome::Failure { failure: ToolFailure::Interrupted, .. } => "Interrupted",
+                ToolOutcome::Failure { .. } => "Failed",
+                ToolOutcome::Rejected { .. } => "Rejected",
+            };
+            format!("{how}({})", call.id)
+        }
+        EventKind::Retrying { attempt, .. } => format!("Retrying({attempt})"),
+        EventKind::Notice(notice) => format!("{notice:?}").split([' ', '{']).next().unwrap().to_owned(),
+        EventKind::RunFinished(end) => match &end.outcome {
+            RunOutcome::Completed => "Completed".into(),
+            RunOutcome::Failed(failure) => format!("Failed({})", failure.reason.code().as_str()),
+        },
+    }
+}
+
+#[track_caller]
+fn check(stage: &Stage, expect: &str) -> Vec<Event> {
+    let (_, events) = play(stage, &[]);
+    let words: Vec<String> = events.iter().map(|event| word(&event.kind)).collect();
+    assert_eq!(words.join(" "), expect);
+    events
+}
+
+#[test]
+fn an_answer_is_deltas_then_the_end() {
+    check(&stage(vec![say(&["Hel", "lo"])]), "Started User Text(Hel) Text(lo) Answer Completed");
+}
+
+#[test]
+fn a_call_is_started_decided_run_and_told_to_the_model() {
+    let stage = stage(vec![calls(vec![call("1", "look", json!({}))]), say(&["ok"])]);
+    check(&stage, "Started User Answer Call(1) Allowed(1) Done(1) Text(ok) Answer Completed");
+    let requests = stage.provider.requests.lock().unwrap();
+    let Message::ToolResults(results) = requests[1].messages.last().unwrap().as_ref() else { panic!() };
+    assert_eq!((results[0].text.as_ref(), results[0].is_error), ("done", false));
+}
+
+#[test]
+fn read_only_calls_run_together_and_the_first_other_bars_the_rest() {
+    let stage = stage(vec![
+        calls(vec![
+            call("1", "look", json!({})),
+            call("2", "look", json!({})),
+            call("3", "change", json!({})),
+            call("4", "look", json!({})),
+        ]),
+        say(&["ok"]),
+    ]);
+    check(
+        &stage,
+        "Started User Answer Call(1) Allowed(1) Call(2) Allowed(2) Done(2) Done(1) Call(3) Allowed(3) Done(3) \
+         Call(4) Allowed(4) Done(4) Text(ok) Answer Completed",
+    );
+    assert_eq!(stage.most.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn many_calls_run_eight_at_a_time_and_their_results_keep_the_order_of_the_calls() {
+    let many: Vec<ToolCall> = (0..40).map(|n| call(&format!("c{n}"), "look", json!({ "n": n }))).collect();
+    let stage = stage(vec![calls(many.clone()), say(&["ok"])]);
+    play(&stage, &[]);
+    assert_eq!(stage.most.load(Ordering::SeqCst), 8);
+    let requests = stage.provider.requests.lock().unwrap();
+    let Message::ToolResults(results) = requests[1].messages.last().unwrap().as_ref() else { panic!() };
+    assert!(results.iter().map(|result| &result.call_id).eq(many.iter().map(|call| &call.id)));
+}
+
+#[test]
+fn a_refused_call_ends_as_rejected_and_is_counted() {
+    let stage = stage(vec![calls(vec![call("1", "outside", json!({}))]), say(&["ok"])]);
+    let events = check(
+        &stage,
+        "Started User Answer Call(1) Refused(1) Rejected(1) Text(ok) Answer CallsDenied Completed",
+    );
+    let EventKind::RunFinished(end) = &events.last().unwrap().kind else { panic!() };
+    assert_eq!(end.totals.denials.len(), 1);
+    assert_eq!(end.totals.turns, 2);
+    assert_eq!(end.totals.usage, Some(Usage { input: 2, output: 4, cache_read: 6, cache_write: 8 }));
+}
+
+#[test]
+fn an_unknown_tool_and_broken_arguments_are_answers_not_ends() {
+    let stage = stage(vec![
+        calls(vec![call("1", "nope", json!({})), call("2", "look", json!("{broken"))]),
+        say(&["ok"]),
+    ]);
+    check(&stage, "Started User Answer Call(1) Failed(1) Call(2) Failed(2) Text(ok) Answer Completed");
+}
+
+#[test]
+fn a_failing_provider_is_asked_again_before_its_first_text_only() {
+    check(
+        &stage(vec![failing(Repeat::Patiently), failing(Repeat::Quickly), say(&["ok"])]),
+        "Started User Retrying(1) Retrying(2) Text(ok) Answer Completed",
+    );
+    check(&stage(vec![failing(Repeat::Never)]), "Started User Failed(provider)");
+    let half = Line::Say(vec![ModelEvent::TextDelta("half".into())]);
+    check(&stage(vec![half]), "Started User Text(half) Failed(internal)");
+}
+
+#[test]
+fn retrying_has_an_end() {
+    let lines = vec![failing(Repeat::Patiently); 6];
+    check(
+        &stage(lines),
+        "Started User Retrying(1) Retrying(2) Retrying(3) Retrying(4) Retrying(5) Failed(provider)",
+    );
+}
+
+#[test]
+fn silence_is_asked_about_once_and_then_fails() {
+    check(&stage(vec![say(&[]), say(&["ok"])]), "Started User Answer EmptyAnswer Text(ok) Answer Completed");
+    check(
+        &stage(vec![say(&[]), say(&[" "])]),
+        "Started User Answer EmptyAnswer Text( ) Answer Failed(empty)",
+    );
+}
+
+#[test]
+fn an_empty_last_answer_after_tool_work_is_a_success() {
+    let lines = vec![calls(vec![call("1", "look", json!({}))]), say(&[])];
+    check(&stage(lines.clone()), "Started User Answer Call(1) Allowed(1) Done(1) Answer Completed");
+    let mut strict = stage(lines);
+    strict.run.fail_on.empty = true;
+    check(&strict, "Started User Answer Call(1) Allowed(1) Done(1) Answer Failed(denied)");
+}
+
+#[test]
+fn a_call_that_is_made_again_and_again_is_told_of_and_then_stopped() {
+    let same = || calls(vec![call("1", "look", json!({}))]);
+    let (_, events) = play(&stage((0..20).map(|_| same()).collect()), &[]);
+    let notices = events.iter().filter(|event| word(&event.kind) == "RepeatedCall").count();
+    let done = events.iter().filter(|event| word(&event.kind) == "Done(1)").count();
+    assert_eq!((notices, done), (1, 10));
+    assert_eq!(word(&events.last().unwrap().kind), "Failed(limit)");
+}
+
+#[test]
+fn turns_are_limited() {
+    let mut stage = stage((0..5).map(|n| calls(vec![call("1", "look", json!({ "n": n }))])).collect());
+    stage.run.head.limits.max_turns = 3;
+    let (outcome, events) = play(&stage, &[]);
+    assert_eq!(outcome, RunOutcome::Failed(Reason::TurnLimit { limit: 3 }.into()));
+    assert_eq!(events.iter().filter(|event| word(&event.kind) == "Answer").count(), 3);
+}
+
+#[test]
+fn calls_of_an_answer_that_was_cut_are_not_executed() {
+    let cut = Line::Say(vec![finished(
+        vec![Block::ToolCall(call("1", "change", json!({})))],
+        StopReason::MaxTokens,
+    )]);
+    let stage = stage(vec![cut, say(&["ok"])]);
+    check(&stage, "Started User Answer Call(1) Failed(1) AnswerCut Text(ok) Answer Completed");
+    assert_eq!(stage.most.load(Ordering::SeqCst), 0);
+}
+
+#[test]
+fn a_stop_while_the_model_speaks_keeps_what_was_said() {
+    let stage = stage(vec![Line::Hang(vec![ModelEvent::TextDelta("half".into())])]);
+    stage.run.stop.request(Reason::Signalled(Signal::Int));
+    let (outcome, _) = play(&stage, &[]);
+    assert_eq!(outcome, RunOutcome::Failed(Reason::Signalled(Signal::Int).into()));
+}
+
+#[test]
+fn a_stop_ends_running_calls_each_exactly_once() {
+    let stage = stage(vec![calls(vec![call("1", "wait", json!({})), call("2", "hang", json!({}))])]);
+    let stop = stage.run.stop.clone();
+    let most = Arc::clone(&stage.most);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while most.load(Ordering::SeqCst) < 2 {
+                std::thread::yield_now();
+            }
+            stop.request(Reason::TimedOut { timeout_ms: 1 });
+        });
+        let events = check(
+            &stage,
+            "Started User Answer Call(1) Allowed(1) Call(2) Allowed(2) Done(1) Interrupted(2) Failed(timeout)",
+        );
+        // The next run must not show the model an open call.
+        let replayed = History::replay(&events);
+        let Message::ToolResults(results) = replayed.messages().last().unwrap().as_ref() else { panic!() };
+        assert_eq!(results.len(), 2);
+    });
+}
+
+#[test]
+fn a_run_on_an_interrupted_session_closes_what_was_open() {
+    let first =
+        stage(vec![calls(vec![call("1", "look", json!({})), call("2", "look", json!({}))]), say(&["x"])]);
+    let (_, events) = play(&first, &[]);
+    for cut in 1..events.len() {
+        let past = &events[..cut];
+        let second = stage(vec![say(&["again"])]);
+        let (outcome, _) = play(&second, past);
+        assert_eq!(outcome, RunOutcome::Completed);
+        let requests = second.provider.requests.lock().unwrap();
+        let messages = &requests[0].messages;
+        for (position, message) in messages.iter().enumerate() {
+            if let Message::Assistant(blocks) = message.as_ref() {
+                let called = blocks.iter().filter(|block| matches!(block, Block::ToolCall(_))).count();
+                if called > 0 {
+                    let Message::ToolResults(results) = messages[position + 1].as_ref() else {
+                        panic!("cut {cut}")
+                    };
+                    assert_eq!(results.len(), called, "cut {cut}");
+                }
+            }
+        }
+        assert!(matches!(messages.last().unwrap().as_ref(), Message::User(_)));
+    }
+}
+
+#[test]
+fn pauses_grow_honour_the_provider_and_stay_within_bounds() {
+    let policy = RetryPolicy::default();
+    let error = |repeat, retry_after_ms| {
+        let reason = Reason::RateLimited { provider: "p".into(), said: String::new() };
+        let failure = Failure { retry_after_ms, ..reason.into() };
+        ProviderError { failure, repeat }
+    };
+    let patient = error(Repeat::Patiently, None);
+    for jitter in [0.0, 0.5, 1.0] {
+        for attempt in 1..6 {
+            let pause = policy.pause(&patient, attempt, jitter).unwrap();
+            assert!(pause >= policy.patient_base && pause <= policy.longest_pause);
+        }
+    }
+    assert_eq!(policy.pause(&patient, 6, 0.0), None);
+    assert!(policy.pause(&error(Repeat::Patiently, Some(2000)), 1, 0.0).unwrap() >= Duration::from_secs(2));
+    assert_eq!(policy.pause(&error(Repeat::Patiently, Some(3_600_000)), 1, 0.0), None);
+    assert_eq!(policy.pause(&error(Repeat::Never, None), 1, 0.0), None);
+}

@@ -1,0 +1,170 @@
+//! Small tasks for the embedded model, run by the real binary: `cargo xtask local-eval [--binary PATH] [NAME…]`.
+//!
+//! Each task has a workspace of its own and is judged by its effects, not by what the model claims. One line a
+//! task, then the score and the speed. Fails only where a file was damaged that the task had not asked for.
+
+mod task;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use task::{Task, Verdict};
+
+const TASKS: &str = "crates/ibeam-local/eval/tasks.toml";
+const TIME_LIMIT: Duration = Duration::from_secs(300);
+const POLL: Duration = Duration::from_millis(50);
+
+/// Why there is no clean score.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    /// The list of tasks is missing or wrong.
+    #[error("cannot use `{TASKS}`: {0}")]
+    Tasks(String),
+    /// No task has such a name.
+    #[error("no task is named so; `{TASKS}` has the names")]
+    NoTask,
+    /// The binary could not be built.
+    #[error("the binary could not be built")]
+    Build,
+    /// A program or file is not to be had.
+    #[error("{0}: {1}")]
+    Io(String, std::io::Error),
+    /// The one thing that must never happen.
+    #[error("{0} task(s) damaged a file that they had not been asked to change")]
+    Damage(usize),
+}
+
+/// What a run of the binary told.
+#[derive(Default)]
+struct Run {
+    answer: String,
+    output_tokens: u64,
+    model_time: Duration,
+    /// Why there is no answer.
+    error: Option<String>,
+}
+
+/// Runs the tasks whose names begin with one of `args`, all without any.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), Failed> {
+    let (binary, names) = match args {
+        [flag, path, names @ ..] if flag == "--binary" => (PathBuf::from(path), names),
+        names => (build(root)?, names),
+    };
+    let binary = binary.canonicalize().map_err(|error| Failed::Io(binary.display().to_string(), error))?;
+    let tasks = Task::load(&root.join(TASKS)).map_err(Failed::Tasks)?;
+    let chosen = |task: &&Task| names.is_empty() || names.iter().any(|name| task.name.starts_with(name.as_str()));
+    let chosen: Vec<&Task> = tasks.iter().filter(chosen).collect();
+    if chosen.is_empty() {
+        return Err(Failed::NoTask);
+    }
+    let mut score = Score::default();
+    for task in chosen {
+        let started = Instant::now();
+        let workspace = tempfile::tempdir().map_err(|error| Failed::Io("a directory for the task".into(), error))?;
+        task.lay_out(workspace.path()).map_err(|error| Failed::Io(task.name.clone(), error))?;
+        let run = start(&binary, workspace.path(), &task.prompt)
+            .map_err(|error| Failed::Io(binary.display().to_string(), error))?;
+        let mut verdict = task.judge(workspace.path(), &run.answer);
+        verdict.wrong.extend(run.error.clone());
+        score.add(task, &run, &verdict, started.elapsed());
+    }
+    score.report()
+}
+
+fn build(root: &Path) -> Result<PathBuf, Failed> {
+    let status = Command::new("cargo")
+        .args(["build", "--release", "--locked", "-p", "ibeam"])
+        .current_dir(root)
+        .status()
+        .map_err(|error| Failed::Io("cargo".into(), error))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    if status.success() { Ok(target.join("release/ibeam")) } else { Err(Failed::Build) }
+}
+
+/// Runs the binary on `prompt` and reads its stream; one that takes too long is ended.
+fn start(binary: &Path, workspace: &Path, prompt: &str) -> std::io::Result<Run> {
+    let mut child = Command::new(binary)
+        .args(["-p", "--model", "embedded", "--output-format", "stream-json", "--force", prompt])
+        .current_dir(workspace)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let stdout = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        stdout.map(|mut stdout| stdout.read_to_string(&mut text));
+        text
+    });
+    let started = Instant::now();
+    let mut late = false;
+    while child.try_wait()?.is_none() {
+        if started.elapsed() > TIME_LIMIT {
+            late = true;
+            child.kill()?;
+        }
+        std::thread::sleep(POLL);
+    }
+    let mut run = read(&reader.join().unwrap_or_default());
+    if late {
+        run.error = Some(format!("no end after {} s", TIME_LIMIT.as_secs()));
+    }
+    Ok(run)
+}
+
+/// Takes the answer and the figures out of the last line of a stream.
+fn read(stream: &str) -> Run {
+    let last = stream.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    let Ok(event) = serde_json::from_str::<Value>(last) else {
+        return Run { error: Some("the stream has no last event".to_owned()), ..Run::default() };
+    };
+    let number = |path: &str| event.pointer(path).and_then(Value::as_u64).unwrap_or_default();
+    let answer = event.get("result").and_then(Value::as_str);
+    Run {
+        answer: answer.unwrap_or_default().to_owned(),
+        output_tokens: number("/usage/outputTokens"),
+        model_time: Duration::from_millis(number("/ibeam/api_ms")),
+        error: answer.is_none().then(|| format!("ended with {last}")),
+    }
+}
+
+#[derive(Default)]
+struct Score {
+    done: usize,
+    all: usize,
+    hard_done: usize,
+    hard_all: usize,
+    damaged: usize,
+    tokens: u64,
+    model_time: Duration,
+}
+
+impl Score {
+    fn add(&mut self, task: &Task, run: &Run, verdict: &Verdict, took: Duration) {
+        let success = verdict.wrong.is_empty() && verdict.damaged.is_empty();
+        let (done, all) =
+            if task.hard { (&mut self.hard_done, &mut self.hard_all) } else { (&mut self.done, &mut self.all) };
+        *done += usize::from(success);
+        *all += 1;
+        self.damaged += usize::from(!verdict.damaged.is_empty());
+        self.tokens += run.output_tokens;
+        self.model_time += run.model_time;
+        let mark = if success { "ok  " } else { "FAIL" };
+        println!("{mark} {} {:<16} {:>5.1} s", task.language, task.name, took.as_secs_f64());
+        verdict.wrong.iter().for_each(|wrong| println!("       {wrong}"));
+        verdict.damaged.iter().for_each(|file| println!("       DAMAGED {file}"));
+    }
+
+    fn report(&self) -> Result<(), Failed> {
+        println!("\n{} of {} tasks, {} of {} hard ones", self.done, self.all, self.hard_done, self.hard_all);
+        let seconds = self.model_time.as_secs_f64();
+        if seconds > 0.0 {
+            let speed = self.tokens as f64 / seconds;
+            println!("{} tokens in {seconds:.1} s of model time: {speed:.1} tok/s, prompts included", self.tokens);
+        }
+        if self.damaged == 0 { Ok(()) } else { Err(Failed::Damage(self.damaged)) }
+    }
+}

@@ -1,0 +1,53 @@
+//! Files that change together: the wire's types and the page that tells users of them.
+//!
+//! The page carries a fingerprint of the types; a change of one without the other is a finding.
+
+use std::path::Path;
+
+use super::{Untidy, tracked};
+
+const WIRE: &str = "crates/ibeam-output/src/wire";
+const PAGE: &str = "docs/output-format.md";
+const MARK: &str = "<!-- wire: ";
+
+pub(super) fn check(root: &Path) -> Result<Vec<String>, Untidy> {
+    let read = |path: &str| {
+        std::fs::read_to_string(root.join(path))
+            .map_err(|error| Untidy::Unreadable(format!("{path}: {error}")))
+    };
+    let mut types = String::new();
+    for path in tracked(root)?.iter().filter(|path| path.starts_with(WIRE)) {
+        types.push_str(&read(path)?);
+    }
+    let fingerprint = fingerprint(&types);
+    let page = read(PAGE)?;
+    let told = page.split_once(MARK).and_then(|(_, rest)| rest.split_once(" -->")).map(|(mark, _)| mark);
+    Ok(match told {
+        Some(told) if told == fingerprint => Vec::new(),
+        Some(_) | None => vec![format!(
+            "{WIRE}* changed: bring {PAGE} up to date, then write `{MARK}{fingerprint} -->` at its end"
+        )],
+    })
+}
+
+/// FNV-1a over what the compiler sees: lines without comments and white space.
+fn fingerprint(types: &str) -> String {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let lines = types.lines().map(str::trim).filter(|line| !line.starts_with("//"));
+    for byte in lines.flat_map(str::bytes).filter(|byte| !byte.is_ascii_whitespace()) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_do_not_change_the_fingerprint_but_fields_do() {
+        let base = fingerprint("struct A {\n    b: u8,\n}\n");
+        assert_eq!(base, fingerprint("/// A.\nstruct A {\nb: u8,\n}"));
+        assert_ne!(base, fingerprint("struct A {\n    b: u16,\n}\n"));
+    }
+}
