@@ -1,5 +1,7 @@
 //! What policy says, as tables: rules, access, verdict.
 
+#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked #[test] as tests")]
+
 use std::path::PathBuf;
 
 use ibeam_policy::{Access, Policy, Rule, Verdict};
