@@ -148,3 +148,46 @@ pub(crate) fn not_regular(asked: &str, kind: FileType) -> FileError {
     };
     FileError::NotRegular { path: asked.to_owned(), kind, way_out }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Parents, Place};
+    use crate::fixture::Fixture;
+    use crate::workspace::Workspace;
+
+    /// Resolves `d/f`, lets `swap` change the tree, then goes on as a tool does.
+    #[track_caller]
+    fn refused_after(swap: impl Fn(&Fixture), expect: &str) {
+        let fixture = Fixture::with("d/f", "inside");
+        std::fs::create_dir(fixture.outside("other")).unwrap();
+        std::fs::write(fixture.outside("other/f"), "secret").unwrap();
+        let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
+        let real = workspace.resolve("d/f").unwrap().real;
+        swap(&fixture);
+        let opened = Place::find(&workspace, "d/f", &real, Parents::Created).and_then(|place| place.open());
+        let error = opened.unwrap_err().to_string();
+        assert!(error.contains(expect), "{error}");
+    }
+
+    #[test]
+    fn a_link_put_in_the_place_of_a_file_is_not_followed() {
+        refused_after(
+            |fixture| {
+                std::fs::remove_file(fixture.path("d/f")).unwrap();
+                fixture.link("../../other/f", "d/f");
+            },
+            "is a symbolic link put there just now",
+        );
+    }
+
+    #[test]
+    fn a_link_put_in_the_place_of_a_directory_is_not_followed() {
+        refused_after(
+            |fixture| {
+                std::fs::rename(fixture.path("d"), fixture.path("moved")).unwrap();
+                fixture.link("../other", "d");
+            },
+            "(ENOTDIR)",
+        );
+    }
+}

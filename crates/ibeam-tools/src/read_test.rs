@@ -183,7 +183,7 @@ fn an_unreadable_file_is_denied_by_the_system() {
         return;
     }
     let fixture = Fixture::with("f", "x");
-    std::fs::set_permissions(fixture.path("f"), std::os::unix::fs::PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(fixture.path("f"), std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
     refused(&fixture, "f", "(EACCES)");
 }
 

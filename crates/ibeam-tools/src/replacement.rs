@@ -107,7 +107,8 @@ impl Place {
         let mut names = vec![0u8; 64 << 10];
         let length = rustix::fs::flistxattr(&old, &mut names)?;
         for name in names.get(..length).unwrap_or_default().split(|byte| *byte == 0) {
-            if name.is_empty() {
+            // A capability was granted to the old content, not to whatever stands there now.
+            if name.is_empty() || name == b"security.capability" {
                 continue;
             }
             let mut value = vec![0u8; 64 << 10];

@@ -8,9 +8,9 @@ pub(crate) mod background;
 mod capture;
 mod group;
 mod pipes;
+mod report;
 mod spawn;
 
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Tool, ToolContext};
-use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -30,6 +29,7 @@ use crate::file_error::FileError;
 use crate::tree::Start;
 use crate::workspace::Workspace;
 use background::BackgroundProcesses;
+use report::{ended, output, status_parts, with_newline};
 use spawn::{Launcher, Running};
 
 /// Time a command gets when the call does not say, in milliseconds.
@@ -153,11 +153,11 @@ async fn in_foreground(wanted: &ShellArguments, mut running: Running, context: &
         End::Exited(status) => {
             running.drain(LAST_WORDS).await;
             running.group.kill();
-            ended(wanted, running, status)
+            ended(&wanted.command, running, status)
         }
         End::TimedOut => {
             let status = stop(&mut running).await;
-            let partial = output(wanted, &mut running, status_parts(&status));
+            let partial = output(&wanted.command, &mut running, status_parts(&status));
             let for_model = format!(
                 "{}(timed out after {} ms and was ended; ask for a longer `timeout`, or set `isBackground`)\n",
                 with_newline(&partial.interleaved),
@@ -170,7 +170,7 @@ async fn in_foreground(wanted: &ShellArguments, mut running: Running, context: &
         }
         End::Stopped => {
             let status = stop(&mut running).await;
-            ended(wanted, running, status)
+            ended(&wanted.command, running, status)
         }
     }
 }
@@ -225,7 +225,7 @@ impl Shell {
         match watch(&mut running, EARLY, context).await {
             End::Stopped => {
                 let status = stop(&mut running).await;
-                return ended(wanted, running, status);
+                return ended(&wanted.command, running, status);
             }
             // `server &` ends at once and leaves the server; a failure is a failure at once.
             End::Exited(status) => {
@@ -233,13 +233,13 @@ impl Shell {
                 let succeeded = status.as_ref().is_ok_and(ExitStatus::success);
                 if !succeeded || !running.group.is_alive() {
                     running.group.kill();
-                    return ended(wanted, running, status);
+                    return ended(&wanted.command, running, status);
                 }
             }
             End::TimedOut => {}
         }
         let pid = running.group.pid();
-        let mut output = output(wanted, &mut running, (0, None));
+        let mut output = output(&wanted.command, &mut running, (0, None));
         output.is_background = true;
         let place = log.map_or(String::new(), |log| format!("; its output goes to `{}`", log.display()));
         let for_model = format!(
@@ -249,67 +249,6 @@ impl Shell {
         self.background.keep(running);
         ToolOutcome::Success { output: ToolOutput::Shell(output), for_model: for_model.into() }
     }
-}
-
-fn ended(wanted: &ShellArguments, mut running: Running, status: std::io::Result<ExitStatus>) -> ToolOutcome {
-    let output = output(wanted, &mut running, status_parts(&status));
-    let mut for_model = with_newline(&output.interleaved);
-    if for_model.contains(char::REPLACEMENT_CHARACTER) {
-        for_model.push_str("(bytes that are not UTF-8 are shown as \u{FFFD})\n");
-    }
-    if let Some(signal) = &output.signal {
-        for_model.push_str(&format!("(ended by {signal})\n"));
-    } else if output.exit_code != 0 {
-        for_model.push_str(&format!("(exit code {})\n", output.exit_code));
-    } else if for_model.is_empty() {
-        for_model.push_str("(no output)\n");
-    }
-    let for_model = for_model.into();
-    if output.exit_code == 0 {
-        ToolOutcome::Success { output: ToolOutput::Shell(output), for_model }
-    } else {
-        ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), for_model }
-    }
-}
-
-fn output(
-    wanted: &ShellArguments,
-    running: &mut Running,
-    (exit_code, signal): (i32, Option<String>),
-) -> ShellOutput {
-    let texts = running.pipes.texts();
-    ShellOutput {
-        command: wanted.command.clone(),
-        working_directory: running.directory.clone(),
-        exit_code,
-        signal,
-        stdout: texts.stdout,
-        stderr: texts.stderr,
-        interleaved: texts.interleaved,
-        execution_ms: u64::try_from(running.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        is_background: false,
-    }
-}
-
-/// Exit code, 128 + number for a signal, and the signal's name. A status that the system would not tell
-/// counts as killed.
-fn status_parts(status: &std::io::Result<ExitStatus>) -> (i32, Option<String>) {
-    match status {
-        Ok(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => (code, None),
-            (None, Some(number)) => (128 + number, Some(group::signal_name(number))),
-            (None, None) => (1, None),
-        },
-        Err(_) => (137, Some(group::signal_name(9))),
-    }
-}
-
-fn with_newline(text: &str) -> String {
-    let mut text = text.to_owned();
-    if !text.is_empty() && !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text
 }
 
 fn default_timeout() -> u64 {

@@ -124,13 +124,13 @@ fn a_timeout_ends_even_what_ignores_term() {
     let fixture = Fixture::new();
     let command = "trap '' TERM; echo $$ > pid; echo before; while :; do sleep 0.05; done";
     let started = Instant::now();
-    let (why, for_model) = failure(fixture.call("shell", json!({"command": command, "timeout": 300})));
+    let (why, for_model) = failure(fixture.call("shell", json!({"command": command, "timeout": 1000})));
     let ToolFailure::TimedOut { timeout_ms, partial } = why else { panic!("{why:?}") };
     assert_eq!(
         (timeout_ms, partial.stdout.as_str(), partial.signal.as_deref()),
-        (300, "before\n", Some("SIGKILL"))
+        (1000, "before\n", Some("SIGKILL"))
     );
-    assert!(for_model.starts_with("before\n(timed out after 300 ms"), "{for_model}");
+    assert!(for_model.starts_with("before\n(timed out after 1000 ms"), "{for_model}");
     assert!(started.elapsed() < Duration::from_secs(5));
     dies(pid(&fixture, "pid"));
 }
@@ -138,7 +138,7 @@ fn a_timeout_ends_even_what_ignores_term() {
 #[test]
 fn a_timeout_lets_a_command_clean_up() {
     let command = "trap 'echo cleaned; exit 0' TERM; while :; do sleep 0.01; done";
-    let (why, _) = failure(Fixture::new().call("shell", json!({"command": command, "timeout": 300})));
+    let (why, _) = failure(Fixture::new().call("shell", json!({"command": command, "timeout": 1000})));
     let ToolFailure::TimedOut { partial, .. } = why else { panic!("{why:?}") };
     assert_eq!((partial.stdout.as_str(), partial.exit_code), ("cleaned\n", 0));
 }
@@ -147,9 +147,13 @@ fn a_timeout_lets_a_command_clean_up() {
 fn a_run_that_ends_ends_the_command() {
     let fixture = Fixture::new();
     let outcome = runtime().block_on(async {
-        let call = fixture.tools["shell"].canonical(&json!({"command": "echo started; sleep 60"})).unwrap();
+        let call = fixture.tools["shell"]
+            .canonical(&json!({"command": "echo started; touch flag; sleep 60"}))
+            .unwrap();
         let stop = async {
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            while !fixture.path("flag").exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
             fixture.stop.request(Reason::Signalled(Signal::Int));
         };
         tokio::join!(fixture.run("shell", call), stop).0

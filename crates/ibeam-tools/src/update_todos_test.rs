@@ -7,7 +7,10 @@ use crate::fixture::{Fixture, failure, success};
 #[track_caller]
 fn check(calls: &[Value], expect: &[(&str, &str, TodoStatus)]) {
     let fixture = Fixture::new();
-    let last = calls.iter().map(|call| success(fixture.call("update_todos", call.clone())).0).last();
+    let mut last = None;
+    for call in calls {
+        last = Some(success(fixture.call("update_todos", call.clone())).0);
+    }
     let Some(ToolOutput::Todos(list)) = last else { panic!("{last:?}") };
     let list: Vec<_> = list.iter().map(|t| (t.id.as_str(), t.content.as_str(), t.status)).collect();
     assert_eq!(list, expect);

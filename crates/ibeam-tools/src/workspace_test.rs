@@ -117,7 +117,7 @@ fn the_workspace_stays_where_it_is_when_its_name_is_given_to_another() {
     std::os::unix::fs::symlink("/", fixture.outside("ws")).unwrap();
     let (from, path) = workspace.anchor(workspace.root());
     let stat = rustix::fs::statat(from, path, rustix::fs::AtFlags::empty()).unwrap();
-    let moved = rustix::fs::stat(&fixture.outside("moved")).unwrap();
+    let moved = rustix::fs::stat(fixture.outside("moved")).unwrap();
     assert_eq!((stat.st_dev, stat.st_ino), (moved.st_dev, moved.st_ino));
     assert!(workspace.resolve("dir/file.txt").unwrap().inside);
 }

@@ -1,0 +1,74 @@
+//! What is told of a command: the facts for programs, the text for the model.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+
+use ibeam_protocol::tool_output::ShellOutput;
+use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
+
+use super::group::signal_name;
+use super::spawn::Running;
+
+/// The outcome of a command that is over.
+pub(super) fn ended(command: &str, mut running: Running, status: std::io::Result<ExitStatus>) -> ToolOutcome {
+    let output = output(command, &mut running, status_parts(&status));
+    let mut for_model = with_newline(&output.interleaved);
+    if for_model.contains(char::REPLACEMENT_CHARACTER) {
+        for_model.push_str("(bytes that are not UTF-8 are shown as \u{FFFD})\n");
+    }
+    if let Some(signal) = &output.signal {
+        for_model.push_str(&format!("(ended by {signal})\n"));
+    } else if output.exit_code != 0 {
+        for_model.push_str(&format!("(exit code {})\n", output.exit_code));
+    } else if for_model.is_empty() {
+        for_model.push_str("(no output)\n");
+    }
+    let for_model = for_model.into();
+    if output.exit_code == 0 {
+        ToolOutcome::Success { output: ToolOutput::Shell(output), for_model }
+    } else {
+        ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), for_model }
+    }
+}
+
+/// The facts of a command, with what it said until now.
+pub(super) fn output(
+    command: &str,
+    running: &mut Running,
+    (exit_code, signal): (i32, Option<String>),
+) -> ShellOutput {
+    let texts = running.pipes.texts();
+    ShellOutput {
+        command: command.to_owned(),
+        working_directory: running.directory.clone(),
+        exit_code,
+        signal,
+        stdout: texts.stdout,
+        stderr: texts.stderr,
+        interleaved: texts.interleaved,
+        execution_ms: u64::try_from(running.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        is_background: false,
+    }
+}
+
+/// Exit code, 128 + number for a signal, and the signal's name. A status that the system would not tell
+/// counts as killed.
+pub(super) fn status_parts(status: &std::io::Result<ExitStatus>) -> (i32, Option<String>) {
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => (code, None),
+            (None, Some(number)) => (128 + number, Some(signal_name(number))),
+            (None, None) => (1, None),
+        },
+        Err(_) => (137, Some(signal_name(9))),
+    }
+}
+
+/// `text` with its last line ended.
+pub(super) fn with_newline(text: &str) -> String {
+    let mut text = text.to_owned();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
