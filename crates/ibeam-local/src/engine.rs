@@ -9,6 +9,7 @@ use std::path::Path;
 use candle_core::quantized::gguf_file::Content;
 use sha2::{Digest, Sha256};
 
+use crate::error::first_line;
 use crate::hyper::Hyperparameters;
 use crate::qwen2::Qwen2;
 use crate::{LocalError, Vocabulary};
@@ -59,12 +60,12 @@ impl Engine {
             _ => LocalError::Unreadable { path: path.to_owned(), source },
         })?;
         let mut reader = BufReader::with_capacity(1 << 20, file);
-        let content = Content::read(&mut reader).map_err(|error| unsupported(error.to_string()))?;
+        let content = Content::read(&mut reader).map_err(|error| unsupported(first_line(&error)))?;
         let shape = Hyperparameters::read(&content).map_err(unsupported)?;
         let vocabulary = Vocabulary::read(&content).map_err(unsupported)?;
         let capacity = capacity.min(shape.context);
-        let network = Qwen2::load(&content, &mut reader, shape, capacity)
-            .map_err(|error| unsupported(error.to_string()))?;
+        let network =
+            Qwen2::load(&content, path, shape, capacity).map_err(|error| unsupported(first_line(&error)))?;
         let fingerprint = fingerprint(reader.get_mut())
             .map_err(|source| LocalError::Unreadable { path: path.to_owned(), source })?;
         Ok(Self { network, vocabulary, tokens: Vec::new(), logits: Vec::new(), capacity, fingerprint })

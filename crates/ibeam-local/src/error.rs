@@ -36,9 +36,14 @@ pub enum LocalError {
         room: usize,
     },
     /// The inference library failed; a defect, or memory ran out.
-    #[error("inference failed: {0}")]
+    #[error("inference failed: {}", first_line(.0))]
     Inference(#[from] candle_core::Error),
     /// The text cannot be turned into tokens; a defect of the tokenizer.
     #[error("cannot tokenize: {0}")]
     Tokenize(String),
+}
+
+/// What the inference library says, without the backtrace that it appends when one is asked for.
+pub(crate) fn first_line(error: &candle_core::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }

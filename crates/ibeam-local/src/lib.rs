@@ -26,6 +26,7 @@ mod task;
 mod tiny;
 mod utf8;
 mod vocabulary;
+mod weights;
 mod workspace;
 
 pub use engine::{Engine, LanguageModel};

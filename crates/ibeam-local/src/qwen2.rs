@@ -4,18 +4,20 @@
 //! and grouped queries read their shared keys in place. No batching, no training, no other architecture.
 //! Source: the Qwen2 technical report, section 2 (grouped-query attention, SwiGLU, RoPE, QKV bias, RMSNorm).
 
-use std::io::{Read, Seek};
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use candle_core::quantized::gguf_file::Content;
 use candle_core::quantized::{QMatMul, QTensor};
-use candle_core::{DType, Device, Module, Result, Tensor};
+use candle_core::{DType, Device, Error, Module, Result, Tensor};
 use candle_nn::attention::{AttnMask, flash_attn};
 use candle_nn::ops::rms_norm;
 use candle_nn::rotary_emb::rope_thd;
 
 use crate::hyper::Hyperparameters;
 use crate::kv::KvBuffer;
+use crate::weights::Weights;
 
 /// The network, its rotation tables and the keys and values of the current sequence.
 pub(crate) struct Qwen2 {
@@ -35,8 +37,8 @@ struct Layer {
     value: Projection,
     output: QMatMul,
     ffn_norm: Tensor,
-    gate: Arc<QTensor>,
-    up: Arc<QTensor>,
+    gate: QMatMul,
+    up: QMatMul,
     down: QMatMul,
     kv: KvBuffer,
 }
@@ -48,32 +50,59 @@ struct Projection {
 }
 
 impl Projection {
+    fn load(weights: &mut Weights<'_>, name: &str) -> Result<Self> {
+        let weight = weights.matrix(&format!("{name}.weight"))?;
+        Ok(Self { weight, bias: weights.full(&format!("{name}.bias"))? })
+    }
+
     fn forward(&self, input: &Tensor) -> Result<Tensor> {
         self.weight.forward(input)?.broadcast_add(&self.bias)
     }
 }
 
 impl Qwen2 {
-    /// Loads every tensor; room for `capacity` tokens is reserved (touched only as it fills).
-    pub(crate) fn load<R: Read + Seek>(
+    /// Loads every tensor, on all cores; room for `capacity` tokens is reserved (touched only as it fills).
+    pub(crate) fn load(
         content: &Content,
-        reader: &mut R,
+        path: &Path,
         shape: Hyperparameters,
         capacity: usize,
     ) -> Result<Self> {
-        let mut tensors = TensorReader { content, reader };
-        let embedding = Arc::new(tensors.quantized("token_embd.weight")?);
+        let next = AtomicUsize::new(0);
+        let load_layers = || {
+            let mut weights = Weights::open(content, path)?;
+            let mut loaded = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= shape.layers {
+                    return Ok(loaded);
+                }
+                loaded.push((index, Layer::load(&mut weights, index, &shape, capacity)?));
+            }
+        };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(shape.layers);
+        let mut layers = std::thread::scope(|scope| {
+            let loaders: Vec<_> = (0..threads).map(|_| scope.spawn(load_layers)).collect();
+            loaders.into_iter().try_fold(Vec::new(), |mut layers, loader| {
+                let loaded: Result<Vec<_>> =
+                    loader.join().unwrap_or_else(|_| Err(Error::msg("a loading thread panicked")));
+                layers.extend(loaded?);
+                Ok::<_, Error>(layers)
+            })
+        })?;
+        layers.sort_by_key(|(index, _)| *index);
+
+        let mut weights = Weights::open(content, path)?;
+        let embedding = Arc::new(weights.quantized("token_embd.weight")?);
         // Small Qwen2 models have no output matrix of their own: the token table serves as both.
         let head = if content.tensor_infos.contains_key("output.weight") {
-            QMatMul::from_qtensor(tensors.quantized("output.weight")?)?
+            QMatMul::from_qtensor(weights.quantized("output.weight")?)?
         } else {
-            QMatMul::from_arc(embedding.clone())?
+            QMatMul::from_arc(Arc::clone(&embedding))?
         };
-        let layers = (0..shape.layers)
-            .map(|index| Layer::load(&mut tensors, index, &shape, capacity))
-            .collect::<Result<_>>()?;
         let (cos, sin) = rotation_tables(&shape, capacity)?;
-        Ok(Self { embedding, layers, final_norm: tensors.full("output_norm.weight")?, head, cos, sin, shape })
+        let layers = layers.into_iter().map(|(_, layer)| layer).collect();
+        Ok(Self { embedding, layers, final_norm: weights.full("output_norm.weight")?, head, cos, sin, shape })
     }
 
     /// Appends `tokens` at `position` and returns the logits that follow the last one.
@@ -99,23 +128,23 @@ impl Qwen2 {
 }
 
 impl Layer {
-    fn load<R: Read + Seek>(
-        tensors: &mut TensorReader<'_, R>,
+    fn load(
+        weights: &mut Weights<'_>,
         index: usize,
         shape: &Hyperparameters,
         capacity: usize,
     ) -> Result<Self> {
         let name = |part: &str| format!("blk.{index}.{part}");
         Ok(Self {
-            attention_norm: tensors.full(&name("attn_norm.weight"))?,
-            query: tensors.projection(&name("attn_q"))?,
-            key: tensors.projection(&name("attn_k"))?,
-            value: tensors.projection(&name("attn_v"))?,
-            output: QMatMul::from_qtensor(tensors.quantized(&name("attn_output.weight"))?)?,
-            ffn_norm: tensors.full(&name("ffn_norm.weight"))?,
-            gate: Arc::new(tensors.quantized(&name("ffn_gate.weight"))?),
-            up: Arc::new(tensors.quantized(&name("ffn_up.weight"))?),
-            down: QMatMul::from_qtensor(tensors.quantized(&name("ffn_down.weight"))?)?,
+            attention_norm: weights.full(&name("attn_norm.weight"))?,
+            query: Projection::load(weights, &name("attn_q"))?,
+            key: Projection::load(weights, &name("attn_k"))?,
+            value: Projection::load(weights, &name("attn_v"))?,
+            output: weights.matrix(&name("attn_output.weight"))?,
+            ffn_norm: weights.full(&name("ffn_norm.weight"))?,
+            gate: weights.matrix(&name("ffn_gate.weight"))?,
+            up: weights.matrix(&name("ffn_up.weight"))?,
+            down: weights.matrix(&name("ffn_down.weight"))?,
             kv: KvBuffer::new(capacity, shape.kv_heads, shape.head_size)?,
         })
     }
@@ -150,12 +179,13 @@ impl Layer {
     /// Both products of one input; in one pass over the threads where the CPU has a kernel for it.
     fn gate_and_up(&self, input: &Tensor) -> Result<(Tensor, Tensor)> {
         if input.dim(0)? == 1
-            && let Some(products) = QTensor::gemv_fused_shared_lhs(&[&self.gate, &self.up], input)?
+            && let (QMatMul::QTensor(gate), QMatMul::QTensor(up)) = (&self.gate, &self.up)
+            && let Some(products) = QTensor::gemv_fused_shared_lhs(&[gate, up], input)?
             && let Ok([gate, up]) = <[Tensor; 2]>::try_from(products)
         {
             return Ok((gate, up));
         }
-        Ok((input.apply_op1_no_bwd(self.gate.as_ref())?, input.apply_op1_no_bwd(self.up.as_ref())?))
+        Ok((self.gate.forward(input)?, self.up.forward(input)?))
     }
 }
 
@@ -169,26 +199,4 @@ fn rotation_tables(shape: &Hyperparameters, capacity: usize) -> Result<(Tensor, 
         Tensor::arange(0, capacity as u32, &Device::Cpu)?.to_dtype(DType::F32)?.reshape((capacity, 1))?;
     let angles = positions.matmul(&frequencies)?;
     Ok((angles.cos()?, angles.sin()?))
-}
-
-struct TensorReader<'a, R> {
-    content: &'a Content,
-    reader: &'a mut R,
-}
-
-impl<R: Read + Seek> TensorReader<'_, R> {
-    fn quantized(&mut self, name: &str) -> Result<QTensor> {
-        self.content.tensor(self.reader, name, &Device::Cpu)
-    }
-
-    fn full(&mut self, name: &str) -> Result<Tensor> {
-        self.quantized(name)?.dequantize(&Device::Cpu)
-    }
-
-    fn projection(&mut self, name: &str) -> Result<Projection> {
-        Ok(Projection {
-            weight: QMatMul::from_qtensor(self.quantized(&format!("{name}.weight"))?)?,
-            bias: self.full(&format!("{name}.bias"))?,
-        })
-    }
 }

@@ -175,7 +175,7 @@ fn words(text: &str) -> impl Iterator<Item = (usize, String)> {
 /// Where the words of `list` stand, as position and length in bytes, each position once.
 fn positions(sentence: &str, list: &Words) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> =
-        words(sentence).filter(|(_, word)| list.has(&word)).map(|(at, word)| (at, word.len())).collect();
+        words(sentence).filter(|(_, word)| list.has(word)).map(|(at, word)| (at, word.len())).collect();
     let shown = lexicon::NO_ORDER_JA
         .iter()
         .fold(sentence.to_owned(), |text, turn| text.replace(turn, &" ".repeat(turn.len())));
@@ -204,7 +204,7 @@ fn is_question(sentence: &str) -> bool {
 fn is_destination(text: &str, mention: &Mention) -> bool {
     let before = text.get(..mention.start).unwrap_or_default();
     let after = text.get(mention.end..).unwrap_or_default().trim_start_matches(['`', '"', '\'', ' ', '」']);
-    let last = words(before).filter(|(_, word)| !word.is_empty() && !lexicon::FILLERS.has(&word)).last();
+    let last = words(before).filter(|(_, word)| !word.is_empty() && !lexicon::FILLERS.has(word)).last();
     // Spanish and French `a`/`à` are both filler and destination: the last word itself counts too.
     let very_last = words(before).filter(|(_, word)| !word.is_empty()).last();
     [last, very_last].into_iter().flatten().any(|(_, word)| lexicon::DESTINATION.has(&word))

@@ -72,7 +72,10 @@ fn a_file_that_is_no_usable_model_is_refused_with_its_reason() {
         |metadata| metadata.retain(|(key, _)| key != "qwen2.block_count"),
         "`qwen2.block_count` is missing",
     );
-    check_refused(|metadata| set(metadata, "qwen2.block_count", Value::U32(9)), "blk.2");
+    check_refused(
+        |metadata| set(metadata, "qwen2.block_count", Value::U32(3)),
+        "the tensor `blk.2.attn_norm.weight` is missing",
+    );
     check_refused(
         |metadata| set(metadata, "qwen2.attention.head_count", Value::U32(3)),
         "do not divide evenly",
