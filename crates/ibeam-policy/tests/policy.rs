@@ -248,6 +248,8 @@ fn ordinary_commands_are_covered() {
         "cat < README.md 2>&1",
         "git log --format='%h;%s' -1",
         "git -C sub show HEAD:README.md",
+        "git -C /home/ann/work status",
+        "grep -rn KEY src",
         "find . -path ./.git -prune -o -name '*.md' -print",
         "sed -n '1,2p' README.md",
         "sed -e 's/a\\/b/c/g; /x/d' README.md",
@@ -365,6 +367,13 @@ fn extraordinary_arguments_are_not_covered() {
         "cat /proc/self/environ",
         "cargo --config x=y build",
         "cd - && cp a b",
+        "grep -r KEY ~",
+        "grep -r KEY /",
+        "cd / && grep -r KEY",
+        "tar -cf a.tar ..",
+        "git -C /srv/other status",
+        "cd .. && git status",
+        "git init x",
     ] {
         not_covered(USUAL, command);
     }

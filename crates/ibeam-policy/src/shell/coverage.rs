@@ -137,14 +137,38 @@ impl Policy {
         }
         let call = step.layers.last()?;
         let name = call.name();
-        if walks(call, &name)
-            && let Some(rule) = self.hidden_below(call, directories)
-        {
-            let reason = format!(
-                "`{name}` would read a whole directory, where the deny rule `{rule}` may keep something from the \
-                 model; name the files, or use the grep tool"
-            );
-            return Some(Verdict::deny(rule, reason));
+        if walks(call, &name) {
+            let roots = self.roots(call, directories);
+            if let Some(rule) = self.hidden_below(&roots) {
+                let reason = format!(
+                    "`{name}` would read a whole directory, where the deny rule `{rule}` may keep something from \
+                     the model; name the files, or use the grep tool"
+                );
+                return Some(Verdict::deny(rule, reason));
+            }
+            if let Some(root) = roots.iter().find(|root| self.is_near_credentials(root)) {
+                let reason = format!(
+                    "`{name}` would read all of `{}`, where credentials lie; name the files",
+                    root.display()
+                );
+                return Some(Verdict::deny("credentials", reason));
+            }
+        }
+        if name == "git" {
+            // The configuration of a repository elsewhere can name programs to run.
+            let mut elsewhere = directories.to_vec();
+            for (option, directory) in call.args.iter().zip(call.args.iter().skip(1)) {
+                if option.text == "-C" {
+                    elsewhere.extend(self.resolve(&directory.text, directory.tilde, directories));
+                }
+            }
+            if let Some(outside) = elsewhere.iter().find(|directory| !self.contains(directory)) {
+                let shown = outside.display();
+                let reason = format!(
+                    "`git` would run in `{shown}`, outside the workspace; {MANUAL} `--add-dir {shown}`"
+                );
+                *uncovered = Some(Verdict::ask("outside", reason));
+            }
         }
         call.args.iter().find_map(|arg| self.denied_argument(&name, arg, directories, uncovered))
     }
@@ -196,11 +220,10 @@ impl Policy {
         }
         let literal = text.split(['*', '?', '[']).next().unwrap_or("");
         let directory = literal.rfind('/').map_or("", |slash| literal.get(..=slash).unwrap_or(""));
-        let near_secrets = |path: &PathBuf| {
-            !self.contains(path)
-                && (path.starts_with(&self.home) || self.home.starts_with(path) || path.starts_with("/proc"))
-        };
-        let found = self.resolve(directory, word.tilde, directories).iter().any(near_secrets);
+        let found = self
+            .resolve(directory, word.tilde, directories)
+            .iter()
+            .any(|path| self.is_near_credentials(path) || path.starts_with("/proc"));
         found.then(|| {
             Verdict::deny(
                 "credentials",
@@ -209,18 +232,28 @@ impl Policy {
         })
     }
 
-    /// The deny rule that may keep something below one of the directories a command walks.
-    fn hidden_below(&self, call: &Call, directories: &[PathBuf]) -> Option<&Rule> {
+    /// The directories that a command may walk: its operands, and where it runs when it has none.
+    fn roots(&self, call: &Call, directories: &[PathBuf]) -> Vec<PathBuf> {
         let operands = call.args.iter().filter(|arg| !arg.text.starts_with('-'));
         let mut roots: Vec<PathBuf> =
             operands.flat_map(|arg| self.resolve(&arg.text, arg.tilde, directories)).collect();
         roots.extend_from_slice(directories);
+        roots
+    }
+
+    /// The deny rule that may keep something below one of these directories.
+    fn hidden_below(&self, roots: &[PathBuf]) -> Option<&Rule> {
         self.deny.iter().find(|rule| match rule {
             Rule::Read(glob) => {
                 roots.iter().any(|root| glob.may_lie_below(root, &self.workspace, &self.home))
             }
             Rule::Shell(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => false,
         })
+    }
+
+    /// True for directories outside the workspace that hold, or lie in, the home directory.
+    fn is_near_credentials(&self, path: &Path) -> bool {
+        !self.contains(path) && (path.starts_with(&self.home) || self.home.starts_with(path))
     }
 
     /// Every place that a word may mean, as `cd` may or may not have happened.

@@ -25,6 +25,9 @@ pub(crate) fn hazard(call: &Call) -> Option<&'static str> {
         "sed" | "gsed" => return script::sed(call),
         "awk" | "gawk" | "mawk" | "nawk" => return script::awk(call),
         "uniq" | "xxd" if operands().count() > 1 => return Some("writes its second file"),
+        "python" | "python3" if call.texts().any(|arg| arg.starts_with("-m") && arg.len() > 2) => {
+            return Some("runs a module");
+        }
         "test" | "[" if call.texts().any(|arg| arg.contains(['$', '`'])) => {
             return Some("evaluates its arguments");
         }

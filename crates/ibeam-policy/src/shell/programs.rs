@@ -358,7 +358,6 @@ pub(crate) const GIT: &[&str] = &[
     "merge",
     "cherry-pick",
     "revert",
-    "init",
     "count-objects",
     "check-ignore",
     "check-attr",
