@@ -1,0 +1,158 @@
+//! The body of a response, read under the bounds of time and fed to the decoder.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ibeam_core::{ModelEvent, ProviderError, Repeat};
+use reqwest::Response;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::failure::Head;
+use crate::sse::{EVENT_LIMIT_BYTES, SseError, SseEvent, SseParser};
+use crate::transport::Transport;
+use crate::wire::{Decoder, WireFault};
+
+/// How long the end of the body is waited for once the answer is complete: read to its end, the connection
+/// serves the next request; a server that holds it open costs one connection, not a wait.
+const DRAIN_LIMIT: Duration = Duration::from_millis(5);
+
+/// An answer on its way.
+pub(crate) struct AnswerReader {
+    transport: Arc<Transport>,
+    response: Response,
+    head: Head,
+    decoder: Decoder,
+    form: Form,
+    events: Vec<SseEvent>,
+    started: Instant,
+    last_content: Instant,
+}
+
+/// What the body turned out to be, told by its first byte: servers mislabel both.
+enum Form {
+    Unknown,
+    Events(SseParser),
+    /// One JSON document, from a server that does not stream, or an error under a status of success.
+    Document(Vec<u8>),
+}
+
+impl AnswerReader {
+    pub(crate) fn new(transport: Arc<Transport>, head: Head, response: Response, decoder: Decoder) -> Self {
+        let now = Instant::now();
+        Self {
+            transport,
+            response,
+            head,
+            decoder,
+            form: Form::Unknown,
+            events: Vec::new(),
+            started: now,
+            last_content: now,
+        }
+    }
+
+    /// Reads on until at least one event, or the end, is known. `Finished` is the last of what is appended.
+    ///
+    /// What was appended before an error stands.
+    pub(crate) async fn read(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        while out.is_empty() {
+            let (deadline, waited, repeat) = self.deadline();
+            let result = match timeout_at(deadline, self.response.chunk()).await {
+                Ok(Ok(Some(chunk))) => self.take(&chunk, out).map_err(|fault| self.fault(fault)),
+                // Clean or not: the decoder knows whether the answer is complete.
+                Ok(Ok(None) | Err(_)) => self.end(out).map_err(|fault| self.fault(fault)),
+                // A server that said its last word and holds the line is done all the same.
+                Err(_) => self
+                    .end(out)
+                    .map_err(|_| self.transport.origin().stalled(waited, repeat, self.head.clone())),
+            };
+            let finished = matches!(out.last(), Some(ModelEvent::Finished(_)));
+            if !finished {
+                result?;
+            }
+        }
+        if let Some(ModelEvent::Finished(answer)) = out.last_mut() {
+            // The id in the head is the one the provider's support asks for.
+            if let Some(id) = self.head.request_id.take() {
+                answer.request_id = Some(id);
+            }
+            self.drain().await;
+        }
+        Ok(())
+    }
+
+    /// Until when the next piece must come, the bound it comes from, and whether to ask again after it.
+    fn deadline(&self) -> (Instant, Duration, Repeat) {
+        let bounds = self.transport.endpoint().timeouts;
+        let now = Instant::now();
+        let idle = (now + bounds.idle, bounds.idle, Repeat::Quickly);
+        let content_idle = (self.last_content + bounds.content_idle, bounds.content_idle, Repeat::Quickly);
+        // Another answer of that length would hardly end better.
+        let whole = (self.started + bounds.whole, bounds.whole, Repeat::Never);
+        let earlier = if content_idle.0 < idle.0 { content_idle } else { idle };
+        if whole.0 < earlier.0 { whole } else { earlier }
+    }
+
+    fn take(&mut self, chunk: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
+        if matches!(self.form, Form::Unknown) {
+            match chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                None => return Ok(()),
+                Some(b'{' | b'[' | b'<') => self.form = Form::Document(Vec::new()),
+                Some(_) => self.form = Form::Events(SseParser::default()),
+            }
+        }
+        match &mut self.form {
+            Form::Unknown => Ok(()),
+            Form::Document(body) => {
+                body.extend_from_slice(chunk);
+                self.last_content = Instant::now();
+                if body.len() > EVENT_LIMIT_BYTES { Err(sse_fault(SseError::TooLong)) } else { Ok(()) }
+            }
+            Form::Events(parser) => {
+                self.events.clear();
+                let parsed = parser.feed(chunk, &mut self.events);
+                if self.events.iter().any(|event| event.event != "ping") {
+                    self.last_content = Instant::now();
+                }
+                for event in &self.events {
+                    self.decoder.event(event, out)?;
+                }
+                parsed.map_err(sse_fault)
+            }
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
+        match std::mem::replace(&mut self.form, Form::Unknown) {
+            Form::Unknown => Err(WireFault::Truncated),
+            Form::Events(parser) => {
+                // Bytes that are no text at the cut are part of the cut.
+                let last = parser.finish().ok().flatten();
+                self.decoder.end(last.as_ref(), out)
+            }
+            Form::Document(body) => {
+                let body = String::from_utf8(body).map_err(|_| sse_fault(SseError::NotUtf8))?;
+                if body.trim_start().starts_with('<') {
+                    return Err(WireFault::Protocol(crate::said::said(&body)));
+                }
+                self.decoder.whole(&body, out)
+            }
+        }
+    }
+
+    async fn drain(&mut self) {
+        let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
+        let _held_open = timeout(DRAIN_LIMIT, rest).await;
+    }
+
+    fn fault(&self, fault: WireFault) -> ProviderError {
+        self.transport.origin().fault(fault, self.head.clone())
+    }
+}
+
+fn sse_fault(error: SseError) -> WireFault {
+    WireFault::Protocol(match error {
+        SseError::TooLong => format!("an event is longer than {EVENT_LIMIT_BYTES} bytes"),
+        SseError::NotUtf8 => "the stream is not UTF-8".to_owned(),
+    })
+}

@@ -1,0 +1,240 @@
+//! From what a service or the network did to what the loop can do about it.
+//!
+//! Only classifies: retrying is the loop's. Never lets the key through.
+
+use std::time::Duration;
+
+use ibeam_core::{ProviderError, Repeat};
+use ibeam_protocol::{Failure, Reason};
+use serde_json::Value;
+
+use crate::endpoint::Endpoint;
+use crate::said::said;
+use crate::secret::Secret;
+use crate::wire::{ReportedError, WireFault};
+
+/// Whose failures these are.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    provider: String,
+    model: String,
+    /// Host and port.
+    address: String,
+    key: Option<Secret>,
+}
+
+/// What the head of a response tells about a failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) status: Option<u16>,
+    pub(crate) request_id: Option<String>,
+    pub(crate) retry_after_ms: Option<u64>,
+    /// The host that a redirect points to.
+    pub(crate) location: Option<String>,
+}
+
+impl Origin {
+    pub(crate) fn new(endpoint: &Endpoint) -> Self {
+        let rest = endpoint.base_url.split_once("://").map_or(endpoint.base_url.as_str(), |(_, rest)| rest);
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+        let host = authority.rsplit('@').next().unwrap_or(authority);
+        let has_port = host.rsplit(']').next().is_some_and(|tail| tail.contains(':'));
+        let port = if endpoint.base_url.starts_with("https") { 443 } else { 80 };
+        let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
+        Self {
+            provider: endpoint.service.clone(),
+            model: endpoint.model.clone(),
+            address,
+            key: endpoint.key.clone(),
+        }
+    }
+
+    /// A response whose status is not success. `body` may be anything.
+    pub(crate) fn refused(&self, head: Head, body: &str) -> ProviderError {
+        let status = head.status.unwrap_or(0);
+        let value = serde_json::from_str::<Value>(body).ok().filter(Value::is_object);
+        let mut error = match &value {
+            Some(value) => {
+                ReportedError::recognise(value).unwrap_or_else(|| ReportedError::from_object(value))
+            }
+            None => ReportedError { message: body.to_owned(), ..ReportedError::default() },
+        };
+        if error.message.trim().is_empty() {
+            error.message = format!("HTTP status {status}");
+        }
+        let (reason, repeat) = match status {
+            300..=399 => {
+                let to = head.location.as_deref().unwrap_or("another address");
+                let said = format!("redirected to {}, which is not followed", said(to));
+                (Reason::Unreachable { address: self.address.clone(), said }, Repeat::Never)
+            }
+            407 => {
+                (self.unreachable("the proxy wants credentials (see HTTP_PROXY, HTTPS_PROXY)"), Repeat::Never)
+            }
+            _ => self.classify(status, &error),
+        };
+        self.error(reason, repeat, head)
+    }
+
+    /// A body that is no answer.
+    pub(crate) fn fault(&self, fault: WireFault, head: Head) -> ProviderError {
+        let provider = self.provider.clone();
+        let (reason, repeat) = match fault {
+            WireFault::Truncated => (Reason::AnswerTruncated { provider }, Repeat::Quickly),
+            WireFault::Protocol(how) => {
+                (Reason::ProviderFailed { provider, said: self.said(&how) }, Repeat::Quickly)
+            }
+            WireFault::Reported(error) => {
+                let status = error.status.or_else(|| status_of(&error.kind)).unwrap_or(500);
+                self.classify(status, &error)
+            }
+        };
+        self.error(reason, repeat, head)
+    }
+
+    /// Nothing came for `waited`.
+    pub(crate) fn stalled(&self, waited: Duration, repeat: Repeat, head: Head) -> ProviderError {
+        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        self.error(Reason::Stalled { provider: self.provider.clone(), waited_ms }, repeat, head)
+    }
+
+    /// The request never got an answer: connection, name resolution, TLS, proxy.
+    pub(crate) fn unsent(&self, error: &reqwest::Error) -> ProviderError {
+        let (mut chain, mut tls) = (Vec::new(), None);
+        let mut source: Option<&dyn std::error::Error> = std::error::Error::source(error);
+        while let Some(cause) = source {
+            tls = tls.or_else(|| tls_error(cause));
+            chain.push(cause.to_string());
+            source = cause.source();
+        }
+        let whole = chain.join(": ").to_lowercase();
+        let last = chain.pop().unwrap_or_else(|| "the request could not be sent".to_owned());
+        let address = self.address.clone();
+        let (reason, repeat) = if let Some(tls) = tls {
+            let said = self.said(&format!("{tls}; SSL_CERT_FILE names further authorities"));
+            (Reason::Tls { address, said }, Repeat::Never)
+        } else if error.is_builder() {
+            (self.unreachable("the base URL is not valid"), Repeat::Never)
+        } else if whole.contains("tunnel") || whole.contains("proxy") || whole.contains("socks") {
+            let text = format!("the proxy refused: {last} (see HTTPS_PROXY, ALL_PROXY)");
+            (self.unreachable(&text), Repeat::Never)
+        } else if ["name or service not known", "no address associated", "does not resolve", "nodename nor"]
+            .iter()
+            .any(|words| whole.contains(words))
+        {
+            (self.unreachable("no such host"), Repeat::Never)
+        } else if error.is_timeout() {
+            (self.unreachable("no connection in time"), Repeat::Quickly)
+        } else {
+            (self.unreachable(&last), Repeat::Quickly)
+        };
+        self.error(reason, repeat, Head::default())
+    }
+
+    /// A configuration that no request can be made of.
+    pub(crate) fn unusable(&self, said: &str) -> ProviderError {
+        let reason = Reason::BadRequest { provider: self.provider.clone(), said: self.said(said) };
+        self.error(reason, Repeat::Never, Head::default())
+    }
+
+    fn unreachable(&self, said: &str) -> Reason {
+        Reason::Unreachable { address: self.address.clone(), said: self.said(said) }
+    }
+
+    fn classify(&self, status: u16, error: &ReportedError) -> (Reason, Repeat) {
+        let provider = self.provider.clone();
+        let said = self.said(&error.message);
+        let words = format!("{} {}", error.kind, error.message).to_lowercase();
+        match status {
+            413 => (Reason::ContextTooLong { provider, said }, Repeat::Never),
+            400 | 422 | 500 if is_context(&words) => {
+                (Reason::ContextTooLong { provider, said }, Repeat::Never)
+            }
+            400 | 404 | 422 if self.is_model(status, &words) => {
+                (Reason::UnknownModel { model: self.model.clone(), provider: Some(provider) }, Repeat::Never)
+            }
+            401 | 403 => (Reason::KeyRefused { provider, said }, Repeat::Never),
+            402 => (Reason::RateLimited { provider, said }, Repeat::Never),
+            429 if words.contains("insufficient_quota") => {
+                (Reason::RateLimited { provider, said }, Repeat::Never)
+            }
+            429 => (Reason::RateLimited { provider, said }, Repeat::Patiently),
+            408 | 409 | 425 | 500.. => (Reason::ProviderFailed { provider, said }, Repeat::Patiently),
+            _ => (Reason::BadRequest { provider, said }, Repeat::Never),
+        }
+    }
+
+    /// Whether a refusal is about the model's name, which services say in many ways.
+    fn is_model(&self, status: u16, words: &str) -> bool {
+        const PHRASES: &[&str] =
+            &["not found", "not exist", "not a valid model", "invalid model", "unknown model"];
+        let names_model = words.contains("model") || words.contains(&self.model.to_lowercase());
+        let html = words.trim_start().starts_with('<');
+        ["model_not_found", "invalid_model", "not_found_error"].iter().any(|code| words.contains(code))
+            || (names_model
+                && !html
+                && (status == 404 || PHRASES.iter().any(|phrase| words.contains(phrase))))
+    }
+
+    fn said(&self, text: &str) -> String {
+        let text = match self.key.as_ref().map(Secret::expose).filter(|key| !key.is_empty()) {
+            Some(key) => said(&text.replace(key, "***")),
+            None => said(text),
+        };
+        if text.is_empty() { "no details given".to_owned() } else { text }
+    }
+
+    fn error(&self, reason: Reason, repeat: Repeat, head: Head) -> ProviderError {
+        let Head { status, request_id, retry_after_ms, location: _ } = head;
+        // A status of success says nothing about a failure that came after it.
+        let http_status = status.filter(|status| !(200..300).contains(status));
+        ProviderError { failure: Failure { reason, http_status, request_id, retry_after_ms }, repeat }
+    }
+}
+
+/// Whether a refusal is about the length of the conversation.
+fn is_context(words: &str) -> bool {
+    const PHRASES: &[&str] = &[
+        "context_length_exceeded",
+        "exceed_context_size",
+        "prompt is too long",
+        "input is too long",
+        "context length",
+        "context window",
+        "context limit",
+        "context size",
+        "reduce the length",
+        "request_too_large",
+    ];
+    PHRASES.iter().any(|phrase| words.contains(phrase))
+}
+
+/// The status that an error inside a stream would have had, from its type.
+fn status_of(kind: &str) -> Option<u16> {
+    let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
+    if has(&["authentication", "invalid_api_key", "permission"]) {
+        Some(401)
+    } else if has(&["rate_limit", "insufficient_quota", "too_many_requests"]) {
+        Some(429)
+    } else if has(&["overloaded"]) {
+        Some(529)
+    } else if has(&["request_too_large"]) {
+        Some(413)
+    } else if has(&["not_found"]) {
+        Some(404)
+    } else if has(&["invalid_request", "context_length", "BadRequest"]) {
+        Some(400)
+    } else {
+        None
+    }
+}
+
+/// The TLS fault that `cause` is, in words.
+fn tls_error(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+    if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+        return Some(error.to_string());
+    }
+    // `io::Error::source` skips the error it wraps and goes on with that one's own source.
+    let wrapped = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
+    wrapped.downcast_ref::<rustls::Error>().map(ToString::to_string)
+}

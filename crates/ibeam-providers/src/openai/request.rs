@@ -1,0 +1,159 @@
+//! A conversation as a Chat Completions request.
+//!
+//! Pure. The bytes before the newest message stay the same as the conversation grows, which is all that the
+//! services' automatic caches ask for.
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::{Block, Message, ToolCall, ToolSpec};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::lenient;
+use crate::services::MaxTokensField;
+use crate::wire::{RequestSettings, Wire};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    messages: Vec<WireMessage<'a>>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "function")]
+struct Tool<'a> {
+    function: FunctionSpec<'a>,
+}
+
+#[derive(Serialize)]
+struct FunctionSpec<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum WireMessage<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: String,
+    },
+    Assistant {
+        /// `null` beside calls: the key itself is demanded by some services.
+        content: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<WireCall<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: &'a str,
+    },
+}
+
+#[derive(Serialize)]
+struct WireCall<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+/// The request as JSON bytes.
+///
+/// # Errors
+/// The serializer's; none that a conversation can cause.
+pub fn body(request: &ModelRequest, settings: &RequestSettings<'_>) -> Result<Vec<u8>, serde_json::Error> {
+    let limit = request.max_output_tokens.or(settings.max_output_tokens);
+    let (max_tokens, max_completion_tokens) = match settings.quirks.max_tokens_field {
+        MaxTokensField::MaxTokens => (limit, None),
+        MaxTokensField::MaxCompletionTokens => (None, limit),
+    };
+    serde_json::to_vec(&Body {
+        model: settings.model,
+        stream: true,
+        stream_options: settings.quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
+        max_tokens,
+        max_completion_tokens,
+        tools: request.tools.iter().map(tool).collect(),
+        messages: messages(request, settings),
+    })
+}
+
+fn tool(spec: &ToolSpec) -> Tool<'_> {
+    let function =
+        FunctionSpec { name: &spec.name, description: &spec.description, parameters: &spec.parameters };
+    Tool { function }
+}
+
+fn messages<'a>(request: &'a ModelRequest, settings: &RequestSettings<'_>) -> Vec<WireMessage<'a>> {
+    let mut messages = Vec::with_capacity(request.messages.len() + 1);
+    if !request.system.is_empty() {
+        messages.push(WireMessage::System { content: &request.system });
+    }
+    for message in &request.messages {
+        match message.as_ref() {
+            // One string: some local servers take no lists of parts.
+            Message::User(parts) => messages.push(WireMessage::User { content: parts.join("\n\n") }),
+            Message::Assistant(blocks) => messages.extend(assistant(blocks, settings.quirks.echo_reasoning)),
+            Message::ToolResults(results) => messages.extend(results.iter().map(|result| {
+                WireMessage::Tool { tool_call_id: result.call_id.as_str(), content: &result.text }
+            })),
+        }
+    }
+    messages
+}
+
+/// The answer as a message; `None` when nothing of it can be said over this wire.
+fn assistant(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessage<'_>> {
+    let mut content = String::new();
+    let mut reasoning = String::new();
+    let mut tool_calls = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Text(text) => content.push_str(text),
+            Block::Thinking { text, provenance: Some(provenance) }
+                if echo_reasoning && provenance.wire == Wire::OpenAi.name() =>
+            {
+                reasoning.push_str(text);
+            }
+            Block::Thinking { .. } => {}
+            Block::ToolCall(call) => tool_calls.push(wire_call(call)),
+        }
+    }
+    if content.is_empty() && tool_calls.is_empty() {
+        return None;
+    }
+    Some(WireMessage::Assistant {
+        content: (!content.is_empty()).then_some(content),
+        reasoning_content: (!reasoning.is_empty()).then_some(reasoning),
+        tool_calls,
+    })
+}
+
+fn wire_call(call: &ToolCall) -> WireCall<'_> {
+    let arguments = lenient::arguments_to_echo(&call.arguments).to_string();
+    WireCall { id: call.id.as_str(), r#type: "function", function: Function { name: &call.name, arguments } }
+}

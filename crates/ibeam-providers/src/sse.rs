@@ -1,0 +1,242 @@
+//! Server-sent events, from bytes to fields.
+//!
+//! Accepts any chunking of the byte stream. Knows nothing of models, JSON or sockets; refuses events over
+//! [`EVENT_LIMIT_BYTES`] and text that is not UTF-8.
+//! Source: WHATWG HTML, §9.2 "Server-sent events".
+
+/// The most bytes one event may hold before the stream is given up: bounds memory against a broken server.
+pub const EVENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+
+/// One dispatched event. `data` joins its `data:` lines with `\n`; `event` is empty where none was named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SseEvent {
+    /// The `event:` field.
+    pub event: String,
+    /// The `data:` field.
+    pub data: String,
+}
+
+/// Why a stream is not server-sent events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SseError {
+    /// One event holds more than [`EVENT_LIMIT_BYTES`].
+    TooLong,
+    /// A field is not UTF-8.
+    NotUtf8,
+}
+
+/// Collects bytes until an event is complete.
+#[derive(Debug, Default)]
+pub struct SseParser {
+    /// The line whose end has not come yet; lines that lie whole in one chunk never enter it.
+    partial_line: Vec<u8>,
+    event: Vec<u8>,
+    data: Vec<u8>,
+    has_data: bool,
+    first_line_seen: bool,
+    /// The last byte was CR: an LF right after it belongs to the same line end.
+    after_cr: bool,
+}
+
+impl SseParser {
+    /// Takes the next bytes and appends the events they complete to `events`.
+    ///
+    /// # Errors
+    /// See [`SseError`]; the parser must not be fed again.
+    pub fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseError> {
+        if !bytes.is_empty() && std::mem::take(&mut self.after_cr) {
+            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+        }
+        while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
+            let (line, rest) = bytes.split_at(end);
+            if self.partial_line.is_empty() {
+                self.line(line, events)?;
+            } else {
+                let mut whole = std::mem::take(&mut self.partial_line);
+                whole.extend_from_slice(line);
+                self.line(&whole, events)?;
+            }
+            bytes = match rest {
+                [b'\r', b'\n', rest @ ..] => rest,
+                [b'\r'] => {
+                    self.after_cr = true;
+                    return Ok(());
+                }
+                [_, rest @ ..] => rest,
+                [] => rest,
+            };
+        }
+        self.partial_line.extend_from_slice(bytes);
+        self.within_limit()
+    }
+
+    /// Ends the stream and returns the event that lacked only its end.
+    ///
+    /// The specification discards it; a server that closes inside its last frame has said enough, and the caller
+    /// can tell by the content whether it is whole.
+    ///
+    /// # Errors
+    /// See [`SseError`].
+    pub fn finish(mut self) -> Result<Option<SseEvent>, SseError> {
+        let rest = std::mem::take(&mut self.partial_line);
+        let mut events = Vec::new();
+        if !rest.is_empty() {
+            self.line(&rest, &mut events)?;
+        }
+        if self.has_data || !self.event.is_empty() {
+            self.has_data = true;
+            self.dispatch(&mut events)?;
+        }
+        Ok(events.pop())
+    }
+
+    fn line(&mut self, line: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseError> {
+        let line =
+            if self.first_line_seen { line } else { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) };
+        self.first_line_seen = true;
+        if line.is_empty() {
+            return self.dispatch(events);
+        }
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let (field, value) = line.split_at(colon);
+        let value = match value {
+            [b':', b' ', value @ ..] | [b':', value @ ..] => value,
+            value => value,
+        };
+        match field {
+            b"data" => {
+                if self.has_data {
+                    self.data.push(b'\n');
+                }
+                self.has_data = true;
+                self.data.extend_from_slice(value);
+            }
+            b"event" => self.event = value.to_vec(),
+            // Comments (an empty field), `id` and `retry` serve reconnection, which a paid POST must not do.
+            _ => {}
+        }
+        self.within_limit()
+    }
+
+    fn dispatch(&mut self, events: &mut Vec<SseEvent>) -> Result<(), SseError> {
+        let event = std::mem::take(&mut self.event);
+        if !self.has_data {
+            return Ok(());
+        }
+        self.has_data = false;
+        let event = String::from_utf8(event).map_err(|_| SseError::NotUtf8)?;
+        let data = String::from_utf8(std::mem::take(&mut self.data)).map_err(|_| SseError::NotUtf8)?;
+        events.push(SseEvent { event, data });
+        Ok(())
+    }
+
+    fn within_limit(&self) -> Result<(), SseError> {
+        if self.partial_line.len().saturating_add(self.data.len()) > EVENT_LIMIT_BYTES {
+            return Err(SseError::TooLong);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(chunks: &[&[u8]]) -> Result<Vec<SseEvent>, SseError> {
+        let mut parser = SseParser::default();
+        let mut events = Vec::new();
+        for chunk in chunks {
+            parser.feed(chunk, &mut events)?;
+        }
+        events.extend(parser.finish()?);
+        Ok(events)
+    }
+
+    /// Cuts the stream at every byte; every cut must give the same events.
+    #[track_caller]
+    fn check(stream: &str, expect: &[(&str, &str)]) {
+        let expect: Vec<_> = expect
+            .iter()
+            .map(|(event, data)| SseEvent { event: (*event).into(), data: (*data).into() })
+            .collect();
+        for cut in 0..=stream.len() {
+            let (head, tail) = stream.as_bytes().split_at(cut);
+            assert_eq!(parse(&[head, tail]), Ok(expect.clone()), "cut at {cut}");
+        }
+        let bytes: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
+        assert_eq!(parse(&bytes), Ok(expect), "byte by byte");
+    }
+
+    #[test]
+    fn a_comment_line_is_not_an_event() {
+        check(": ping\n\ndata: x\n\n", &[("", "x")]);
+    }
+
+    #[test]
+    fn data_lines_join_with_newlines() {
+        check("data: a\ndata: b\ndata\n\n", &[("", "a\nb\n")]);
+    }
+
+    #[test]
+    fn all_line_ends_and_a_byte_order_mark_parse_the_same() {
+        for end in ["\n", "\r\n", "\r"] {
+            let stream = "\u{feff}event: a\ndata: 1\n\ndata:2\n\n".replace('\n', end);
+            check(&stream, &[("a", "1"), ("", "2")]);
+        }
+    }
+
+    #[test]
+    fn only_one_space_after_the_colon_is_dropped() {
+        check("data:  a\n\ndata:b\n\n", &[("", " a"), ("", "b")]);
+    }
+
+    #[test]
+    fn an_event_name_without_data_is_not_dispatched_but_for_the_end_of_the_stream() {
+        check("event: a\n\ndata: x\n\nevent: last\n", &[("", "x"), ("last", "")]);
+    }
+
+    #[test]
+    fn the_event_that_lacked_only_its_end_is_given_at_the_end() {
+        check("data: 1\n\ndata: 2", &[("", "1"), ("", "2")]);
+    }
+
+    #[test]
+    fn characters_of_several_bytes_survive_every_cut() {
+        check("data: \u{1f600}漢\n\n", &[("", "\u{1f600}漢")]);
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf8_are_an_error() {
+        assert_eq!(parse(&[b"data: \xFF\n\n"]), Err(SseError::NotUtf8));
+    }
+
+    #[test]
+    fn an_event_over_the_limit_is_an_error_in_one_line_and_in_many() {
+        let chunk = vec![b'x'; 1024 * 1024];
+        let mut one_line: Vec<&[u8]> = vec![b"data: "];
+        one_line.extend(std::iter::repeat_n(chunk.as_slice(), 17));
+        assert_eq!(parse(&one_line), Err(SseError::TooLong));
+        let mut many: Vec<&[u8]> = Vec::new();
+        for _ in 0..17 {
+            many.extend([b"data: ", chunk.as_slice(), b"\n"]);
+        }
+        assert_eq!(parse(&many), Err(SseError::TooLong));
+    }
+
+    proptest! {
+        #[test]
+        fn any_chunking_parses_the_same(
+            lines in prop::collection::vec("(data|event|id|)(:| |: )?[a-zé\u{1f600}]{0,6}(\n|\r|\r\n){1,2}", 0..20),
+            cuts in prop::collection::vec(0usize..200, 0..12),
+        ) {
+            let stream = lines.concat().into_bytes();
+            let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(stream.len())).collect();
+            cuts.extend([0, stream.len()]);
+            cuts.sort_unstable();
+            let chunks: Vec<&[u8]> = cuts.windows(2).map(|pair| &stream[pair[0]..pair[1]]).collect();
+            prop_assert_eq!(parse(&chunks), parse(&[&stream]));
+        }
+    }
+}

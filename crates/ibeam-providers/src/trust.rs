@@ -1,0 +1,74 @@
+//! Trust in a server's certificate, decided by the operating system's store.
+//!
+//! The store is read at the first handshake, not before: a run against a plain local server never reads it.
+
+use std::sync::{Arc, OnceLock};
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use rustls_platform_verifier::Verifier;
+
+/// TLS as every client of ours speaks it: ring's cryptography, safe protocol versions, the system's store.
+///
+/// # Errors
+/// rustls's, when the cryptography does not cover the protocol versions.
+pub(crate) fn tls_config() -> Result<ClientConfig, Error> {
+    let crypto = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = Arc::new(LazyVerifier { crypto: Arc::clone(&crypto), platform: OnceLock::new() });
+    let config = ClientConfig::builder_with_provider(crypto)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    Ok(config)
+}
+
+#[derive(Debug)]
+struct LazyVerifier {
+    crypto: Arc<CryptoProvider>,
+    platform: OnceLock<Result<Verifier, Error>>,
+}
+
+impl LazyVerifier {
+    fn platform(&self) -> Result<&Verifier, Error> {
+        let loaded = self.platform.get_or_init(|| Verifier::new(Arc::clone(&self.crypto)));
+        loaded.as_ref().map_err(Clone::clone)
+    }
+}
+
+impl ServerCertVerifier for LazyVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        self.platform()?.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.platform()?.verify_tls12_signature(message, cert, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.platform()?.verify_tls13_signature(message, cert, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.crypto.signature_verification_algorithms.supported_schemes()
+    }
+}
