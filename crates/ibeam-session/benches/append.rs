@@ -21,7 +21,8 @@ fn main() {
 fn deltas(bencher: Bencher<'_, '_>, batch: usize) {
     let home = tempfile::tempdir().unwrap();
     let mut session = Session::create(home.path(), SessionId::random(), Path::new("/project")).unwrap();
-    let delta = Event { seq: 1, at_ms: 1_764_000_000_000, kind: EventKind::TextDelta { text: "word ".into() } };
+    let delta =
+        Event { seq: 1, at_ms: 1_764_000_000_000, kind: EventKind::TextDelta { text: "word ".into() } };
     bencher.counter(ItemsCount::new(DELTAS)).bench_local(|| {
         for number in 1..=DELTAS {
             session.append(black_box(&delta)).unwrap();

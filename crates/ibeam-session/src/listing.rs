@@ -1,5 +1,6 @@
 //! Which sessions there are: read from the head of each journal, with no index that could be wrong.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -51,7 +52,7 @@ pub fn list(sessions: &Path, cwd: Option<&Path>) -> Result<Vec<Summary>, Session
         .filter_map(|entry| summary(&entry.ok()?.path().join(EVENTS)))
         .filter(|summary| cwd.is_none_or(|cwd| summary.cwd == cwd))
         .collect();
-    summaries.sort_by(|a, b| (b.updated_ms, b.created_ms, b.id).cmp(&(a.updated_ms, a.created_ms, a.id)));
+    summaries.sort_by_key(|summary| Reverse((summary.updated_ms, summary.created_ms, summary.id)));
     Ok(summaries)
 }
 

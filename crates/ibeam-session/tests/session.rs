@@ -1,5 +1,11 @@
 //! The journal as its users see it: round trips, torn tails, damage, leases, modes.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "clippy knows only functions marked #[test] as tests, and the others help them"
+)]
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

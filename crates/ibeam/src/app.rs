@@ -1,0 +1,87 @@
+//! What every command starts from: flags, places, configuration, words. Resolved once.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ibeam_output::{Catalogue, Locale};
+use ibeam_protocol::Reason;
+
+use crate::cli::Flags;
+use crate::config::Config;
+use crate::credentials::Credentials;
+use crate::place::Places;
+
+/// The resolved start.
+pub(crate) struct App {
+    pub(crate) flags: Flags,
+    pub(crate) places: Places,
+    pub(crate) config: Config,
+    pub(crate) credentials: Credentials,
+    pub(crate) catalogue: Arc<Catalogue>,
+    /// Absolute and resolved.
+    pub(crate) workspace: PathBuf,
+    pub(crate) started: Instant,
+}
+
+impl App {
+    /// Resolves everything from the flags and the environment.
+    ///
+    /// # Errors
+    /// `NoInput` for the workspace, `BadConfig`, `Usage`, `Unsupported`.
+    pub(crate) fn new(flags: Flags, started: Instant) -> Result<Self, Reason> {
+        refuse_what_does_not_exist(&flags)?;
+        let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+        let no_input = |said: String| Reason::NoInput { path: given.display().to_string(), said };
+        let workspace = given.canonicalize().map_err(|error| no_input(error.to_string()))?;
+        if !workspace.is_dir() {
+            return Err(no_input("not a directory".to_owned()));
+        }
+        let places = Places::of(&workspace)?;
+        let config = Config::load(&flags, &places, &variable)?;
+        let credentials = Credentials::load(&places.credentials)?;
+        let catalogue = match config.text(&["lang"]) {
+            None => catalogue(None),
+            Some(name) => Catalogue::new(Locale::from_name(name).ok_or_else(|| Reason::Usage {
+                said: format!("there is no language `{name}`; there are en, es, id, ja, fr, pt"),
+            })?),
+        };
+        Ok(Self { flags, places, config, credentials, catalogue: Arc::new(catalogue), workspace, started })
+    }
+}
+
+/// A variable of the environment that is set to text.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The catalogue before the configuration is known: from `--lang`, else the locale variables.
+pub(crate) fn catalogue(lang: Option<&str>) -> Catalogue {
+    let [lc_all, lc_messages, lang_variable] = ["LC_ALL", "LC_MESSAGES", "LANG"].map(variable);
+    let locale = lang.and_then(Locale::from_name).unwrap_or_else(|| {
+        Locale::from_environment(lc_all.as_deref(), lc_messages.as_deref(), lang_variable.as_deref())
+    });
+    Catalogue::new(locale)
+}
+
+/// Flags of the original whose feature this version does not have, where ignoring them would mislead.
+fn refuse_what_does_not_exist(flags: &Flags) -> Result<(), Reason> {
+    let unsupported = |what: &str| Err(Reason::Unsupported { what: what.to_owned() });
+    if flags.insecure {
+        return unsupported("--insecure");
+    }
+    if flags.worktree.is_some() {
+        return unsupported("--worktree");
+    }
+    if flags.cloud {
+        return unsupported("--cloud");
+    }
+    match flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")).as_deref() {
+        None | Some("1") => {}
+        Some(other) => return unsupported(&format!("--contract {other}")),
+    }
+    match flags.sandbox {
+        Some(crate::cli::Switch::Enabled) => Err(Reason::NoSandbox),
+        Some(crate::cli::Switch::Disabled) | None => Ok(()),
+    }
+}

@@ -1,0 +1,33 @@
+//! The system's time, for the loop.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use futures_util::future::BoxFuture;
+use ibeam_core::Clock;
+
+/// Wall clock for people, monotonic clock for durations.
+pub(crate) struct SystemClock {
+    start: Instant,
+}
+
+impl SystemClock {
+    /// A clock whose monotonic time begins at `start`.
+    pub(crate) fn since(start: Instant) -> Self {
+        Self { start }
+    }
+}
+
+impl Clock for SystemClock {
+    fn unix_ms(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}

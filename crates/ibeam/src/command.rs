@@ -1,0 +1,61 @@
+//! The sub-commands: one file each, all given the resolved start and the private stdout.
+
+mod about;
+mod completions;
+mod config;
+mod create_chat;
+mod doctor;
+mod login;
+mod ls;
+mod models;
+mod setup;
+mod status;
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use ibeam_protocol::{Failure, Reason};
+use serde_json::Value;
+
+use crate::app::App;
+use crate::cli::{Command, ReportFormat};
+
+pub(crate) use models::list as list_models;
+pub(crate) use setup::install_if_missing;
+
+/// Carries out a command other than `resume`, which is a run.
+///
+/// # Errors
+/// Whatever the command fails with.
+pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Result<(), Failure> {
+    match command {
+        Command::Login { provider } => login::login(app, provider.as_deref(), stdout),
+        Command::Logout { provider } => login::logout(app, provider.as_deref(), stdout),
+        Command::Status { format } => status::status(app, format.unwrap_or_default(), stdout),
+        Command::Models => models::list(app, stdout),
+        Command::About { format } => about::about(app, format.unwrap_or_default(), stdout),
+        Command::CreateChat => create_chat::create_chat(app, stdout),
+        Command::Ls { all, format } => ls::ls(app, *all, format.unwrap_or_default(), stdout),
+        Command::Config { what } => config::config(app, what, stdout),
+        Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
+        Command::Doctor => doctor::doctor(app, stdout),
+        Command::Completions { shell } => completions::completions(*shell, stdout),
+        Command::Resume { .. } => Err(Reason::Internal { said: "`resume` is a run".to_owned() }.into()),
+    }
+}
+
+/// Writes to stdout; a reader that has gone is a failure like any other.
+fn say(stdout: &mut File, text: &str) -> Result<(), Failure> {
+    stdout.write_all(text.as_bytes()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Reason::OutputClosed.into(),
+        _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() }.into(),
+    })
+}
+
+/// Writes `lines` as `name: value` text, or as one JSON object.
+fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> Result<(), Failure> {
+    match format {
+        ReportFormat::Text => say(stdout, text),
+        ReportFormat::Json => say(stdout, &format!("{json}\n")),
+    }
+}

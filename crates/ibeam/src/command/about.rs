@@ -1,0 +1,31 @@
+//! `about`: what this program is.
+
+use std::fs::File;
+
+use ibeam_protocol::Failure;
+use serde_json::json;
+
+use super::report;
+use crate::app::App;
+use crate::cli::ReportFormat;
+
+pub(super) fn about(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+    let version = env!("CARGO_PKG_VERSION");
+    let model = crate::model::choose(app).map(|choice| choice.info().display.clone()).ok();
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let engine = cfg!(feature = "local-model");
+    let text = format!(
+        "ibeam {version}\ncontract: 1\nmodel: {}\nembedded engine: {}\nplatform: {os} {arch}\nlicence: MIT OR Apache-2.0\n",
+        model.as_deref().unwrap_or("none"),
+        if engine { "yes" } else { "no" },
+    );
+    let json = json!({
+        "cliVersion": version,
+        "model": model,
+        "osPlatform": os,
+        "osArch": arch,
+        "contract": "1",
+        "embeddedEngine": engine,
+    });
+    report(stdout, format, &text, &json)
+}

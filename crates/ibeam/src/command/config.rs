@@ -1,0 +1,67 @@
+//! `config explain`: every value and what set it. `config path`: where the files are looked for.
+
+use std::fs::File;
+
+use ibeam_protocol::Failure;
+use serde_json::json;
+
+use super::{report, say};
+use crate::app::App;
+use crate::cli::{ConfigCommand, ReportFormat};
+use crate::config::Value;
+
+pub(super) fn config(app: &App, what: &ConfigCommand, stdout: &mut File) -> Result<(), Failure> {
+    match what {
+        ConfigCommand::Explain { format } => explain(app, format.unwrap_or_default(), stdout),
+        ConfigCommand::Path => say(
+            stdout,
+            &format!("{}\n{}\n", app.places.user_config.display(), app.places.project_config.display()),
+        ),
+    }
+}
+
+fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+    let mut rows = Vec::new();
+    for (path, settings) in app.config.all() {
+        let path = path.join(".");
+        // Lists add up over the layers; of everything else the strongest layer counts.
+        let in_force = match settings.last() {
+            Some(last) if !matches!(last.value, Value::List(_)) => std::slice::from_ref(last),
+            Some(_) | None => settings,
+        };
+        for setting in in_force {
+            rows.push((path.clone(), setting.value.to_string(), setting.origin.to_string()));
+        }
+    }
+    rows.push(model_row(app));
+    let width = rows.iter().map(|(path, value, _)| path.len() + value.len() + 3).max().unwrap_or_default();
+    let mut text = String::new();
+    for (path, value, origin) in &rows {
+        text.push_str(&format!("{:width$}  # {origin}\n", format!("{path} = {value}")));
+    }
+    for notice in &app.config.notices {
+        text.push_str(&format!("# {}\n", app.catalogue.notice(notice)));
+    }
+    let json: Vec<_> = rows
+        .iter()
+        .map(|(path, value, origin)| json!({ "key": path, "value": value, "origin": origin }))
+        .collect();
+    report(stdout, format, &text, &json!(json))
+}
+
+/// The model that a run would use now, which may come from a key rather than from a setting.
+fn model_row(app: &App) -> (String, String, String) {
+    match crate::model::choose(app) {
+        Ok(choice) => {
+            let info = choice.info();
+            (
+                "(model in use)".to_owned(),
+                format!("{:?}", format!("{}/{}", info.provider, info.id)),
+                choice.why(),
+            )
+        }
+        Err(reason) => {
+            ("(model in use)".to_owned(), "none".to_owned(), app.catalogue.reason(&reason).message)
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `login` and `logout`: the keys in the file that only its owner may read.
+//!
+//! The key is read from the terminal without echo, or from a pipe; never from an argument of this command, where
+//! other processes could see it.
+
+use std::fs::File;
+use std::io::{self, BufRead, Write};
+use std::os::fd::AsFd;
+
+use ibeam_protocol::{Failure, Reason};
+use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
+
+use super::say;
+use crate::app::App;
+use crate::credentials::Credentials;
+use crate::model::known_provider;
+
+const DEFAULT_PROVIDER: &str = "anthropic";
+
+pub(super) fn login(app: &App, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
+    let provider = known_provider(app, provider.unwrap_or(DEFAULT_PROVIDER))?;
+    let key = match &app.flags.api_key {
+        Some(key) => key.clone(),
+        None => read_key(&provider)?,
+    };
+    let key = key.trim();
+    if key.is_empty() || key.contains(char::is_whitespace) {
+        return Err(Reason::Usage { said: "a key is one word without spaces".to_owned() }.into());
+    }
+    let mut credentials = Credentials::load(&app.places.credentials)?;
+    credentials.store(&provider, key)?;
+    say(
+        stdout,
+        &format!("Logged in to {provider}: the key is stored in {}\n", app.places.credentials.display()),
+    )
+}
+
+pub(super) fn logout(app: &App, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
+    let provider = provider.map(|name| known_provider(app, name)).transpose()?;
+    let mut credentials = Credentials::load(&app.places.credentials)?;
+    let forgotten = credentials.forget(provider.as_deref())?;
+    say(stdout, &format!("Logged out: {forgotten} key(s) forgotten\n"))
+}
+
+/// Reads one line, without echo on a terminal.
+fn read_key(provider: &str) -> Result<String, Failure> {
+    let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), said: error.to_string() };
+    let stdin = io::stdin();
+    let quiet = if isatty(stdin.as_fd()) { Some(Quiet::begin(provider)?) } else { None };
+    let mut key = String::new();
+    stdin.lock().read_line(&mut key).map_err(failed)?;
+    drop(quiet);
+    Ok(key)
+}
+
+/// The terminal without echo, until dropped.
+struct Quiet {
+    before: rustix::termios::Termios,
+}
+
+impl Quiet {
+    fn begin(provider: &str) -> Result<Self, Failure> {
+        let failed = |error: rustix::io::Errno| Reason::Io {
+            what: "the terminal".to_owned(),
+            said: error.to_string(),
+        };
+        drop(write!(io::stderr(), "key for {provider}: "));
+        let before = tcgetattr(io::stdin()).map_err(failed)?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &silent).map_err(failed)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        // The terminal may be gone; then there is nothing to restore.
+        drop(tcsetattr(io::stdin(), OptionalActions::Flush, &self.before));
+        drop(writeln!(io::stderr()));
+    }
+}

@@ -1,0 +1,49 @@
+//! `models`: what can be used now, one `<id> - <Label>` a line.
+//!
+//! Providers with a key or an address are asked; one that does not answer is said on stderr and the others are
+//! listed all the same.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use ibeam_protocol::Failure;
+
+use super::say;
+use crate::app::App;
+use crate::model::{self, EMBEDDED, Provider};
+
+/// Prints the list.
+pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
+    let mut text = "Available models\n\n".to_owned();
+    let current = model::choose(app).ok().map(|choice| {
+        let info = choice.info();
+        format!("{}/{}", info.provider, info.id)
+    });
+    let mut add = |id: &str, label: &str| {
+        let mark = if current.as_deref() == Some(id) { " (current)" } else { "" };
+        text.push_str(&format!("{id} - {label}{mark}\n"));
+    };
+    let runtime = crate::run::runtime()?;
+    for provider in Provider::usable(app)? {
+        match runtime.block_on(model::list_of(&provider)) {
+            Ok(models) => {
+                for found in models {
+                    add(
+                        &format!("{}/{}", provider.name, found.id),
+                        found.label.as_deref().unwrap_or(&found.id),
+                    );
+                }
+            }
+            Err(failure) => {
+                let said = app.catalogue.failure(&failure).message;
+                drop(writeln!(io::stderr(), "warning: {}: {said}", provider.name));
+            }
+        }
+    }
+    if cfg!(feature = "local-model") {
+        let mark = if model::is_installed(app) { "" } else { " (not set up: `ibeam setup`)" };
+        add(&format!("{EMBEDDED}/qwen2.5-coder-1.5b"), &format!("{}{mark}", model::EMBEDDED_DISPLAY));
+    }
+    text.push_str("\nTip: choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration.\n");
+    say(stdout, &text)
+}

@@ -1,0 +1,152 @@
+//! Keys stored by `ibeam login`: one file, readable by its owner only.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use ibeam_protocol::Reason;
+use rustix::fs::OFlags;
+use toml_edit::{DocumentMut, Item, value};
+
+/// The stored keys, by provider.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    path: PathBuf,
+    keys: BTreeMap<String, String>,
+}
+
+impl Credentials {
+    /// Reads the file; a missing one holds no keys.
+    ///
+    /// # Errors
+    /// `BadConfig` when it cannot be read, others may read it, or it is not ours to read.
+    pub(crate) fn load(path: &Path) -> Result<Self, Reason> {
+        let bad = |said: String| Reason::BadConfig {
+            path: path.display().to_string(),
+            line: None,
+            column: None,
+            said,
+        };
+        let mut keys = BTreeMap::new();
+        match read(path) {
+            Ok(text) => {
+                let document: DocumentMut =
+                    text.parse().map_err(|error: toml_edit::TomlError| bad(error.message().to_owned()))?;
+                if let Some(table) = document.get("keys").and_then(Item::as_table_like) {
+                    for (provider, key) in table.iter() {
+                        let key = key
+                            .as_str()
+                            .ok_or_else(|| bad(format!("`keys.{provider}` should be a string")))?;
+                        keys.insert(provider.to_owned(), key.to_owned());
+                    }
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
+            }
+            Err(error) => return Err(bad(error.to_string())),
+        }
+        Ok(Self { path: path.to_owned(), keys })
+    }
+
+    /// The key of a provider.
+    pub(crate) fn get(&self, provider: &str) -> Option<&str> {
+        self.keys.get(provider).map(String::as_str)
+    }
+
+    /// Stores a key and writes the file.
+    ///
+    /// # Errors
+    /// `CannotCreate` with the path.
+    pub(crate) fn store(&mut self, provider: &str, key: &str) -> Result<(), Reason> {
+        self.keys.insert(provider.to_owned(), key.to_owned());
+        self.write()
+    }
+
+    /// Forgets a provider's key, or all, and gives how many were forgotten.
+    ///
+    /// # Errors
+    /// `CannotCreate` with the path.
+    pub(crate) fn forget(&mut self, provider: Option<&str>) -> Result<usize, Reason> {
+        let before = self.keys.len();
+        match provider {
+            Some(provider) => drop(self.keys.remove(provider)),
+            None => self.keys.clear(),
+        }
+        let forgotten = before - self.keys.len();
+        if forgotten > 0 {
+            self.write()?;
+        }
+        Ok(forgotten)
+    }
+
+    fn write(&self) -> Result<(), Reason> {
+        let mut document = DocumentMut::new();
+        let mut table = toml_edit::Table::new();
+        for (provider, key) in &self.keys {
+            table.insert(provider, value(key));
+        }
+        document.insert("keys", Item::Table(table));
+        replace(&self.path, document.to_string().as_bytes()).map_err(|error| Reason::CannotCreate {
+            path: self.path.display().to_string(),
+            said: error.to_string(),
+        })
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let mode = file.metadata()?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(io::Error::other(format!(
+            "others may read it (mode {:o}); `chmod 600` it",
+            mode & 0o777
+        )));
+    }
+    let mut text = String::new();
+    io::Read::read_to_string(&mut file, &mut text)?;
+    Ok(text)
+}
+
+/// Writes a new file beside the old one and puts it in its place: the old or the new keys, never half.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = path.parent().unwrap_or_else(|| Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let new = path.with_extension("toml.new");
+    drop(fs::remove_file(&new));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_key_is_found_again_and_only_the_owner_may_read_it() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("new").join("credentials.toml");
+        let mut credentials = Credentials::load(&path).unwrap();
+        credentials.store("anthropic", "k-1").unwrap();
+        credentials.store("openai", "k-2").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let mut again = Credentials::load(&path).unwrap();
+        assert_eq!(again.get("anthropic"), Some("k-1"));
+        assert_eq!(again.forget(Some("anthropic")).unwrap(), 1);
+        let last = Credentials::load(&path).unwrap();
+        assert_eq!((last.get("anthropic"), last.get("openai")), (None, Some("k-2")));
+    }
+
+    #[test]
+    fn a_file_that_others_may_read_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("credentials.toml");
+        fs::write(&path, "[keys]\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(Credentials::load(&path), Err(Reason::BadConfig { .. })));
+    }
+}

@@ -1,0 +1,142 @@
+//! Which model a run uses, where it is, and whose key opens it.
+//!
+//! The name comes from flag, environment or configuration; without one it is the first provider with a key, else
+//! the embedded model. A name is `provider/name`, an alias, a name of the catalogue, or any name when exactly one
+//! provider has a key or a base URL.
+
+mod connect;
+mod embedded;
+mod provider;
+
+use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason};
+use ibeam_providers::{default_model, known_model, model_label};
+
+use crate::app::App;
+pub(crate) use connect::list_of;
+pub(crate) use embedded::{DISPLAY as EMBEDDED_DISPLAY, is_installed, model_file};
+pub(crate) use provider::{Provider, keys, known_provider, secret_variables};
+
+/// The provider name of the embedded model.
+pub(crate) const EMBEDDED: &str = "embedded";
+/// Names of the embedded model.
+const EMBEDDED_NAMES: [&str; 3] = ["embedded", "embedded/qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b"];
+/// An alias may point to an alias, but not for ever.
+const ALIAS_DEPTH: usize = 8;
+
+/// A model that a run can use.
+pub(crate) struct Choice {
+    info: ModelInfo,
+    /// `None` for the embedded model.
+    provider: Option<Provider>,
+    why: String,
+}
+
+impl Choice {
+    /// The model.
+    pub(crate) fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    /// What decided: a flag, a variable, a file and line, a key.
+    pub(crate) fn why(&self) -> String {
+        self.why.clone()
+    }
+
+    /// The embedded model is small; whoever gets it should know.
+    pub(crate) fn notice(&self) -> Option<Notice> {
+        self.provider.is_none().then(|| Notice::EmbeddedModel { model: self.info.display.clone() })
+    }
+
+    /// Where the key comes from.
+    pub(crate) fn key_source(&self) -> KeySource {
+        self.provider.as_ref().map_or(KeySource::None, |provider| provider.key_source)
+    }
+}
+
+/// Chooses the model.
+///
+/// # Errors
+/// `UnknownModel`, `UnknownProvider`, `NoKey`, `ModelNotInstalled`, `NoLocalEngine`.
+pub(crate) fn choose(app: &App) -> Result<Choice, Reason> {
+    let setting = app.config.get(&["model"]);
+    let why = setting.map(|setting| setting.origin.to_string());
+    match (app.config.text(&["model"]), why) {
+        (Some(name), Some(why)) if name != "auto" => named(app, name, why),
+        (Some(_), _) if alias(app, "auto").is_some() => named(app, "auto", "models.aliases".to_owned()),
+        _ => unnamed(app),
+    }
+}
+
+/// The first provider with a key, else the embedded model.
+fn unnamed(app: &App) -> Result<Choice, Reason> {
+    // An endpoint given for this run says whom to ask, even before a key does.
+    if let Some(provider) = Provider::first_with_key(app) {
+        if let Some(model) = default_model(&provider.name) {
+            let why = format!("first provider with a key: {}", provider.name);
+            return Ok(remote(app, provider, model, why));
+        }
+    }
+    embedded(app, "no key is set".to_owned())
+}
+
+fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
+    let mut name = name.trim().to_owned();
+    for _ in 0..ALIAS_DEPTH {
+        match alias(app, &name) {
+            Some(target) if target != name => name = target,
+            Some(_) | None => break,
+        }
+    }
+    if name == "auto" {
+        return unnamed(app);
+    }
+    if EMBEDDED_NAMES.contains(&name.as_str()) {
+        return embedded(app, why);
+    }
+    if let Some((provider, model)) = name.split_once('/')
+        && let Some(provider) = Provider::find(app, provider)?
+    {
+        if model.is_empty() {
+            return Err(Reason::UnknownModel { model: name.clone(), provider: None });
+        }
+        return Ok(remote(app, provider.with_key()?, model, why));
+    }
+    if let Some(known) = known_model(&name)
+        && let Some(provider) = Provider::find(app, known.provider)?
+        && let Ok(provider) = provider.with_key()
+    {
+        return Ok(remote(app, provider, &name, why));
+    }
+    if let Some(provider) = Provider::only_one(app)? {
+        return Ok(remote(app, provider, &name, why));
+    }
+    match known_model(&name).map(|known| Provider::find(app, known.provider)) {
+        Some(Ok(Some(provider))) => provider.with_key().map(|provider| remote(app, provider, &name, why)),
+        Some(Err(reason)) => Err(reason),
+        Some(Ok(None)) | None => Err(Reason::UnknownModel { model: name, provider: None }),
+    }
+}
+
+fn alias(app: &App, name: &str) -> Option<String> {
+    app.config.text(&["models", "aliases", name]).map(str::to_owned)
+}
+
+fn remote(app: &App, provider: Provider, model: &str, why: String) -> Choice {
+    let display =
+        app.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
+    let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };
+    Choice { info, provider: Some(provider), why }
+}
+
+fn embedded(app: &App, why: String) -> Result<Choice, Reason> {
+    let display = embedded::DISPLAY.to_owned();
+    if !cfg!(feature = "local-model") {
+        return Err(Reason::NoLocalEngine);
+    }
+    // `--setup` installs it before it is needed.
+    if !is_installed(app) && !app.flags.setup {
+        return Err(Reason::ModelNotInstalled { model: display });
+    }
+    let info = ModelInfo { provider: EMBEDDED.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };
+    Ok(Choice { info, provider: None, why })
+}

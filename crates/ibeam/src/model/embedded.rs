@@ -1,0 +1,94 @@
+//! The embedded model: where its file is, and the port to it. The engine is loaded with the first request.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ibeam_core::Provider as Port;
+use ibeam_protocol::{Failure, Reason};
+
+use crate::app::App;
+
+/// Its name for people.
+#[cfg(feature = "local-model")]
+pub(crate) const DISPLAY: &str = ibeam_local::MODEL_NAME;
+/// Its name for people.
+#[cfg(not(feature = "local-model"))]
+pub(crate) const DISPLAY: &str = "the embedded model";
+
+/// Whether the file is in its place. It was checked when it was put there.
+pub(crate) fn is_installed(app: &App) -> bool {
+    model_file(app).is_file()
+}
+
+/// Where the file is: `local.model`, else in our data directory.
+#[cfg(feature = "local-model")]
+pub(crate) fn model_file(app: &App) -> PathBuf {
+    let own = app.config.text(&["local", "model"]).map(PathBuf::from);
+    own.unwrap_or_else(|| app.places.models().join(ibeam_local::setup::MODEL_FILE))
+}
+
+/// Where the file would be.
+#[cfg(not(feature = "local-model"))]
+pub(crate) fn model_file(app: &App) -> PathBuf {
+    app.config.text(&["local", "model"]).map(PathBuf::from).unwrap_or_default()
+}
+
+/// The port to it.
+#[cfg(feature = "local-model")]
+pub(super) fn provider(app: &App) -> Result<Arc<dyn Port>, Failure> {
+    let file = model_file(app);
+    if !file.is_file() {
+        return Err(Reason::ModelNotInstalled { model: DISPLAY.to_owned() }.into());
+    }
+    let files = files::WorkspaceFiles::new(app.workspace.clone());
+    Ok(Arc::new(ibeam_local::LocalProvider::new(file, app.places.cache.clone(), Box::new(files))))
+}
+
+/// There is none in this build.
+#[cfg(not(feature = "local-model"))]
+pub(super) fn provider(_: &App) -> Result<Arc<dyn Port>, Failure> {
+    Err(Reason::NoLocalEngine.into())
+}
+
+#[cfg(feature = "local-model")]
+mod files {
+    //! The workspace as the embedded model may know it: a bounded list of files.
+
+    use std::path::{Component, Path, PathBuf};
+
+    /// More files than this tell a small model nothing.
+    const MOST_FILES: usize = 200;
+    const DEEPEST: usize = 4;
+
+    pub(super) struct WorkspaceFiles {
+        root: PathBuf,
+    }
+
+    impl WorkspaceFiles {
+        pub(super) fn new(root: PathBuf) -> Self {
+            Self { root }
+        }
+    }
+
+    impl ibeam_local::Workspace for WorkspaceFiles {
+        fn files(&self) -> Vec<String> {
+            let walk = ignore::WalkBuilder::new(&self.root)
+                .max_depth(Some(DEEPEST))
+                .require_git(false)
+                .sort_by_file_name(std::ffi::OsStr::cmp)
+                .build();
+            walk.filter_map(Result::ok)
+                .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+                .filter_map(|entry| Some(entry.path().strip_prefix(&self.root).ok()?.to_str()?.to_owned()))
+                .take(MOST_FILES)
+                .collect()
+        }
+
+        fn exists(&self, path: &str) -> bool {
+            let inside = Path::new(path)
+                .components()
+                .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+            inside && self.root.join(path).is_file()
+        }
+    }
+}

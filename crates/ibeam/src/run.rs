@@ -1,0 +1,146 @@
+//! One run: everything resolved becomes ports, the loop runs, the end is told.
+
+mod chat;
+mod heartbeat;
+mod ports;
+mod start;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ibeam_core::{Journal, Run, Stop};
+use ibeam_output::{EventWriter, Json, Sandbox, StreamJson, Text, TextOptions};
+use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
+use tokio::sync::mpsc;
+
+use crate::app::App;
+use crate::cli::Format;
+use crate::pump::{Pump, WAITING_EVENTS};
+use crate::talk::Talk;
+use crate::{prompt, signals};
+
+pub(crate) use chat::chat;
+pub(crate) use start::{Target, reason_of, session_io};
+
+/// What an orderly shutdown may take, from the request to stop to the exit.
+const SHUTDOWN: Duration = Duration::from_secs(3);
+
+/// Runs the prompt and prints it in `format`.
+///
+/// # Errors
+/// Whatever ended the run without success; it is in the stream too where that had begun.
+pub(crate) fn print(
+    app: &App,
+    target: &Target,
+    words: &[std::ffi::OsString],
+    format: Format,
+    stdout: File,
+) -> Result<(), Failure> {
+    let model = crate::model::choose(app)?;
+    let gathered = prompt::gather(words, app.flags.stdin.unwrap_or_default())?;
+    let started = start::start(app, target, model)?;
+    let mut notices = started.notices;
+    notices.extend(gathered.notice);
+    let writer: Box<dyn EventWriter + Send> = match format {
+        Format::StreamJson => Box::new(StreamJson::new(stdout, Sandbox::none())),
+        Format::Json => Box::new(Json::new(stdout)),
+        Format::Text => {
+            let options = TextOptions { verbose: app.config.switch(&["verbose"]), live: false };
+            Box::new(Text::new(stdout, Arc::clone(&app.catalogue), options))
+        }
+    };
+    let run = ports::build(app, started.head, started.provider, Arc::new(ibeam_core::Headless))?;
+    let runtime = runtime()?;
+    let stop = run.run.stop.clone();
+    let (events, receiver) = mpsc::channel(WAITING_EVENTS);
+    let pump = Pump {
+        session: started.session,
+        writer,
+        talk: Talk::new(Arc::clone(&app.catalogue)),
+        stop: stop.clone(),
+        strict: app.config.text(&["session", "durability"]) == Some("strict"),
+    };
+    let thread = pump.start(receiver).map_err(no_thread)?;
+    let mut journal = Journal::new(&started.past, Arc::clone(&run.run.clock), events);
+    let (outcome, left_running) = runtime.block_on(async {
+        signals::watch(&stop).map_err(|error| system("a signal handler", &error))?;
+        limit_time(&run.run, &stop);
+        heartbeat::start(app.flags.heartbeat);
+        let outcome = within_shutdown(&run.run, &mut journal, gathered.blocks, notices).await;
+        Ok::<_, Failure>((outcome, run.background.stop_all().await))
+    })?;
+    drop(journal);
+    join(thread, &stop);
+    if left_running > 0 {
+        let count = u32::try_from(left_running).unwrap_or(u32::MAX);
+        let said = app.catalogue.notice(&Notice::BackgroundStopped { count });
+        drop(writeln!(io::stderr(), "warning: {said}"));
+    }
+    outcome
+}
+
+/// Runs the turn; once a stop is asked for, waits a bounded time for the orderly end.
+async fn within_shutdown(
+    run: &Run,
+    journal: &mut Journal,
+    blocks: Vec<String>,
+    notices: Vec<Notice>,
+) -> Result<(), Failure> {
+    let forced = async {
+        let reason = run.stop.wait().await;
+        tokio::time::sleep(SHUTDOWN).await;
+        reason
+    };
+    tokio::select! {
+        biased;
+        outcome = run.turn(journal, blocks, notices) => match outcome {
+            Ok(RunOutcome::Completed) => Ok(()),
+            Ok(RunOutcome::Failed(failure)) => Err(failure),
+            Err(_closed) => {
+                let said = "the event stream closed without a reason".to_owned();
+                Err(run.stop.requested().cloned().unwrap_or(Reason::Internal { said }).into())
+            }
+        },
+        reason = forced => Err(reason.into()),
+    }
+}
+
+/// Asks the run to stop at `--timeout`.
+fn limit_time(run: &Run, stop: &Stop) {
+    let Some(timeout_ms) = run.head.limits.timeout_ms else { return };
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(timeout_ms)).await;
+        stop.request(Reason::TimedOut { timeout_ms });
+    });
+}
+
+/// Waits for the pump to write what is left; a reader that does not read is not waited for after a stop.
+fn join(thread: std::thread::JoinHandle<ibeam_session::Session>, stop: &Stop) {
+    let deadline = std::time::Instant::now() + SHUTDOWN;
+    while stop.requested().is_some() && !thread.is_finished() {
+        if std::time::Instant::now() >= deadline {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // A panic of the thread has been told by the panic hook.
+    drop(thread.join());
+}
+
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| system("an event loop", &error).into())
+}
+
+fn no_thread(error: io::Error) -> Failure {
+    system("a thread", &error).into()
+}
+
+fn system(what: &str, error: &io::Error) -> Reason {
+    Reason::System { what: what.to_owned(), said: error.to_string() }
+}

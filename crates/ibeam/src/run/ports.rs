@@ -1,0 +1,126 @@
+//! The ports of a run, built from the configuration: tools, gate, limits, time.
+
+use std::sync::Arc;
+
+use ibeam_core::{Approver, FailOn, Gate, Provider, RetryPolicy, Run, Stop};
+use ibeam_policy::{Policy, Rule};
+use ibeam_protocol::{Failure, Reason, SessionStarted};
+use ibeam_tools::{BackgroundProcesses, ToolSettings, Workspace};
+
+use crate::app::App;
+use crate::cli::FailOnWord;
+use crate::clock::SystemClock;
+use crate::context::{Surroundings, system_prompt};
+
+/// A run and what outlives its turns.
+pub(super) struct Ports {
+    pub(super) run: Run,
+    pub(super) background: BackgroundProcesses,
+}
+
+/// Builds them.
+///
+/// # Errors
+/// `NoInput` for a directory of `--add-dir`, `Usage` or `BadConfig` for a token that is none.
+pub(super) fn build(
+    app: &App,
+    mut head: SessionStarted,
+    provider: Arc<dyn Provider>,
+    approver: Arc<dyn Approver>,
+) -> Result<Ports, Failure> {
+    let mut extra_dirs = Vec::new();
+    for directory in &app.flags.add_dir {
+        let path = directory.display().to_string();
+        extra_dirs.push(
+            directory.canonicalize().map_err(|error| Reason::NoInput { path, said: error.to_string() })?,
+        );
+    }
+    let background = BackgroundProcesses::default();
+    let workspace = Workspace::new(&app.workspace, &extra_dirs).map_err(|error| Reason::NoInput {
+        path: app.workspace.display().to_string(),
+        said: error.to_string(),
+    })?;
+    let tools = ibeam_tools::all(
+        workspace,
+        ToolSettings {
+            environment: std::env::vars_os().collect(),
+            secret_variables: crate::model::secret_variables(app),
+            log_directory: Some(app.places.cache.join("background")),
+            background: background.clone(),
+        },
+    );
+    head.tools = tools.keys().cloned().collect();
+    let policy = Policy {
+        mode: head.permission_mode,
+        workspace: app.workspace.clone(),
+        extra_dirs,
+        home: app.places.home.clone(),
+        private: vec![app.places.sessions(), app.places.credentials.clone()],
+        allow: rules(app, "allow")?,
+        deny: rules(app, "deny")?,
+    };
+    let clock = Arc::new(SystemClock::since(app.started));
+    let system = system_prompt(&Surroundings {
+        workspace: &app.workspace,
+        mode: head.permission_mode,
+        now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
+    });
+    let fail_on = |word| app.flags.fail_on.contains(&word);
+    let run = Run {
+        head,
+        provider,
+        tools,
+        gate: Gate::new(policy, approver),
+        retry: retry_policy(app),
+        fail_on: FailOn {
+            denied: fail_on(FailOnWord::Denied),
+            tool_error: fail_on(FailOnWord::ToolError),
+            empty: fail_on(FailOnWord::Empty),
+        },
+        clock,
+        system: system.into(),
+        max_output_tokens: app
+            .config
+            .number(&["limits", "max_output_tokens"])
+            .and_then(|tokens| u32::try_from(tokens).ok()),
+        stop: Stop::default(),
+    };
+    Ok(Ports { run, background })
+}
+
+fn retry_policy(app: &App) -> RetryPolicy {
+    let standard = RetryPolicy::default();
+    let attempts = app.config.number(&["retry", "attempts"]).and_then(|number| u32::try_from(number).ok());
+    let base = app.config.time(&["retry", "first_pause"]).unwrap_or(standard.patient_base);
+    RetryPolicy {
+        patient_attempts: attempts.unwrap_or(standard.patient_attempts),
+        quick_attempts: attempts
+            .map_or(standard.quick_attempts, |attempts| attempts.min(standard.quick_attempts)),
+        patient_base: base,
+        quick_base: standard.quick_base.min(base),
+        ..standard
+    }
+}
+
+fn rules(app: &App, which: &str) -> Result<Vec<Rule>, Failure> {
+    let mut rules = Vec::new();
+    for (token, origin) in app.config.list(&["permissions", which]) {
+        rules.push(token.parse().map_err(|error: ibeam_policy::BadRule| {
+            let said = error.to_string();
+            match origin {
+                crate::config::Origin::Flag(_) => Reason::Usage { said },
+                crate::config::Origin::User { path, line }
+                | crate::config::Origin::Project { path, line } => Reason::BadConfig {
+                    path: path.display().to_string(),
+                    line: Some(*line),
+                    column: None,
+                    said,
+                },
+                crate::config::Origin::Default | crate::config::Origin::Env(_) => {
+                    Reason::BadConfig { path: origin.to_string(), line: None, column: None, said }
+                }
+            }
+        })?);
+    }
+    Ok(rules)
+}

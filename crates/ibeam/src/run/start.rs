@@ -1,0 +1,131 @@
+//! The head of a run: its session, its model, its limits.
+
+use std::sync::Arc;
+
+use ibeam_core::Provider;
+use ibeam_protocol::{Event, Failure, Limits, Notice, PermissionMode, Reason, SessionId, SessionStarted};
+use ibeam_session::{Session, SessionError};
+
+use crate::app::App;
+use crate::cli::Mode;
+use crate::model::Choice;
+
+/// Which session the run belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A new one.
+    New,
+    /// The newest of the workspace.
+    Newest,
+    /// This one: a UUID, or `-1`, `-2` … for the newest, the one before.
+    Named(String),
+}
+
+impl Target {
+    /// What the flags say.
+    pub(crate) fn of(flags: &crate::cli::Flags) -> Self {
+        match (&flags.resume, flags.continue_) {
+            (Some(name), _) if name == "-1" => Self::Newest,
+            (Some(name), _) => Self::Named(name.clone()),
+            (None, true) => Self::Newest,
+            (None, false) => Self::New,
+        }
+    }
+}
+
+/// A run about to begin.
+pub(super) struct Started {
+    pub(super) head: SessionStarted,
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) session: Session,
+    pub(super) past: Vec<Event>,
+    pub(super) notices: Vec<Notice>,
+}
+
+/// Opens or makes the session and connects the model.
+pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started, Failure> {
+    let directory = app.places.sessions();
+    let cwd = &app.workspace;
+    let (id, known) = match target {
+        Target::New => (SessionId::random(), false),
+        Target::Newest => (nth_newest(app, 1)?, true),
+        Target::Named(name) => named(app, name)?,
+    };
+    let (session, past) = if known {
+        let (session, loaded) = Session::open(&directory, id).map_err(|error| reason_of(&error, id))?;
+        (session, loaded.events)
+    } else {
+        (Session::create(&directory, id, cwd).map_err(|error| reason_of(&error, id))?, Vec::new())
+    };
+    let mut notices = app.config.notices.clone();
+    notices.extend(model.notice());
+    let (provider, info, key_source) = model.connect(app)?;
+    let head = SessionStarted {
+        session_id: id,
+        cwd: cwd.clone(),
+        model: info,
+        key_source,
+        permission_mode: permission_mode(app),
+        tools: Vec::new(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        limits: Limits {
+            max_turns: app
+                .config
+                .number(&["limits", "max_turns"])
+                .and_then(|turns| u32::try_from(turns).ok())
+                .unwrap_or(u32::MAX),
+            timeout_ms: app
+                .config
+                .time(&["limits", "timeout"])
+                .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        },
+        resumed: !past.is_empty(),
+    };
+    Ok(Started { head, provider, session, past, notices })
+}
+
+/// The mode of the flags; plan and ask beat force.
+pub(super) fn permission_mode(app: &App) -> PermissionMode {
+    match (app.flags.mode, app.flags.plan, app.flags.force) {
+        (Some(Mode::Plan), _, _) | (_, true, _) => PermissionMode::Plan,
+        (Some(Mode::Ask), _, _) => PermissionMode::Ask,
+        (Some(Mode::Agent) | None, false, true) => PermissionMode::Force,
+        (Some(Mode::Agent) | None, false, false) => PermissionMode::Default,
+    }
+}
+
+/// The session of that name; a UUID not seen before is claimed.
+fn named(app: &App, name: &str) -> Result<(SessionId, bool), Failure> {
+    if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
+        return Ok((nth_newest(app, position)?, true));
+    }
+    let unknown = || Reason::UnknownSession { session: name.to_owned() };
+    let id: SessionId = name.parse().map_err(|_| unknown())?;
+    Ok((id, ibeam_session::exists(&app.places.sessions(), id)))
+}
+
+fn nth_newest(app: &App, position: usize) -> Result<SessionId, Failure> {
+    let sessions = ibeam_session::list(&app.places.sessions(), Some(&app.workspace))
+        .map_err(|error| session_io(&error))?;
+    let found = position.checked_sub(1).and_then(|index| sessions.get(index));
+    let none = || Reason::NoSessionToContinue { cwd: app.workspace.display().to_string() };
+    Ok(found.ok_or_else(none)?.id)
+}
+
+/// What a failure of the store means for a run.
+pub(crate) fn reason_of(error: &SessionError, id: SessionId) -> Reason {
+    let session = id.to_string();
+    match error {
+        SessionError::Unknown { .. } => Reason::UnknownSession { session },
+        SessionError::Busy { holder, .. } => Reason::SessionBusy { session, holder: holder.clone() },
+        SessionError::Damaged { line, said, .. } => {
+            Reason::SessionDamaged { session, line: *line, said: said.clone() }
+        }
+        SessionError::Create { .. } | SessionError::Io { .. } => session_io(error),
+    }
+}
+
+/// The same where no session is named.
+pub(crate) fn session_io(error: &SessionError) -> Reason {
+    Reason::Io { what: "the sessions".to_owned(), said: error.to_string() }
+}
