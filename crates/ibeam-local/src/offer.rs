@@ -57,13 +57,6 @@ impl Offer {
         offer
     }
 
-    /// Takes the shell away: the model would only repeat itself.
-    pub(crate) fn without_shell(self) -> Self {
-        let offer = Self { shell: false, ..self };
-        let answer = offer.answer || offer.is_empty();
-        Self { answer, ..offer }
-    }
-
     fn steps(task: &Task, so_far: &Conversation, workspace: &dyn Workspace, tools: Tools) -> Self {
         if so_far.steps.len() >= STEPS_LIMIT {
             return Self::default();

@@ -157,7 +157,9 @@ impl Shared {
                 Next::Answer(text) => (Block::Text(text), StopReason::EndTurn),
                 Next::Cut(text) => (Block::Text(text), StopReason::MaxTokens),
                 Next::Repeated => {
-                    offer = offer.without_shell();
+                    // Offered the shell again it would only say the same again.
+                    let tools = Tools { shell: false, ..tools(request) };
+                    offer = Offer::next(&task, &conversation, &*self.workspace, tools);
                     continue;
                 }
             };

@@ -88,6 +88,10 @@ impl Task {
         let sentence = blank_mentions(text, (start, end), mentions);
         let found = |list: &Words| positions(&sentence, list);
         self.summary |= !found(&lexicon::SUMMARY).is_empty();
+        if !found(&lexicon::HOW_MANY).is_empty() && !found(&lexicon::COUNTABLE).is_empty() {
+            earliest.get_or_insert(Verb::Run);
+            self.run = true;
+        }
         if is_question(&sentence) {
             return;
         }

@@ -102,7 +102,7 @@ fn play(prompt: &str, seed: u64, tools: Tools, workspace: &Memory) -> Vec<Action
         };
         let mut next = step(&mut model, &offer, &mut told);
         if next == Next::Repeated {
-            offer = offer.without_shell();
+            offer = Offer::next(&task, &so_far, workspace, Tools { shell: false, ..tools });
             next = step(&mut model, &offer, &mut told);
         }
         match next {

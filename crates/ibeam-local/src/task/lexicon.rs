@@ -107,6 +107,30 @@ pub(super) const QUESTION: Words = Words(
     ",
 );
 
+/// A question for a number …
+pub(super) const HOW_MANY: Words = Words(
+    "
+    many
+    cuántos cuántas
+    berapa
+    いくつ 何行 何文字 何単語 何個
+    combien
+    quantos quantas
+    ",
+);
+
+/// … of things that a command counts better than the model.
+pub(super) const COUNTABLE: Words = Words(
+    "
+    line lines word words character characters file files
+    línea líneas palabra palabras archivo archivos ficheros
+    baris kata berkas
+    行 単語 文字 ファイル
+    ligne lignes mot mots fichier fichiers
+    linha linhas palavra palavras arquivo arquivos
+    ",
+);
+
 /// A Japanese sentence with one of these asks, unless it says please.
 pub(super) const QUESTION_JA: Words = Words(
     "

@@ -16,8 +16,13 @@ pub(super) struct Mention {
 }
 
 const LONGEST_EXTENSION: usize = 8;
+const LONGEST_HIDDEN: usize = 24;
 const NO_FILES: &[&str] =
     &["node.js", "vue.js", "next.js", "react.js", "express.js", "asp.net", "vb.net", "e.g", "i.e", "p.ex"];
+const EXTENSIONS: &[&str] = &[
+    "txt", "md", "py", "sh", "js", "ts", "json", "csv", "html", "css", "log", "rs", "go", "cpp", "java",
+    "toml", "yaml", "yml", "ini", "xml", "png", "jpg", "pdf",
+];
 const WEB_ENDINGS: &[&str] = &["com", "org", "net", "io", "dev"];
 
 impl Mention {
@@ -104,10 +109,12 @@ fn looks_like_file(name: &str) -> bool {
     }
     let base = name.rsplit('/').next().unwrap_or(name);
     let Some((stem, extension)) = base.rsplit_once('.') else { return false };
-    let plausible = (1..=LONGEST_EXTENSION).contains(&extension.len())
+    let longest = if stem.is_empty() { LONGEST_HIDDEN } else { LONGEST_EXTENSION };
+    let plausible = (1..=longest).contains(&extension.len())
         && extension.starts_with(|letter: char| letter.is_ascii_alphabetic())
         && extension.chars().all(|letter| letter.is_ascii_alphanumeric());
-    let hidden = stem.is_empty() && extension.len() > 1;
+    // `.txt` alone is a kind of file, `.gitignore` is a file.
+    let hidden = stem.is_empty() && extension.len() > 1 && !EXTENSIONS.contains(&extension);
     plausible
         && (hidden || stem.chars().any(|letter| letter.is_ascii_alphanumeric()))
         && !WEB_ENDINGS.contains(&extension)

@@ -147,3 +147,24 @@ fn an_existing_file_is_a_destination_only_where_the_words_say_so() {
     assert_eq!(read("README.mdを読んで要約をsummary.txtに書いてください"), ["summary.txt"]);
     assert!(read("Read summary.txt and create a poem").is_empty());
 }
+
+#[test]
+fn a_question_for_a_number_is_counted_by_a_command_in_every_language() {
+    for text in [
+        "How many lines does a.txt have?",
+        "¿Cuántas palabras tiene a.txt?",
+        "Berapa baris di a.txt?",
+        "a.txtは何行ですか？",
+        "Combien de mots y a-t-il dans a.txt ?",
+        "Quantas linhas tem a.txt?",
+    ] {
+        check(text, &["a.txt"], &[], "run-first run");
+    }
+    check("Which version is in a.txt, and how many people made it?", &["a.txt"], &[], "");
+}
+
+#[test]
+fn a_kind_of_file_is_no_file() {
+    check("Write backup.sh that copies all .txt files", &[], &["backup.sh"], "create");
+    check("Create a .gitignore", &[], &[".gitignore"], "create");
+}
