@@ -1,17 +1,27 @@
-//! Test support: a scripted model server over real HTTP, temporary workspaces, and the program under guard.
+//! Test support, never shipped: a scripted model server on a real socket, a workspace with a home of its own, the
+//! program under a guard of time, and the laws that every printed stream keeps.
 //!
-//! For tests only, so it fails by panicking. Every wait has a bound and nothing sleeps; refuses anything beyond
-//! the loopback interface.
-#![allow(clippy::panic, clippy::expect_used, reason = "support of tests fails as tests do")]
+//! Knows the vocabulary only: what the program does is seen from outside, as its users see it.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test that cannot be set up, or a law that does not hold, must fail where it stands"
+)]
 
+mod anthropic;
+mod frame;
+mod openai;
 mod program;
+mod request;
 mod script;
 mod server;
-mod wire;
+mod stream;
 mod workspace;
 
 pub use program::{Finished, Ibeam, Running, Stdin};
-pub use script::{Step, call, cut, delay, html, raw, stall, status, stop, text, thinking, usage};
-pub use server::{ModelServer, Request};
-pub use wire::Wire;
+pub use request::{Request, Wire};
+pub use script::Answer;
+pub use server::{ModelServer, refusing_url};
+pub use stream::Stream;
 pub use workspace::Workspace;

@@ -1,95 +1,105 @@
-//! The program under test: a clean environment, captured output, and a guard that ends it after 30 s.
+//! The program as its users run it: a process with a clean environment, in a group of its own, under a guard.
+//!
+//! Refuses to wait for ever: after 30 s the group is killed and the test fails with what was printed until then.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use ibeam_protocol::Signal;
+use rustix::process::{Pid, kill_process, kill_process_group};
 use serde_json::Value;
 
-use crate::server::ModelServer;
-use crate::wire::Wire;
+use crate::stream::Stream;
 use crate::workspace::Workspace;
 
-/// How long a program may run before it is killed and the test fails.
 const GUARD: Duration = Duration::from_secs(30);
 
-/// What the program finds at its standard input.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What the program finds on its stdin.
+#[derive(Clone, Debug, Default)]
 pub enum Stdin {
     /// `/dev/null`.
     #[default]
     Closed,
     /// A pipe with these bytes, then its end.
     Piped(Vec<u8>),
-    /// A pipe that stays open and silent until the program ends.
-    Silent,
+    /// A pipe that stays open and silent.
+    SilentPipe,
+    /// A socket that stays open and silent, as Node gives to its children.
+    SilentSocket,
 }
 
-/// A run of the program to be.
+/// A command line to be run in a workspace.
 pub struct Ibeam {
-    command: Command,
+    program: PathBuf,
+    args: Vec<OsString>,
+    directory: PathBuf,
+    environment: Vec<(OsString, OsString)>,
     stdin: Stdin,
+    stdout_gone: bool,
+    guard: Duration,
 }
 
 impl Ibeam {
-    /// A run of `program` (`env!("CARGO_BIN_EXE_ibeam")`) in a workspace, with nothing but `PATH` and the
-    /// workspace's own directories in its environment.
-    pub fn new(program: impl AsRef<OsStr>, workspace: &Workspace) -> Self {
-        let mut command = Command::new(program);
-        command.env_clear().envs(workspace.variables()).current_dir(workspace.path()).process_group(0);
-        if let Some(path) = std::env::var_os("PATH") {
-            command.env("PATH", path);
+    /// The program, in the workspace and with its home; stdin is closed.
+    pub fn new(program: impl Into<PathBuf>, workspace: &Workspace) -> Self {
+        let environment = workspace.environment().into_iter();
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            directory: workspace.path().to_owned(),
+            environment: environment.map(|(name, value)| (name.into(), value.into())).collect(),
+            stdin: Stdin::Closed,
+            stdout_gone: false,
+            guard: GUARD,
         }
-        Self { command, stdin: Stdin::Closed }
     }
 
     /// Adds arguments.
     #[must_use]
-    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.command.args(args);
+    pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
     /// Sets a variable.
     #[must_use]
-    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
-        self.command.env(name, value.into());
+    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// Points a wire's usual variables to the server, with the key `test-key`.
-    #[must_use]
-    pub fn server(self, server: &ModelServer, wire: Wire) -> Self {
-        let (key, base) = match wire {
-            Wire::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
-            Wire::OpenAi => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
-        };
-        self.env(key, "test-key").env(base, server.base_url(wire))
-    }
-
-    /// Sets standard input.
+    /// What stdin is.
     #[must_use]
     pub fn stdin(mut self, stdin: Stdin) -> Self {
         self.stdin = stdin;
         self
     }
 
-    /// Runs in another directory than the workspace.
+    /// The reader of stdout is gone before the program starts.
     #[must_use]
-    pub fn current_dir(mut self, directory: &Path) -> Self {
-        self.command.current_dir(directory);
+    pub fn stdout_gone(mut self) -> Self {
+        self.stdout_gone = true;
         self
     }
 
-    /// Runs to the end.
+    /// Another time than 30 s, for what takes longer than a test should.
+    #[must_use]
+    pub fn guard(mut self, guard: Duration) -> Self {
+        self.guard = guard;
+        self
+    }
+
+    /// Runs it to its end.
     ///
     /// # Panics
-    /// When it cannot be started, or takes longer than 30 s.
+    /// When it cannot be started or does not end in time.
     #[track_caller]
     pub fn run(self) -> Finished {
         self.start().finish()
@@ -100,214 +110,247 @@ impl Ibeam {
     /// # Panics
     /// When it cannot be started.
     #[track_caller]
-    pub fn start(mut self) -> Running {
-        let piped = self.stdin != Stdin::Closed;
-        self.command.stdin(if piped { Stdio::piped() } else { Stdio::null() });
-        self.command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = match self.command.spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                panic!("cannot start `{}`: {error}", PathBuf::from(self.command.get_program()).display())
+    pub fn start(self) -> Running {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).current_dir(&self.directory).env_clear().envs(self.environment);
+        command.stderr(Stdio::piped()).process_group(0);
+        let mut held: Option<OwnedFd> = None;
+        command.stdin(match &self.stdin {
+            Stdin::Closed => Stdio::null(),
+            Stdin::Piped(_) | Stdin::SilentPipe => Stdio::piped(),
+            Stdin::SilentSocket => {
+                let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+                held = Some(ours.into());
+                Stdio::from(OwnedFd::from(theirs))
             }
-        };
-        let capture = Arc::new(Capture::default());
-        capture.follow(child.stdout.take(), |text| &mut text.stdout);
-        capture.follow(child.stderr.take(), |text| &mut text.stderr);
-        let mut stdin = child.stdin.take();
-        if let Stdin::Piped(bytes) = self.stdin
-            && let Some(mut pipe) = stdin.take()
-        {
-            // On a thread: the program may not read it, and a pipe holds only so much.
-            std::thread::spawn(move || drop(pipe.write_all(&bytes)));
+        });
+        command.stdout(match self.stdout_gone {
+            false => Stdio::piped(),
+            true => Stdio::from(io::pipe().expect("a pipe").1),
+        });
+        let started = Instant::now();
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
+        // Our copies of the child's ends must close, or their end is never seen.
+        drop(command);
+        match (self.stdin, child.stdin.take()) {
+            (Stdin::Piped(bytes), Some(mut pipe)) => {
+                // A program that has ended does not read; that is for the test to judge.
+                std::thread::spawn(move || drop(pipe.write_all(&bytes)));
+            }
+            (_, pipe) => held = held.or_else(|| pipe.map(OwnedFd::from)),
         }
-        let pid = Pid::from_child(&child);
-        Running { child, pid, _stdin: stdin, capture, deadline: Instant::now() + GUARD, ended: false }
+        Running::watch(child, held, started, self.guard)
     }
 }
 
-/// A running program. Dropping it kills it and what it started.
+/// A program that runs; dropping it kills its group.
 pub struct Running {
-    child: Child,
     pid: Pid,
-    /// Keeps a silent standard input open.
-    _stdin: Option<ChildStdin>,
-    capture: Arc<Capture>,
-    deadline: Instant,
-    ended: bool,
+    seen: Arc<Seen>,
+    _stdin: Option<OwnedFd>,
+    started: Instant,
+    guard: Duration,
+}
+
+#[derive(Default)]
+struct Seen {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    open_pipes: usize,
+    ended: Option<(ExitStatus, Duration)>,
+}
+
+impl State {
+    fn over(&self) -> bool {
+        self.open_pipes == 0 && self.ended.is_some()
+    }
+
+    fn report(&self) -> String {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        format!("status {:?}\nstdout:\n{}\nstderr:\n{}", self.ended, text(&self.stdout), text(&self.stderr))
+    }
+}
+
+impl Seen {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_all();
+    }
+
+    /// Reads a pipe to its end on a thread of its own.
+    fn follow(self: &Arc<Self>, pipe: Option<impl Read + Send + 'static>, put: fn(&mut State, &[u8])) {
+        let Some(mut pipe) = pipe else { return };
+        self.change(|state| state.open_pipes += 1);
+        let seen = Arc::clone(self);
+        std::thread::spawn(move || {
+            let mut chunk = [0; 16 * 1024];
+            while let Ok(count @ 1..) = pipe.read(&mut chunk) {
+                seen.change(|state| put(state, &chunk[..count]));
+            }
+            seen.change(|state| state.open_pipes -= 1);
+        });
+    }
 }
 
 impl Running {
-    /// The process's number.
-    pub fn id(&self) -> u32 {
-        self.child.id()
+    fn watch(mut child: Child, stdin: Option<OwnedFd>, started: Instant, guard: Duration) -> Self {
+        let pid = Pid::from_child(&child);
+        let seen = Arc::new(Seen::default());
+        seen.follow(child.stdout.take(), |state, bytes| state.stdout.extend_from_slice(bytes));
+        seen.follow(child.stderr.take(), |state, bytes| state.stderr.extend_from_slice(bytes));
+        let waiter = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            let status = child.wait().expect("the status of a child");
+            waiter.change(|state| state.ended = Some((status, started.elapsed())));
+        });
+        Self { pid, seen, _stdin: stdin, started, guard }
     }
 
-    /// Sends a signal to the program alone, by its number, e.g. 15.
+    /// Waits until stdout holds `text`.
     ///
     /// # Panics
-    /// When there is no such signal, or the program has ended and was waited for.
-    #[track_caller]
-    pub fn signal(&self, number: i32) {
-        let signal = Signal::from_named_raw(number).expect("the number of a signal");
-        kill_process(self.pid, signal).expect("a program that still runs");
-    }
-
-    /// Waits until standard output contains `text`.
-    ///
-    /// # Panics
-    /// When the output ends without it, or 30 s after the start.
+    /// When the program ends without it, or the guard runs out.
     #[track_caller]
     pub fn wait_for_stdout(&self, text: &str) {
-        let found = |captured: &Captured| String::from_utf8_lossy(&captured.stdout).contains(text);
-        let captured =
-            self.capture.wait_until(self.deadline, |captured| found(captured) || captured.open == 0);
-        assert!(
-            found(&captured),
-            "`{text}` never came\nstdout: {}\nstderr: {}",
-            String::from_utf8_lossy(&captured.stdout),
-            String::from_utf8_lossy(&captured.stderr)
-        );
+        let state = self.wait(|state| state.over() || contains(&state.stdout, text));
+        assert!(contains(&state.stdout, text), "it ended without `{text}` on stdout; {}", state.report());
     }
 
-    /// Waits for the end.
+    /// Sends a signal to the program, not to its children.
     ///
     /// # Panics
-    /// 30 s after the start, having killed the program and what it started.
+    /// When it has ended.
     #[track_caller]
-    pub fn finish(mut self) -> Finished {
-        let captured = self.capture.wait_until(self.deadline, |captured| captured.open == 0);
-        if captured.open > 0 || !self.ends_by(self.deadline) {
-            let _ = kill_process_group(self.pid, Signal::KILL);
-            panic!(
-                "the program did not end in {GUARD:?}\nstdout: {}\nstderr: {}",
-                String::from_utf8_lossy(&captured.stdout),
-                String::from_utf8_lossy(&captured.stderr)
-            );
-        }
-        let status = self.child.wait().expect("a child of ours");
-        self.ended = true;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Finished { status, stdout: text(&captured.stdout), stderr: text(&captured.stderr) }
+    pub fn signal(&self, signal: Signal) {
+        let state = self.seen.lock();
+        assert!(state.ended.is_none(), "it has ended before the signal; {}", state.report());
+        let signal = match signal {
+            Signal::Hup => rustix::process::Signal::HUP,
+            Signal::Int => rustix::process::Signal::INT,
+            Signal::Quit => rustix::process::Signal::QUIT,
+            Signal::Term => rustix::process::Signal::TERM,
+        };
+        kill_process(self.pid, signal).expect("a process that takes a signal");
     }
 
-    /// Waits for the end without reaping, so that the number stays ours to kill.
-    fn ends_by(&self, deadline: Instant) -> bool {
-        let pid = self.pid;
-        let (ended, end) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            let waited = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-            let _ = ended.send(waited.is_ok());
-        });
-        end.recv_timeout(deadline.saturating_duration_since(Instant::now())).unwrap_or(false)
+    /// Waits for its end, and for whoever holds its pipes.
+    ///
+    /// # Panics
+    /// When the guard runs out.
+    #[track_caller]
+    pub fn finish(self) -> Finished {
+        let mut state = self.wait(State::over);
+        let (status, elapsed) = state.ended.expect("an end");
+        Finished {
+            code: status.code(),
+            signal: status.signal(),
+            stdout: String::from_utf8(std::mem::take(&mut state.stdout)).expect("stdout in UTF-8"),
+            stderr: String::from_utf8_lossy(&state.stderr).into_owned(),
+            elapsed,
+        }
+    }
+
+    #[track_caller]
+    fn wait(&self, done: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+        let deadline = self.started + self.guard;
+        let mut state = self.seen.lock();
+        while !done(&state) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                let report = state.report();
+                drop(state);
+                self.kill();
+                panic!("not done after {:?}; {report}", self.guard);
+            }
+            state = self.seen.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state
+    }
+
+    fn kill(&self) {
+        // It may have ended meanwhile, then there is nothing to kill.
+        let _gone = kill_process_group(self.pid, rustix::process::Signal::KILL);
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !self.ended {
-            let _ = kill_process_group(self.pid, Signal::KILL);
-            drop(self.child.wait());
+        let ended = self.seen.lock().ended.is_some();
+        if !ended {
+            self.kill();
         }
     }
 }
 
-/// A run that ended.
-#[derive(Debug)]
+fn contains(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+/// A program that has ended.
+#[derive(Clone, Debug)]
 pub struct Finished {
-    status: ExitStatus,
-    /// Standard output; what is not UTF-8 is replaced.
+    /// The exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// All of stdout.
     pub stdout: String,
-    /// Standard error, likewise.
+    /// All of stderr.
     pub stderr: String,
+    /// From its start to its end.
+    pub elapsed: Duration,
 }
 
 impl Finished {
-    /// The exit code; `None` when a signal ended the program.
-    pub fn code(&self) -> Option<i32> {
-        self.status.code()
-    }
-
-    /// The signal that ended the program.
-    pub fn signal(&self) -> Option<i32> {
-        self.status.signal()
-    }
-
-    /// Fails unless the program exited with `code`; gives the run back.
+    /// Holds that it succeeded.
     ///
     /// # Panics
-    /// With all output.
+    /// When it did not.
     #[track_caller]
-    pub fn expect_code(self, code: i32) -> Self {
-        assert_eq!(self.code(), Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+    pub fn succeeded(self) -> Self {
+        assert_eq!(self.code, Some(0), "exit code; {self}");
         self
     }
 
-    /// Standard output as one JSON value a line.
+    /// stdout as a stream that keeps every law.
     ///
     /// # Panics
-    /// At a line that is not JSON, or when the last line has no end.
+    /// When it breaks one.
     #[track_caller]
-    pub fn ndjson(&self) -> Vec<Value> {
-        assert!(
-            self.stdout.is_empty() || self.stdout.ends_with('\n'),
-            "the last line has no end: {}",
-            self.stdout
-        );
-        let parse = |line: &str| match serde_json::from_str(line) {
-            Ok(value) => value,
-            Err(error) => panic!("not JSON ({error}): {line}"),
-        };
-        self.stdout.lines().map(parse).collect()
+    pub fn stream(&self) -> Stream {
+        Stream::check(&self.stdout).unwrap_or_else(|violation| panic!("{violation}; {self}"))
+    }
+
+    /// stdout as one JSON object and a newline.
+    ///
+    /// # Panics
+    /// When it is not.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        let line = self.stdout.strip_suffix('\n').filter(|line| !line.contains('\n'));
+        let line = line.unwrap_or_else(|| panic!("stdout is not one line; {self}"));
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}; {self}"))
+    }
+
+    /// The lines of stderr that begin with `prefix`.
+    pub fn stderr_lines(&self, prefix: &str) -> Vec<&str> {
+        self.stderr.lines().filter(|line| line.starts_with(prefix)).collect()
     }
 }
 
-/// Both outputs as they come.
-#[derive(Default)]
-struct Capture {
-    captured: Mutex<Captured>,
-    changed: Condvar,
-}
-
-#[derive(Clone, Default)]
-struct Captured {
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-    /// Pipes whose end has not come.
-    open: u32,
-}
-
-impl Capture {
-    /// Reads a pipe to its end, on a thread.
-    fn follow<P: Read + Send + 'static>(
-        self: &Arc<Self>,
-        pipe: Option<P>,
-        part: fn(&mut Captured) -> &mut Vec<u8>,
-    ) {
-        let Some(mut pipe) = pipe else { return };
-        self.change(|captured| captured.open += 1);
-        let capture = Arc::clone(self);
-        std::thread::spawn(move || {
-            let mut buffer = [0; 8192];
-            while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-                capture.change(|captured| part(captured).extend(buffer.iter().take(count)));
-            }
-            capture.change(|captured| captured.open -= 1);
-        });
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Captured)) {
-        change(&mut self.captured.lock().unwrap_or_else(PoisonError::into_inner));
-        self.changed.notify_all();
-    }
-
-    /// What was captured once `ready`, or at the deadline.
-    fn wait_until(&self, deadline: Instant, ready: impl Fn(&Captured) -> bool) -> Captured {
-        let captured = self.captured.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = deadline.saturating_duration_since(Instant::now());
-        let (captured, _) = self
-            .changed
-            .wait_timeout_while(captured, left, |captured| !ready(captured))
-            .unwrap_or_else(PoisonError::into_inner);
-        captured.clone()
+impl std::fmt::Display for Finished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { code, signal, stdout, stderr, elapsed } = self;
+        write!(f, "code {code:?}, signal {signal:?}, {elapsed:?}\nstdout:\n{stdout}\nstderr:\n{stderr}")
     }
 }

@@ -1,107 +1,188 @@
-//! What the model is to say, whatever the wire: an answer is a list of steps.
+//! What the scripted model answers, apart from any wire.
 
 use std::time::Duration;
 
 use ibeam_protocol::{StopReason, Usage};
 use serde_json::Value;
 
-/// One thing an answer does.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// One delta of visible text; neighbours make one block.
+/// One answer to one request.
+///
+/// Begins as an empty answer with status 200 that ends its turn; the steps are sent in the order in which they are
+/// added. The stop reason follows from the calls unless it is given.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) content: Content,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Steps {
+        steps: Vec<Step>,
+        usage: Usage,
+        stop: Option<StopReason>,
+    },
+    Body {
+        mime: &'static str,
+        text: String,
+    },
+    /// An error in the words of whichever wire asks.
+    Error {
+        kind: String,
+        message: String,
+    },
+    /// Not even a head.
+    Silence,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
     Text(String),
-    /// One delta of reasoning; neighbours make one block, which is signed where the wire signs.
-    Thinking(String),
-    /// A tool call; its arguments arrive in several pieces.
+    Thinking {
+        text: String,
+        signature: String,
+    },
+    /// `arguments` is the text that the model wrote, which may be no JSON.
     Call {
-        /// The provider's id.
         id: String,
-        /// The tool.
         name: String,
-        /// The arguments as text; not necessarily valid JSON.
         arguments: String,
     },
-    /// The tokens told; without it 12 in and 3 out.
-    Usage(Usage),
-    /// Why the answer ends; without it `ToolUse` after a call and `EndTurn` else.
-    Stop(StopReason),
-    /// A pause.
-    Delay(Duration),
-    /// These bytes in the middle of the stream, whatever they are.
+    Pause(Duration),
     Raw(Vec<u8>),
-    /// The connection breaks here.
     Cut,
-    /// Nothing more comes, and the connection stays open until the server is dropped.
     Stall,
-    /// No stream at all: a response of its own. Only a `Delay` may stand before it.
-    Status {
-        /// HTTP status.
-        code: u16,
-        /// Headers; the content type is `application/json` unless given.
-        headers: Vec<(String, String)>,
-        /// The body.
-        body: String,
-    },
 }
 
-/// A delta of text.
-pub fn text(text: &str) -> Step {
-    Step::Text(text.to_owned())
+impl Default for Answer {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
-/// A delta of reasoning.
-pub fn thinking(text: &str) -> Step {
-    Step::Thinking(text.to_owned())
+impl Answer {
+    /// An empty answer.
+    pub fn new() -> Self {
+        let usage = Usage { input: 100, output: 10, cache_read: 0, cache_write: 0 };
+        Self {
+            status: 200,
+            headers: Vec::new(),
+            content: Content::Steps { steps: Vec::new(), usage, stop: None },
+        }
+    }
+
+    /// A failing status with a body of any kind.
+    pub fn status(status: u16, body: impl Into<String>) -> Self {
+        let content = Content::Body { mime: "text/plain", text: body.into() };
+        Self { status, headers: Vec::new(), content }
+    }
+
+    /// A web page, as proxies and portals answer, under any status.
+    pub fn html(status: u16, body: impl Into<String>) -> Self {
+        let content = Content::Body { mime: "text/html", text: body.into() };
+        Self { status, headers: Vec::new(), content }
+    }
+
+    /// A failing status with the error object of the wire that asks, e.g. `not_found_error`.
+    pub fn error(status: u16, kind: &str, message: &str) -> Self {
+        let content = Content::Error { kind: kind.to_owned(), message: message.to_owned() };
+        Self { status, headers: Vec::new(), content }
+    }
+
+    /// A connection on which nothing ever comes, not even a head.
+    pub fn silence() -> Self {
+        Self { status: 200, headers: Vec::new(), content: Content::Silence }
+    }
+
+    /// A header of the answer.
+    #[must_use]
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// One delta of text.
+    #[must_use]
+    pub fn text(self, text: impl Into<String>) -> Self {
+        self.step(Step::Text(text.into()))
+    }
+
+    /// A block of thinking; its signature is its own on the wire that signs.
+    #[must_use]
+    pub fn thinking(self, text: &str, signature: &str) -> Self {
+        self.step(Step::Thinking { text: text.to_owned(), signature: signature.to_owned() })
+    }
+
+    /// A call with its arguments as an object.
+    #[must_use]
+    pub fn call(self, id: &str, name: &str, arguments: &Value) -> Self {
+        self.call_as_written(id, name, &arguments.to_string())
+    }
+
+    /// A call with its arguments as the text that the model wrote, be it JSON or not.
+    #[must_use]
+    pub fn call_as_written(self, id: &str, name: &str, arguments: &str) -> Self {
+        let (id, name, arguments) = (id.to_owned(), name.to_owned(), arguments.to_owned());
+        self.step(Step::Call { id, name, arguments })
+    }
+
+    /// A pause before the next step.
+    #[must_use]
+    pub fn pause(self, pause: Duration) -> Self {
+        self.step(Step::Pause(pause))
+    }
+
+    /// Bytes as they are, in place of what the wire would have.
+    #[must_use]
+    pub fn raw(self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.step(Step::Raw(bytes.into()))
+    }
+
+    /// The connection breaks here.
+    #[must_use]
+    pub fn cut(self) -> Self {
+        self.step(Step::Cut)
+    }
+
+    /// Nothing more comes, and the connection stays.
+    #[must_use]
+    pub fn stall(self) -> Self {
+        self.step(Step::Stall)
+    }
+
+    /// What the answer cost; 100 in and 10 out unless given.
+    #[must_use]
+    pub fn usage(mut self, given: Usage) -> Self {
+        if let Content::Steps { usage, .. } = &mut self.content {
+            *usage = given;
+        }
+        self
+    }
+
+    /// Why the answer ends, where it is not what the calls say.
+    #[must_use]
+    pub fn stop(mut self, given: StopReason) -> Self {
+        if let Content::Steps { stop, .. } = &mut self.content {
+            *stop = Some(given);
+        }
+        self
+    }
+
+    fn step(mut self, step: Step) -> Self {
+        match &mut self.content {
+            Content::Steps { steps, .. } => steps.push(step),
+            Content::Body { .. } | Content::Error { .. } | Content::Silence => {
+                panic!("an answer that is no stream has no step {step:?}")
+            }
+        }
+        self
+    }
 }
 
-/// A tool call; arguments that are a JSON string are sent as that text, to send what is not JSON.
-pub fn call(id: &str, name: &str, arguments: Value) -> Step {
-    let arguments = match arguments {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    Step::Call { id: id.to_owned(), name: name.to_owned(), arguments }
-}
-
-/// The tokens told.
-pub fn usage(usage: Usage) -> Step {
-    Step::Usage(usage)
-}
-
-/// Why the answer ends.
-pub fn stop(reason: StopReason) -> Step {
-    Step::Stop(reason)
-}
-
-/// A pause before what follows.
-pub fn delay(ms: u64) -> Step {
-    Step::Delay(Duration::from_millis(ms))
-}
-
-/// Bytes sent as they are.
-pub fn raw(bytes: &[u8]) -> Step {
-    Step::Raw(bytes.to_vec())
-}
-
-/// The connection breaks.
-pub fn cut() -> Step {
-    Step::Cut
-}
-
-/// Nothing more comes.
-pub fn stall() -> Step {
-    Step::Stall
-}
-
-/// A response with this status instead of a stream.
-pub fn status(code: u16, headers: &[(&str, &str)], body: &str) -> Step {
-    let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Step::Status { code, headers, body: body.to_owned() }
-}
-
-/// A page for people with status 200, as a proxy or a portal answers.
-pub fn html() -> Step {
-    let page =
-        "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>Please sign in.</body></html>\n";
-    status(200, &[("content-type", "text/html; charset=utf-8")], page)
+/// The stop reason that goes over the wire.
+pub(crate) fn stop_reason(steps: &[Step], stop: Option<&StopReason>) -> StopReason {
+    let calls = steps.iter().any(|step| matches!(step, Step::Call { .. }));
+    let natural = if calls { StopReason::ToolUse } else { StopReason::EndTurn };
+    stop.cloned().unwrap_or(natural)
 }

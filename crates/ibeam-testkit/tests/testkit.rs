@@ -1,298 +1,403 @@
-//! The kit itself: the server over a plain socket, the program under guard.
-
-#![allow(clippy::unwrap_used, clippy::panic, reason = "clippy knows only functions marked #[test] as tests")]
+//! The scripted server as a client on a bare socket sees it, and the laws against streams that break them.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use ibeam_protocol::{StopReason, Usage};
-use ibeam_testkit::*;
+use ibeam_testkit::{Answer, Ibeam, ModelServer, Stdin, Stream, Workspace, refusing_url};
 use serde_json::{Value, json};
 
-/// A response, its chunks put together.
-#[derive(Debug)]
-struct Response {
-    status: u16,
-    headers: String,
-    body: String,
-    /// The last chunk came.
-    whole: bool,
+const MESSAGES: &str = "/v1/messages";
+const CHAT: &str = "/v1/chat/completions";
+
+/// Sends a request and reads until the server closes: head and body, chunk framing removed.
+fn ask(server: &ModelServer, path: &str, body: &Value) -> (String, String) {
+    let (head, body) = ask_raw(server, path, body);
+    (head, unchunked(&body))
 }
 
-fn connect(server: &ModelServer, path: &str, body: &Value) -> TcpStream {
-    let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+fn ask_raw(server: &ModelServer, path: &str, body: &Value) -> (String, String) {
+    let mut socket = TcpStream::connect(server.address()).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let body = body.to_string();
-    let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: x\r\nX-Test: Yes\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+    write!(
+        socket,
+        "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\nanthropic-version: 2023-06-01\r\nx-api-key: k\r\n\
+         content-length: {}\r\n\r\n{body}",
         body.len()
-    );
-    stream.write_all(format!("{head}{body}").as_bytes()).unwrap();
-    stream
+    )
+    .unwrap();
+    let mut text = String::new();
+    socket.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
 }
 
-fn finish(mut stream: TcpStream, mut bytes: Vec<u8>) -> Response {
-    // A broken connection may end in an error; what came before counts.
-    let _ = stream.read_to_end(&mut bytes);
-    let text = String::from_utf8(bytes).unwrap();
-    let (head, mut rest) = text.split_once("\r\n\r\n").unwrap();
-    let headers = head.to_lowercase();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    if !headers.contains("transfer-encoding: chunked") {
-        return Response { status, headers, body: rest.to_owned(), whole: true };
+fn unchunked(body: &str) -> String {
+    if !body.ends_with("0\r\n\r\n") {
+        return body.to_owned();
     }
-    let mut body = String::new();
-    let mut whole = false;
+    let mut rest = body;
+    let mut text = String::new();
     while let Some((size, after)) = rest.split_once("\r\n") {
         let size = usize::from_str_radix(size, 16).unwrap();
-        whole = size == 0;
-        let Some((chunk, next)) = after.split_at_checked(size) else { break };
-        body.push_str(chunk);
-        rest = next.strip_prefix("\r\n").unwrap_or(next);
+        text.push_str(&after[..size]);
+        rest = &after[size + 2..];
     }
-    Response { status, headers, body, whole }
+    text
 }
 
-fn ask(server: &ModelServer, wire: Wire) -> Response {
-    let (path, body) = match wire {
-        Wire::Anthropic => ("/v1/messages", json!({"model": "m", "stream": true})),
-        Wire::OpenAi => (
-            "/v1/chat/completions",
-            json!({"model": "m", "stream": true, "stream_options": {"include_usage": true}}),
-        ),
-    };
-    finish(connect(server, path, &body), Vec::new())
+fn request(text: &str) -> Value {
+    json!({ "model": "m", "max_tokens": 9, "stream": true, "messages": [{ "role": "user", "content": text }] })
 }
 
-/// The JSON of every `data:` line but the closing `[DONE]`.
-fn data(response: &Response) -> Vec<Value> {
-    let lines = response.body.lines().filter_map(|line| line.strip_prefix("data: "));
-    lines.filter(|line| *line != "[DONE]").map(|line| serde_json::from_str(line).unwrap()).collect()
+/// The data of each event; `[DONE]` as a string.
+fn events(body: &str) -> Vec<Value> {
+    let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
+    data.map(|data| serde_json::from_str(data).unwrap_or_else(|_| data.into())).collect()
 }
 
-/// All strings at a path, put together.
-fn joined(events: &[Value], pointer: &str) -> String {
-    events.iter().filter_map(|event| event.pointer(pointer)?.as_str()).collect()
-}
-
-fn story() -> Vec<Step> {
-    vec![
-        thinking("Let me "),
-        thinking("see."),
-        text("Read"),
-        text("ing."),
-        call("c1", "read", json!({"path": "README.md", "limit": 20})),
-        usage(Usage { input: 7, output: 9, cache_read: 5, cache_write: 2 }),
-    ]
+fn full_answer() -> Answer {
+    Answer::new()
+        .thinking("hmm, let me see", "sig==")
+        .text("Reading ")
+        .text("it.")
+        .call("toolu_1", "read", &json!({ "path": "README.md" }))
+        .usage(Usage { input: 7, output: 3, cache_read: 2, cache_write: 1 })
 }
 
 #[test]
-fn anthropic_blocks_begin_and_end_in_order() {
-    let server = ModelServer::start([story()]);
-    let response = ask(&server, Wire::Anthropic);
-    assert!(response.whole && response.headers.contains("content-type: text/event-stream"));
-    assert!(response.headers.contains("request-id: req_0001"));
-    let events = data(&response);
-    let named: Vec<&str> = response.body.lines().filter_map(|line| line.strip_prefix("event: ")).collect();
-    let types: Vec<&str> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
-    assert_eq!(named, types);
-    let mut shape: Vec<String> = Vec::new();
-    for event in &events {
-        let kind = event["type"].as_str().unwrap();
-        let detail = event.pointer("/content_block/type").or_else(|| event.pointer("/delta/type"));
-        let line = format!("{kind} {}", detail.and_then(Value::as_str).unwrap_or(""));
-        if shape.last() != Some(&line) {
-            shape.push(line);
-        }
-    }
+fn an_answer_on_the_anthropic_wire_has_every_event_in_its_order() {
+    let server = ModelServer::start([full_answer()]);
+    let (head, body) = ask(&server, MESSAGES, &request("hi"));
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    assert!(
+        head.contains("content-type: text/event-stream") && head.contains("request-id: req_0000"),
+        "{head}"
+    );
+    let events = events(&body);
+    let outline: Vec<String> = events
+        .iter()
+        .map(|event| {
+            let parts =
+                [&event["type"], &event["index"], &event["content_block"]["type"], &event["delta"]["type"]];
+            parts
+                .iter()
+                .filter(|part| !part.is_null())
+                .map(|part| part.to_string().replace('"', ""))
+                .collect::<Vec<_>>()
+                .join(" ")
+        })
+        .collect();
     assert_eq!(
-        shape,
+        outline,
         [
-            "message_start ",
-            "ping ",
-            "content_block_start thinking",
-            "content_block_delta thinking_delta",
-            "content_block_delta signature_delta",
-            "content_block_stop ",
-            "content_block_start text",
-            "content_block_delta text_delta",
-            "content_block_stop ",
-            "content_block_start tool_use",
-            "content_block_delta input_json_delta",
-            "content_block_stop ",
-            "message_delta ",
-            "message_stop ",
+            "message_start",
+            "ping",
+            "content_block_start 0 thinking",
+            "content_block_delta 0 thinking_delta",
+            "content_block_delta 0 thinking_delta",
+            "content_block_delta 0 signature_delta",
+            "content_block_stop 0",
+            "content_block_start 1 text",
+            "content_block_delta 1 text_delta",
+            "content_block_delta 1 text_delta",
+            "content_block_stop 1",
+            "content_block_start 2 tool_use",
+            "content_block_delta 2 input_json_delta",
+            "content_block_delta 2 input_json_delta",
+            "content_block_delta 2 input_json_delta",
+            "content_block_delta 2 input_json_delta",
+            "content_block_stop 2",
+            "message_delta",
+            "message_stop",
         ]
     );
-    assert_eq!(joined(&events, "/delta/text"), "Reading.");
-    assert_eq!(joined(&events, "/delta/thinking"), "Let me see.");
-    let arguments: Value = serde_json::from_str(&joined(&events, "/delta/partial_json")).unwrap();
-    assert_eq!(arguments, json!({"path": "README.md", "limit": 20}));
-    assert!(events.iter().filter(|event| event.pointer("/delta/partial_json").is_some()).count() > 2);
-    assert_eq!(joined(&events, "/delta/stop_reason"), "tool_use");
-    let told = events[0].pointer("/message/usage").unwrap();
-    assert_eq!(
-        (&told["input_tokens"], &told["cache_read_input_tokens"], &told["cache_creation_input_tokens"]),
-        (&json!(7), &json!(5), &json!(2))
-    );
-    let index = |kind: &str| -> Vec<u64> {
-        events
-            .iter()
-            .filter(|event| event["type"] == kind)
-            .map(|event| event["index"].as_u64().unwrap())
-            .collect()
-    };
-    assert_eq!((index("content_block_start"), index("content_block_stop")), (vec![0, 1, 2], vec![0, 1, 2]));
+    let named = |line: &&str| line.starts_with("event: ");
+    assert_eq!(body.lines().filter(named).count(), events.len());
+    let arguments: String =
+        events.iter().filter_map(|event| event["delta"]["partial_json"].as_str()).collect();
+    assert_eq!(arguments, r#"{"path":"README.md"}"#);
+    let thinking: String = events.iter().filter_map(|event| event["delta"]["thinking"].as_str()).collect();
+    assert_eq!(thinking, "hmm, let me see");
+    assert_eq!(events[0]["message"]["usage"]["cache_read_input_tokens"], 2);
+    assert_eq!(events[17]["delta"]["stop_reason"], "tool_use");
+    assert_eq!(events[17]["usage"]["output_tokens"], 3);
 }
 
 #[test]
-fn openai_chunks_carry_role_deltas_reason_usage_and_done() {
-    let server = ModelServer::start([story()]);
-    let response = ask(&server, Wire::OpenAi);
-    assert!(response.whole && response.body.ends_with("data: [DONE]\n\n"));
-    let events = data(&response);
-    assert_eq!(events[0].pointer("/choices/0/delta"), Some(&json!({"role": "assistant", "content": ""})));
-    assert_eq!(joined(&events, "/choices/0/delta/content"), "Reading.");
-    assert_eq!(joined(&events, "/choices/0/delta/reasoning_content"), "Let me see.");
-    assert_eq!(joined(&events, "/choices/0/delta/tool_calls/0/id"), "c1");
-    let arguments = joined(&events, "/choices/0/delta/tool_calls/0/function/arguments");
-    assert_eq!(serde_json::from_str::<Value>(&arguments).unwrap(), json!({"path": "README.md", "limit": 20}));
-    assert_eq!(joined(&events, "/choices/0/finish_reason"), "tool_calls");
-    let last = events.last().unwrap();
-    assert_eq!(last["choices"], json!([]));
-    assert_eq!(
-        (&last["usage"]["prompt_tokens"], &last["usage"]["prompt_tokens_details"]["cached_tokens"]),
-        (&json!(14), &json!(5))
-    );
+fn an_answer_on_the_openai_wire_has_every_chunk_in_its_order() {
+    let server = ModelServer::start([full_answer()]);
+    let (head, body) = ask(&server, CHAT, &request("hi"));
+    assert!(head.contains("x-request-id: req_0000"), "{head}");
+    let mut events = events(&body);
+    assert_eq!(events.pop(), Some("[DONE]".into()));
+    let usage = events.pop().unwrap();
+    assert_eq!(usage["choices"], json!([]));
+    assert_eq!(usage["usage"]["prompt_tokens"], 9);
+    assert_eq!(usage["usage"]["prompt_tokens_details"]["cached_tokens"], 2);
+    assert_eq!(events.pop().unwrap()["choices"][0]["finish_reason"], "tool_calls");
+    assert_eq!(events[0]["choices"][0]["delta"]["role"], "assistant");
+    let deltas: Vec<&Value> = events.iter().map(|event| &event["choices"][0]["delta"]).collect();
+    let text = |key: &str| deltas.iter().filter_map(|delta| delta[key].as_str()).collect::<String>();
+    assert_eq!(text("content"), "Reading it.");
+    assert_eq!(text("reasoning_content"), "hmm, let me see");
+    let calls: Vec<&Value> =
+        deltas.iter().map(|delta| &delta["tool_calls"][0]).filter(|call| !call.is_null()).collect();
+    assert_eq!(calls[0]["id"], "toolu_1");
+    assert_eq!(calls[0]["function"]["name"], "read");
+    assert!(calls.len() > 2, "arguments come in several pieces");
+    let arguments: String = calls.iter().filter_map(|call| call["function"]["arguments"].as_str()).collect();
+    assert_eq!(arguments, r#"{"path":"README.md"}"#);
 }
 
 #[test]
-fn usage_is_told_only_where_it_was_asked_for() {
-    let server = ModelServer::start([vec![text("x")]]);
-    let asked = connect(&server, "/v1/chat/completions", &json!({"stream": true}));
-    assert!(!finish(asked, Vec::new()).body.contains("usage"));
+fn each_request_gets_the_next_answer_and_one_too_many_is_told() {
+    let server = ModelServer::start([Answer::new().text("one"), Answer::new().text("two")]);
+    assert!(ask(&server, MESSAGES, &request("a")).1.contains("one"));
+    assert!(ask(&server, CHAT, &request("b")).1.contains("two"));
+    let (head, body) = ask(&server, CHAT, &request("c"));
+    assert!(head.starts_with("HTTP/1.1 500"), "{head}");
+    assert!(body.contains("the script has 2 answers; this is request 3"), "{body}");
+    let requests = server.wait_for_requests(3);
+    assert_eq!(requests[0].header("x-api-key"), Some("k"));
+    assert_eq!(requests[1].transcript(), ["user: b"]);
 }
 
 #[test]
 fn a_stop_reason_is_said_in_the_words_of_the_wire() {
-    for (wire, word) in [(Wire::Anthropic, "max_tokens"), (Wire::OpenAi, "length")] {
-        let server = ModelServer::start([vec![text("x"), stop(StopReason::MaxTokens)]]);
-        assert!(ask(&server, wire).body.contains(&format!("reason\":\"{word}\"")));
+    for (stop, anthropic, openai) in [
+        (StopReason::MaxTokens, "max_tokens", "length"),
+        (StopReason::Refusal, "refusal", "content_filter"),
+        (StopReason::EndTurn, "end_turn", "stop"),
+        (StopReason::Unknown("odd".into()), "odd", "odd"),
+    ] {
+        let answer = || Answer::new().text("x").stop(stop.clone());
+        let server = ModelServer::start([answer(), answer()]);
+        assert!(ask(&server, MESSAGES, &request("a")).1.contains(&format!(r#""stop_reason":"{anthropic}""#)));
+        assert!(ask(&server, CHAT, &request("a")).1.contains(&format!(r#""finish_reason":"{openai}""#)));
     }
 }
 
 #[test]
-fn requests_are_recorded_and_one_too_many_is_told() {
-    let server = ModelServer::start([vec![text("one")]]);
-    assert_eq!(ask(&server, Wire::Anthropic).status, 200);
-    server.assert_exhausted();
-    let second = ask(&server, Wire::OpenAi);
-    assert_eq!(second.status, 500);
-    assert!(second.body.contains("the script has 1 answers, and this is request 2"), "{}", second.body);
-    let requests = server.wait_for_requests(2);
-    assert_eq!((requests[0].wire, requests[1].wire), (Wire::Anthropic, Wire::OpenAi));
-    assert_eq!(requests[0].header("x-test"), Some("Yes"));
-    assert_eq!(requests[0].body["model"], "m");
-}
-
-#[test]
-fn a_cut_breaks_the_body_after_what_was_said() {
-    for wire in [Wire::Anthropic, Wire::OpenAi] {
-        let server = ModelServer::start([vec![text("half"), cut()]]);
-        let response = ask(&server, wire);
-        assert!(!response.whole && response.body.contains("half"), "{response:?}");
-    }
-}
-
-#[test]
-fn a_stall_keeps_the_connection_until_the_server_goes() {
-    let server = ModelServer::start([vec![text("half"), stall()]]);
-    let mut stream = connect(&server, "/v1/messages", &json!({"stream": true}));
-    let mut bytes = Vec::new();
-    while !String::from_utf8_lossy(&bytes).contains("half") {
-        let mut buffer = [0; 1024];
-        let count = stream.read(&mut buffer).unwrap();
-        assert!(count > 0, "the connection ended early");
-        bytes.extend(&buffer[..count]);
-    }
-    drop(server);
-    assert!(!finish(stream, bytes).whole);
-}
-
-#[test]
-fn a_status_is_a_response_of_its_own_and_raw_bytes_come_as_they_are() {
-    let server = ModelServer::start([
-        vec![delay(1), status(429, &[("retry-after", "2")], r#"{"error":"slow down"}"#)],
-        vec![html()],
-        vec![raw(b": nothing\n\ndata: {broken\n\n")],
-    ]);
-    let refused = ask(&server, Wire::Anthropic);
-    assert_eq!((refused.status, refused.body.as_str()), (429, r#"{"error":"slow down"}"#));
+fn a_cut_breaks_the_connection_and_a_stall_keeps_it() {
+    let server = ModelServer::start([Answer::new().text("half").cut(), Answer::new().text("half").stall()]);
+    let (_, body) = ask_raw(&server, MESSAGES, &request("a"));
     assert!(
-        refused.headers.contains("retry-after: 2")
-            && refused.headers.contains("content-type: application/json")
+        body.contains("half") && !body.contains("message_stop") && !body.ends_with("0\r\n\r\n"),
+        "{body}"
     );
-    let page = ask(&server, Wire::OpenAi);
-    assert!(page.status == 200 && page.headers.contains("text/html") && page.body.starts_with("<!DOCTYPE"));
-    assert_eq!(ask(&server, Wire::OpenAi).body, ": nothing\n\ndata: {broken\n\n");
+
+    let mut socket = TcpStream::connect(server.address()).unwrap();
+    let body = request("a").to_string();
+    write!(socket, "POST {CHAT} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+        .unwrap();
+    let mut seen = Vec::new();
+    let mut chunk = [0; 4096];
+    while !String::from_utf8_lossy(&seen).contains("half") {
+        let count = socket.read(&mut chunk).unwrap();
+        assert!(count > 0, "closed before the text");
+        seen.extend_from_slice(&chunk[..count]);
+    }
+    socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert!(socket.read(&mut chunk).is_err(), "nothing more comes, and no end");
+    socket.shutdown(Shutdown::Both).unwrap();
 }
 
 #[test]
-fn models_are_listed_and_other_places_are_not_found() {
-    let server = ModelServer::start([]);
-    let mut stream = TcpStream::connect(server.address()).unwrap();
-    stream.write_all(b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
-    assert!(finish(stream, Vec::new()).body.contains("scripted-1"));
-    assert_eq!(finish(connect(&server, "/v1/other", &json!({})), Vec::new()).status, 404);
+fn errors_are_said_in_the_words_of_the_wire() {
+    let answer = || Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "7");
+    let server = ModelServer::start([
+        answer(),
+        answer(),
+        Answer::html(502, "<html>bad gateway</html>"),
+        Answer::new().raw("data: {oops\n\n"),
+    ]);
+    let (head, body) = ask(&server, MESSAGES, &request("a"));
+    assert!(head.starts_with("HTTP/1.1 429") && head.contains("retry-after: 7"), "{head}");
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(
+        body,
+        json!({ "type": "error", "error": { "type": "rate_limit_error", "message": "slow down" } })
+    );
+    let body: Value = serde_json::from_str(&ask(&server, CHAT, &request("a")).1).unwrap();
+    assert_eq!(body["error"]["code"], "rate_limit_error");
+    let (head, body) = ask(&server, CHAT, &request("a"));
+    assert!(head.contains("text/html") && body.contains("bad gateway"), "{head}{body}");
+    assert!(ask(&server, CHAT, &request("a")).1.contains("data: {oops\n\n"));
 }
 
-// ---- the program
+/// A request that a real service would refuse is refused here too.
+#[track_caller]
+fn check_refused(path: &str, body: &Value, why: &str) {
+    let server = ModelServer::start([Answer::new().text("never")]);
+    let (head, said) = ask(&server, path, body);
+    assert!(head.starts_with("HTTP/1.1 400") && said.contains(why), "{head}\n{said}");
+}
+
+#[test]
+fn a_request_that_breaks_its_wires_rules_is_refused() {
+    let user = json!({ "role": "user", "content": "a" });
+    let with =
+        |messages: Value| json!({ "model": "m", "max_tokens": 9, "stream": true, "messages": messages });
+    check_refused(CHAT, &json!({ "model": "m", "messages": [user] }), "stream: true is missing");
+    check_refused(
+        MESSAGES,
+        &json!({ "model": "m", "stream": true, "messages": [user] }),
+        "max_tokens is missing",
+    );
+    check_refused(MESSAGES, &with(json!([{ "role": "assistant", "content": "a" }])), "the role user");
+    let call = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "t1", "name": "n", "input": {} }] });
+    check_refused(MESSAGES, &with(json!([user, call])), "are answered by []");
+    let result =
+        json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "t2", "content": "" }] });
+    check_refused(MESSAGES, &with(json!([user, call, result])), "are answered by");
+    let call = json!({ "role": "assistant", "tool_calls": [{ "id": "t1", "function": {} }] });
+    check_refused(CHAT, &with(json!([user, call, user])), "have no result");
+    check_refused(
+        CHAT,
+        &with(json!([user, { "role": "tool", "tool_call_id": "t9", "content": "" }])),
+        "no open call",
+    );
+}
+
+#[test]
+fn nobody_listens_at_a_refusing_url() {
+    let url = refusing_url();
+    let error = TcpStream::connect(url.strip_prefix("http://").unwrap()).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionRefused);
+}
 
 fn shell(workspace: &Workspace, script: &str) -> Ibeam {
     Ibeam::new("/bin/sh", workspace).args(["-c", script])
 }
 
 #[test]
-fn a_program_sees_only_the_workspace_and_its_output_is_captured() {
-    let workspace = Workspace::new().file("a/b.txt", "content");
-    let run =
-        shell(&workspace, "cat a/b.txt; echo >&2 $HOME; env | grep -c CARGO; exit 3").run().expect_code(3);
-    assert_eq!(run.stdout, "content0\n");
-    assert_eq!(run.stderr.trim(), workspace.directory("HOME").to_str().unwrap());
-    assert_eq!(run.signal(), None);
+fn a_program_has_a_clean_environment_and_the_stdin_it_was_given() {
+    let workspace = Workspace::new().file("a/b.txt", "x");
+    let ran = shell(&workspace, "env | cut -d= -f1 | sort; cat a/b.txt; pwd >&2")
+        .env("MORE", "1")
+        .run()
+        .succeeded();
+    let names: Vec<&str> =
+        ran.stdout.lines().filter(|name| !["_", "PWD", "OLDPWD", "SHLVL", "x"].contains(name)).collect();
+    assert_eq!(
+        names,
+        ["HOME", "MORE", "PATH", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"]
+    );
+    assert!(ran.stdout.ends_with('x'));
+    assert_eq!(ran.stderr.trim_end(), workspace.path().to_str().unwrap());
+    let ran = shell(&workspace, "cat; exit 9").stdin(Stdin::Piped(b"in".to_vec())).run();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(9), "in"));
 }
 
 #[test]
-fn standard_input_is_closed_piped_or_silent() {
+fn a_program_is_watched_while_it_runs() {
     let workspace = Workspace::new();
-    assert_eq!(shell(&workspace, "cat; echo end").run().stdout, "end\n");
-    let large = vec![b'x'; 300_000];
-    let piped = shell(&workspace, "wc -c").stdin(Stdin::Piped(large)).run();
-    assert_eq!(piped.stdout.trim(), "300000");
-    assert_eq!(shell(&workspace, "echo went on").stdin(Stdin::Silent).run().stdout, "went on\n");
-}
-
-#[test]
-fn a_program_can_be_signalled_at_a_moment() {
-    let workspace = Workspace::new();
-    let running = shell(&workspace, "echo ready; read line").stdin(Stdin::Silent).start();
+    let running =
+        shell(&workspace, "trap 'echo bye; exit 4' TERM; echo ready; read line").stdin(Stdin::SilentPipe);
+    let running = running.start();
     running.wait_for_stdout("ready");
-    running.signal(15);
-    let run = running.finish();
-    assert_eq!((run.code(), run.signal()), (None, Some(15)));
+    running.signal(ibeam_protocol::Signal::Term);
+    let ended = running.finish();
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(4), "ready\nbye\n"), "{ended}");
 }
 
 #[test]
-fn ndjson_is_read_line_by_line() {
+#[should_panic(expected = "not done after")]
+fn a_program_that_does_not_end_is_killed() {
     let workspace = Workspace::new();
-    let run = shell(&workspace, r#"echo '{"a":1}'; echo '[2]'"#).run();
-    assert_eq!(run.ndjson(), [json!({"a": 1}), json!([2])]);
+    shell(&workspace, "sleep 60").guard(Duration::from_millis(50)).run();
 }
 
 #[test]
-#[should_panic(expected = "never came")]
-fn waiting_for_what_does_not_come_fails() {
+fn a_reader_of_stdout_can_be_gone() {
     let workspace = Workspace::new();
-    shell(&workspace, "echo other").start().wait_for_stdout("this");
+    let ran = shell(&workspace, "trap '' PIPE; echo x || exit 7").stdout_gone().run();
+    assert_eq!(ran.code, Some(7), "{ran}");
+}
+
+const ID: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
+
+/// A stream of two deltas and one call, as lines.
+fn good() -> Vec<String> {
+    let id = ID;
+    let call = |subtype: &str, result: &str| {
+        format!(
+            r#"{{"type":"tool_call","subtype":"{subtype}","call_id":"t1","tool_call":{{"readToolCall":{{"args":{{"path":"a"}}{result}}}}},"session_id":"{id}","model_call_id":"1","timestamp_ms":1}}"#
+        )
+    };
+    let text = |text: &str| {
+        format!(
+            r#"{{"type":"assistant","message":{{"role":"assistant","content":[{{"type":"text","text":"{text}"}}]}},"session_id":"{id}","timestamp_ms":1}}"#
+        )
+    };
+    vec![
+        format!(
+            r#"{{"type":"system","subtype":"init","apiKeySource":"env","cwd":"/x","session_id":"{id}","model":"M","permissionMode":"default","tools":["read"],"mcp_servers":[],"ibeam":{{"contract":"1"}}}}"#
+        ),
+        format!(
+            r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"text","text":"hi"}}]}},"session_id":"{id}"}}"#
+        ),
+        text("a"),
+        call("started", ""),
+        call("completed", r#","result":{"success":{"content":""}}"#),
+        text("b"),
+        format!(
+            r#"{{"type":"result","subtype":"success","duration_ms":1,"duration_api_ms":1,"is_error":false,"result":"ab","session_id":"{id}","usage":{{"inputTokens":1,"outputTokens":1,"cacheReadTokens":0,"cacheWriteTokens":0}},"ibeam":{{}}}}"#
+        ),
+    ]
+}
+
+fn check_stream(lines: &[String]) -> Result<Stream, String> {
+    Stream::check(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+}
+
+/// The good stream with one replacement breaks the law whose words are given.
+#[track_caller]
+fn check_broken(line: usize, from: &str, to: &str, law: &str) {
+    let mut lines = good();
+    assert!(lines[line].contains(from), "{}", lines[line]);
+    lines[line] = lines[line].replace(from, to);
+    let error = check_stream(&lines).unwrap_err();
+    assert!(error.contains(law), "{error}");
+}
+
+#[test]
+fn a_stream_that_keeps_the_laws_is_read() {
+    let stream = check_stream(&good()).unwrap();
+    assert_eq!(stream.session_id(), ID);
+    assert_eq!(stream.prompt(), ["hi"]);
+    assert_eq!(stream.deltas(), ["a", "b"]);
+    assert_eq!(
+        stream.outline(),
+        ["system", "user", "text", "started read", "completed read", "text", "result"]
+    );
+}
+
+#[test]
+fn each_broken_law_is_told() {
+    check_broken(0, r#""mcp_servers":[],"#, "", "`ibeam` in its place");
+    check_broken(0, r#""env""#, r#""none""#, "`apiKeySource` is one of");
+    check_broken(0, "c6b62c6f-", "c6b62c6f", "is a UUID");
+    check_broken(1, ID, "00000000-7ead-4fd6-9922-e952131177ff", "one session id");
+    check_broken(1, r#""hi""#, r#""""#, "content is text");
+    check_broken(2, r#","timestamp_ms":1"#, "", "all keys");
+    check_broken(3, r#""t1""#, r#""t2""#, "completes after it starts");
+    check_broken(4, r#""path":"a""#, r#""path":"b""#, "repeats its arguments");
+    check_broken(4, r#""success":{"content":""}"#, r#""success":{},"error":{}"#, "exactly one arm");
+    check_broken(5, r#""b""#, r#""c""#, "the concatenation of the deltas");
+    check_broken(6, r#""duration_api_ms":1"#, r#""duration_api_ms":2"#, "equal durations");
+    check_broken(6, r#","cacheWriteTokens":0"#, "", "`usage` is four counts");
+    check_broken(6, r#""subtype":"success""#, r#""subtype":"failure""#, "no such event");
+    check_broken(6, r#""result":"ab""#, r#""result":"ab","more":1"#, "`more` in its place");
+    check_broken(5, r#""text":"b""#, "\"text\":\"b\u{2028}\"", "no bare control character");
+    let mut lines = good();
+    lines.pop();
+    assert!(check_stream(&lines).unwrap_err().contains("ends the run"));
+    let mut lines = good();
+    lines.remove(4);
+    assert!(check_stream(&lines).unwrap_err().contains("every started call is completed"));
+    assert!(Stream::check(&good().join("\n")).unwrap_err().contains("the last line has an end"));
 }

@@ -1,0 +1,128 @@
+//! An answer as the Anthropic Messages wire streams it.
+//!
+//! Source: the API reference, "Streaming messages", version 2023-06-01.
+
+use ibeam_protocol::{StopReason, Usage};
+use serde_json::{Value, json};
+
+use crate::frame::{Frame, pieces};
+use crate::script::{Step, stop_reason};
+
+/// The whole stream of an answer; `number` makes its id unique.
+pub(crate) fn stream(
+    steps: &[Step],
+    usage: Usage,
+    stop: Option<&StopReason>,
+    model: &Value,
+    number: usize,
+) -> Vec<Frame> {
+    let message = json!({
+        "id": format!("msg_{number:04}"), "type": "message", "role": "assistant", "model": model, "content": [],
+        "stop_reason": null, "stop_sequence": null,
+        "usage": {
+            "input_tokens": usage.input,
+            "cache_creation_input_tokens": usage.cache_write,
+            "cache_read_input_tokens": usage.cache_read,
+            "output_tokens": 1,
+        },
+    });
+    let mut blocks = Blocks { frames: Vec::new(), open: None, next: 0 };
+    blocks.event(json!({ "type": "message_start", "message": message }));
+    blocks.event(json!({ "type": "ping" }));
+    for step in steps {
+        if !blocks.step(step) {
+            return blocks.frames;
+        }
+    }
+    blocks.close();
+    let stop_reason = match stop_reason(steps, stop) {
+        StopReason::EndTurn => "end_turn".to_owned(),
+        StopReason::ToolUse => "tool_use".to_owned(),
+        StopReason::MaxTokens => "max_tokens".to_owned(),
+        StopReason::Refusal => "refusal".to_owned(),
+        StopReason::Unknown(word) => word,
+    };
+    blocks.event(json!({
+        "type": "message_delta",
+        "delta": { "stop_reason": stop_reason, "stop_sequence": null },
+        "usage": { "output_tokens": usage.output },
+    }));
+    blocks.event(json!({ "type": "message_stop" }));
+    blocks.frames
+}
+
+/// The body of an error.
+pub(crate) fn error(kind: &str, message: &str) -> Value {
+    json!({ "type": "error", "error": { "type": kind, "message": message } })
+}
+
+/// The frames so far, and the text block that is open.
+struct Blocks {
+    frames: Vec<Frame>,
+    open: Option<usize>,
+    next: usize,
+}
+
+impl Blocks {
+    fn event(&mut self, data: Value) {
+        let name = data["type"].as_str().unwrap_or_default().to_owned();
+        self.frames.push(Frame::named(&name, &data));
+    }
+
+    fn begin(&mut self, block: Value) -> usize {
+        self.close();
+        let index = self.next;
+        self.next += 1;
+        self.event(json!({ "type": "content_block_start", "index": index, "content_block": block }));
+        index
+    }
+
+    fn delta(&mut self, index: usize, delta: Value) {
+        self.event(json!({ "type": "content_block_delta", "index": index, "delta": delta }));
+    }
+
+    fn end(&mut self, index: usize) {
+        self.event(json!({ "type": "content_block_stop", "index": index }));
+    }
+
+    fn close(&mut self) {
+        if let Some(index) = self.open.take() {
+            self.end(index);
+        }
+    }
+
+    /// Adds a step; false when nothing can follow it.
+    fn step(&mut self, step: &Step) -> bool {
+        match step {
+            Step::Text(text) => {
+                let index = match self.open {
+                    Some(index) => index,
+                    None => self.begin(json!({ "type": "text", "text": "" })),
+                };
+                self.open = Some(index);
+                self.delta(index, json!({ "type": "text_delta", "text": text }));
+            }
+            Step::Thinking { text, signature } => {
+                let index = self.begin(json!({ "type": "thinking", "thinking": "", "signature": "" }));
+                for piece in pieces(text, 2) {
+                    self.delta(index, json!({ "type": "thinking_delta", "thinking": piece }));
+                }
+                self.delta(index, json!({ "type": "signature_delta", "signature": signature }));
+                self.end(index);
+            }
+            Step::Call { id, name, arguments } => {
+                let index = self.begin(json!({ "type": "tool_use", "id": id, "name": name, "input": {} }));
+                self.delta(index, json!({ "type": "input_json_delta", "partial_json": "" }));
+                for piece in pieces(arguments, 3) {
+                    self.delta(index, json!({ "type": "input_json_delta", "partial_json": piece }));
+                }
+                self.end(index);
+            }
+            Step::Pause(pause) => self.frames.push(Frame::Pause(*pause)),
+            Step::Raw(bytes) => self.frames.push(Frame::Bytes(bytes.clone())),
+            Step::Cut => self.frames.push(Frame::Cut),
+            Step::Stall => self.frames.push(Frame::Stall),
+        }
+        !matches!(step, Step::Cut | Step::Stall)
+    }
+}

@@ -1,0 +1,88 @@
+//! An answer as the OpenAI Chat Completions wire streams it.
+//!
+//! Source: the API reference, "Chat Completions: streaming". Thinking goes in `reasoning_content`, as the services
+//! do that show it on this wire; signatures have no place here.
+
+use ibeam_protocol::{StopReason, Usage};
+use serde_json::{Value, json};
+
+use crate::frame::{Frame, pieces};
+use crate::script::{Step, stop_reason};
+
+/// The whole stream of an answer; `number` makes its id unique.
+pub(crate) fn stream(
+    steps: &[Step],
+    usage: Usage,
+    stop: Option<&StopReason>,
+    model: &Value,
+    number: usize,
+) -> Vec<Frame> {
+    let chunk = |choices: Value, usage: Value| {
+        let mut chunk = json!({
+            "id": format!("chatcmpl-{number:04}"), "object": "chat.completion.chunk", "created": 1_790_000_000,
+            "model": model, "choices": choices,
+        });
+        if !usage.is_null() {
+            chunk["usage"] = usage;
+        }
+        Frame::data(&chunk.to_string())
+    };
+    let delta = |delta: Value| {
+        chunk(json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": null }]), Value::Null)
+    };
+    let mut frames = vec![delta(json!({ "role": "assistant", "content": "", "refusal": null }))];
+    let mut calls = 0;
+    for step in steps {
+        match step {
+            Step::Text(text) => frames.push(delta(json!({ "content": text }))),
+            Step::Thinking { text, signature: _ } => {
+                let thoughts = pieces(text, 2).into_iter();
+                frames.extend(thoughts.map(|piece| delta(json!({ "reasoning_content": piece }))));
+            }
+            Step::Call { id, name, arguments } => {
+                let begin = json!({
+                    "index": calls, "id": id, "type": "function", "function": { "name": name, "arguments": "" },
+                });
+                frames.push(delta(json!({ "tool_calls": [begin] })));
+                for piece in pieces(arguments, 3) {
+                    let more = json!({ "index": calls, "function": { "arguments": piece } });
+                    frames.push(delta(json!({ "tool_calls": [more] })));
+                }
+                calls += 1;
+            }
+            Step::Pause(pause) => frames.push(Frame::Pause(*pause)),
+            Step::Raw(bytes) => frames.push(Frame::Bytes(bytes.clone())),
+            Step::Cut => {
+                frames.push(Frame::Cut);
+                return frames;
+            }
+            Step::Stall => {
+                frames.push(Frame::Stall);
+                return frames;
+            }
+        }
+    }
+    let finish_reason = match stop_reason(steps, stop) {
+        StopReason::EndTurn => "stop".to_owned(),
+        StopReason::ToolUse => "tool_calls".to_owned(),
+        StopReason::MaxTokens => "length".to_owned(),
+        StopReason::Refusal => "content_filter".to_owned(),
+        StopReason::Unknown(word) => word,
+    };
+    let last = json!([{ "index": 0, "delta": {}, "logprobs": null, "finish_reason": finish_reason }]);
+    frames.push(chunk(last, Value::Null));
+    // This wire counts cached tokens among the prompt's and has no word for those written to the cache.
+    let prompt = usage.input + usage.cache_read;
+    let total = json!({
+        "prompt_tokens": prompt, "completion_tokens": usage.output, "total_tokens": prompt + usage.output,
+        "prompt_tokens_details": { "cached_tokens": usage.cache_read },
+    });
+    frames.push(chunk(json!([]), total));
+    frames.push(Frame::data("[DONE]"));
+    frames
+}
+
+/// The body of an error.
+pub(crate) fn error(kind: &str, message: &str) -> Value {
+    json!({ "error": { "message": message, "type": kind, "param": null, "code": kind } })
+}
