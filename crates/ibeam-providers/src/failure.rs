@@ -234,7 +234,7 @@ fn tls_error(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
     if let Some(error) = cause.downcast_ref::<rustls::Error>() {
         return Some(error.to_string());
     }
-    // `io::Error::source` skips the error it wraps and goes on with that one's own source.
+    // `io::Error::source` skips the error it wraps, which may be an `io::Error` again.
     let wrapped = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
-    wrapped.downcast_ref::<rustls::Error>().map(ToString::to_string)
+    tls_error(wrapped)
 }

@@ -26,7 +26,7 @@ impl CallAssembly {
     /// Adds a piece. `repaired`: its text had to be repaired.
     pub(crate) fn add(&mut self, delta: CallDelta, repaired: bool) {
         let function = delta.function.unwrap_or_default();
-        let arguments = function.arguments_text();
+        let (arguments, arguments_repaired) = function.arguments_text();
         let id = delta.id.unwrap_or_default();
         let name = function.name.unwrap_or_default();
         let existing = self.position(delta.index, &id, &name, &arguments);
@@ -44,7 +44,7 @@ impl CallAssembly {
             call.name = name;
         }
         call.arguments.push_str(&arguments);
-        call.repaired |= repaired;
+        call.repaired |= repaired || arguments_repaired;
     }
 
     /// The call that a piece continues; `None` when it begins one.

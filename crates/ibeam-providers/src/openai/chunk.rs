@@ -9,6 +9,8 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::lenient;
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Chunk {
@@ -56,12 +58,13 @@ pub(crate) struct FunctionDelta {
 }
 
 impl FunctionDelta {
-    /// The piece of JSON text; some services send the object itself instead of its text.
-    pub(crate) fn arguments_text(&self) -> String {
+    /// The piece of JSON text, and whether it had to be repaired; some services send the object itself instead
+    /// of its text.
+    pub(crate) fn arguments_text(&self) -> (String, bool) {
         let raw = self.arguments.as_deref().map_or("", RawValue::get);
         match raw {
-            "" | "null" => String::new(),
-            _ => serde_json::from_str::<String>(raw).unwrap_or_else(|_| raw.to_owned()),
+            "" | "null" => (String::new(), false),
+            _ => lenient::parse::<String>(raw).unwrap_or_else(|_| (raw.to_owned(), false)),
         }
     }
 }

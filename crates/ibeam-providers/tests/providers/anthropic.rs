@@ -1,0 +1,122 @@
+//! Recorded Messages streams and what they mean.
+
+use ibeam_providers::Wire;
+use proptest::prelude::*;
+
+use crate::replay;
+
+const TEXT: &str = include_str!("../../fixtures/anthropic-text.sse");
+const TOOLS: &str = include_str!("../../fixtures/anthropic-tools.sse");
+const TEXT_MEANS: &[&str] =
+    &["text Hello", "text , wörld \u{1f600}!", "= text Hello, wörld \u{1f600}!", "= EndTurn 25+40r+10w/15"];
+
+#[track_caller]
+fn check(stream: &str, expect: &[&str]) {
+    replay::check(Wire::Anthropic, stream, expect);
+}
+
+#[test]
+fn text_streams_and_usage_counts_each_class() {
+    check(TEXT, TEXT_MEANS);
+    check(include_str!("../../fixtures/anthropic-text-crlf.sse"), TEXT_MEANS);
+}
+
+#[test]
+fn thinking_is_kept_verbatim_and_calls_are_put_together() {
+    check(
+        TOOLS,
+        &[
+            "thinking Let me ",
+            "thinking look.",
+            "text I'll check.",
+            r#"= thinking Let me look. {"type":"thinking","thinking":"Let me look.","signature":"EqQBCgIYAhIM"}"#,
+            r#"= thinking  {"type":"redacted_thinking","data":"EmwKAhgBEgy3"}"#,
+            "= text I'll check.",
+            r#"= call toolu_01A read {"path":"a.txt"}"#,
+            "= call toolu_01B ls {}",
+            "= ToolUse 25+0r+0w/89",
+        ],
+    );
+}
+
+#[test]
+fn unknown_events_blocks_deltas_and_stop_reasons_do_no_harm() {
+    check(
+        include_str!("../../fixtures/anthropic-unknown-things.sse"),
+        &["text Hi", "= text Hi", r#"= Unknown("pause_turn") 25+0r+0w/15"#],
+    );
+}
+
+#[test]
+fn an_error_event_is_reported_after_the_text_before_it() {
+    check(
+        include_str!("../../fixtures/anthropic-overloaded.sse"),
+        &["text Hel", "reported [overloaded_error] Overloaded"],
+    );
+}
+
+#[test]
+fn of_an_answer_cut_by_its_limit_only_whole_calls_are_kept() {
+    check(
+        include_str!("../../fixtures/anthropic-cut-call.sse"),
+        &[r#"= call toolu_01A read {"path":"a.txt"}"#, "= MaxTokens 25+0r+0w/15"],
+    );
+}
+
+#[test]
+fn two_calls_with_one_id_are_a_fault() {
+    check(
+        include_str!("../../fixtures/anthropic-one-id-twice.sse"),
+        &["protocol: two calls have the id `toolu_01A`"],
+    );
+}
+
+#[test]
+fn a_refusal_is_a_refusal() {
+    let stream = include_str!("../../fixtures/anthropic-refusal.sse");
+    check(stream, &["text I", "= text I", "= Refusal 25+0r+0w/15"]);
+}
+
+#[test]
+fn a_stream_is_complete_from_the_name_of_its_last_event_on() {
+    let last = TEXT.find("event: message_stop\n").unwrap() + "event: message_stop".len();
+    for cut in 1..TEXT.len() {
+        let got = replay::replay(Wire::Anthropic, &[&TEXT.as_bytes()[..cut]]);
+        if cut >= last {
+            assert_eq!(got, TEXT_MEANS, "cut at {cut}");
+        } else {
+            assert_eq!(got.last().unwrap(), "truncated", "cut at {cut}");
+        }
+    }
+}
+
+#[test]
+fn events_out_of_order_are_a_fault() {
+    let start = r#"data: {"type":"message_start","message":{"usage":{}}}"#;
+    let delta = r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#;
+    let block = r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+    for events in [&[delta][..], &[start, delta], &[start, start], &[start, block, block]] {
+        let got = replay::replay(Wire::Anthropic, &[(events.join("\n\n") + "\n\n").as_bytes()]);
+        assert!(got.last().unwrap().starts_with("protocol: events out of order"), "{events:?} {got:?}");
+    }
+}
+
+#[test]
+fn a_document_that_is_not_streamed_means_the_same() {
+    let body = r#"{"id":"msg_1","type":"message","role":"assistant","content":[
+        {"type":"text","text":"Hi"},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a"}}],
+        "stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}"#;
+    let expect = ["text Hi", "= text Hi", r#"= call t1 read {"path":"a"}"#, "= ToolUse 3+0r+0w/4"];
+    assert_eq!(replay::replay_whole(Wire::Anthropic, body), expect);
+    let error = r#"{"type":"error","error":{"type":"api_error","message":"Internal"}}"#;
+    assert_eq!(replay::replay_whole(Wire::Anthropic, error), ["reported [api_error] Internal"]);
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_stream_never_panics(at in 0usize..TOOLS.len(), byte in any::<u8>()) {
+        let mut stream = TOOLS.as_bytes().to_vec();
+        stream[at] = byte & 0x7f;
+        replay::replay(Wire::Anthropic, &[&stream]);
+    }
+}

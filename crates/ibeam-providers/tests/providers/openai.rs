@@ -1,0 +1,152 @@
+//! Recorded Chat Completions streams of several services and what they mean.
+
+use ibeam_providers::Wire;
+use proptest::prelude::*;
+
+use crate::replay;
+
+const TOOLS: &str = include_str!("../../fixtures/openai-tools.sse");
+
+#[track_caller]
+fn check(stream: &str, expect: &[&str]) {
+    replay::check(Wire::OpenAi, stream, expect);
+}
+
+#[test]
+fn text_streams_and_cached_tokens_are_no_input() {
+    check(
+        include_str!("../../fixtures/openai-text.sse"),
+        &["text Hello", "text , wörld \u{1f600}!", "= text Hello, wörld \u{1f600}!", "= EndTurn 36+64r+0w/9"],
+    );
+}
+
+#[test]
+fn calls_are_put_together_by_index() {
+    check(TOOLS, &[r#"= call call_a read {"path":"a.txt"}"#, "= call call_b ls {}", "= ToolUse 10+0r+0w/5"]);
+}
+
+#[test]
+fn missing_ids_are_made_up_and_calls_make_a_stop_a_tool_use() {
+    check(
+        include_str!("../../fixtures/openai-no-ids.sse"),
+        &[r#"= call call_1 read {"path":"a"}"#, r#"= call call_2 read {"path":"b"}"#, "= ToolUse -"],
+    );
+}
+
+#[test]
+fn reasoning_is_thinking_and_remembers_its_wire() {
+    check(
+        include_str!("../../fixtures/deepseek-reasoning.sse"),
+        &[
+            "thinking Hmm",
+            "thinking .",
+            "text 42",
+            r#"= thinking Hmm. {"reasoning_content":"Hmm."}"#,
+            "= text 42",
+            "= EndTurn 5+4r+0w/3",
+        ],
+    );
+    check(
+        include_str!("../../fixtures/openrouter-comments.sse"),
+        &[
+            "thinking So",
+            "text Hi",
+            r#"= thinking So {"reasoning_content":"So"}"#,
+            "= text Hi",
+            "= EndTurn -",
+        ],
+    );
+}
+
+#[test]
+fn a_stream_is_complete_with_its_finish_reason_and_not_before() {
+    let done = include_str!("../../fixtures/openai-no-done.sse");
+    check(done, &["text Hi", "= text Hi", "= EndTurn -"]);
+    check(include_str!("../../fixtures/openai-cut.sse"), &["text Hi", "text  the", "truncated"]);
+}
+
+#[test]
+fn a_call_cut_by_the_limit_is_dropped() {
+    check(include_str!("../../fixtures/openai-length-in-call.sse"), &["= MaxTokens -"]);
+}
+
+#[test]
+fn an_error_object_is_recognised_before_the_choices_beside_it() {
+    check(
+        include_str!("../../fixtures/openai-error-in-stream.sse"),
+        &["text Hi", "reported [] Provider disconnected"],
+    );
+}
+
+#[test]
+fn arguments_that_are_no_json_become_their_text() {
+    let stream = include_str!("../../fixtures/openai-bad-arguments.sse");
+    check(stream, &[r#"= call call_a read "{\"path\":""#, "= ToolUse -"]);
+}
+
+#[test]
+fn two_calls_with_one_id_are_a_fault() {
+    let stream = include_str!("../../fixtures/openai-one-id-twice.sse");
+    check(stream, &["protocol: two calls have the id `call_a`"]);
+}
+
+#[test]
+fn a_filtered_answer_is_a_refusal() {
+    let stream = include_str!("../../fixtures/openai-content-filter.sse");
+    check(stream, &["text I", "= text I", "= Refusal -"]);
+}
+
+#[test]
+fn absurd_usage_and_unknown_finish_reasons_do_no_harm() {
+    let stream = include_str!("../../fixtures/openai-absurd-usage.sse");
+    check(stream, &["text Hi", "= text Hi", r#"= Unknown("eos_token") -"#]);
+}
+
+#[test]
+fn a_call_written_as_text_is_a_call() {
+    let stream = include_str!("../../fixtures/ollama-text-call.sse");
+    check(stream, &[r#"= call call_1 read {"path":"a"}"#, "= ToolUse -"]);
+}
+
+#[test]
+fn lone_surrogates_are_replaced_in_text_and_spoil_arguments() {
+    check(
+        include_str!("../../fixtures/openai-lone-surrogates.sse"),
+        &[
+            "text a\u{fffd}",
+            "= text a\u{fffd}",
+            "= call c read \"{\\\"path\\\":\\\"\u{fffd}\\\"}\"",
+            "= ToolUse -",
+        ],
+    );
+}
+
+#[test]
+fn an_event_that_is_no_json_is_a_fault() {
+    let got =
+        replay::replay(Wire::OpenAi, &[include_str!("../../fixtures/openai-invalid-json.sse").as_bytes()]);
+    assert!(got[1].starts_with("protocol: an event is not valid"), "{got:?}");
+}
+
+#[test]
+fn a_document_that_is_not_streamed_means_the_same() {
+    let body = r#"{"id":"c","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant",
+        "content":"Hi","tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{}"}}]},
+        "finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}"#;
+    let expect = ["text Hi", "= text Hi", "= call a ls {}", "= ToolUse 3+0r+0w/4"];
+    assert_eq!(replay::replay_whole(Wire::OpenAi, body), expect);
+    let error = r#"{"error":{"message":"Bad","type":"invalid_request_error","code":null}}"#;
+    assert_eq!(replay::replay_whole(Wire::OpenAi, error), ["reported [invalid_request_error] Bad"]);
+    let plain = r#"{"error":"model 'x' not found"}"#;
+    assert_eq!(replay::replay_whole(Wire::OpenAi, plain), ["reported [] model 'x' not found"]);
+    assert_eq!(replay::replay_whole(Wire::OpenAi, "{}"), ["protocol: the document holds no message"]);
+}
+
+proptest! {
+    #[test]
+    fn a_damaged_stream_never_panics(at in 0usize..TOOLS.len(), byte in any::<u8>()) {
+        let mut stream = TOOLS.as_bytes().to_vec();
+        stream[at] = byte & 0x7f;
+        replay::replay(Wire::OpenAi, &[&stream]);
+    }
+}

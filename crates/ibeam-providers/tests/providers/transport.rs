@@ -1,0 +1,292 @@
+//! The transport against a real server: every way in which it fails, and what the loop is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use ibeam_core::{ModelEvent, Provider, ProviderError, Repeat};
+use ibeam_protocol::Reason;
+use ibeam_providers::services::COMMON;
+use ibeam_providers::{Endpoint, HttpProvider, Secret, Timeouts, Wire};
+
+use crate::conversation::{request, user};
+use crate::replay;
+use crate::server::{Act, Server, chunked, open_stream, response};
+
+const TEXT: &str = include_str!("../../fixtures/openai-text.sse");
+const CUT: &str = include_str!("../../fixtures/openai-cut.sse");
+const NO_DONE: &str = include_str!("../../fixtures/openai-no-done.sse");
+const CLAUDE: &str = include_str!("../../fixtures/anthropic-text.sse");
+const KEY: &str = "sk-very-secret";
+
+fn endpoint(base_url: &str) -> Endpoint {
+    let short = Duration::from_millis(150);
+    Endpoint {
+        service: "openai".into(),
+        wire: Wire::OpenAi,
+        base_url: base_url.into(),
+        key: Some(Secret::new(KEY)),
+        headers: vec![("x-extra".into(), "yes".into())],
+        model: "gpt-x".into(),
+        quirks: COMMON,
+        timeouts: Timeouts { first_byte: short, idle: short, content_idle: short * 2, ..Timeouts::default() },
+        max_output_tokens: None,
+    }
+}
+
+async fn ask(provider: &HttpProvider) -> (Vec<ModelEvent>, Option<ProviderError>) {
+    let mut stream = provider.stream(Arc::new(request(vec![user("hi")])));
+    let mut events = Vec::new();
+    while let Some(item) = stream.next().await {
+        match item {
+            Ok(event) => events.push(event),
+            Err(error) => {
+                assert!(stream.next().await.is_none(), "nothing follows an error");
+                return (events, Some(error));
+            }
+        }
+    }
+    assert!(matches!(events.last(), Some(ModelEvent::Finished(_))), "{events:?}");
+    (events, None)
+}
+
+/// Asks once; returns what the server saw and how it failed.
+async fn fail(act: Act) -> (Vec<ModelEvent>, ProviderError) {
+    let server = Server::start(vec![act]).await;
+    let (events, error) = ask(&HttpProvider::new(endpoint(&server.url))).await;
+    let error = error.unwrap();
+    assert!(!format!("{error:?}").contains(KEY), "{error:?}");
+    (events, error)
+}
+
+#[track_caller]
+fn check(error: &ProviderError, reason: &Reason, repeat: Repeat) {
+    assert_eq!((&error.failure.reason, error.repeat), (reason, repeat));
+}
+
+fn provider() -> String {
+    "openai".into()
+}
+
+#[tokio::test]
+async fn an_answer_streams_and_tells_its_request_id() {
+    let act = Act::Send(chunked("x-request-id: req_1\r\n", TEXT));
+    let server = Server::start(vec![act]).await;
+    let (events, error) = ask(&HttpProvider::new(endpoint(&server.url))).await;
+    assert_eq!(error, None);
+    let Some(ModelEvent::Finished(answer)) = events.last() else { panic!("{events:?}") };
+    assert_eq!(answer.request_id.as_deref(), Some("req_1"));
+    assert_eq!(replay::lines(events, None).last().unwrap(), "= EndTurn 36+64r+0w/9");
+    let seen = server.requests().await.remove(0);
+    for line in [
+        "post /chat/completions http/1.1",
+        "authorization: bearer sk-very-secret",
+        "x-extra: yes",
+        "user-agent: ibeam/",
+        "content-type: application/json",
+    ] {
+        assert!(seen.contains(line), "{line}\n{seen}");
+    }
+}
+
+#[tokio::test]
+async fn the_messages_wire_sends_its_own_headers() {
+    let server = Server::start(vec![Act::Send(chunked("request-id: req_2\r\n", CLAUDE))]).await;
+    let endpoint = Endpoint { wire: Wire::Anthropic, ..endpoint(&server.url) };
+    let (events, error) = ask(&HttpProvider::new(endpoint)).await;
+    assert_eq!(error, None);
+    assert_eq!(replay::lines(events, None).last().unwrap(), "= EndTurn 25+40r+10w/15");
+    let seen = server.requests().await.remove(0);
+    for line in ["post /v1/messages http/1.1", "x-api-key: sk-very-secret", "anthropic-version: 2023-06-01"] {
+        assert!(seen.contains(line), "{line}\n{seen}");
+    }
+}
+
+#[tokio::test]
+async fn requests_share_one_connection() {
+    let json = response("200 OK", "content-type: application/json\r\n", r#"{"data":[{"id":"gpt-x"}]}"#);
+    let answer = Act::Send(chunked("", TEXT));
+    let server = Server::start(vec![answer.clone(), answer, Act::Send(json)]).await;
+    let provider = HttpProvider::new(endpoint(&server.url));
+    assert_eq!(ask(&provider).await.1, None);
+    assert_eq!(ask(&provider).await.1, None);
+    assert_eq!(provider.list_models().await.unwrap()[0].id, "gpt-x");
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn a_refused_key_is_not_tried_again_and_never_shown() {
+    let body =
+        format!(r#"{{"error":{{"message":"Incorrect key {KEY}\u0007","type":"invalid_request_error"}}}}"#);
+    let (_, error) = fail(Act::Send(response("401 Unauthorized", "x-request-id: r\r\n", &body))).await;
+    check(
+        &error,
+        &Reason::KeyRefused { provider: provider(), said: "Incorrect key ***".into() },
+        Repeat::Never,
+    );
+    assert_eq!((error.failure.http_status, error.failure.request_id.as_deref()), (Some(401), Some("r")));
+}
+
+#[tokio::test]
+async fn an_unknown_model_is_named_and_a_wrong_path_is_not_one() {
+    let unknown = Reason::UnknownModel { model: "gpt-x".into(), provider: Some(provider()) };
+    for (status, body) in [
+        (
+            "404 Not Found",
+            r#"{"error":{"message":"The model `gpt-x` does not exist","code":"model_not_found"}}"#,
+        ),
+        ("404 Not Found", r#"{"type":"error","error":{"type":"not_found_error","message":"model: gpt-x"}}"#),
+        ("400 Bad Request", r#"{"error":{"message":"gpt-x is not a valid model ID","code":400}}"#),
+        ("404 Not Found", r#"{"error":"model 'gpt-x' not found"}"#),
+    ] {
+        let (_, error) = fail(Act::Send(response(status, "", body))).await;
+        check(&error, &unknown, Repeat::Never);
+    }
+    let (_, error) = fail(Act::Send(response("404 Not Found", "", "404 page not found"))).await;
+    check(
+        &error,
+        &Reason::BadRequest { provider: provider(), said: "404 page not found".into() },
+        Repeat::Never,
+    );
+}
+
+#[tokio::test]
+async fn a_conversation_that_is_too_long_is_told_apart_from_a_bad_request() {
+    for (status, body) in [
+        ("400 Bad Request", r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#),
+        ("400 Bad Request", r#"{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}"#),
+        ("413 Payload Too Large", "{}"),
+    ] {
+        let (_, error) = fail(Act::Send(response(status, "", body))).await;
+        assert!(matches!(error.failure.reason, Reason::ContextTooLong { .. }), "{error:?}");
+        assert_eq!(error.repeat, Repeat::Never);
+    }
+    let (_, error) = fail(Act::Send(response("422 Unprocessable", "", r#"{"detail":"bad role"}"#))).await;
+    check(&error, &Reason::BadRequest { provider: provider(), said: "bad role".into() }, Repeat::Never);
+}
+
+#[tokio::test]
+async fn a_rate_limit_tells_how_long_to_wait_and_an_empty_account_is_not_asked_again() {
+    let body = r#"{"error":{"message":"slow down","type":"rate_limit_exceeded"}}"#;
+    let limited = Reason::RateLimited { provider: provider(), said: "slow down".into() };
+    for (header, wait) in
+        [("retry-after: 2\r\n", Some(2000)), ("retry-after: -5\r\n", None), ("retry-after: 2²\r\n", None)]
+    {
+        let (_, error) = fail(Act::Send(response("429 Too Many Requests", header, body))).await;
+        check(&error, &limited, Repeat::Patiently);
+        assert_eq!(error.failure.retry_after_ms, wait, "{header}");
+    }
+    let empty = r#"{"error":{"message":"no money","type":"insufficient_quota"}}"#;
+    let (_, error) = fail(Act::Send(response("429 Too Many Requests", "", empty))).await;
+    check(&error, &Reason::RateLimited { provider: provider(), said: "no money".into() }, Repeat::Never);
+}
+
+#[tokio::test]
+async fn a_failing_provider_is_asked_again_patiently_and_its_page_is_cut_to_its_title() {
+    let page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>";
+    for (status, body, said) in [
+        ("500 Internal Server Error", r#"{"error":{"message":"oops"}}"#, "oops"),
+        ("502 Bad Gateway", page, "502 Bad Gateway"),
+        ("529 Overloaded", "", "HTTP status 529"),
+    ] {
+        let (_, error) = fail(Act::Send(response(status, "", body))).await;
+        check(&error, &Reason::ProviderFailed { provider: provider(), said: said.into() }, Repeat::Patiently);
+    }
+}
+
+#[tokio::test]
+async fn an_error_under_a_status_of_success_is_an_error() {
+    let overloaded = r#"{"error":{"message":"busy","code":503}}"#;
+    let (_, error) = fail(Act::Send(response("200 OK", "", overloaded))).await;
+    check(&error, &Reason::ProviderFailed { provider: provider(), said: "busy".into() }, Repeat::Patiently);
+    assert_eq!(error.failure.http_status, None);
+    let (_, error) = fail(Act::Send(response("200 OK", "", "<html><title>Login</title></html>"))).await;
+    check(&error, &Reason::ProviderFailed { provider: provider(), said: "Login".into() }, Repeat::Quickly);
+}
+
+#[tokio::test]
+async fn a_stream_cut_before_its_end_is_truncated_after_its_text() {
+    let truncated = Reason::AnswerTruncated { provider: provider() };
+    for bytes in [open_stream(CUT), open_stream(""), chunked("", CUT)] {
+        let (_, error) = fail(Act::SendAndClose(bytes)).await;
+        check(&error, &truncated, Repeat::Quickly);
+    }
+    let (events, _) = fail(Act::SendAndClose(open_stream(CUT))).await;
+    assert_eq!(replay::lines(events, None), ["text Hi", "text  the"]);
+}
+
+#[tokio::test]
+async fn a_stall_is_told_wherever_it_falls() {
+    let silent = fail(Act::SendAndHold(String::new())).await.1;
+    let mid_stream = fail(Act::SendAndHold(open_stream(CUT))).await.1;
+    for error in [silent, mid_stream] {
+        check(&error, &Reason::Stalled { provider: provider(), waited_ms: 150 }, Repeat::Quickly);
+    }
+}
+
+#[tokio::test]
+async fn pings_keep_a_stream_alive_only_so_long() {
+    let (_, error) = fail(Act::SendAndPing(open_stream(CUT))).await;
+    check(&error, &Reason::Stalled { provider: provider(), waited_ms: 300 }, Repeat::Quickly);
+}
+
+#[tokio::test]
+async fn an_answer_is_whole_though_the_server_holds_the_line() {
+    for bytes in [open_stream(TEXT), open_stream(NO_DONE)] {
+        let server = Server::start(vec![Act::SendAndHold(bytes)]).await;
+        assert_eq!(ask(&HttpProvider::new(endpoint(&server.url))).await.1, None);
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_followed() {
+    let headers = "location: http://elsewhere.example/v1?key=1\r\n";
+    let (_, error) = fail(Act::Send(response("307 Temporary Redirect", headers, ""))).await;
+    assert_eq!(error.repeat, Repeat::Never);
+    let Reason::Unreachable { said, .. } = error.failure.reason else { panic!("{error:?}") };
+    assert_eq!(said, "redirected to http://elsewhere.example, which is not followed");
+}
+
+#[tokio::test]
+async fn nobody_there_is_told_with_the_address() {
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let (_, error) = ask(&HttpProvider::new(endpoint(&format!("http://{free}")))).await;
+    let error = error.unwrap();
+    assert_eq!(error.repeat, Repeat::Quickly);
+    let Reason::Unreachable { address, said } = &error.failure.reason else { panic!("{error:?}") };
+    assert_eq!(*address, free.to_string());
+    assert!(said.contains("refused"), "{said}");
+}
+
+#[tokio::test]
+async fn plain_http_on_the_tls_port_is_a_tls_fault() {
+    let server = Server::start(Vec::new()).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let plain = b"HTTP/1.1 400 Bad Request\r\n\r\n";
+        tokio::io::AsyncWriteExt::write_all(&mut stream, plain).await.unwrap();
+        let mut rest = Vec::new();
+        let _gone = tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut rest).await;
+    });
+    let (_, error) = ask(&HttpProvider::new(endpoint(&format!("https://{address}")))).await;
+    let error = error.unwrap();
+    assert!(matches!(error.failure.reason, Reason::Tls { .. }), "{error:?}");
+    assert_eq!((error.repeat, server.connections()), (Repeat::Never, 0));
+}
+
+#[tokio::test]
+async fn a_key_that_no_header_may_carry_is_refused_before_anything_is_sent() {
+    let endpoint = Endpoint { key: Some(Secret::new("a\nb")), ..endpoint("http://127.0.0.1:9") };
+    let (_, error) = ask(&HttpProvider::new(endpoint)).await;
+    assert!(matches!(error.unwrap().failure.reason, Reason::BadRequest { .. }));
+}
+
+#[tokio::test]
+async fn an_event_without_end_is_given_up() {
+    let endless = open_stream(&format!("data: {}", "x".repeat(17 * 1024 * 1024)));
+    let (_, error) = fail(Act::SendAndHold(endless)).await;
+    let said = "an event is longer than 16777216 bytes".into();
+    check(&error, &Reason::ProviderFailed { provider: provider(), said }, Repeat::Quickly);
+}
