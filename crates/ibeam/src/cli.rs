@@ -2,6 +2,7 @@
 //!
 //! Refuses to read files or variables; `words` sorts out what is prompt and what is command.
 
+mod help;
 mod words;
 
 use std::ffi::OsString;
@@ -335,13 +336,10 @@ pub(crate) enum Unparsed {
 /// # Errors
 /// `Said` for help; `Wrong` for anything that cannot be understood.
 pub(crate) fn parse(args: &[OsString]) -> Result<Cli, Unparsed> {
-    let args = words::sort(args);
-    Cli::try_parse_from(std::iter::once(OsString::from("ibeam")).chain(args)).map_err(|error| {
-        let text = error.render().to_string();
-        match error.use_stderr() {
-            false => Unparsed::Said(text),
-            true => Unparsed::Wrong(Reason::Usage { said: one_line(&text) }),
-        }
+    let args: Vec<OsString> = std::iter::once("ibeam".into()).chain(words::sort(args)).collect();
+    Cli::try_parse_from(&args).map_err(|error| match error.use_stderr() {
+        true => Unparsed::Wrong(Reason::Usage { said: one_line(&error.render().to_string()) }),
+        false => Unparsed::Said(help::text(&args)),
     })
 }
 

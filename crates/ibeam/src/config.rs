@@ -8,7 +8,7 @@ mod keys;
 mod origin;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ibeam_protocol::{Notice, Reason};
@@ -56,7 +56,7 @@ impl Config {
         for key in KEYS {
             let Some(name) = key.variable else { continue };
             if let Some(text) = variable(name).filter(|text| !text.is_empty()) {
-                let value = Value::parse(key.kind, &text).ok_or_else(|| bad_text(name, &key, &text))?;
+                let value = Value::parse(key.kind, &text).ok_or_else(|| bad_text(name, key, &text))?;
                 config.set(key.path_words(), Some(value), Origin::Env(name.to_owned()));
             }
         }
@@ -66,7 +66,7 @@ impl Config {
 
     fn take_file(
         &mut self,
-        path: &PathBuf,
+        path: &Path,
         trusted: bool,
         origin: impl Fn(PathBuf, u64) -> Origin,
     ) -> Result<(), Reason> {
@@ -87,7 +87,7 @@ impl Config {
                 column: Some(found.column),
                 said: format!("`{}` should be {}", found.path.join("."), key.kind.describe()),
             })?;
-            self.set(found.path, Some(value), origin(path.clone(), found.line));
+            self.set(found.path, Some(value), origin(path.to_owned(), found.line));
         }
         Ok(())
     }

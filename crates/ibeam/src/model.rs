@@ -69,12 +69,11 @@ pub(crate) fn choose(app: &App) -> Result<Choice, Reason> {
 
 /// The first provider with a key, else the embedded model.
 fn unnamed(app: &App) -> Result<Choice, Reason> {
-    // An endpoint given for this run says whom to ask, even before a key does.
-    if let Some(provider) = Provider::first_with_key(app) {
-        if let Some(model) = default_model(&provider.name) {
-            let why = format!("first provider with a key: {}", provider.name);
-            return Ok(remote(app, provider, model, why));
-        }
+    if let Some(provider) = Provider::first_with_key(app)
+        && let Some(model) = default_model(&provider.name)
+    {
+        let why = format!("first provider with a key: {}", provider.name);
+        return Ok(remote(app, provider, model, why));
     }
     embedded(app, "no key is set".to_owned())
 }

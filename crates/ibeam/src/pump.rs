@@ -56,7 +56,7 @@ impl Pump {
                     self.talk.hear(&envelope.event.kind);
                     if let Some(receipt) = envelope.receipt {
                         // The loop may have been dropped while it waited.
-                        drop(receipt.send(()));
+                        let _ = receipt.send(());
                     }
                 }
             }

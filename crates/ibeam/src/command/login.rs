@@ -76,7 +76,7 @@ impl Quiet {
 impl Drop for Quiet {
     fn drop(&mut self) {
         // The terminal may be gone; then there is nothing to restore.
-        drop(tcsetattr(io::stdin(), OptionalActions::Flush, &self.before));
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.before);
         drop(writeln!(io::stderr()));
     }
 }

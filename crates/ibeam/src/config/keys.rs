@@ -80,7 +80,6 @@ pub(crate) const KEYS: &[Key] = &[
     key("timeouts.answer", Kind::Time, None, Reach::Anyone),
     key("retry.attempts", Kind::Number, Some("6"), Reach::Anyone),
     key("retry.first_pause", Kind::Time, Some("1s"), Reach::Anyone),
-    key("local.threads", Kind::Number, None, Reach::Anyone),
     with_variable(key("local.model", Kind::Text, None, Reach::Trusted), "IBEAM_LOCAL_MODEL"),
     key("session.durability", Kind::Text, Some("default"), Reach::Anyone),
 ];
@@ -193,6 +192,18 @@ mod tests {
             if let Some(default) = key.default {
                 assert!(Value::parse(key.kind, default).is_some(), "{}", key.path);
             }
+        }
+    }
+
+    #[test]
+    fn every_key_is_in_the_documentation() {
+        let page = include_str!("../../../../docs/configuration.md");
+        for key in KEYS {
+            let written = key.path.replace('*', "NAME");
+            assert!(
+                page.contains(&format!("`{written}`")),
+                "`{written}` is missing in docs/configuration.md"
+            );
         }
     }
 

@@ -1,0 +1,58 @@
+//! `--help` with its headings in the language of the person who asks.
+//!
+//! What flags do is said in English, as everywhere on the command line; the frame around it is translated.
+
+use std::ffi::OsString;
+
+use clap::{Command, CommandFactory};
+use ibeam_output::Catalogue;
+
+use super::Cli;
+
+/// The help that `args` ask for.
+pub(super) fn text(args: &[OsString]) -> String {
+    let mut args_of_lang = args.iter().skip_while(|arg| *arg != "--lang").skip(1);
+    let lang = args_of_lang.next().and_then(|lang| lang.to_str());
+    let catalogue = crate::app::catalogue(lang);
+    match localised(Cli::command(), &catalogue).try_get_matches_from(args) {
+        Err(error) => error.render().to_string(),
+        Ok(_) => String::new(),
+    }
+}
+
+fn localised(command: Command, catalogue: &Catalogue) -> Command {
+    let usage = catalogue.help("usage");
+    let (arguments, options) = (catalogue.help("arguments"), catalogue.help("options"));
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    let mut command = command
+        .help_template(format!("{{about-with-newline}}\n{usage}: {{usage}}\n\n{{all-args}}{{after-help}}"))
+        .subcommand_help_heading(catalogue.help("commands"))
+        .mut_args(|arg| {
+            let heading = if arg.is_positional() { arguments.clone() } else { options.clone() };
+            arg.help_heading(heading)
+        });
+    for name in names {
+        command = command.mut_subcommand(name, |sub| localised(sub, catalogue));
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(args: &[&str], expect: &str) {
+        let args: Vec<OsString> = args.iter().map(Into::into).collect();
+        let said = text(&args);
+        assert!(said.contains(expect), "{said}");
+    }
+
+    #[test]
+    fn headings_speak_the_language_asked_for() {
+        check(&["ibeam", "--lang", "en", "--help"], "Usage: ibeam [OPTIONS]");
+        check(&["ibeam", "--lang", "fr", "--help"], "Utilisation");
+        check(&["ibeam", "--lang", "es", "--help"], "Opciones:");
+        check(&["ibeam", "--lang", "ja", "setup", "--help"], "--from <SOURCE>");
+    }
+}
