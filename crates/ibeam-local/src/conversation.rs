@@ -48,16 +48,12 @@ impl Conversation {
         let mut actions = HashMap::new();
         for message in &request.messages {
             match &**message {
-                // Two user messages in a row are one prompt: a reminder was added.
-                Message::User(blocks)
-                    if answer.is_empty() && this.steps.is_empty() && !this.task.is_empty() =>
-                {
-                    this.input.extend(blocks.iter().cloned());
-                }
                 Message::User(blocks) => {
                     let prompt = std::mem::take(&mut this.task);
-                    if !prompt.is_empty() {
-                        this.earlier.push(Exchange { prompt, answer: std::mem::take(&mut answer) });
+                    let answer = std::mem::take(&mut answer);
+                    // A prompt whose run ended without an answer teaches the model nothing.
+                    if !answer.is_empty() {
+                        this.earlier.push(Exchange { prompt, answer });
                     }
                     this.steps.clear();
                     let mut blocks = blocks.iter().cloned();
@@ -113,5 +109,77 @@ impl Conversation {
     /// Whether `path` was written.
     pub(crate) fn has_written(&self, path: &str) -> bool {
         self.written().iter().any(|written| written == path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ibeam_protocol::CallId;
+
+    use super::*;
+
+    fn user(text: &str) -> Message {
+        Message::User(vec![text.to_owned(), "piped".to_owned()])
+    }
+
+    fn says(text: &str) -> Message {
+        Message::Assistant(vec![Block::Text(text.to_owned())])
+    }
+
+    fn reads(id: &str, path: &str) -> Message {
+        let action = Action::Read { path: path.to_owned() };
+        Message::Assistant(vec![Block::ToolCall(action.into_call(CallId::from(id)))])
+    }
+
+    fn result(id: &str, text: &str, is_error: bool) -> Message {
+        Message::ToolResults(vec![ToolResult {
+            call_id: id.into(),
+            name: "read".into(),
+            text: text.into(),
+            is_error,
+        }])
+    }
+
+    fn read(messages: Vec<Message>) -> Conversation {
+        let messages = messages.into_iter().map(Arc::new).collect();
+        let request =
+            ModelRequest { system: "".into(), tools: Arc::from([]), messages, max_output_tokens: None };
+        Conversation::read(&request)
+    }
+
+    #[test]
+    fn the_last_prompt_is_the_task_and_its_calls_are_the_steps() {
+        let conversation = read(vec![
+            user("first"),
+            reads("1", "a"),
+            result("1", "A", false),
+            says("done"),
+            user("second"),
+            reads("2", "b"),
+            result("2", "gone", true),
+            reads("3", "c"),
+        ]);
+        assert_eq!((conversation.task.as_str(), conversation.calls), ("second", 3));
+        assert_eq!(conversation.input, ["piped"]);
+        assert_eq!(conversation.earlier, [Exchange { prompt: "first".into(), answer: "done".into() }]);
+        let step = Step { action: Action::Read { path: "b".into() }, result: "gone".into(), failed: true };
+        assert_eq!(conversation.steps, [step], "a call without a result is no step");
+        assert!(conversation.tried_to_read("b") && !conversation.has_read_whole("b"));
+    }
+
+    #[test]
+    fn a_prompt_that_got_no_answer_is_left_out() {
+        let conversation = read(vec![user("lost"), reads("1", "a"), result("1", "A", false), user("again")]);
+        assert_eq!(conversation.task, "again");
+        assert!(conversation.earlier.is_empty() && conversation.steps.is_empty());
+    }
+
+    #[test]
+    fn what_was_seen_in_part_was_not_read_whole() {
+        let long = "x".repeat(5000);
+        let conversation = read(vec![user("t"), reads("1", "a"), result("1", &long, false)]);
+        assert!(conversation.tried_to_read("a") && !conversation.has_read_whole("a"));
     }
 }

@@ -21,8 +21,8 @@ pub(crate) enum Next {
     Act(Action),
     /// The answer, told as it came.
     Answer(String),
-    /// The token limit cut the step.
-    Cut(String),
+    /// What it wanted to write to this file, or run, is longer than it may be.
+    TooLong(Option<String>),
     /// The very command that was run before; nothing new would come of it.
     Repeated,
 }
@@ -57,7 +57,7 @@ pub(crate) fn step(
             let line = decoder.line(LINE_TOKENS)?;
             let action = Action::Shell { command: line.text.trim().to_owned() };
             if !line.complete {
-                Next::Cut(line.text)
+                Next::TooLong(None)
             } else if so_far.steps.iter().any(|step| step.action == action) {
                 Next::Repeated
             } else {
@@ -65,8 +65,8 @@ pub(crate) fn step(
             }
         }
         Kind::Answer => {
-            let answer = decoder.message(ANSWER_TOKENS, tell)?;
-            if answer.complete { Next::Answer(answer.text) } else { Next::Cut(answer.text) }
+            // An answer that reaches its limit has said enough.
+            Next::Answer(decoder.message(ANSWER_TOKENS, tell)?.text)
         }
     };
     Ok((next, decoder.generated()))
@@ -118,11 +118,8 @@ fn write(
         offer.write.get(chosen).cloned().unwrap_or_default()
     };
     let content = decoder.fenced(CONTENT_TOKENS, guard)?;
-    Ok(if content.complete {
-        Next::Act(Action::Write { path, text: content.text })
-    } else {
-        Next::Cut(content.text)
-    })
+    let text = content.text;
+    Ok(if content.complete { Next::Act(Action::Write { path, text }) } else { Next::TooLong(Some(path)) })
 }
 
 /// A name that no file has, as near to `wished` as that allows.

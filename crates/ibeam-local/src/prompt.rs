@@ -15,6 +15,8 @@ const FIXED: &str = include_str!("prompt/fixed.txt");
 const RESULT_LIMIT: usize = 4000;
 /// Files named in the list; more would only blur the choice.
 const FILES_LIMIT: usize = 40;
+/// Files named in the list when the task names some itself.
+const FILES_BESIDE: usize = 8;
 
 /// The tokens of the part that is the same for every task.
 pub(crate) fn fixed(vocabulary: &Vocabulary) -> Result<Vec<u32>, LocalError> {
@@ -77,7 +79,9 @@ fn opening(conversation: &Conversation, task: &Task, workspace: &dyn Workspace) 
     files.extend(
         workspace.files().into_iter().filter(|file| !made.contains(file) && !task.existing.contains(file)),
     );
-    let named = files.len().min(FILES_LIMIT);
+    // A task that names its files needs no list of the others.
+    let limit = if task.existing.is_empty() { FILES_LIMIT } else { task.existing.len().max(FILES_BESIDE) };
+    let named = files.len().min(limit);
     let rest = files.len() - named;
     files.truncate(named);
     let list = if files.is_empty() { "(none)".to_owned() } else { files.join(", ") };

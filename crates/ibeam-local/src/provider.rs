@@ -155,7 +155,11 @@ impl Shared {
                     (Block::ToolCall(action.into_call(id)), StopReason::ToolUse)
                 }
                 Next::Answer(text) => (Block::Text(text), StopReason::EndTurn),
-                Next::Cut(text) => (Block::Text(text), StopReason::MaxTokens),
+                Next::TooLong(path) => {
+                    let text = too_long(path.as_deref());
+                    tell(&text);
+                    (Block::Text(text), StopReason::EndTurn)
+                }
                 Next::Repeated => {
                     // Offered the shell again it would only say the same again.
                     let tools = Tools { shell: false, ..tools(request) };
@@ -177,6 +181,16 @@ impl Shared {
 fn tools(request: &ModelRequest) -> Tools {
     let has = |name: &str| request.tools.iter().any(|tool| tool.name == name);
     Tools { read: has("read"), write: has("write"), shell: has("shell") }
+}
+
+/// What the program says in the model's place: the model itself would claim success.
+fn too_long(path: Option<&str>) -> String {
+    match path {
+        Some(path) => {
+            format!("`{path}` was not written: its text would be longer than the embedded model can write.")
+        }
+        None => "No command was run: it would be longer than the embedded model can write.".to_owned(),
+    }
 }
 
 fn failure(reason: Reason) -> ProviderError {

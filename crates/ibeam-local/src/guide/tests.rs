@@ -116,7 +116,7 @@ fn play(prompt: &str, seed: u64, tools: Tools, workspace: &Memory) -> Vec<Action
                 assert_eq!(text, told, "the answer is what was told of it");
                 return so_far.steps.into_iter().map(|step| step.action).collect();
             }
-            Next::Cut(_) => return so_far.steps.into_iter().map(|step| step.action).collect(),
+            Next::TooLong(_) => return so_far.steps.into_iter().map(|step| step.action).collect(),
             Next::Repeated => panic!("repeated with nothing to repeat"),
         }
     }
