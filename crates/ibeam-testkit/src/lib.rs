@@ -11,6 +11,7 @@
 
 mod anthropic;
 mod frame;
+mod lifeline;
 mod openai;
 mod program;
 mod request;
@@ -19,6 +20,7 @@ mod server;
 mod stream;
 mod workspace;
 
+pub use lifeline::Lifeline;
 pub use program::{Finished, Ibeam, Running, Stdin};
 pub use request::{Request, Wire};
 pub use script::Answer;

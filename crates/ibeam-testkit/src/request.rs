@@ -36,7 +36,7 @@ impl Request {
     /// The text of every message after the system prompt, as `role: text` lines; calls as `call name arguments`,
     /// their results as `result text`. The same for both wires.
     pub fn transcript(&self) -> Vec<String> {
-        self.messages().iter().flat_map(|message| transcript_of(message)).collect()
+        self.messages().iter().flat_map(transcript_of).collect()
     }
 
     /// What of the wire's rules the request breaks.

@@ -122,7 +122,7 @@ impl Stream {
     /// The completed calls: the key of the tool and what stands under it.
     pub fn completed(&self) -> Vec<(&str, &Value)> {
         let completed = self.of_type("tool_call").filter(|event| event["subtype"] == "completed");
-        completed.filter_map(|event| Some(body(event).ok()?)).collect()
+        completed.filter_map(|event| body(event).ok()).collect()
     }
 
     /// The events in one word each: `text`, `started read`, `completed read`, or the type.

@@ -1,11 +1,18 @@
 //! The scripted server as a client on a bare socket sees it, and the laws against streams that break them.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "clippy knows only functions marked #[test] as tests, and this file has others"
+)]
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use ibeam_protocol::{StopReason, Usage};
-use ibeam_testkit::{Answer, Ibeam, ModelServer, Stdin, Stream, Workspace, refusing_url};
+use ibeam_testkit::{Answer, Ibeam, Lifeline, ModelServer, Stdin, Stream, Workspace, refusing_url};
 use serde_json::{Value, json};
 
 const MESSAGES: &str = "/v1/messages";
@@ -302,6 +309,16 @@ fn a_program_is_watched_while_it_runs() {
     running.signal(ibeam_protocol::Signal::Term);
     let ended = running.finish();
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(4), "ready\nbye\n"), "{ended}");
+}
+
+#[test]
+fn a_lifeline_tells_when_the_last_holder_is_gone() {
+    let workspace = Workspace::new();
+    let mut lifeline = Lifeline::new(&workspace, "line");
+    let running = shell(&workspace, &lifeline.command()).start();
+    lifeline.wait_until_held();
+    drop(running);
+    lifeline.wait_until_gone();
 }
 
 #[test]
