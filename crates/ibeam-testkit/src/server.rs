@@ -25,8 +25,9 @@ use crate::request::{Request, Wire};
 use crate::script::{Answer, Content};
 use crate::{anthropic, openai};
 
-/// The models that `GET /v1/models` lists.
-const MODELS: [&str; 2] = ["claude-sonnet-4-20250514", "scripted-1"];
+/// The models that `GET /v1/models` lists, and their names for people.
+const MODELS: [(&str, &str); 2] =
+    [("claude-sonnet-4-20250514", "Claude Sonnet 4"), ("scripted-1", "Scripted One")];
 
 /// A running server; dropping it closes every connection.
 pub struct ModelServer {
@@ -162,7 +163,7 @@ async fn messages(State(script): State<Arc<Script>>, headers: HeaderMap, body: B
 }
 
 async fn models() -> Response<Body> {
-    let entry = |id: &&str| json!({ "id": id, "object": "model", "type": "model", "display_name": id, "created": 1_790_000_000 });
+    let entry = |(id, name): &(&str, &str)| json!({ "id": id, "object": "model", "type": "model", "display_name": name, "created": 1_790_000_000 });
     let data: Vec<Value> = MODELS.iter().map(entry).collect();
     document(200, &json!({ "object": "list", "data": data, "has_more": false }))
 }

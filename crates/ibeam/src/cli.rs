@@ -343,9 +343,20 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, Unparsed> {
     })
 }
 
+/// How a line that cannot be parsed wants to be told so.
+pub(crate) fn wanted_error_format(args: &[OsString]) -> ErrorFormat {
+    let flags: Vec<&OsString> = args.iter().take_while(|arg| *arg != "--").collect();
+    let apart = flags
+        .windows(2)
+        .any(|pair| matches!(pair, [flag, word] if *flag == "--error-format" && *word == "json"));
+    let json = apart || flags.iter().any(|flag| *flag == "--error-format=json");
+    if json { ErrorFormat::Json } else { ErrorFormat::Text }
+}
+
 /// clap's message without its prefix, its usage block and its advice on `--help`.
 fn one_line(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let end = text.find("\n\nUsage:").or_else(|| text.find("\n\nFor more")).unwrap_or(text.len());
-    text.get(..end).unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    let text = text.get(..end).unwrap_or(text).replace("\n\n  tip: ", "; ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -53,7 +53,7 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(Unparsed::Wrong(reason)) => {
-            return exit::fail(&reason.into(), &app::catalogue(None), ErrorFormat::Text);
+            return exit::fail(&reason.into(), &app::catalogue(None), cli::wanted_error_format(&args));
         }
     };
     if flags.version {

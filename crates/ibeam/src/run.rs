@@ -65,7 +65,7 @@ pub(crate) fn print(
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(&started.past, Arc::clone(&run.run.clock), events);
     let (outcome, left_running) = runtime.block_on(async {
-        signals::watch(&stop).map_err(|error| system("a signal handler", &error))?;
+        signals::watch(&stop).map_err(|error| system("sigaction", &error))?;
         limit_time(&run.run, &stop);
         heartbeat::start(app.flags.heartbeat);
         let outcome = within_shutdown(&run.run, &mut journal, gathered.blocks, notices).await;
@@ -78,7 +78,11 @@ pub(crate) fn print(
         let said = app.catalogue.notice(&Notice::BackgroundStopped { count });
         drop(writeln!(io::stderr(), "warning: {said}"));
     }
-    outcome
+    match (outcome, stop.requested()) {
+        // The end of a good run may be what could not be written, and then nobody has read it.
+        (Ok(()), Some(reason @ (Reason::OutputClosed | Reason::Io { .. }))) => Err(reason.clone().into()),
+        (outcome, _) => outcome,
+    }
 }
 
 /// Runs the turn; once a stop is asked for, waits a bounded time for the orderly end.
@@ -134,11 +138,11 @@ pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| system("an event loop", &error).into())
+        .map_err(|error| system("epoll", &error).into())
 }
 
 fn no_thread(error: io::Error) -> Failure {
-    system("a thread", &error).into()
+    system("thread", &error).into()
 }
 
 fn system(what: &str, error: &io::Error) -> Reason {

@@ -121,11 +121,14 @@ pub(crate) fn reason_of(error: &SessionError, id: SessionId) -> Reason {
         SessionError::Damaged { line, said, .. } => {
             Reason::SessionDamaged { session, line: *line, said: said.clone() }
         }
-        SessionError::Create { .. } | SessionError::Io { .. } => session_io(error),
+        SessionError::Create { path, source } => {
+            Reason::CannotCreate { path: path.display().to_string(), said: source.to_string() }
+        }
+        SessionError::Io { .. } => session_io(error),
     }
 }
 
 /// The same where no session is named.
 pub(crate) fn session_io(error: &SessionError) -> Reason {
-    Reason::Io { what: "the sessions".to_owned(), said: error.to_string() }
+    Reason::Io { what: "sessions".to_owned(), said: error.to_string() }
 }

@@ -1,0 +1,34 @@
+//! The binary as its users see it: against a scripted model server, in a workspace and a home of its own.
+//!
+//! Every sentence of docs/output-format.md that can be seen from outside is held here.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
+)]
+
+#[path = "end_to_end/commands.rs"]
+mod commands;
+#[path = "end_to_end/embedded.rs"]
+mod embedded;
+#[path = "end_to_end/failures.rs"]
+mod failures;
+#[path = "end_to_end/formats.rs"]
+mod formats;
+#[path = "end_to_end/input.rs"]
+mod input;
+#[path = "end_to_end/permissions.rs"]
+mod permissions;
+#[path = "end_to_end/samples.rs"]
+mod samples;
+#[path = "end_to_end/scene.rs"]
+mod scene;
+#[path = "end_to_end/sessions.rs"]
+mod sessions;
+#[path = "end_to_end/signals.rs"]
+mod signals;
+#[path = "end_to_end/wires.rs"]
+mod wires;

@@ -1,0 +1,149 @@
+//! The sub-commands.
+
+use std::os::unix::fs::PermissionsExt;
+
+use ibeam_testkit::{Stdin, Workspace};
+
+use crate::scene::{KEY, Scene, says};
+
+#[test]
+fn version_is_the_version_alone() {
+    for flag in ["--version", "-v", "-V"] {
+        let ran = Scene::new([]).bare([flag]).run().succeeded();
+        assert_eq!(ran.stdout, concat!(env!("CARGO_PKG_VERSION"), "\n"));
+    }
+}
+
+#[test]
+fn help_reads_well_and_names_every_command() {
+    let ran = Scene::new([]).bare(["--help"]).run().succeeded();
+    for word in [
+        "Usage",
+        "login",
+        "logout",
+        "status",
+        "models",
+        "create-chat",
+        "ls",
+        "resume",
+        "config",
+        "setup",
+        "doctor",
+        "completions",
+        "--print",
+        "--output-format",
+        "--resume",
+        "--force",
+    ] {
+        assert!(ran.stdout.contains(word), "{word}; {ran}");
+    }
+    assert!(!ran.stdout.contains('\u{1b}'), "{ran}");
+}
+
+#[test]
+fn a_key_that_was_stored_is_used_and_forgotten() {
+    let scene = Scene::new([says("hi")]);
+    let login = scene.bare(["login"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes())).run().succeeded();
+    assert!(!login.stdout.contains(KEY) && !login.stderr.contains(KEY), "{login}");
+    let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+
+    let status = scene.bare(["status", "--format", "json"]).run().succeeded().json();
+    assert_eq!(status["isAuthenticated"], true);
+    assert_eq!(status["providers"][0]["provider"], "anthropic");
+    assert!(!status.to_string().contains(KEY));
+
+    let stream = scene.keyless(["-p", "x"]).run().succeeded().stream();
+    assert_eq!(stream.init()["apiKeySource"], "login");
+    assert_eq!(scene.server.requests()[0].header("x-api-key"), Some(KEY));
+
+    scene.bare(["logout"]).run().succeeded();
+    assert_eq!(scene.keyless(["-p", "x"]).run().code, Some(20));
+    assert_eq!(scene.bare(["whoami", "--format", "json"]).run().succeeded().json()["isAuthenticated"], false);
+}
+
+#[test]
+fn a_key_is_not_stored_for_a_provider_that_is_none() {
+    let scene = Scene::new([]);
+    let ran = scene.bare(["login", "nobody"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes())).run();
+    assert_ne!(ran.code, Some(0), "{ran}");
+    assert!(!scene.workspace.home().join(".config/ibeam/credentials.toml").exists());
+}
+
+#[test]
+fn models_are_listed_as_ids_and_labels() {
+    let scene = Scene::new([]);
+    let ran = scene.ibeam(["models"]).run().succeeded();
+    assert!(
+        ran.stdout.contains("\nanthropic/claude-sonnet-4-20250514 - Claude Sonnet 4 (current)\n"),
+        "{ran}"
+    );
+    assert!(ran.stdout.contains("\nopenrouter/scripted-1 - Scripted One\n"), "{ran}");
+    assert_eq!(scene.ibeam(["--list-models"]).run().succeeded().stdout, ran.stdout);
+}
+
+#[test]
+fn create_chat_prints_one_uuid() {
+    let ran = Scene::new([]).bare(["create-chat"]).run().succeeded();
+    let id = ran.stdout.strip_suffix('\n').unwrap();
+    assert_eq!(id.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+}
+
+#[test]
+fn config_explain_tells_who_set_each_value() {
+    let config = "[limits]\nmax_turns = 7\n[models.aliases]\nquick = \"anthropic/claude-haiku\"\n";
+    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    let ran = scene.bare(["config", "explain", "--model", "quick"]).env("IBEAM_LANG", "fr").run().succeeded();
+    assert!(
+        ran.stdout.contains("config.toml:2")
+            && ran.stdout.contains("$IBEAM_LANG")
+            && ran.stdout.contains("--model"),
+        "{ran}"
+    );
+    let stream = scene.then([says("hi")]);
+    let stream = stream.print::<&str>([]).run().succeeded().stream();
+    assert_eq!(stream.init()["ibeam"]["limits"]["max_turns"], 7);
+}
+
+#[test]
+fn an_alias_names_a_model() {
+    let config = "[models.aliases]\nquick = \"anthropic/claude-sonnet-4-20250514\"\nauto = \"quick\"\n";
+    for name in ["quick", "auto"] {
+        let scene = Scene::new([says("hi")]).within(Workspace::new().user_config(config));
+        let run = scene.bare(["-p", "x", "--model", name]);
+        let stream = run
+            .env("ANTHROPIC_BASE_URL", scene.server.url())
+            .env("ANTHROPIC_API_KEY", KEY)
+            .run()
+            .succeeded()
+            .stream();
+        assert_eq!(stream.init()["model"], "Claude 4 Sonnet");
+        assert_eq!(scene.server.requests()[0].body["model"], "claude-sonnet-4-20250514");
+    }
+}
+
+#[test]
+fn the_first_provider_with_a_key_is_the_default() {
+    let scene = Scene::new([says("hi")]);
+    let run =
+        scene.bare(["-p", "x"]).env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY);
+    run.run().succeeded();
+    let model = scene.server.requests()[0].body["model"].clone();
+    assert!(model.as_str().is_some_and(|model| model.starts_with("claude")), "{model}");
+}
+
+#[test]
+fn completions_and_about_and_doctor_answer() {
+    let scene = Scene::new([]);
+    assert!(scene.bare(["completions", "bash"]).run().succeeded().stdout.contains("_ibeam"));
+    let about = scene.bare(["about", "--format", "json"]).run().succeeded().json();
+    assert!(about.to_string().contains(env!("CARGO_PKG_VERSION")), "{about}");
+    let doctor = scene.bare(["doctor"]).run();
+    assert!(doctor.stdout.contains("ibeam setup") || doctor.stdout.contains("ibeam login"), "{doctor}");
+}
+
+#[test]
+fn a_reader_of_a_command_that_is_gone_is_an_io_failure() {
+    let ran = Scene::new([]).bare(["completions", "bash"]).stdout_gone().run();
+    assert_eq!(ran.code, Some(74), "{ran}");
+}

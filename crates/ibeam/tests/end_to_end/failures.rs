@@ -1,0 +1,567 @@
+//! Every exit code that there is, and what a failed run says and does not say.
+
+use std::os::unix::fs::symlink;
+use std::time::Duration;
+
+use ibeam_protocol::StopReason;
+use ibeam_testkit::{Answer, Finished, Ibeam, Wire, Workspace, refusing_url};
+use serde_json::{Value, json};
+
+use crate::scene::{BINARY, Scene, calls, model, says, shell};
+
+/// One attempt.
+const ONCE: &str = "[retry]\nattempts = 1\n";
+/// One attempt, and short waits.
+const IMPATIENT: &str = "[retry]\nattempts = 1\n[timeouts]\nidle = \"300ms\"\nfirst_byte = \"300ms\"\n";
+
+/// Runs the scene in every format and holds each run to what a failure is.
+#[track_caller]
+fn check(exit: i32, code: &str, scene: impl Fn() -> (Scene, Ibeam)) {
+    for format in ["stream-json", "json", "text"] {
+        let (_scene, ibeam) = scene();
+        let ran = ibeam.args(["--output-format", format]).run();
+        check_told(&ran, exit);
+        match format {
+            "json" => assert_eq!(ran.stdout, "", "json prints nothing; {ran}"),
+            "stream-json" if !ran.stdout.is_empty() => {
+                let stream = ran.stream();
+                let last = stream.last();
+                assert_eq!(
+                    (&last["type"], &last["code"], &last["exit_code"]),
+                    (&json!("error"), &json!(code), &json!(exit)),
+                    "{ran}"
+                );
+                assert_eq!(last["retryable"], [24, 25, 26, 28, 31, 75].contains(&exit), "{ran}");
+            }
+            _ => {}
+        }
+    }
+    let (_scene, ibeam) = scene();
+    check_object(&ibeam.args(["--error-format", "json"]).run(), exit, code);
+}
+
+/// stderr ends with one `error:` line and hints; stdout tells of no success.
+#[track_caller]
+fn check_told(ran: &Finished, exit: i32) {
+    assert_eq!(ran.code, Some(exit), "{ran}");
+    assert!(!ran.stdout.contains(r#""subtype":"success""#), "{ran}");
+    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+    let told: Vec<&str> = ran.stderr.lines().skip_while(|line| !line.starts_with("error: ")).collect();
+    assert!(told[1..].iter().all(|line| line.starts_with("hint: ")), "{ran}");
+    assert!(told[0].len() > "error: ".len() && !told[0].ends_with('.'), "{ran}");
+    assert!(!ran.stderr.chars().any(|c| c.is_control() && c != '\n'), "{ran}");
+}
+
+/// The last line of stderr is the error as an object.
+#[track_caller]
+fn check_object(ran: &Finished, exit: i32, code: &str) {
+    assert_eq!(ran.code, Some(exit), "{ran}");
+    let last = ran.stderr.lines().last().unwrap_or_default();
+    let object: Value = serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}; {ran}"));
+    assert_eq!(
+        (&object["type"], &object["code"], &object["exit_code"]),
+        (&json!("error"), &json!(code), &json!(exit))
+    );
+    assert!(
+        object["message"].as_str().is_some_and(|message| !message.is_empty())
+            && object["retryable"].is_boolean()
+    );
+    assert!(ran.stderr_lines("error: ").is_empty() && ran.stderr_lines("hint: ").is_empty(), "{ran}");
+}
+
+/// The same failure on both wires.
+#[track_caller]
+fn check_answer(exit: i32, code: &str, answers: impl Fn() -> Vec<Answer>) {
+    check_configured(ONCE, exit, code, answers);
+}
+
+/// The same with a configuration of its own.
+#[track_caller]
+fn check_configured(config: &str, exit: i32, code: &str, answers: impl Fn() -> Vec<Answer>) {
+    for wire in crate::scene::WIRES {
+        check(exit, code, || {
+            let scene = Scene::on(wire, answers()).within(Workspace::new().user_config(config));
+            let ibeam = scene.print::<&str>([]);
+            (scene, ibeam)
+        });
+    }
+}
+
+/// A failure that needs no answer of a model.
+#[track_caller]
+fn check_args(exit: i32, code: &str, args: &[&str]) {
+    check(exit, code, || {
+        let scene = Scene::new([]);
+        let ibeam = scene.ibeam(args);
+        (scene, ibeam)
+    });
+}
+
+#[test]
+fn a_prompt_that_is_empty_or_blank_is_a_usage_error() {
+    check_args(2, "usage", &["-p", ""]);
+    check_args(2, "usage", &["-p", " \n\t "]);
+    check_args(2, "usage", &["-p"]);
+}
+
+#[test]
+fn what_the_command_line_cannot_mean_is_a_usage_error() {
+    for args in [
+        &["-p", "x", "--no-such-flag"][..],
+        &["-p", "x", "--max-turns", "many"],
+        &["-p", "x", "--timeout", "soon"],
+        &["-p", "x", "--mode", "dream"],
+        &["-p", "x", "--allow", "Shell("],
+        &["-p", "x", "--header", "no colon"],
+        &["-p", "x", "--lang", "tlh"],
+        &["-p", "x", "--plan", "--mode", "ask"],
+        &["-p", "x", "--contract", "7"],
+        &["-p", "x", "--worktree"],
+    ] {
+        check_args(2, "usage", args);
+    }
+}
+
+#[test]
+fn a_format_that_is_none_is_a_usage_error() {
+    let scene = Scene::new([]);
+    check_told(&scene.print(["--output-format", "xml"]).run(), 2);
+}
+
+#[test]
+fn fail_on_turns_a_good_end_into_a_failure() {
+    let run = |answers: Vec<Answer>, what: &str| {
+        let what = what.to_owned();
+        check(3, "denied", move || {
+            let scene = Scene::new(answers.clone());
+            let ibeam = scene.print(["--fail-on", &what]);
+            (scene, ibeam)
+        });
+    };
+    run(vec![shell("make"), says("done")], "denied");
+    run(vec![calls("t", "read", &json!({ "path": "missing" })), says("done")], "tool-error");
+    run(vec![calls("t", "ls", &json!({ "path": "." })), Answer::new()], "empty");
+    run(vec![shell("make"), says("done")], "tool-error,denied");
+}
+
+#[test]
+fn fail_on_leaves_other_good_ends_alone() {
+    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("done")]);
+    scene.print(["--fail-on", "denied,tool-error,empty"]).run().succeeded();
+}
+
+#[test]
+fn no_key_is_an_auth_failure_that_names_the_variable() {
+    check(20, "auth", || {
+        let scene = Scene::new([]);
+        let ibeam = scene.bare(["--model", model(Wire::Anthropic), "-p", "x"]);
+        (scene, ibeam)
+    });
+    let scene = Scene::new([]);
+    let ran = scene.bare(["--model", model(Wire::OpenAi), "-p", "x"]).run();
+    assert!(ran.stderr.contains("OPENROUTER_API_KEY"), "{ran}");
+}
+
+#[test]
+fn a_refused_key_is_an_auth_failure() {
+    check_answer(20, "auth", || vec![Answer::error(401, "authentication_error", "invalid x-api-key")]);
+    check_answer(20, "auth", || vec![Answer::error(403, "permission_error", "not for you")]);
+}
+
+#[test]
+fn a_model_that_the_provider_does_not_know_is_a_model_failure() {
+    check_answer(21, "model", || {
+        vec![Answer::error(404, "not_found_error", "model: claude-sonnet-4-20250514")]
+    });
+}
+
+#[test]
+fn a_model_that_nobody_knows_is_a_model_failure() {
+    for name in ["no-such-model", "nobody/no-such-model", "embedded"] {
+        check(21, "model", || {
+            let scene = Scene::new([]);
+            let ibeam = scene.bare(["--model", name, "-p", "x"]);
+            (scene, ibeam)
+        });
+    }
+}
+
+#[test]
+fn without_any_model_the_way_to_one_is_told() {
+    let scene = Scene::new([]);
+    let ran = scene.bare(["-p", "x"]).run();
+    check_told(&ran, 21);
+    assert!(ran.stderr.contains("ibeam setup") && ran.stderr.contains("ibeam login"), "{ran}");
+}
+
+#[test]
+fn a_request_that_is_rejected_is_a_request_failure() {
+    check_answer(22, "request", || {
+        vec![Answer::error(400, "invalid_request_error", "temperature: out of range")]
+    });
+    check_answer(22, "request", || vec![Answer::error(422, "invalid_request_error", "unprocessable")]);
+}
+
+#[test]
+fn a_conversation_that_is_too_long_is_a_context_failure() {
+    let too_long = "prompt is too long: 210000 tokens > 200000 maximum";
+    check_answer(23, "context", || vec![Answer::error(400, "invalid_request_error", too_long)]);
+    check_answer(23, "context", || {
+        vec![Answer::error(
+            400,
+            "context_length_exceeded",
+            "This model's maximum context length is 8192 tokens",
+        )]
+    });
+}
+
+#[test]
+fn a_limited_rate_is_told_with_what_the_provider_said() {
+    check_answer(24, "rate_limited", || {
+        vec![Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "7")]
+    });
+    let scene = Scene::new([Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "7")]);
+    let scene = scene.within(Workspace::new().user_config(ONCE));
+    let ran = scene.print::<&str>([]).run();
+    let stream = ran.stream();
+    let last = stream.last();
+    assert_eq!(
+        (&last["retry_after_ms"], &last["http_status"], &last["request_id"]),
+        (&json!(7000), &json!(429), &json!("req_0000"))
+    );
+    assert!(ran.stderr.contains("slow down"), "{ran}");
+}
+
+#[test]
+fn a_failure_that_passes_is_retried_before_the_first_text() {
+    let config = "[retry]\nattempts = 3\nfirst_pause = \"1ms\"\n";
+    for wire in crate::scene::WIRES {
+        let answers = [
+            Answer::error(529, "overloaded_error", "busy"),
+            Answer::error(429, "rate_limit_error", "slow"),
+            says("at last"),
+        ];
+        let scene = Scene::on(wire, answers).within(Workspace::new().user_config(config));
+        let ran = scene.print::<&str>([]).run().succeeded();
+        let stream = ran.stream();
+        assert_eq!(stream.deltas(), ["at last"]);
+        assert_eq!(stream.last()["ibeam"]["retries"], 2);
+        assert_eq!(ran.stderr_lines("warning: ").len(), 2, "{ran}");
+        scene.server.assert_played();
+    }
+}
+
+#[test]
+fn nothing_is_retried_after_the_first_text() {
+    let config = "[retry]\nattempts = 3\nfirst_pause = \"1ms\"\n";
+    let scene = Scene::new([says("half").cut(), says("never")]).within(Workspace::new().user_config(config));
+    let ran = scene.print::<&str>([]).run();
+    assert_eq!(ran.code, Some(25), "{ran}");
+    assert_eq!(ran.stream().deltas(), ["half"]);
+    assert_eq!(scene.server.requests().len(), 1);
+}
+
+#[test]
+fn a_provider_that_fails_is_a_provider_failure() {
+    check_answer(25, "provider", || vec![Answer::error(500, "api_error", "internal server error")]);
+    check_answer(25, "provider", || vec![Answer::html(502, "<html><h1>Bad gateway</h1></html>")]);
+    check_answer(25, "provider", || vec![Answer::html(200, "<html><h1>Sign in</h1></html>")]);
+    check_answer(25, "provider", || vec![Answer::new().raw("data: {\"oops\n\n")]);
+    check_answer(25, "provider", || {
+        vec![Answer::new().raw("event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"broke\"}}\n\n").cut()]
+    });
+}
+
+#[test]
+fn an_answer_that_is_cut_off_is_a_provider_failure() {
+    check_answer(25, "provider", || vec![says("half an ans").cut()]);
+    check_answer(25, "provider", || vec![Answer::new().cut()]);
+}
+
+/// A call of an answer that did not come to its end is never executed.
+#[test]
+fn a_call_of_a_cut_answer_is_not_executed() {
+    let call = calls("t", "write", &json!({ "path": "made.txt", "fileText": "x" })).cut();
+    let scene = Scene::new([call]).within(Workspace::new().user_config(ONCE));
+    let ran = scene.print::<&str>([]).run();
+    assert_eq!(ran.code, Some(25), "{ran}");
+    assert_eq!(scene.workspace.read("made.txt"), None);
+    assert_eq!(ran.stream().outline(), ["system", "user", "error"]);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_a_network_failure() {
+    check(26, "network", || {
+        let scene = Scene::new([]).within(Workspace::new().user_config(ONCE));
+        let ibeam = scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", refusing_url());
+        (scene, ibeam)
+    });
+}
+
+#[test]
+fn a_server_without_tls_is_a_tls_failure() {
+    check(27, "tls", || {
+        let scene = Scene::new([]).within(Workspace::new().user_config(ONCE));
+        let url = scene.server.url().replace("http://", "https://");
+        let ibeam = scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", url);
+        (scene, ibeam)
+    });
+}
+
+#[test]
+fn an_answer_that_stops_coming_is_a_stall() {
+    check_configured(IMPATIENT, 28, "stalled", || vec![says("half an ans").stall()]);
+    check_configured(IMPATIENT, 28, "stalled", || vec![Answer::silence()]);
+}
+
+#[test]
+fn the_turn_limit_ends_a_run() {
+    let ls = |number: usize| calls(&format!("t{number}"), "ls", &json!({ "path": "." }));
+    check(30, "limit", || {
+        let scene = Scene::new([ls(1), ls(2), ls(3)]);
+        let ibeam = scene.print(["--max-turns", "2"]);
+        (scene, ibeam)
+    });
+    let scene = Scene::new([ls(1), ls(2), ls(3)]);
+    let ran = scene.print(["--max-turns", "2"]).run();
+    assert_eq!(scene.server.requests().len(), 2);
+    assert_eq!(ran.stream().last()["ibeam"]["turns"], 2);
+}
+
+#[test]
+fn the_same_call_again_and_again_ends_a_run() {
+    let scene = Scene::new((0..20).map(|number| calls(&format!("t{number}"), "ls", &json!({ "path": "." }))));
+    let ran = scene.print::<&str>([]).run();
+    check_told(&ran, 30);
+    assert_eq!(ran.stream().last()["code"], "limit");
+    assert_eq!(scene.server.requests().len(), 10);
+    let told = scene.server.requests()[5].transcript().join("\n");
+    assert!(told.contains("5 times with the same arguments"), "{told}");
+}
+
+#[test]
+fn the_output_limit_cutting_every_answer_ends_a_run() {
+    let cut = || says("word ").stop(StopReason::MaxTokens);
+    check_answer(30, "limit", || vec![cut(), cut(), cut()]);
+}
+
+#[test]
+fn an_answer_that_the_output_limit_cut_is_gone_on_with() {
+    let scene = Scene::new([says("one ").stop(StopReason::MaxTokens), says("two")]);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(ran.stream().last()["result"], "one two");
+    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+}
+
+#[test]
+fn a_model_that_says_nothing_twice_is_a_failure() {
+    check_answer(31, "empty", || vec![Answer::new(), Answer::new()]);
+}
+
+#[test]
+fn a_model_that_says_nothing_once_is_asked_again() {
+    let scene = Scene::new([Answer::new(), says("sorry, here")]);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(ran.stream().last()["result"], "sorry, here");
+}
+
+#[test]
+fn an_empty_answer_after_tool_work_is_a_success() {
+    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), Answer::new()]);
+    assert_eq!(scene.print::<&str>([]).run().succeeded().stream().last()["result"], "");
+}
+
+#[test]
+fn a_model_that_declines_is_a_refusal() {
+    check_answer(32, "refused", || vec![Answer::new().stop(StopReason::Refusal)]);
+    check_answer(32, "refused", || vec![says("I cannot help with that").stop(StopReason::Refusal)]);
+}
+
+#[test]
+fn a_run_that_takes_too_long_is_ended() {
+    for answer in [says("thinking …").stall(), Answer::silence()] {
+        check(33, "timeout", || {
+            let scene = Scene::new([answer.clone()]);
+            let ibeam = scene.print(["--timeout", "300ms"]);
+            (scene, ibeam)
+        });
+    }
+}
+
+#[test]
+fn a_sandbox_that_is_not_to_be_had_is_told() {
+    check_args(40, "sandbox", &["-p", "x", "--sandbox", "enabled"]);
+}
+
+/// A run whose session the next one can go on with.
+fn recorded() -> (Scene, String) {
+    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("first")]);
+    let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
+    (scene.then([says("second")]), id)
+}
+
+#[test]
+fn a_damaged_session_is_told_with_its_line() {
+    let damaged = || {
+        let (scene, id) = recorded();
+        let path = scene.workspace.journal(&id);
+        let mut bytes = std::fs::read(&path).unwrap();
+        let second = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 40;
+        bytes[second] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let ibeam = scene.print([format!("--resume={id}")]);
+        (scene, ibeam)
+    };
+    check(65, "data", damaged);
+    let (scene, ibeam) = damaged();
+    let ran = ibeam.run();
+    assert!(ran.stderr.contains("line 2"), "{ran}");
+    assert_eq!(scene.server.requests().len(), 0);
+}
+
+#[test]
+fn a_session_that_is_not_there_is_told() {
+    check_args(66, "noinput", &["-p", "x", "--continue"]);
+    check_args(66, "noinput", &["-p", "x", "--resume=no-uuid"]);
+    check_args(66, "noinput", &["-p", "x", "--resume"]);
+    check_args(66, "noinput", &["-p", "x", "--resume=-3"]);
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_told() {
+    check_args(66, "noinput", &["-p", "x", "--workspace", "missing"]);
+    check_args(66, "noinput", &["-p", "x", "--add-dir", "missing"]);
+}
+
+/// A file stands where the directory of sessions would be made.
+#[test]
+fn a_session_that_cannot_be_made_is_told() {
+    check(73, "cantcreat", || {
+        let scene = Scene::new([]);
+        let share = scene.workspace.home().join(".local");
+        std::fs::create_dir_all(&share).unwrap();
+        std::fs::write(share.join("share"), "in the way").unwrap();
+        let ibeam = scene.print::<&str>([]);
+        (scene, ibeam)
+    });
+}
+
+#[test]
+fn a_reader_of_stdout_that_is_gone_ends_the_run_and_keeps_the_session() {
+    for format in ["stream-json", "json", "text"] {
+        let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("never read")]);
+        let ran = scene.print(["--output-format", format]).stdout_gone().run();
+        check_told(&ran, 74);
+        let scene = scene.then([says("still here")]);
+        let ran = scene.print(["--continue"]).run().succeeded();
+        assert_eq!(ran.stream().deltas(), ["still here"]);
+    }
+}
+
+#[test]
+fn stdout_on_a_full_disk_is_an_io_failure() {
+    let scene = Scene::new([says("hello")]);
+    let script = format!("exec {BINARY} -p x --model {} >/dev/full", model(Wire::Anthropic));
+    let run = Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]);
+    let ran = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "k").run();
+    check_told(&ran, 74);
+}
+
+#[test]
+fn a_session_that_another_process_holds_is_busy() {
+    let scene = Scene::new([says("first ").stall()]);
+    let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+    let holder = scene.print([format!("--resume={id}")]).start();
+    holder.wait_for_stdout("first ");
+    let ran = scene.print([format!("--resume={id}")]).run();
+    check_told(&ran, 75);
+    check_object(
+        &scene.print([format!("--resume={id}"), "--error-format=json".to_owned()]).run(),
+        75,
+        "busy",
+    );
+}
+
+#[test]
+fn a_wrong_configuration_is_told_with_its_place() {
+    for (config, place) in [
+        ("model = \n", "config.toml:1"),
+        ("[retry]\nattempts = \"many\"\n", "config.toml:2"),
+        ("[permissions]\nallow = [\"Shell(\"]\n", "config.toml:2"),
+        ("[providers.mine]\nwire = \"odd\"\nbase_url = \"http://127.0.0.1:9\"\n", "providers.mine.wire"),
+    ] {
+        let scene = || {
+            let scene = Scene::new([]).within(Workspace::new().user_config(config));
+            let name = if place.starts_with("providers") { "mine/x" } else { model(Wire::Anthropic) };
+            let ibeam = scene.bare(["-p", "x", "--model", name]).env("ANTHROPIC_API_KEY", "k");
+            (scene, ibeam)
+        };
+        check(78, "config", scene);
+        let (_scene, ibeam) = scene();
+        let ran = ibeam.run();
+        assert!(ran.stderr.contains(place), "{ran}");
+    }
+}
+
+#[test]
+fn a_key_file_that_others_may_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    check(78, "config", || {
+        let scene = Scene::new([]);
+        let directory = scene.workspace.home().join(".config/ibeam");
+        std::fs::create_dir_all(&directory).unwrap();
+        let path = directory.join("credentials.toml");
+        std::fs::write(&path, "[keys]\nanthropic = \"k\"\n").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let ibeam = scene.print::<&str>([]);
+        (scene, ibeam)
+    });
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let scene =
+        Scene::new([Answer::status(307, "").header("location", "http://elsewhere.example/v1/messages")]);
+    let ran = scene.print::<&str>([]).run();
+    check_told(&ran, 26);
+    assert!(ran.stderr.contains("elsewhere.example"), "{ran}");
+}
+
+/// Remote words come to the terminal without control characters and in bounds.
+#[test]
+fn what_a_server_says_cannot_speak_to_the_terminal() {
+    let scene =
+        Scene::new([Answer::error(400, "invalid_request_error", "bad \u{1b}[31m\r\nerror: forged\u{7}")]);
+    let ran = scene.print::<&str>([]).run();
+    check_told(&ran, 22);
+}
+
+#[test]
+fn the_key_is_in_no_message_even_when_a_server_repeats_it() {
+    let said = format!("the key {} is not valid", crate::scene::KEY);
+    let scene = Scene::new([Answer::error(401, "authentication_error", &said)]);
+    let ran = scene.print::<&str>([]).run();
+    check_told(&ran, 20);
+    assert!(!ran.stderr.contains(crate::scene::KEY) && !ran.stdout.contains(crate::scene::KEY), "{ran}");
+}
+
+#[test]
+fn a_slow_but_living_answer_is_no_stall() {
+    let config = "[timeouts]\nidle = \"900ms\"\n";
+    let slow = Duration::from_millis(400);
+    let answer = says("a").pause(slow).text("b").pause(slow).text("c").pause(slow).text("d");
+    let scene = Scene::new([answer]).within(Workspace::new().user_config(config));
+    assert_eq!(scene.print::<&str>([]).run().succeeded().stream().deltas(), ["a", "b", "c", "d"]);
+}
+
+#[test]
+fn the_binary_is_the_same_under_any_name() {
+    let scene = Scene::new([]);
+    for name in ["agent", "cursor-agent"] {
+        let link = scene.workspace.outside().join(name);
+        symlink(BINARY, &link).unwrap();
+        check_told(&Ibeam::new(&link, &scene.workspace).args(["--no-such-flag"]).run(), 2);
+        let version = Ibeam::new(&link, &scene.workspace).args(["--version"]).run().succeeded();
+        assert_eq!(version.stdout, concat!(env!("CARGO_PKG_VERSION"), "\n"));
+    }
+}

@@ -1,0 +1,347 @@
+//! What stdout holds in each format, and what it never holds.
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Answer, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::{KEY, Scene, WIRES, calls, says};
+
+const FORMATS: [&str; 3] = ["text", "json", "stream-json"];
+
+/// A run that thinks, speaks, reads, writes, changes, fails and is refused.
+fn story() -> Vec<Answer> {
+    vec![
+        Answer::new().thinking("a secret thought", "sig-1").text("First I ").text("look.\n").call(
+            "toolu_1",
+            "read",
+            &json!({ "path": "notes.txt" }),
+        ),
+        calls("toolu_2", "write", &json!({ "path": "new.txt", "fileText": "one\ntwo\n" })),
+        calls("toolu_3", "edit", &json!({ "path": "notes.txt", "oldText": "alpha", "newText": "beta" })),
+        calls("toolu_4", "read", &json!({ "path": "missing.txt" })),
+        calls("toolu_5", "shell", &json!({ "command": "make all" })),
+        Answer::new()
+            .thinking("another secret thought", "sig-2")
+            .text("All ")
+            .text("done: \u{2028}\"é\u{7}日\"."),
+    ]
+}
+
+fn workspace() -> Workspace {
+    Workspace::new().file("notes.txt", "alpha\n")
+}
+
+#[test]
+fn json_is_one_object_with_its_keys_in_order() {
+    for wire in WIRES {
+        let scene = Scene::on(wire, story()).within(workspace());
+        let ran = scene.print(["--output-format", "json"]).run().succeeded();
+        let object = ran.json();
+        let keys: Vec<&String> = object.as_object().unwrap().keys().collect();
+        assert_eq!(
+            keys,
+            [
+                "type",
+                "subtype",
+                "is_error",
+                "duration_ms",
+                "duration_api_ms",
+                "result",
+                "session_id",
+                "request_id",
+                "usage",
+                "ibeam"
+            ]
+        );
+        assert_eq!((&object["type"], &object["subtype"]), (&json!("result"), &json!("success")));
+        assert_eq!(object["is_error"], false);
+        assert_eq!(object["result"], "First I look.\nAll done: \u{2028}\"é\u{7}日\".");
+        assert_eq!(object["duration_ms"], object["duration_api_ms"]);
+        assert_eq!(object["usage"]["inputTokens"], 600);
+        assert_eq!(object["ibeam"]["turns"], 6);
+        assert_eq!(object["ibeam"]["failed_tool_calls"], 1);
+        assert_eq!(object["ibeam"]["permission_denials"][0]["call_id"], "toolu_5");
+        let changed = ["new.txt", "notes.txt"].map(|name| scene.workspace.path().join(name));
+        assert_eq!(object["ibeam"]["files_changed"], json!(changed));
+    }
+}
+
+#[test]
+fn stream_json_keeps_every_law_and_is_the_default() {
+    for wire in WIRES {
+        for args in [&["--output-format", "stream-json"][..], &["--output-format=stream-json"], &[]] {
+            let scene = Scene::on(wire, story()).within(workspace());
+            let ran = scene.print(args).run().succeeded();
+            let stream = ran.stream();
+            assert_eq!(
+                stream.outline(),
+                [
+                    "system",
+                    "user",
+                    "text",
+                    "text",
+                    "started read",
+                    "completed read",
+                    "started write",
+                    "completed write",
+                    "started edit",
+                    "completed edit",
+                    "started read",
+                    "completed read",
+                    "started shell",
+                    "completed shell",
+                    "text",
+                    "text",
+                    "result"
+                ]
+            );
+            assert_eq!(stream.deltas(), ["First I ", "look.\n", "All ", "done: \u{2028}\"é\u{7}日\"."]);
+            assert_eq!(stream.init()["model"], "Claude 4 Sonnet");
+            assert_eq!(stream.init()["apiKeySource"], "env");
+            assert_eq!(stream.init()["ibeam"]["api_key"], "env");
+            assert_eq!(stream.init()["permissionMode"], "default");
+            assert_eq!(stream.init()["cwd"], scene.workspace.path().to_str().unwrap());
+            let arms: Vec<&String> = stream
+                .completed()
+                .iter()
+                .map(|(_, body)| body["result"].as_object().unwrap().keys().next().unwrap())
+                .collect();
+            assert_eq!(arms, ["success", "success", "success", "fileNotFound", "rejected"]);
+        }
+    }
+}
+
+#[test]
+fn print_mode_is_inferred_when_stdout_is_a_pipe() {
+    let scene = Scene::new([says("hi")]);
+    let stream = scene.ibeam(["do it"]).run().succeeded().stream();
+    assert_eq!(stream.deltas(), ["hi"]);
+}
+
+/// The lines of the story in a language: read, created, edited, failed to read, refused to run.
+#[track_caller]
+fn check_text(lang: &str, lines: [&str; 5]) {
+    let expected = format!("{}\n\nAll done: \u{2028}\"é\\u{{7}}日\".\n", lines.join("\n"));
+    for locale in [("--lang", lang.to_owned()), ("LANG", format!("{lang}_XX.UTF-8"))] {
+        let scene = Scene::new(story()).within(workspace());
+        let run = scene.print(["--output-format", "text"]);
+        let run = match locale {
+            ("LANG", value) => run.env("LANG", value),
+            (flag, value) => run.args([flag, &value]),
+        };
+        let ran = run.run().succeeded();
+        let got = ran.stdout.replace('\u{7}', "\\u{7}");
+        assert_eq!(got.lines().take(6).collect::<Vec<_>>(), expected.lines().take(6).collect::<Vec<_>>());
+        assert!(!ran.stdout.contains(['\u{1b}', '\u{7}', '\r']), "{ran}");
+        assert!(ran.stdout.contains("All done: "), "{ran}");
+        assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    }
+}
+
+#[test]
+fn text_has_a_line_per_action_in_english() {
+    let lines = [
+        "Read file",
+        "Created new file",
+        "Edited file",
+        "Failed to read file",
+        "Not allowed to run terminal command",
+    ];
+    check_text("en", lines);
+}
+
+#[test]
+fn text_has_a_line_per_action_in_spanish() {
+    check_text(
+        "es",
+        [
+            "Leyó un archivo",
+            "Creó un archivo nuevo",
+            "Editó un archivo",
+            "No pudo leer un archivo",
+            "No tuvo permiso para ejecutar un comando en la terminal",
+        ],
+    );
+}
+
+#[test]
+fn text_has_a_line_per_action_in_indonesian() {
+    check_text(
+        "id",
+        [
+            "Membaca file",
+            "Membuat file baru",
+            "Mengedit file",
+            "Gagal membaca file",
+            "Tidak diizinkan menjalankan perintah di terminal",
+        ],
+    );
+}
+
+#[test]
+fn text_has_a_line_per_action_in_japanese() {
+    check_text(
+        "ja",
+        [
+            "ファイルを読み取りました",
+            "新しいファイルを作成しました",
+            "ファイルを編集しました",
+            "ファイルを読み取れませんでした",
+            "ターミナルでのコマンドの実行は許可されませんでした",
+        ],
+    );
+}
+
+#[test]
+fn text_has_a_line_per_action_in_french() {
+    check_text(
+        "fr",
+        [
+            "Fichier lu",
+            "Nouveau fichier créé",
+            "Fichier modifié",
+            "Échec de la lecture du fichier",
+            "Exécution de la commande dans le terminal non autorisée",
+        ],
+    );
+}
+
+#[test]
+fn text_has_a_line_per_action_in_portuguese() {
+    check_text(
+        "pt",
+        [
+            "Leu o arquivo",
+            "Criou um novo arquivo",
+            "Editou o arquivo",
+            "Não conseguiu ler o arquivo",
+            "Não teve permissão para executar um comando no terminal",
+        ],
+    );
+}
+
+/// The page's four strings include the command, which the story above does not run.
+#[test]
+fn a_command_that_ran_has_its_line_in_every_language() {
+    for (lang, line) in [
+        ("en", "Ran terminal command"),
+        ("es", "Ejecutó un comando en la terminal"),
+        ("id", "Menjalankan perintah di terminal"),
+        ("ja", "ターミナルでコマンドを実行しました"),
+        ("fr", "Commande exécutée dans le terminal"),
+        ("pt", "Executou um comando no terminal"),
+    ] {
+        let scene = Scene::new([crate::scene::shell("true"), says("ok")]);
+        let ran = scene.print(["--output-format=text", "--force", "--lang", lang]).run().succeeded();
+        assert_eq!(ran.stdout, format!("{line}\n\nok\n"));
+    }
+}
+
+#[test]
+fn verbose_text_names_the_path_and_the_command() {
+    let scene = Scene::new(story()).within(workspace());
+    let ran = scene.print(["--output-format", "text", "--verbose"]).run().succeeded();
+    assert!(ran.stdout.starts_with("Read file: notes.txt\nCreated new file: new.txt\n"), "{ran}");
+    assert!(ran.stdout.contains("command: make all\n"), "{ran}");
+}
+
+#[test]
+fn thinking_appears_on_no_stream_in_any_format() {
+    for wire in WIRES {
+        for format in FORMATS {
+            let scene = Scene::on(wire, story()).within(workspace());
+            let ran = scene.print(["--output-format", format, "--verbose"]).run().succeeded();
+            assert!(
+                !ran.stdout.contains("secret thought") && !ran.stderr.contains("secret thought"),
+                "{ran}"
+            );
+            assert!(!ran.stdout.contains("sig-1"), "{ran}");
+            assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{ran}");
+        }
+    }
+}
+
+/// The machine formats with ids and times taken out, as bytes.
+fn without_ids_and_times(stdout: &str) -> String {
+    fn blank(value: &mut Value) {
+        match value {
+            Value::Object(object) => {
+                for (key, value) in object {
+                    let own = [
+                        "session_id",
+                        "model_call_id",
+                        "timestamp_ms",
+                        "duration_ms",
+                        "duration_api_ms",
+                        "api_ms",
+                    ];
+                    if own.contains(&key.as_str()) { *value = Value::Null } else { blank(value) }
+                }
+            }
+            Value::Array(values) => values.iter_mut().for_each(blank),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let lines = stdout.lines().map(|line| {
+        let mut value = serde_json::from_str(line).unwrap();
+        blank(&mut value);
+        format!("{value}\n")
+    });
+    lines.collect()
+}
+
+#[test]
+fn the_locale_changes_no_byte_of_the_machine_formats() {
+    for format in ["json", "stream-json"] {
+        let mut workspace = workspace();
+        let mut seen: Option<String> = None;
+        for locale in ["C", "es_ES.UTF-8", "id_ID.UTF-8", "ja_JP.UTF-8", "fr_FR.UTF-8", "pt_PT.UTF-8"] {
+            std::fs::write(workspace.path().join("notes.txt"), "alpha\n").unwrap();
+            let scene = Scene::new(story()).within(workspace);
+            let ran = scene
+                .print(["--output-format", format])
+                .env("LC_ALL", locale)
+                .env("LANG", locale)
+                .run()
+                .succeeded();
+            let bytes = without_ids_and_times(&ran.stdout);
+            assert_eq!(*seen.get_or_insert_with(|| bytes.clone()), bytes, "{locale}");
+            workspace = scene.workspace;
+        }
+    }
+}
+
+/// The error of a failed run is the same bytes everywhere, while the `error:` line is in the reader's language.
+#[test]
+fn the_locale_changes_no_byte_of_a_failure_on_stdout() {
+    let mut seen: Vec<(String, String)> = Vec::new();
+    let mut workspace = Workspace::new();
+    for locale in ["C", "ja_JP.UTF-8"] {
+        let scene = Scene::new([Answer::error(400, "invalid_request_error", "no")]).within(workspace);
+        let ran = scene.print(["--output-format", "stream-json"]).env("LC_ALL", locale).run();
+        assert_eq!(ran.code, Some(22), "{ran}");
+        seen.push((without_ids_and_times(&ran.stdout), ran.stderr));
+        workspace = scene.workspace;
+    }
+    assert_eq!(seen[0].0, seen[1].0);
+    assert_ne!(seen[0].1, seen[1].1);
+}
+
+#[test]
+fn each_delta_is_printed_when_it_comes() {
+    for wire in WIRES {
+        let scene = Scene::on(wire, [says("first ").stall()]);
+        let running = scene.print::<&str>([]).start();
+        running.wait_for_stdout(r#""text":"first ""#);
+        running.signal(Signal::Term);
+        assert_eq!(running.finish().code, Some(143));
+    }
+}
+
+#[test]
+fn a_heartbeat_is_on_stderr_only() {
+    let scene = Scene::new([says("slow").pause(std::time::Duration::from_millis(2300))]);
+    let ran = scene.print(["--heartbeat", "1"]).run().succeeded();
+    assert_eq!(ran.stderr_lines("heartbeat: "), ["heartbeat: 1 s", "heartbeat: 2 s"]);
+    assert_eq!(ran.stream().deltas(), ["slow"]);
+}

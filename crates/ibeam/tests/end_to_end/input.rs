@@ -1,0 +1,170 @@
+//! The prompt: words, stdin or both, and a program that never hangs.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::time::Duration;
+
+use ibeam_testkit::{Finished, Stdin};
+
+use crate::scene::{Scene, says};
+
+/// Runs with these arguments and this stdin; the prompt as the stream tells it and as the model got it.
+#[track_caller]
+fn check(args: &[&str], stdin: Stdin, blocks: &[&str]) -> Finished {
+    let scene = Scene::new([says("ok")]);
+    let ran = scene.ibeam(args).stdin(stdin).run().succeeded();
+    assert_eq!(ran.stream().prompt(), blocks, "{ran}");
+    let sent: Vec<String> = blocks.iter().map(|block| format!("user: {block}")).collect();
+    assert_eq!(scene.server.requests()[0].transcript(), sent);
+    ran
+}
+
+fn piped(text: &str) -> Stdin {
+    Stdin::Piped(text.as_bytes().to_vec())
+}
+
+#[test]
+fn words_are_the_prompt() {
+    check(&["-p", "hello"], Stdin::Closed, &["hello"]);
+    check(&["-p", "hello", "there", "world"], Stdin::Closed, &["hello there world"]);
+}
+
+#[test]
+fn a_prompt_is_kept_verbatim() {
+    let odd = "  line one\n\t{\"json\": \"\\u0041\"} $HOME `x` 'y' \"z\" é 日本 🦀 \u{2028}\n";
+    check(&["-p", odd], Stdin::Closed, &[odd]);
+    check(&["-p"], piped(odd), &[odd]);
+}
+
+#[test]
+fn flags_stand_before_or_after_the_prompt() {
+    check(&["hello", "-p"], Stdin::Closed, &["hello"]);
+    check(
+        &["--force", "hello", "--output-format=stream-json", "there", "-p"],
+        Stdin::Closed,
+        &["hello there"],
+    );
+    check(&["-fp", "hello", "--max-turns", "3"], Stdin::Closed, &["hello"]);
+}
+
+#[test]
+fn two_dashes_end_the_flags() {
+    check(&["-p", "--", "--force", "-x"], Stdin::Closed, &["--force -x"]);
+    check(&["-p", "--", "agent"], Stdin::Closed, &["agent"]);
+}
+
+#[test]
+fn a_leading_word_agent_is_dropped() {
+    check(&["agent", "-p", "hello"], Stdin::Closed, &["hello"]);
+    check(&["-p", "agent", "hello", "agent"], Stdin::Closed, &["hello agent"]);
+}
+
+/// With `-p`, a word that is also a command is a prompt.
+#[test]
+fn a_command_word_is_a_prompt_when_printing() {
+    check(&["-p", "status"], Stdin::Closed, &["status"]);
+    check(&["models", "of", "trains", "-p"], Stdin::Closed, &["models of trains"]);
+}
+
+#[test]
+fn flags_of_the_original_that_change_nothing_here_are_accepted() {
+    check(
+        &[
+            "-p",
+            "hello",
+            "--stream-partial-output",
+            "--trust",
+            "--approve-mcps",
+            "--sandbox",
+            "disabled",
+            "--mode",
+            "default",
+        ],
+        Stdin::Closed,
+        &["hello"],
+    );
+}
+
+#[test]
+fn stdin_is_the_prompt() {
+    check(&["-p"], piped("from stdin\n"), &["from stdin\n"]);
+    check(&[], piped("inferred"), &["inferred"]);
+}
+
+#[test]
+fn stdin_beside_a_prompt_is_its_context() {
+    check(&["-p", "explain this"], piped("fn main() {}\n"), &["explain this", "fn main() {}\n"]);
+}
+
+#[test]
+fn a_dash_and_stdin_read_wait_for_the_end_of_stdin() {
+    check(&["-p", "-"], piped("all of it"), &["all of it"]);
+    check(&["-p", "--stdin", "read", "look"], piped("at this"), &["look", "at this"]);
+}
+
+#[test]
+fn stdin_that_is_ignored_is_not_read() {
+    check(&["-p", "hello", "--stdin", "ignore"], piped("not this"), &["hello"]);
+    let ran = check(&["-p", "hello", "--stdin", "ignore"], Stdin::SilentPipe, &["hello"]);
+    assert!(ran.elapsed < Duration::from_millis(1500), "{ran}");
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn an_open_and_silent_pipe_is_waited_for_three_seconds() {
+    let ran = check(&["-p", "hello"], Stdin::SilentPipe, &["hello"]);
+    assert!((Duration::from_millis(2900)..Duration::from_millis(4500)).contains(&ran.elapsed), "{ran}");
+    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran}");
+}
+
+#[test]
+fn an_open_and_silent_socket_is_hardly_waited_for() {
+    let ran = check(&["-p", "hello"], Stdin::SilentSocket, &["hello"]);
+    assert!(ran.elapsed < Duration::from_millis(1500), "{ran}");
+    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+}
+
+#[test]
+fn a_large_stdin_is_taken_whole() {
+    let large = "0123456789abcde\n".repeat(40_000);
+    check(&["-p", "count"], piped(&large), &["count", &large]);
+}
+
+#[test]
+fn an_argument_that_is_not_utf_8_is_named() {
+    let scene = Scene::new([]);
+    let ran = scene.ibeam(["-p", "fine"]).args([OsStr::from_bytes(b"br\xffken")]).run();
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.stderr.contains("argument 2 of the prompt"), "{ran}");
+}
+
+#[test]
+fn a_stdin_that_is_not_text_is_refused() {
+    for bytes in [&b"br\xffken"[..], b"nul \0 inside"] {
+        let scene = Scene::new([]);
+        let ran = scene.ibeam(["-p", "fine"]).stdin(Stdin::Piped(bytes.to_vec())).run();
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(ran.stderr.contains("stdin"), "{ran}");
+        assert_eq!(scene.server.requests().len(), 0);
+    }
+}
+
+#[test]
+fn the_project_and_the_place_are_told_to_the_model() {
+    let scene = Scene::new([says("ok")]);
+    let workspace = ibeam_testkit::Workspace::new().file("AGENTS.md", "Always say moin.\n");
+    let scene = scene.within(workspace);
+    scene.print::<&str>([]).run().succeeded();
+    let request = &scene.server.requests()[0];
+    let system = request.body["system"].to_string();
+    assert!(
+        system.contains("Always say moin.") && system.contains(scene.workspace.path().to_str().unwrap()),
+        "{system}"
+    );
+    let tools: Vec<&str> =
+        request.body["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    for tool in ["read", "write", "edit", "shell", "grep", "glob", "ls", "delete", "update_todos"] {
+        assert!(tools.contains(&tool), "{tools:?}");
+    }
+}

@@ -1,0 +1,188 @@
+//! What the model may do when nobody can be asked.
+
+use std::fs;
+
+use ibeam_testkit::{Finished, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::{KEY, Scene, calls, says, shell};
+
+/// A run of one command with these flags: the arm of its result, the reason or payload, and the run.
+#[track_caller]
+fn run(command: &str, flags: &[&str]) -> (String, Value, Finished) {
+    let scene = Scene::new([shell(command), says("done")]);
+    let ran = scene.print(flags).run().succeeded();
+    let (arm, payload) = only_result(&ran);
+    // The model is told what the stream tells.
+    let told = scene.server.requests()[1].transcript().join("\n");
+    if let Some(reason) = payload["reason"].as_str() {
+        assert!(told.contains(reason), "{told}");
+    }
+    (arm, payload, ran)
+}
+
+#[track_caller]
+fn only_result(ran: &Finished) -> (String, Value) {
+    let stream = ran.stream();
+    let completed = stream.completed();
+    assert_eq!(completed.len(), 1, "{ran}");
+    let (arm, payload) = completed[0].1["result"].as_object().unwrap().iter().next().unwrap();
+    (arm.clone(), payload.clone())
+}
+
+#[track_caller]
+fn check_allowed(command: &str, flags: &[&str], stdout: &str) {
+    let (arm, payload, ran) = run(command, flags);
+    assert_eq!((arm.as_str(), &payload["stdout"]), ("success", &json!(stdout)), "{ran}");
+    assert_eq!(ran.stderr, "");
+}
+
+#[track_caller]
+fn check_rejected(command: &str, flags: &[&str]) -> String {
+    let (arm, payload, ran) = run(command, flags);
+    assert_eq!(arm, "rejected", "{ran}");
+    assert_eq!(ran.stream().last()["ibeam"]["permission_denials"].as_array().map(Vec::len), Some(1), "{ran}");
+    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    assert!(ran.stderr_lines("warning: ")[0].contains("1 tool call was refused"), "{ran}");
+    payload["reason"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_command_is_rejected_with_the_way_out() {
+    let reason = check_rejected("make all", &[]);
+    assert!(reason.contains("--force") && reason.contains("Shell(make"), "{reason}");
+}
+
+#[test]
+fn a_token_allows_the_commands_it_covers() {
+    check_allowed("echo hello", &["--allow", "Shell(echo)"], "hello\n");
+    check_allowed("echo a && echo b", &["--allow=Shell(echo)"], "a\nb\n");
+    check_rejected("echo a && make", &["--allow", "Shell(echo)"]);
+    check_rejected("echo $(make)", &["--allow", "Shell(echo)"]);
+}
+
+#[test]
+fn tokens_of_the_configuration_count() {
+    let config = "[permissions]\nallow = [\"Shell(echo)\"]\ndeny = [\"Shell(printf)\"]\n";
+    let scene = Scene::new([shell("echo hello"), says("done")]).within(Workspace::new().user_config(config));
+    assert_eq!(only_result(&scene.print::<&str>([]).run().succeeded()).0, "success");
+    let scene = scene.then([shell("printf hello"), says("done")]);
+    assert_eq!(only_result(&scene.print(["--force"]).run().succeeded()).0, "rejected");
+}
+
+/// A project's file may narrow what is allowed, never widen it.
+#[test]
+fn a_project_cannot_allow_itself_commands() {
+    let config = "[permissions]\nallow = [\"Shell(echo)\"]\n";
+    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let scene = scene.within(Workspace::new().file(".ibeam/config.toml", config));
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+    assert!(ran.stderr.contains("--trust"), "{ran}");
+    let scene = scene.then([shell("echo hello"), says("done")]);
+    assert_eq!(only_result(&scene.print(["--trust"]).run().succeeded()).0, "success");
+}
+
+#[test]
+fn force_allows_what_is_not_denied() {
+    check_allowed("printf '%s' forced", &["--force"], "forced");
+    check_allowed("printf '%s' forced", &["--yolo"], "forced");
+    check_allowed("printf '%s' forced", &["-f"], "forced");
+}
+
+#[test]
+fn deny_beats_force_and_allow() {
+    let reason = check_rejected("echo hello", &["--force", "--deny", "Shell(echo)"]);
+    assert!(reason.contains("Shell(echo)"), "{reason}");
+    check_rejected("echo hello", &["--allow", "Shell(echo)", "--deny", "Shell(echo)"]);
+    check_rejected("true && bash -c 'echo hello'", &["--force", "--deny", "Shell(echo)"]);
+}
+
+#[test]
+fn the_mode_is_told() {
+    for (flags, mode) in [
+        (&[][..], "default"),
+        (&["--force"], "force"),
+        (&["--plan"], "plan"),
+        (&["--mode", "ask"], "ask"),
+        (&["--plan", "-f"], "plan"),
+    ] {
+        let scene = Scene::new([says("hi")]);
+        assert_eq!(scene.print(flags).run().succeeded().stream().init()["permissionMode"], mode);
+    }
+}
+
+#[test]
+fn plan_and_ask_change_nothing() {
+    for mode in ["plan", "ask"] {
+        let write = calls("t", "write", &json!({ "path": "made.txt", "fileText": "x" }));
+        let scene = Scene::new([write, says("done")]);
+        let ran = scene.print(["--mode", mode, "--force"]).run().succeeded();
+        assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+        assert_eq!(scene.workspace.read("made.txt"), None);
+    }
+}
+
+/// Every way out of the workspace that a file tool could take.
+#[test]
+fn nothing_outside_the_workspace_is_written() {
+    let outside = |scene: &Scene| scene.workspace.outside().join("made.txt");
+    for path in ["../made.txt", "ABSOLUTE", "link/made.txt", "sub/../../made.txt"] {
+        for flags in [&[][..], &["--force"]] {
+            let workspace = Workspace::new().file("sub/keep", "");
+            std::os::unix::fs::symlink(workspace.outside(), workspace.path().join("link")).unwrap();
+            let absolute = workspace.outside().canonicalize().unwrap().join("made.txt");
+            let path = if path == "ABSOLUTE" { absolute.to_str().unwrap() } else { path };
+            let write = calls("t", "write", &json!({ "path": path, "fileText": "x" }));
+            let scene = Scene::new([write, says("done")]).within(workspace);
+            let ran = scene.print(flags).run().succeeded();
+            assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+            assert!(!outside(&scene).exists(), "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_was_added_may_be_written() {
+    let scene = Scene::new([]);
+    let extra = scene.workspace.outside().join("extra");
+    fs::create_dir(&extra).unwrap();
+    let extra = extra.canonicalize().unwrap();
+    let write = calls("t", "write", &json!({ "path": extra.join("made.txt"), "fileText": "x" }));
+    let scene = scene.then([write, says("done")]);
+    let ran = scene.print(["--add-dir", extra.to_str().unwrap()]).run().succeeded();
+    assert_eq!(only_result(&ran).0, "success", "{ran}");
+    assert_eq!(fs::read_to_string(extra.join("made.txt")).unwrap(), "x");
+}
+
+#[test]
+fn the_stored_keys_are_kept_from_the_model() {
+    let scene = Scene::new([]);
+    let login = scene.bare(["login", "openai", "--api-key", KEY]).run().succeeded();
+    assert!(!login.stdout.contains(KEY), "{login}");
+    let credentials = scene.workspace.home().join(".config/ibeam/credentials.toml");
+    let scene = scene.then([calls("t", "read", &json!({ "path": credentials })), says("done")]);
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+    assert!(!scene.server.requests()[1].body.to_string().contains(KEY));
+}
+
+#[test]
+fn no_command_sees_a_key() {
+    let (arm, payload, ran) = run("env; cat /proc/$PPID/environ | tr '\\0' '\\n'", &["--force"]);
+    // What the last part of the command may read of its parent is the system's matter; the first is ours.
+    assert!(["success", "failure"].contains(&arm.as_str()), "{ran}");
+    let own = payload["stdout"].as_str().unwrap().split("PPID").next().unwrap().to_owned();
+    assert!(own.contains("HOME="), "{own}");
+    let (_, payload, _) = run("env", &["--force"]);
+    assert!(!payload.to_string().contains(KEY), "{payload}");
+}
+
+#[test]
+fn the_number_of_refused_calls_is_told_once() {
+    let answer = shell("make").call("t2", "shell", &json!({ "command": "make install" }));
+    let scene = Scene::new([answer, says("done")]);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran}");
+    assert!(ran.stderr.starts_with("warning: 2 tool calls were refused"), "{ran}");
+}

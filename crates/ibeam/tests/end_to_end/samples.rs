@@ -1,0 +1,155 @@
+//! The five published sample streams, reproduced end to end on both wires.
+//!
+//! Where a sample string ends in `...` it is an abbreviation: ours begins so, and has the sizes that the sample
+//! tells. Ids and times are the run's own, paths are the workspace's; ours may add keys and nothing else.
+
+use ibeam_testkit::{Answer, Stdin, Wire, Workspace};
+use serde_json::Value;
+
+use crate::scene::{KEY, Scene, WIRES, provider};
+
+/// The directory that the samples tell of.
+const SAMPLE_DIRECTORY: &str = "/Users/user/project";
+
+#[track_caller]
+fn check(sample: &str) {
+    for wire in WIRES {
+        reproduce(sample, wire);
+    }
+}
+
+#[track_caller]
+fn reproduce(sample: &str, wire: Wire) {
+    let mut published: Vec<Value> = sample.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let workspace = Workspace::new().file("README.md", readme(&published));
+    let scene = Scene::on(wire, script(&published)).within(workspace);
+    let login = scene.bare(["login", provider(wire)]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()));
+    login.run().succeeded();
+
+    let prompt = published[1]["message"]["content"][0]["text"].as_str().unwrap();
+    let ran = scene.keyless(["-p", "--output-format", "stream-json", prompt]).run().succeeded();
+    let ours = ran.stream();
+    scene.server.assert_played();
+
+    let directory = scene.workspace.path().to_str().unwrap();
+    let last = published.len() - 1;
+    published[last]["result"] = deltas(&published).concat().into();
+    assert_eq!(ours.events.len(), published.len(), "{ran}");
+    for (ours, published) in ours.events.iter().zip(&published) {
+        let published = published.to_string().replace(SAMPLE_DIRECTORY, directory);
+        hold(ours, &serde_json::from_str(&published).unwrap(), "");
+    }
+    let summary = scene.workspace.read("summary.txt").unwrap();
+    assert_eq!((summary.lines().count(), summary.len()), (19, 942));
+    assert_eq!(ran.stderr, "");
+}
+
+/// Holds our value against the published one: the same, in the same order, with nothing left out.
+#[track_caller]
+fn hold(ours: &Value, published: &Value, at: &str) {
+    match (ours, published) {
+        (Value::Object(ours), Value::Object(published)) => {
+            let known: Vec<&String> = ours.keys().filter(|key| published.contains_key(*key)).collect();
+            assert_eq!(known, published.keys().collect::<Vec<_>>(), "keys at {at}");
+            for (key, value) in published {
+                hold(&ours[key], value, &format!("{at}/{key}"));
+            }
+        }
+        (Value::Array(ours), Value::Array(published)) => {
+            assert_eq!(ours.len(), published.len(), "length at {at}");
+            for (ours, published) in ours.iter().zip(published) {
+                hold(ours, published, &format!("{at}/0"));
+            }
+        }
+        (Value::String(_), Value::String(_)) if at == "/session_id" || at == "/request_id" => {}
+        (Value::Number(ours), Value::Number(_)) if at.starts_with("/duration") => {
+            assert!(ours.is_u64(), "whole milliseconds at {at}: {ours}");
+        }
+        (Value::String(ours), Value::String(published)) => match published.strip_suffix("...") {
+            Some(beginning) => assert!(ours.starts_with(beginning), "{at}: {ours}"),
+            None => assert_eq!(ours, published, "{at}"),
+        },
+        _ => assert_eq!(ours, published, "{at}"),
+    }
+}
+
+/// The answers that lead to the sample: text, then a call, ends each; the last is empty, as the samples end so.
+fn script(published: &[Value]) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    let mut answer = Answer::new();
+    for event in published {
+        match (event["type"].as_str().unwrap(), event["subtype"].as_str()) {
+            ("assistant", _) => answer = answer.text(text_of(event)),
+            ("tool_call", Some("started")) => {
+                let id = event["call_id"].as_str().unwrap();
+                let (key, body) = event["tool_call"].as_object().unwrap().iter().next().unwrap();
+                let name = key.strip_suffix("ToolCall").unwrap();
+                let mut arguments = body["args"].clone();
+                arguments.as_object_mut().unwrap().remove("toolCallId");
+                if let Some(text) = arguments["fileText"].as_str() {
+                    arguments["fileText"] = written_out(text, 19, |text| 942 - text.len()).into();
+                }
+                answers.push(std::mem::take(&mut answer).call(id, name, &arguments));
+            }
+            _ => {}
+        }
+    }
+    answers.push(answer);
+    answers
+}
+
+/// The file that the sample reads.
+fn readme(published: &[Value]) -> String {
+    let read =
+        published.iter().find_map(|event| event.pointer("/tool_call/readToolCall/result/success")).unwrap();
+    let chars = usize::try_from(read["totalChars"].as_u64().unwrap()).unwrap();
+    let lines = usize::try_from(read["totalLines"].as_u64().unwrap()).unwrap();
+    written_out(read["content"].as_str().unwrap(), lines, |text| chars - text.chars().count())
+}
+
+/// An abbreviated text in full: so many lines, and as much filler as `missing` says of its beginning.
+fn written_out(abbreviated: &str, lines: usize, missing: impl Fn(&str) -> usize) -> String {
+    let mut text = abbreviated.strip_suffix("...").unwrap().to_owned();
+    let breaks = lines - text.matches('\n').count();
+    let filler = missing(&text) - breaks;
+    for line in 0..breaks {
+        let extra = usize::from(line < filler % breaks);
+        text.push_str(&".".repeat(filler / breaks + extra));
+        text.push('\n');
+    }
+    text
+}
+
+fn text_of(event: &Value) -> &str {
+    event["message"]["content"][0]["text"].as_str().unwrap()
+}
+
+fn deltas(published: &[Value]) -> Vec<&str> {
+    published.iter().filter(|event| event["type"] == "assistant").map(text_of).collect()
+}
+
+#[test]
+fn the_spanish_sample_is_reproduced() {
+    check(include_str!("../samples/es.ndjson"));
+}
+
+#[test]
+fn the_french_sample_is_reproduced() {
+    check(include_str!("../samples/fr.ndjson"));
+}
+
+#[test]
+fn the_indonesian_sample_is_reproduced() {
+    check(include_str!("../samples/id.ndjson"));
+}
+
+/// Its `result` is not the concatenation of its deltas, against its own rule: `reproduce` takes the rule.
+#[test]
+fn the_japanese_sample_is_reproduced() {
+    check(include_str!("../samples/ja.ndjson"));
+}
+
+#[test]
+fn the_portuguese_sample_is_reproduced() {
+    check(include_str!("../samples/pt.ndjson"));
+}

@@ -1,0 +1,97 @@
+//! A model server, a workspace and the binary, put together.
+
+use std::ffi::OsStr;
+
+use ibeam_testkit::{Answer, Ibeam, ModelServer, Wire, Workspace};
+use serde_json::{Value, json};
+
+/// The key of every provider; it must never be printed.
+pub(crate) const KEY: &str = "key-0123456789abcdef";
+
+pub(crate) const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
+
+/// The binary.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_ibeam");
+
+/// The name of the model on a wire.
+pub(crate) fn model(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Anthropic => "anthropic/claude-sonnet-4-20250514",
+        Wire::OpenAi => "openrouter/anthropic/claude-sonnet-4",
+    }
+}
+
+/// The provider of that model.
+pub(crate) fn provider(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Anthropic => "anthropic",
+        Wire::OpenAi => "openrouter",
+    }
+}
+
+/// What a test runs in.
+pub(crate) struct Scene {
+    pub(crate) wire: Wire,
+    pub(crate) workspace: Workspace,
+    pub(crate) server: ModelServer,
+}
+
+impl Scene {
+    /// An empty workspace and a model that answers so, on the Anthropic wire.
+    pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self::on(Wire::Anthropic, answers)
+    }
+
+    /// The same on either wire.
+    pub(crate) fn on(wire: Wire, answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self { wire, workspace: Workspace::new(), server: ModelServer::start(answers) }
+    }
+
+    /// The same in another workspace.
+    pub(crate) fn within(self, workspace: Workspace) -> Self {
+        Self { workspace, ..self }
+    }
+
+    /// The next part of the story: the same workspace and home, other answers.
+    pub(crate) fn then(self, answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self { server: ModelServer::start(answers), ..self }
+    }
+
+    /// The binary in this workspace with these arguments, nothing more: no key, no server.
+    pub(crate) fn bare<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
+        Ibeam::new(BINARY, &self.workspace).args(args)
+    }
+
+    /// The binary that knows where the server is, but no key.
+    pub(crate) fn keyless<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
+        self.bare(["--model", model(self.wire)])
+            .args(args)
+            .env("ANTHROPIC_BASE_URL", self.server.url())
+            .env("OPENROUTER_BASE_URL", self.server.url())
+    }
+
+    /// The binary with all it needs, and these arguments.
+    pub(crate) fn ibeam<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
+        self.keyless(args).env("ANTHROPIC_API_KEY", KEY).env("OPENROUTER_API_KEY", KEY)
+    }
+
+    /// A run with `-p` and a prompt.
+    pub(crate) fn print<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
+        self.ibeam(["-p", "do it"]).args(args)
+    }
+}
+
+/// An answer of one delta.
+pub(crate) fn says(text: &str) -> Answer {
+    Answer::new().text(text)
+}
+
+/// An answer of one call.
+pub(crate) fn calls(id: &str, tool: &str, arguments: &Value) -> Answer {
+    Answer::new().call(id, tool, arguments)
+}
+
+/// An answer of one call of the shell.
+pub(crate) fn shell(command: &str) -> Answer {
+    calls("toolu_shell", "shell", &json!({ "command": command }))
+}

@@ -1,0 +1,172 @@
+//! A conversation that goes on: the model sees all of it, the id stays.
+
+use ibeam_testkit::{Answer, Workspace};
+use serde_json::json;
+
+use crate::scene::{Scene, WIRES, calls, says};
+
+const UUID: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
+
+/// A first run with a call, and its session.
+fn first(scene: Scene) -> (Scene, String) {
+    let ran = scene.ibeam(["-p", "remember 42"]).run().succeeded();
+    let id = ran.stream().session_id().to_owned();
+    (scene, id)
+}
+
+fn opening() -> Vec<Answer> {
+    vec![
+        Answer::new().thinking("hm", "sig-a").text("Looking. ").call(
+            "t1",
+            "read",
+            &json!({ "path": "n.txt" }),
+        ),
+        says("It is 42."),
+    ]
+}
+
+#[test]
+fn resume_shows_the_model_its_whole_history() {
+    for wire in WIRES {
+        for resume in
+            [|id: &str| vec![format!("--resume={id}")], |id: &str| vec!["--resume".to_owned(), id.to_owned()]]
+        {
+            let scene = Scene::on(wire, opening()).within(Workspace::new().file("n.txt", "42\n"));
+            let (scene, id) = first(scene);
+            let sent = scene.server.requests()[1].transcript();
+            let scene = scene.then([says("Still 42.")]);
+            let ran = scene.ibeam(["-p", "what was it?"]).args(resume(&id)).run().succeeded();
+            let stream = ran.stream();
+            assert_eq!(stream.session_id(), id);
+            assert_eq!(stream.prompt(), ["what was it?"], "the stream tells of this run alone");
+            assert_eq!(stream.deltas(), ["Still 42."]);
+            let again = scene.server.requests()[0].transcript();
+            assert_eq!(again[..sent.len()], sent, "what was sent before is sent again");
+            assert_eq!(again[sent.len()..], ["assistant: It is 42.", "user: what was it?"]);
+            assert_eq!(again[0], "user: remember 42");
+            assert!(
+                again.iter().any(|line| line.starts_with("call read "))
+                    && again.iter().any(|line| line.contains("42"))
+            );
+        }
+    }
+}
+
+#[test]
+fn continue_takes_the_newest_session_of_the_directory() {
+    let (scene, _) = first(Scene::new([says("one")]));
+    let (scene, newest) = first(scene.then([says("two")]));
+    let mut scene = scene;
+    let mut history = vec!["user: remember 42".to_owned(), "assistant: two".to_owned()];
+    for flags in [
+        &["-p", "go on", "--continue"][..],
+        &["-p", "go on", "--resume"],
+        &["-p", "go on", "--resume=-1"],
+        &["resume", &newest, "go on"],
+    ] {
+        scene = scene.then([says("more")]);
+        let ran = scene.ibeam(flags).run().succeeded();
+        assert_eq!(ran.stream().session_id(), newest, "{flags:?}");
+        history.push("user: go on".to_owned());
+        assert_eq!(scene.server.requests()[0].transcript(), history, "{flags:?}");
+        history.push("assistant: more".to_owned());
+    }
+}
+
+#[test]
+fn continue_looks_at_sessions_of_this_directory_only() {
+    let (scene, _) = first(Scene::new([says("one")]));
+    let other = scene.workspace.outside().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let ran = scene.ibeam(["-p", "x", "--continue", "--workspace", other.to_str().unwrap()]).run();
+    assert_eq!(ran.code, Some(66), "{ran}");
+}
+
+#[test]
+fn a_chat_that_was_created_is_resumed() {
+    let scene = Scene::new([says("one")]);
+    let created = scene.bare(["create-chat"]).run().succeeded();
+    let id = created.stdout.strip_suffix('\n').unwrap();
+    let stream = scene.ibeam(["-p", "begin", "--resume", id]).run().succeeded().stream();
+    assert_eq!(stream.session_id(), id);
+    assert_eq!(scene.server.requests()[0].transcript(), ["user: begin"]);
+    let scene = scene.then([says("two")]);
+    scene.ibeam(["-p", "more", "--resume", id]).run().succeeded();
+    assert_eq!(scene.server.requests()[0].transcript(), ["user: begin", "assistant: one", "user: more"]);
+}
+
+#[test]
+fn a_uuid_not_seen_before_is_claimed() {
+    let scene = Scene::new([says("one")]);
+    let stream = scene.ibeam(["-p", "begin", "--resume", UUID]).run().succeeded().stream();
+    assert_eq!(stream.session_id(), UUID);
+    let scene = scene.then([says("two")]);
+    scene.ibeam(["-p", "more", &format!("--resume={UUID}")]).run().succeeded();
+    assert_eq!(scene.server.requests()[0].transcript(), ["user: begin", "assistant: one", "user: more"]);
+}
+
+#[test]
+fn every_new_run_has_a_session_of_its_own() {
+    let (scene, one) = first(Scene::new([says("one")]));
+    let (_scene, two) = first(scene.then([says("two")]));
+    assert_ne!(one, two);
+}
+
+/// After a failure the conversation goes on where it broke.
+#[test]
+fn a_failed_run_is_gone_on_with() {
+    for wire in WIRES {
+        let broken = [
+            calls("t1", "read", &json!({ "path": "n.txt" })),
+            Answer::error(400, "invalid_request_error", "no"),
+        ];
+        let scene = Scene::on(wire, broken).within(Workspace::new().file("n.txt", "42\n"));
+        let ran = scene.ibeam(["-p", "remember 42"]).run();
+        assert_eq!(ran.code, Some(22), "{ran}");
+        let scene = scene.then([says("back")]);
+        let stream = scene.ibeam(["-p", "again", "--continue"]).run().succeeded().stream();
+        assert_eq!(stream.session_id(), ran.stream().session_id());
+        let transcript = scene.server.requests()[0].transcript();
+        assert_eq!(transcript.first().map(String::as_str), Some("user: remember 42"));
+        assert_eq!(transcript.last().map(String::as_str), Some("user: again"));
+        assert!(transcript.iter().any(|line| line.starts_with("result ")), "{transcript:?}");
+    }
+}
+
+/// A text that was cut was never a complete answer; the next request still keeps the rules of its wire.
+#[test]
+fn a_run_that_was_cut_in_the_middle_of_its_text_is_gone_on_with() {
+    for wire in WIRES {
+        let scene = Scene::on(wire, [says("half an ans").cut()]);
+        assert_eq!(scene.ibeam(["-p", "begin"]).run().code, Some(25));
+        let scene = scene.then([says("whole")]);
+        scene.ibeam(["-p", "again", "--continue"]).run().succeeded();
+        let transcript = scene.server.requests()[0].transcript();
+        assert_eq!(transcript.first().map(String::as_str), Some("user: begin"));
+        assert_eq!(transcript.last().map(String::as_str), Some("user: again"));
+    }
+}
+
+#[test]
+fn the_sessions_are_listed_newest_first() {
+    let (scene, one) = first(Scene::new([says("one")]));
+    let (scene, two) = first(scene.then([says("two")]));
+    let listed = scene.bare(["ls"]).run().succeeded().stdout;
+    let ids: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(ids, [two.as_str(), one.as_str()]);
+    assert!(listed.contains("remember 42"), "{listed}");
+    let listed = scene.bare(["ls", "--format", "json"]).run().succeeded().json();
+    assert_eq!(listed[0]["session_id"], two.as_str());
+}
+
+#[test]
+fn a_session_can_change_its_wire() {
+    let scene = Scene::new(opening()).within(Workspace::new().file("n.txt", "42\n"));
+    let (scene, id) = first(scene);
+    let scene = Scene { wire: ibeam_testkit::Wire::OpenAi, ..scene.then([says("here too")]) };
+    let ran = scene.ibeam(["-p", "and now?", "--resume", &id]).run().succeeded();
+    assert_eq!(ran.stream().deltas(), ["here too"]);
+    let transcript = scene.server.requests()[0].transcript();
+    assert_eq!(transcript.first().map(String::as_str), Some("user: remember 42"));
+    assert_eq!(transcript.last().map(String::as_str), Some("user: and now?"));
+}

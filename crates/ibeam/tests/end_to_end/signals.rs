@@ -1,0 +1,129 @@
+//! A run that is asked to stop: in order, in time, with its children.
+
+use std::time::Duration;
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Finished, Lifeline, Running};
+use serde_json::json;
+
+use crate::scene::{Scene, WIRES, calls, says, shell};
+
+const SIGNALS: [(Signal, i32); 4] =
+    [(Signal::Hup, 129), (Signal::Int, 130), (Signal::Quit, 131), (Signal::Term, 143)];
+
+/// Sends the signal and holds the end to the rules of a stopped run.
+#[track_caller]
+fn stop(running: Running, signal: Signal, exit: i32) -> Finished {
+    running.signal(signal);
+    let before = std::time::Instant::now();
+    let ran = running.finish();
+    assert!(before.elapsed() < Duration::from_millis(3500), "an orderly shutdown takes 3 s at most: {ran}");
+    assert_eq!(ran.code, Some(exit), "{ran}");
+    let stream = ran.stream();
+    assert_eq!((&stream.last()["code"], &stream.last()["exit_code"]), (&json!("signal"), &json!(exit)));
+    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+    ran
+}
+
+#[test]
+fn a_signal_while_text_streams_ends_the_run_in_order() {
+    for wire in WIRES {
+        for (signal, exit) in SIGNALS {
+            let scene = Scene::on(wire, [says("first ").stall()]);
+            let running = scene.print::<&str>([]).start();
+            running.wait_for_stdout("first ");
+            let ran = stop(running, signal, exit);
+            assert_eq!(ran.stream().deltas(), ["first "]);
+        }
+    }
+}
+
+#[test]
+fn a_signal_while_a_command_runs_ends_the_command_too() {
+    for (signal, exit) in SIGNALS {
+        let scene = Scene::new([]);
+        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let scene = scene.then([shell(&lifeline.command()), says("never")]);
+        let running = scene.print(["--force"]).start();
+        lifeline.wait_until_held();
+        let ran = stop(running, signal, exit);
+        lifeline.wait_until_gone();
+        assert_eq!(ran.stream().outline(), ["system", "user", "started shell", "completed shell", "error"]);
+        assert_eq!(scene.server.requests().len(), 1);
+    }
+}
+
+#[test]
+fn a_command_that_ignores_the_signal_is_ended_all_the_same() {
+    let scene = Scene::new([]);
+    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
+    let scene = scene.then([shell(&deaf), says("never")]);
+    let running = scene.print(["--force"]).start();
+    lifeline.wait_until_held();
+    stop(running, Signal::Term, 143);
+    lifeline.wait_until_gone();
+}
+
+#[test]
+fn a_background_command_ends_with_the_run() {
+    let scene = Scene::new([]);
+    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let call = calls("t", "shell", &json!({ "command": lifeline.command(), "isBackground": true }));
+    let scene = scene.then([call, says("started it")]);
+    let ran = scene.print(["--force"]).run().succeeded();
+    lifeline.wait_until_held();
+    lifeline.wait_until_gone();
+    let stream = ran.stream();
+    assert_eq!(stream.completed()[0].1["result"]["isBackground"], true, "{ran}");
+    assert_eq!(stream.last()["result"], "started it");
+}
+
+#[test]
+fn the_time_limit_ends_a_command_too() {
+    let scene = Scene::new([]);
+    let lifeline = Lifeline::new(&scene.workspace, "line");
+    let scene = scene.then([shell(&lifeline.command()), says("never")]);
+    let ran = scene.print(["--force", "--timeout", "1500ms"]).run();
+    assert_eq!(ran.code, Some(33), "{ran}");
+    let mut lifeline = lifeline;
+    lifeline.wait_until_held();
+    lifeline.wait_until_gone();
+}
+
+#[test]
+fn a_second_signal_ends_the_run_at_once() {
+    let scene = Scene::new([]);
+    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
+    let scene = scene.then([shell(&deaf), says("never")]);
+    let running = scene.print(["--force"]).start();
+    lifeline.wait_until_held();
+    running.signal(Signal::Int);
+    running.signal(Signal::Term);
+    let before = std::time::Instant::now();
+    let ran = running.finish();
+    assert!(matches!(ran.code, Some(130 | 143)), "{ran}");
+    assert!(before.elapsed() < Duration::from_secs(1), "{ran}");
+}
+
+/// A session that was stopped goes on, and the model is told how its command ended.
+#[test]
+fn a_stopped_session_is_gone_on_with() {
+    for wire in WIRES {
+        let scene = Scene::on(wire, []);
+        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let scene = scene.then([shell(&lifeline.command()), says("never")]);
+        let running = scene.print(["--force"]).start();
+        lifeline.wait_until_held();
+        let ran = stop(running, Signal::Int, 130);
+        let scene = scene.then([says("back")]);
+        let stream = scene.ibeam(["-p", "again", "--continue"]).run().succeeded().stream();
+        assert_eq!(stream.session_id(), ran.stream().session_id());
+        let transcript = scene.server.requests()[0].transcript().join("\n");
+        assert!(
+            transcript.contains("call shell") && transcript.contains("result (ended by SIGTERM)"),
+            "{transcript}"
+        );
+    }
+}

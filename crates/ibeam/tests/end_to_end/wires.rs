@@ -1,0 +1,262 @@
+//! What goes over each wire besides text: thinking, calls, results, usage, keys.
+
+use ibeam_protocol::Usage;
+use ibeam_testkit::{Answer, Wire, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::{KEY, Scene, WIRES, calls, says};
+
+#[test]
+fn thinking_goes_back_verbatim_with_its_signature() {
+    let scene = Scene::new([
+        Answer::new()
+            .thinking("first thought\nwith \"quotes\" and 日本", "c2lnbmF0dXJl+/==")
+            .text("Looking.")
+            .thinking("second thought", "sig-2")
+            .call("toolu_1", "ls", &json!({ "path": "." })),
+        says("done"),
+    ]);
+    scene.print::<&str>([]).run().succeeded();
+    let requests = scene.server.requests();
+    let answer = &requests[1].messages()[1];
+    assert_eq!(answer["role"], "assistant");
+    let blocks = answer["content"].as_array().unwrap();
+    let thinking =
+        |text: &str, signature: &str| json!({ "type": "thinking", "thinking": text, "signature": signature });
+    assert_eq!(blocks[0], thinking("first thought\nwith \"quotes\" and 日本", "c2lnbmF0dXJl+/=="));
+    assert_eq!(blocks[1], json!({ "type": "text", "text": "Looking." }));
+    assert_eq!(blocks[2], thinking("second thought", "sig-2"));
+    assert_eq!((&blocks[3]["type"], &blocks[3]["id"]), (&json!("tool_use"), &json!("toolu_1")));
+    assert_eq!(blocks.len(), 4);
+}
+
+#[test]
+fn redacted_thinking_goes_back_verbatim() {
+    let redacted = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":\
+                    {\"type\":\"redacted_thinking\",\"data\":\"b3BhcXVl\"}}\n\nevent: content_block_stop\n\
+                    data: {\"type\":\"content_block_stop\",\"index\":0}\n\n";
+    let call = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":\
+                {\"type\":\"tool_use\",\"id\":\"toolu_9\",\"name\":\"ls\",\"input\":{}}}\n\nevent: content_block_delta\n\
+                data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"input_json_delta\",\
+                \"partial_json\":\"{\\\"path\\\":\\\".\\\"}\"}}\n\nevent: content_block_stop\n\
+                data: {\"type\":\"content_block_stop\",\"index\":1}\n\n";
+    let scene = Scene::new([Answer::new().raw(redacted).raw(call), says("done")]);
+    scene.print::<&str>([]).run().succeeded();
+    let block = scene.server.requests()[1].messages()[1]["content"][0].clone();
+    assert_eq!(block, json!({ "type": "redacted_thinking", "data": "b3BhcXVl" }));
+}
+
+#[test]
+fn reasoning_goes_back_to_the_service_that_wants_it() {
+    let answers = [
+        Answer::new().thinking("let me see", "").text("Looking.").call(
+            "call_1",
+            "ls",
+            &json!({ "path": "." }),
+        ),
+        says("done"),
+    ];
+    let scene = Scene::on(Wire::OpenAi, answers);
+    let run = scene.bare(["-p", "x", "--model", "deepseek/deepseek-reasoner"]);
+    run.env("DEEPSEEK_BASE_URL", scene.server.url()).env("DEEPSEEK_API_KEY", KEY).run().succeeded();
+    let requests = scene.server.requests();
+    let answer = requests[1].messages().iter().find(|message| message["role"] == "assistant").unwrap();
+    assert_eq!(answer["reasoning_content"], "let me see");
+    assert_eq!(answer["content"], "Looking.");
+    assert_eq!(answer["tool_calls"][0]["id"], "call_1");
+}
+
+#[test]
+fn read_only_calls_of_one_answer_run_together() {
+    for wire in WIRES {
+        let read = |name: &str| json!({ "path": name });
+        let answer = Answer::new()
+            .text("Three files.")
+            .call("t1", "read", &read("a"))
+            .call("t2", "read", &read("b"))
+            .call("t3", "ls", &json!({ "path": "." }));
+        let workspace = Workspace::new().file("a", "content of a\n").file("b", "content of b\n");
+        let scene = Scene::on(wire, [answer, says("done")]).within(workspace);
+        let stream = scene.print::<&str>([]).run().succeeded().stream();
+        let outline = stream.outline();
+        assert_eq!(outline[2..6], ["text", "started read", "started read", "started ls"]);
+        let ids: Vec<&Value> =
+            stream.events.iter().map(|event| &event["model_call_id"]).filter(|id| !id.is_null()).collect();
+        assert!(ids.len() == 6 && ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+        let transcript = scene.server.requests()[1].transcript();
+        let results: Vec<&String> = transcript.iter().filter(|line| line.starts_with("result ")).collect();
+        assert_eq!(results.len(), 3);
+        assert!(results[0].contains("content of a") && results[1].contains("content of b"), "{results:?}");
+    }
+}
+
+/// A write bars the calls after it, so that each sees what the one before it did.
+#[test]
+fn a_call_that_changes_something_waits_and_bars() {
+    for wire in WIRES {
+        let answer = Answer::new()
+            .call("t1", "write", &json!({ "path": "a", "fileText": "new\n" }))
+            .call("t2", "read", &json!({ "path": "a" }))
+            .call("t3", "edit", &json!({ "path": "a", "oldText": "new", "newText": "newer" }));
+        let scene = Scene::on(wire, [answer, says("done")]);
+        let stream = scene.print::<&str>([]).run().succeeded().stream();
+        assert_eq!(
+            stream.outline()[2..8],
+            [
+                "started write",
+                "completed write",
+                "started read",
+                "completed read",
+                "started edit",
+                "completed edit"
+            ]
+        );
+        assert_eq!(stream.completed()[1].1["result"]["success"]["content"], "new\n");
+        assert_eq!(scene.workspace.read("a").as_deref(), Some("newer\n"));
+    }
+}
+
+#[test]
+fn the_providers_call_ids_are_echoed() {
+    for wire in WIRES {
+        let id = "toolu_vrtx_01NnjaR886UcE8whekg2MGJd";
+        let scene = Scene::on(wire, [calls(id, "ls", &json!({ "path": "." })), says("done")]);
+        let stream = scene.print::<&str>([]).run().succeeded().stream();
+        assert_eq!(stream.events[2]["call_id"], id);
+        assert!(scene.server.requests()[1].body["messages"].to_string().contains(id));
+    }
+}
+
+/// Services that count their ids anew in every answer.
+#[test]
+fn ids_that_come_again_in_a_later_answer_are_other_calls() {
+    for wire in WIRES {
+        let ls = |path: &str| calls("call_0", "ls", &json!({ "path": path }));
+        let workspace = Workspace::new().file("one/x", "").file("two/y", "");
+        let scene = Scene::on(wire, [ls("one"), ls("two"), says("done")]).within(workspace);
+        let stream = scene.print::<&str>([]).run().succeeded().stream();
+        assert_eq!(stream.completed().len(), 2);
+    }
+}
+
+#[test]
+fn a_tool_that_does_not_exist_stands_under_function() {
+    for wire in WIRES {
+        let scene = Scene::on(wire, [calls("t", "teleport", &json!({ "to": "mars" })), says("done")]);
+        let stream = scene.print::<&str>([]).run().succeeded().stream();
+        let (key, body) = stream.completed()[0];
+        assert_eq!((key, &body["name"]), ("function", &json!("teleport")));
+        assert_eq!(
+            body["arguments"].as_str().map(serde_json::from_str::<Value>).unwrap().unwrap(),
+            json!({ "to": "mars" })
+        );
+        assert!(scene.server.requests()[1].transcript().join("\n").contains("there is no tool `teleport`"));
+    }
+}
+
+#[test]
+fn arguments_that_are_no_json_are_told_to_the_model() {
+    for wire in WIRES {
+        let answer = Answer::new().call_as_written("t", "read", "{\"path\": \"a");
+        let scene =
+            Scene::on(wire, [answer, says("done")]).within(Workspace::new().file("a", "never read\n"));
+        let ran = scene.print::<&str>([]).run().succeeded();
+        let stream = ran.stream();
+        let (key, body) = stream.completed()[0];
+        assert_eq!(key, "readToolCall", "{ran}");
+        assert!(body["result"].get("error").is_some(), "{ran}");
+        assert!(!scene.server.requests()[1].body.to_string().contains("never read"));
+    }
+}
+
+#[test]
+fn usage_is_the_sum_of_the_answers() {
+    for (wire, cache_write) in [(Wire::Anthropic, 5), (Wire::OpenAi, 0)] {
+        let usage = Usage { input: 10, output: 3, cache_read: 7, cache_write };
+        let answers = [calls("t", "ls", &json!({ "path": "." })).usage(usage), says("done").usage(usage)];
+        let scene = Scene::on(wire, answers);
+        let stream = scene.print::<&str>([]).run().succeeded().stream();
+        let expected = json!({
+            "inputTokens": 20, "outputTokens": 6, "cacheReadTokens": 14, "cacheWriteTokens": 2 * cache_write
+        });
+        assert_eq!(stream.last()["usage"], expected);
+        assert_eq!(stream.last()["request_id"], "req_0001");
+    }
+}
+
+#[test]
+fn the_key_goes_where_its_wire_has_it() {
+    for wire in WIRES {
+        let scene = Scene::on(wire, [says("hi")]);
+        scene.print(["-H", "x-team: blue"]).run().succeeded();
+        let request = &scene.server.requests()[0];
+        match wire {
+            Wire::Anthropic => assert_eq!(request.header("x-api-key"), Some(KEY)),
+            Wire::OpenAi => {
+                assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()))
+            }
+        }
+        assert_eq!(request.header("x-team"), Some("blue"));
+        assert_eq!(request.wire, wire);
+    }
+}
+
+#[test]
+fn the_source_of_the_key_is_told() {
+    let scene = Scene::new([says("hi")]);
+    let stream = scene.keyless(["-p", "x", "--api-key", KEY]).run().succeeded().stream();
+    assert_eq!(
+        (&stream.init()["apiKeySource"], &stream.init()["ibeam"]["api_key"]),
+        (&json!("flag"), &json!("flag"))
+    );
+    assert_eq!(scene.server.requests()[0].header("x-api-key"), Some(KEY));
+}
+
+/// A server of one's own, named by `--endpoint` alone, wants no key.
+#[test]
+fn an_endpoint_without_a_key_is_asked() {
+    let scene = Scene::on(Wire::OpenAi, [says("hi")]);
+    let url = format!("{}/v1", scene.server.url());
+    let stream =
+        scene.bare(["-p", "x", "--endpoint", &url, "--model", "my-model"]).run().succeeded().stream();
+    assert_eq!(
+        (&stream.init()["apiKeySource"], &stream.init()["ibeam"]["api_key"]),
+        (&json!("env"), &json!("none"))
+    );
+    assert_eq!(stream.init()["model"], "my-model");
+    assert_eq!(scene.server.requests()[0].body["model"], "my-model");
+    assert_eq!(scene.server.requests()[0].header("authorization"), None);
+}
+
+/// Every request but for its newest messages is the one before it, byte by byte: the providers' caches hit.
+#[test]
+fn a_request_begins_as_the_one_before_it() {
+    for wire in WIRES {
+        let ls = |path: &str| calls(&format!("t-{path}"), "ls", &json!({ "path": path }));
+        let workspace = Workspace::new().file("one/x", "").file("two/y", "");
+        let scene = Scene::on(wire, [ls("one"), ls("two"), says("done")]).within(workspace);
+        scene.print::<&str>([]).run().succeeded();
+        let plain = |request: &ibeam_testkit::Request| {
+            let mut body = request.body.clone();
+            without_cache_marks(&mut body);
+            let messages = body["messages"].take();
+            (body, messages.as_array().unwrap().clone())
+        };
+        let requests: Vec<_> = scene.server.requests().iter().map(plain).collect();
+        for pair in requests.windows(2) {
+            assert_eq!(pair[0].0.to_string(), pair[1].0.to_string());
+            assert_eq!(pair[0].1, pair[1].1[..pair[0].1.len()]);
+        }
+    }
+}
+
+fn without_cache_marks(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.shift_remove("cache_control");
+            object.values_mut().for_each(without_cache_marks);
+        }
+        Value::Array(values) => values.iter_mut().for_each(without_cache_marks),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
