@@ -1,5 +1,5 @@
 //! The real weights, where they are set up: a guided run in a temporary directory, from prompt to answer.
-
+#![allow(clippy::disallowed_methods, reason = "it looks for the model where the program installs it")]
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

@@ -166,7 +166,6 @@ notice-repeated-call = { $count ->
     }
 notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
 notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it (`--trust`)
-notice-flag-without-effect = `{ $flag }` has no effect in this version
 notice-background-stopped = { $count ->
         [one] { $count } background command was still running and was stopped
        *[other] { $count } background commands were still running and were stopped

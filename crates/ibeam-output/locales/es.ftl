@@ -164,7 +164,6 @@ notice-repeated-call = { $count ->
     }
 notice-unknown-config-key = `{ $key }` en `{ $path }` no es un ajuste conocido y se ignoró
 notice-untrusted-config-key = `{ $key }` en `{ $path }` se ignoró: solo puede fijarlo un espacio de trabajo de confianza (`--trust`)
-notice-flag-without-effect = `{ $flag }` no tiene efecto en esta versión
 notice-background-stopped = { $count ->
         [one] { $count } comando en segundo plano seguía en marcha y se detuvo
        *[other] { $count } comandos en segundo plano seguían en marcha y se detuvieron

@@ -146,7 +146,6 @@ notice-empty-answer = jawaban kosong; model ditanya lagi
 notice-repeated-call = model sudah memanggil `{ $tool }` { $count } kali dengan argumen dan hasil yang sama
 notice-unknown-config-key = `{ $key }` di `{ $path }` bukan setelan yang dikenal dan diabaikan
 notice-untrusted-config-key = `{ $key }` di `{ $path }` diabaikan: hanya ruang kerja tepercaya yang boleh menetapkannya (`--trust`)
-notice-flag-without-effect = `{ $flag }` tidak berpengaruh pada versi ini
 notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan
 retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds } dtk
 

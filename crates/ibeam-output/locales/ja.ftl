@@ -146,7 +146,6 @@ notice-empty-answer = 応答が空だったため、モデルに聞き直しま�
 notice-repeated-call = モデルが `{ $tool }` を同じ引数と同じ結果で { $count } 回呼び出しています
 notice-unknown-config-key = `{ $path }` の `{ $key }` は未知の設定のため無視しました
 notice-untrusted-config-key = `{ $path }` の `{ $key }` を無視しました: 信頼済みのワークスペースでのみ設定できます (`--trust`)
-notice-flag-without-effect = このバージョンでは `{ $flag }` は効果がありません
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
 retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行します
 

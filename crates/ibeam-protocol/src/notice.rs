@@ -51,11 +51,6 @@ pub enum Notice {
         /// The key, dotted.
         key: String,
     },
-    /// A flag was accepted that has no effect in this version.
-    FlagWithoutEffect {
-        /// The flag.
-        flag: String,
-    },
     /// Commands still ran in the background when the run ended and were stopped.
     BackgroundStopped {
         /// How many.
@@ -85,7 +80,6 @@ impl Notice {
             | Self::UnknownStopReason { .. }
             | Self::UnknownConfigKey { .. }
             | Self::UntrustedConfigKey { .. }
-            | Self::FlagWithoutEffect { .. }
             | Self::BackgroundStopped { .. } => None,
         }
     }

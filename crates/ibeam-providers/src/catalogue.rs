@@ -1,7 +1,7 @@
 //! The models that are known by name, as data: what people call them and how much they take.
 //!
-//! A model that is not in the table works all the same; its id is then its label. Figures from the makers' model
-//! pages, read 2026-11.
+//! A model that is not in the table works all the same; its id is then its label. The figures are defaults, not
+//! limits of ours: `limits.max_output_tokens` and `models.display` of the configuration override them.
 
 /// What is known of a model. Token figures are the most the model takes and gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

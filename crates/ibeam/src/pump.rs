@@ -43,7 +43,7 @@ impl Pump {
             while events.blocking_recv_many(&mut batch, WAITING_EVENTS) > 0 {
                 if disk && let Err(error) = self.record(&batch) {
                     disk = false;
-                    self.stop.request(Reason::Io { what: "the session".to_owned(), said: error });
+                    self.stop.request(Reason::Io { what: "session".to_owned(), said: error });
                 }
                 if reader && let Err(error) = self.print(&batch) {
                     reader = false;

@@ -21,7 +21,6 @@ pub(crate) fn words(notice: &Notice) -> Words {
         Notice::UntrustedConfigKey { path, key } => {
             Words::new("notice-untrusted-config-key").text("path", path).text("key", key)
         }
-        Notice::FlagWithoutEffect { flag } => Words::new("notice-flag-without-effect").text("flag", flag),
         Notice::BackgroundStopped { count } => Words::new("notice-background-stopped").count("count", *count),
     }
 }

@@ -174,7 +174,6 @@ fn every_notice() -> Vec<Notice> {
         Notice::RepeatedCall { tool: s(), count: 3 },
         Notice::UnknownConfigKey { path: s(), key: s() },
         Notice::UntrustedConfigKey { path: s(), key: s() },
-        Notice::FlagWithoutEffect { flag: s() },
         Notice::BackgroundStopped { count: 1 },
     ]
 }

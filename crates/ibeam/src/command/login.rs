@@ -61,7 +61,7 @@ struct Quiet {
 impl Quiet {
     fn begin(provider: &str) -> Result<Self, Failure> {
         let failed = |error: rustix::io::Errno| Reason::Io {
-            what: "the terminal".to_owned(),
+            what: "tty".to_owned(),
             said: error.to_string(),
         };
         drop(write!(io::stderr(), "key for {provider}: "));

@@ -54,7 +54,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
         }
         ports.run.stop = ibeam_core::Stop::default();
         let outcome = runtime.block_on(async {
-            signals::watch(&ports.run.stop).map_err(|error| system("a signal handler", &error))?;
+            signals::watch(&ports.run.stop).map_err(|error| system("sigaction", &error))?;
             limit_time(&ports.run, &ports.run.stop);
             let notices = std::mem::take(&mut notices);
             within_shutdown(&ports.run, &mut journal, vec![prompt], notices).await
