@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-/// What a copied token loses: enough to turn a close choice, not enough to misspell a word that has begun.
-pub(crate) const PENALTY: f32 = 4.0;
+/// What a copied word loses: enough to turn a choice between words, not enough to force a wrong one.
+pub(crate) const PENALTY: f32 = 5.0;
 /// A run of this many tokens taken from the source is a copy.
 const COPY_TOKENS: usize = 12;
 

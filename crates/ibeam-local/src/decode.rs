@@ -160,7 +160,8 @@ impl<'a> Decoder<'a> {
             if (must_go_on && token == vocabulary.message_end) || circle == Some(token) {
                 return None;
             }
-            Some(if copies.contains(&token) { copy_guard::PENALTY } else { 0.0 })
+            let copied = copies.contains(&token) && begins_word(vocabulary.piece(token));
+            Some(if copied { copy_guard::PENALTY } else { 0.0 })
         })
     }
 
@@ -192,6 +193,11 @@ impl<'a> Decoder<'a> {
         self.generated += tokens.len();
         Ok(self.model.append(tokens)?)
     }
+}
+
+/// Whether a token opens a word; inside of one there is no choice but to spell it out.
+fn begins_word(piece: &[u8]) -> bool {
+    piece.first().is_some_and(|first| first.is_ascii() && !first.is_ascii_alphanumeric())
 }
 
 /// The first of the highest scores; one that is no number counts as the lowest.
