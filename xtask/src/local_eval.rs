@@ -55,7 +55,8 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), Failed> {
     };
     let binary = binary.canonicalize().map_err(|error| Failed::Io(binary.display().to_string(), error))?;
     let tasks = Task::load(&root.join(TASKS)).map_err(Failed::Tasks)?;
-    let chosen = |task: &&Task| names.is_empty() || names.iter().any(|name| task.name.starts_with(name.as_str()));
+    let chosen =
+        |task: &&Task| names.is_empty() || names.iter().any(|name| task.name.starts_with(name.as_str()));
     let chosen: Vec<&Task> = tasks.iter().filter(chosen).collect();
     if chosen.is_empty() {
         return Err(Failed::NoTask);
@@ -63,7 +64,8 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), Failed> {
     let mut score = Score::default();
     for task in chosen {
         let started = Instant::now();
-        let workspace = tempfile::tempdir().map_err(|error| Failed::Io("a directory for the task".into(), error))?;
+        let workspace =
+            tempfile::tempdir().map_err(|error| Failed::Io("a directory for the task".into(), error))?;
         task.lay_out(workspace.path()).map_err(|error| Failed::Io(task.name.clone(), error))?;
         let run = start(&binary, workspace.path(), &task.prompt)
             .map_err(|error| Failed::Io(binary.display().to_string(), error))?;
@@ -145,8 +147,11 @@ struct Score {
 impl Score {
     fn add(&mut self, task: &Task, run: &Run, verdict: &Verdict, took: Duration) {
         let success = verdict.wrong.is_empty() && verdict.damaged.is_empty();
-        let (done, all) =
-            if task.hard { (&mut self.hard_done, &mut self.hard_all) } else { (&mut self.done, &mut self.all) };
+        let (done, all) = if task.hard {
+            (&mut self.hard_done, &mut self.hard_all)
+        } else {
+            (&mut self.done, &mut self.all)
+        };
         *done += usize::from(success);
         *all += 1;
         self.damaged += usize::from(!verdict.damaged.is_empty());
@@ -163,7 +168,10 @@ impl Score {
         let seconds = self.model_time.as_secs_f64();
         if seconds > 0.0 {
             let speed = self.tokens as f64 / seconds;
-            println!("{} tokens in {seconds:.1} s of model time: {speed:.1} tok/s, prompts included", self.tokens);
+            println!(
+                "{} tokens in {seconds:.1} s of model time: {speed:.1} tok/s, prompts included",
+                self.tokens
+            );
         }
         if self.damaged == 0 { Ok(()) } else { Err(Failed::Damage(self.damaged)) }
     }

@@ -1,6 +1,7 @@
 //! The checks and chores of the repository: `cargo xtask <what>`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 
+mod local_eval;
 mod test;
 mod tidy;
 
@@ -10,6 +11,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <WHAT>
 
+  local-eval [NAME…]
+          run the small tasks on the embedded model; prints score and speed
   tidy    check the edges between crates, the sizes of files and what must change together
   test    set up what the tests need, then run every check and every test
 ";
@@ -18,6 +21,10 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let what = args.next().unwrap_or_default();
     let result = match what.as_str() {
+        "local-eval" => {
+            let args: Vec<String> = args.collect();
+            local_eval::run(&root(), &args).map_err(|error| error.to_string())
+        }
         "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
         "test" => test::run(&root()).map_err(|error| error.to_string()),
         _ => {

@@ -16,6 +16,10 @@ use crate::wire::{Decoder, WireFault};
 /// serves the next request; a server that holds it open costs one connection, not a wait.
 const DRAIN_LIMIT: Duration = Duration::from_millis(5);
 
+/// How long the terminal event is waited for once the model has stopped: some servers never send it and hold the
+/// line.
+const LINGER_LIMIT: Duration = Duration::from_secs(2);
+
 /// An answer on its way.
 pub(crate) struct AnswerReader {
     transport: Arc<Transport>,
@@ -85,7 +89,8 @@ impl AnswerReader {
     fn deadline(&self) -> (Instant, Duration, Repeat) {
         let bounds = self.transport.endpoint().timeouts;
         let now = Instant::now();
-        let idle = (now + bounds.idle, bounds.idle, Repeat::Quickly);
+        let idle = if self.decoder.has_stopped() { bounds.idle.min(LINGER_LIMIT) } else { bounds.idle };
+        let idle = (now + idle, idle, Repeat::Quickly);
         let content_idle = (self.last_content + bounds.content_idle, bounds.content_idle, Repeat::Quickly);
         // Another answer of that length would hardly end better.
         let whole = (self.started + bounds.whole, bounds.whole, Repeat::Never);

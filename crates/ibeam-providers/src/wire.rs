@@ -142,6 +142,14 @@ impl Decoder {
         }
     }
 
+    /// True once the model has stopped and only figures and the terminal event may still come.
+    pub fn has_stopped(&self) -> bool {
+        match self {
+            Self::Anthropic(decoder) => decoder.has_stopped(),
+            Self::OpenAi(decoder) => decoder.has_stopped(),
+        }
+    }
+
     /// Takes the end of the stream: `last` is the event whose end did not come.
     ///
     /// # Errors

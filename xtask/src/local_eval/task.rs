@@ -85,7 +85,8 @@ impl Task {
             verdict.wrong.push(format!("the answer lacks {wanted:?}: {answer:?}"));
         }
         let unasked = self.files.iter().filter(|(name, _)| !self.changes.contains(name));
-        verdict.damaged = unasked.filter(|(name, text)| read(name) != **text).map(|(name, _)| name.clone()).collect();
+        verdict.damaged =
+            unasked.filter(|(name, text)| read(name) != **text).map(|(name, _)| name.clone()).collect();
         verdict
     }
 }
@@ -121,7 +122,10 @@ mod tests {
         task.lay_out(workspace.path()).unwrap();
         effects.iter().for_each(|(name, text)| fs::write(workspace.path().join(name), text).unwrap());
         let verdict = task.judge(workspace.path(), answer);
-        assert_eq!((verdict.wrong.len(), verdict.damaged), (wrong, damaged.iter().map(|name| name.to_string()).collect()));
+        assert_eq!(
+            (verdict.wrong.len(), verdict.damaged),
+            (wrong, damaged.iter().map(|name| name.to_string()).collect())
+        );
     }
 
     #[test]

@@ -17,7 +17,10 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>, Untidy> {
 }
 
 fn finding(path: &str, text: &str) -> Option<String> {
-    if path.split('/').any(|part| part == "tests" || part == "benches") || path.ends_with("tests.rs") {
+    if path.split('/').any(|part| part == "tests" || part == "benches")
+        || path.ends_with("tests.rs")
+        || path.ends_with("_test.rs")
+    {
         return None;
     }
     if path.ends_with("/mod.rs") {

@@ -123,6 +123,10 @@ pub struct Decoder {
 }
 
 impl Decoder {
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.stop_reason.is_some()
+    }
+
     pub(crate) fn new(calls_before: usize) -> Self {
         Self {
             started: false,

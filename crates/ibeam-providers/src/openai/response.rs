@@ -33,6 +33,10 @@ pub struct Decoder {
 }
 
 impl Decoder {
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.finish_reason.is_some()
+    }
+
     /// `text_tools` are the tools that may be called by text; empty turns that off.
     pub(crate) fn new(calls_before: usize, text_tools: Vec<String>) -> Self {
         Self {
