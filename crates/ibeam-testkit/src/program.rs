@@ -3,6 +3,7 @@
 //! Refuses to wait for ever: after 30 s the group is killed and the test fails with what was printed until then.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -13,7 +14,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ibeam_protocol::Signal;
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, kill_process, kill_process_group};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 
 use crate::stream::Stream;
@@ -43,6 +46,7 @@ pub struct Ibeam {
     environment: Vec<(OsString, OsString)>,
     stdin: Stdin,
     stdout_gone: bool,
+    terminal: bool,
     guard: Duration,
 }
 
@@ -57,6 +61,7 @@ impl Ibeam {
             environment: environment.map(|(name, value)| (name.into(), value.into())).collect(),
             stdin: Stdin::Closed,
             stdout_gone: false,
+            terminal: false,
             guard: GUARD,
         }
     }
@@ -89,6 +94,15 @@ impl Ibeam {
         self
     }
 
+    /// stdin and stdout are one terminal, on which `Running::type_text` types.
+    ///
+    /// It shows what is typed, and ends lines with CR LF, as terminals do.
+    #[must_use]
+    pub fn terminal(mut self) -> Self {
+        self.terminal = true;
+        self
+    }
+
     /// Another time than 30 s, for what takes longer than a test should.
     #[must_use]
     pub fn guard(mut self, guard: Duration) -> Self {
@@ -114,20 +128,28 @@ impl Ibeam {
         let mut command = Command::new(&self.program);
         command.args(&self.args).current_dir(&self.directory).env_clear().envs(self.environment);
         command.stderr(Stdio::piped()).process_group(0);
-        let mut held: Option<OwnedFd> = None;
-        command.stdin(match &self.stdin {
-            Stdin::Closed => Stdio::null(),
-            Stdin::Piped(_) | Stdin::SilentPipe => Stdio::piped(),
-            Stdin::SilentSocket => {
-                let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-                held = Some(ours.into());
-                Stdio::from(OwnedFd::from(theirs))
-            }
-        });
-        command.stdout(match self.stdout_gone {
-            false => Stdio::piped(),
-            true => Stdio::from(io::pipe().expect("a pipe").1),
-        });
+        let mut held: Option<File> = None;
+        let mut screen = None;
+        if self.terminal {
+            let (ours, theirs) = terminal();
+            command.stdin(Stdio::from(theirs.try_clone().expect("a descriptor"))).stdout(Stdio::from(theirs));
+            screen = Some(ours.try_clone().expect("a descriptor"));
+            held = Some(ours);
+        } else {
+            command.stdin(match &self.stdin {
+                Stdin::Closed => Stdio::null(),
+                Stdin::Piped(_) | Stdin::SilentPipe => Stdio::piped(),
+                Stdin::SilentSocket => {
+                    let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+                    held = Some(OwnedFd::from(ours).into());
+                    Stdio::from(OwnedFd::from(theirs))
+                }
+            });
+            command.stdout(match self.stdout_gone {
+                false => Stdio::piped(),
+                true => Stdio::from(io::pipe().expect("a pipe").1),
+            });
+        }
         let started = Instant::now();
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", self.program.display()));
         // Our copies of the child's ends must close, or their end is never seen.
@@ -137,9 +159,9 @@ impl Ibeam {
                 // A program that has ended does not read; that is for the test to judge.
                 std::thread::spawn(move || drop(pipe.write_all(&bytes)));
             }
-            (_, pipe) => held = held.or_else(|| pipe.map(OwnedFd::from)),
+            (_, pipe) => held = held.or_else(|| pipe.map(|pipe| OwnedFd::from(pipe).into())),
         }
-        Running::watch(child, held, started, self.guard)
+        Running::watch(child, held, screen, started, self.guard)
     }
 }
 
@@ -147,7 +169,7 @@ impl Ibeam {
 pub struct Running {
     pid: Pid,
     seen: Arc<Seen>,
-    _stdin: Option<OwnedFd>,
+    stdin: Option<File>,
     started: Instant,
     guard: Duration,
 }
@@ -203,17 +225,24 @@ impl Seen {
 }
 
 impl Running {
-    fn watch(mut child: Child, stdin: Option<OwnedFd>, started: Instant, guard: Duration) -> Self {
+    fn watch(
+        mut child: Child,
+        stdin: Option<File>,
+        screen: Option<File>,
+        started: Instant,
+        guard: Duration,
+    ) -> Self {
         let pid = Pid::from_child(&child);
         let seen = Arc::new(Seen::default());
         seen.follow(child.stdout.take(), |state, bytes| state.stdout.extend_from_slice(bytes));
+        seen.follow(screen, |state, bytes| state.stdout.extend_from_slice(bytes));
         seen.follow(child.stderr.take(), |state, bytes| state.stderr.extend_from_slice(bytes));
         let waiter = Arc::clone(&seen);
         std::thread::spawn(move || {
             let status = child.wait().expect("the status of a child");
             waiter.change(|state| state.ended = Some((status, started.elapsed())));
         });
-        Self { pid, seen, _stdin: stdin, started, guard }
+        Self { pid, seen, stdin, started, guard }
     }
 
     /// Waits until stdout holds `text`.
@@ -224,6 +253,26 @@ impl Running {
     pub fn wait_for_stdout(&self, text: &str) {
         let state = self.wait(|state| state.over() || contains(&state.stdout, text));
         assert!(contains(&state.stdout, text), "it ended without `{text}` on stdout; {}", state.report());
+    }
+
+    /// Waits until stderr holds `text`.
+    ///
+    /// # Panics
+    /// When the program ends without it, or the guard runs out.
+    #[track_caller]
+    pub fn wait_for_stderr(&self, text: &str) {
+        let state = self.wait(|state| state.over() || contains(&state.stderr, text));
+        assert!(contains(&state.stderr, text), "it ended without `{text}` on stderr; {}", state.report());
+    }
+
+    /// Types on the terminal, or writes to the pipe, that is stdin.
+    ///
+    /// # Panics
+    /// When stdin is neither, or nobody reads.
+    #[track_caller]
+    pub fn type_text(&self, text: &str) {
+        let mut stdin = self.stdin.as_ref().expect("a stdin to write to");
+        stdin.write_all(text.as_bytes()).expect("a reader of stdin");
     }
 
     /// Sends a signal to the program, not to its children.
@@ -290,6 +339,17 @@ impl Drop for Running {
             self.kill();
         }
     }
+}
+
+/// A new terminal: our end and the program's.
+fn terminal() -> (File, OwnedFd) {
+    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+    grantpt(&ours).expect("rights on the terminal");
+    unlockpt(&ours).expect("an unlocked terminal");
+    let name = ptsname(&ours, Vec::new()).expect("the name of the terminal");
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let theirs = rustix::fs::open(name, flags, Mode::empty()).expect("the program's end of the terminal");
+    (ours.into(), theirs)
 }
 
 fn contains(bytes: &[u8], text: &str) -> bool {

@@ -312,6 +312,17 @@ fn a_program_is_watched_while_it_runs() {
 }
 
 #[test]
+fn a_program_on_a_terminal_reads_what_is_typed() {
+    let workspace = Workspace::new();
+    let script = "test -t 0 && test -t 1 && echo name? && read name && echo \"hello $name\" && echo said >&2";
+    let running = shell(&workspace, script).terminal().start();
+    running.wait_for_stdout("name?");
+    running.type_text("moin\n");
+    running.wait_for_stderr("said");
+    assert!(running.finish().succeeded().stdout.ends_with("hello moin\r\n"));
+}
+
+#[test]
 fn a_lifeline_tells_when_the_last_holder_is_gone() {
     let workspace = Workspace::new();
     let mut lifeline = Lifeline::new(&workspace, "line");

@@ -292,6 +292,16 @@ pub(crate) enum Command {
     },
     /// Say what is missing here and how to get it
     Doctor,
+    /// Not there yet: MCP servers
+    #[command(hide = true)]
+    Mcp {
+        /// Whatever follows
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<OsString>,
+    },
+    /// Not there yet: the editor protocol
+    #[command(hide = true)]
+    Acp,
     /// Print the completions of a shell
     Completions {
         /// The shell

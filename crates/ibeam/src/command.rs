@@ -40,6 +40,8 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
         Command::Doctor => doctor::doctor(app, stdout),
         Command::Completions { shell } => completions::completions(*shell, stdout),
+        Command::Mcp { .. } => Err(Reason::Unsupported { what: "mcp".to_owned() }.into()),
+        Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
         Command::Resume { .. } => Err(Reason::Internal { said: "`resume` is a run".to_owned() }.into()),
     }
 }

@@ -28,15 +28,17 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::Reason;
 
 use crate::app::App;
 use crate::cli::{Cli, Command, ErrorFormat, Flags, Unparsed};
+use crate::exit::Failed;
 use crate::mode::{Circumstances, RunMode};
 use crate::run::Target;
 
 fn main() -> ExitCode {
     let started = Instant::now();
+    exit::fail_on_panic();
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let stdout_terminal = rustix::termios::isatty(std::io::stdout().as_fd());
     let mut stdout = match stdout::take() {
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
     let (lang, error_format) = (flags.lang.clone(), flags.error_format.unwrap_or_default());
     match dispatch(flags, words, command, stdout, stdout_terminal, started) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => exit::fail(&failure, &app::catalogue(lang.as_deref()), error_format),
+        Err(failed) => exit::fail(&failed, &app::catalogue(lang.as_deref()), error_format),
     }
 }
 
@@ -74,16 +76,16 @@ fn dispatch(
     mut stdout: File,
     stdout_terminal: bool,
     started: Instant,
-) -> Result<(), Failure> {
+) -> Result<(), Failed> {
     let app = App::new(flags, started)?;
     if app.flags.list_models {
-        return command::list_models(&app, &mut stdout);
+        return Ok(command::list_models(&app, &mut stdout)?);
     }
     let (target, words) = match command {
         None => (Target::of(&app.flags), words),
         Some(Command::Resume { id: None, words }) => (Target::Newest, words),
         Some(Command::Resume { id: Some(id), words }) => (Target::Named(id), words),
-        Some(command) => return command::carry_out(&app, &command, &mut stdout),
+        Some(command) => return Ok(command::carry_out(&app, &command, &mut stdout)?),
     };
     let mode = mode::infer(Circumstances {
         print: app.flags.print,
@@ -98,7 +100,7 @@ fn dispatch(
         RunMode::Print(format) => run::print(&app, &target, &words, format, stdout),
         RunMode::Interactive => {
             let first = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-            run::chat(&app, &target, (!first.is_empty()).then_some(first), stdout)
+            Ok(run::chat(&app, &target, (!first.is_empty()).then_some(first), stdout)?)
         }
     }
 }

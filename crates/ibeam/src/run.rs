@@ -4,6 +4,7 @@ mod chat;
 mod heartbeat;
 mod ports;
 mod start;
+mod typed_lines;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,6 +18,7 @@ use tokio::sync::mpsc;
 
 use crate::app::App;
 use crate::cli::Format;
+use crate::exit::Failed;
 use crate::pump::{Pump, WAITING_EVENTS};
 use crate::talk::Talk;
 use crate::{prompt, signals};
@@ -37,7 +39,7 @@ pub(crate) fn print(
     words: &[std::ffi::OsString],
     format: Format,
     stdout: File,
-) -> Result<(), Failure> {
+) -> Result<(), Failed> {
     let model = crate::model::choose(app)?;
     let gathered = prompt::gather(words, app.flags.stdin.unwrap_or_default())?;
     let started = start::start(app, target, model)?;
@@ -65,11 +67,11 @@ pub(crate) fn print(
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(&started.past, Arc::clone(&run.run.clock), events);
     let (outcome, left_running) = runtime.block_on(async {
-        signals::watch(&stop).map_err(|error| system("sigaction", &error))?;
+        let _watch = signals::watch(&stop).map_err(|error| system("sigaction", &error))?;
         limit_time(&run.run, &stop);
         heartbeat::start(app.flags.heartbeat);
         let outcome = within_shutdown(&run.run, &mut journal, gathered.blocks, notices).await;
-        Ok::<_, Failure>((outcome, run.background.stop_all().await))
+        Ok::<_, Failed>((outcome, run.background.stop_all().await))
     })?;
     drop(journal);
     join(thread, &stop);
@@ -91,7 +93,7 @@ async fn within_shutdown(
     journal: &mut Journal,
     blocks: Vec<String>,
     notices: Vec<Notice>,
-) -> Result<(), Failure> {
+) -> Result<(), Failed> {
     let forced = async {
         let reason = run.stop.wait().await;
         tokio::time::sleep(SHUTDOWN).await;
@@ -100,8 +102,10 @@ async fn within_shutdown(
     tokio::select! {
         biased;
         outcome = run.turn(journal, blocks, notices) => match outcome {
-            Ok(RunOutcome::Completed) => Ok(()),
-            Ok(RunOutcome::Failed(failure)) => Err(failure),
+            Ok(finished) => match finished.outcome.clone() {
+                RunOutcome::Completed => Ok(()),
+                RunOutcome::Failed(failure) => Err(Failed { failure, run: Some(Box::new(finished)) }),
+            },
             Err(_closed) => {
                 let said = "the event stream closed without a reason".to_owned();
                 Err(run.stop.requested().cloned().unwrap_or(Reason::Internal { said }).into())

@@ -3,12 +3,14 @@
 use ibeam_core::Stop;
 use ibeam_protocol::{FailureCode, Reason, Signal};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 
-/// Watches for the four signals until dropped with the runtime.
+/// Watches for the four signals until what it gives is dropped.
 ///
 /// # Errors
 /// The system's error when a handler cannot be set.
-pub(crate) fn watch(stop: &Stop) -> std::io::Result<()> {
+pub(crate) fn watch(stop: &Stop) -> std::io::Result<JoinSet<()>> {
+    let mut watchers = JoinSet::new();
     let signals = [
         (SignalKind::hangup(), Signal::Hup),
         (SignalKind::interrupt(), Signal::Int),
@@ -18,7 +20,7 @@ pub(crate) fn watch(stop: &Stop) -> std::io::Result<()> {
     for (kind, name) in signals {
         let mut arrivals = signal(kind)?;
         let stop = stop.clone();
-        tokio::spawn(async move {
+        watchers.spawn(async move {
             while arrivals.recv().await.is_some() {
                 if stop.requested().is_some() {
                     std::process::exit(FailureCode::Signal(name).exit_code().into());
@@ -27,5 +29,5 @@ pub(crate) fn watch(stop: &Stop) -> std::io::Result<()> {
             }
         });
     }
-    Ok(())
+    Ok(watchers)
 }

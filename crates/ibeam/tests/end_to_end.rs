@@ -30,5 +30,7 @@ mod scene;
 mod sessions;
 #[path = "end_to_end/signals.rs"]
 mod signals;
+#[path = "end_to_end/terminal.rs"]
+mod terminal;
 #[path = "end_to_end/wires.rs"]
 mod wires;

@@ -60,10 +60,8 @@ struct Quiet {
 
 impl Quiet {
     fn begin(provider: &str) -> Result<Self, Failure> {
-        let failed = |error: rustix::io::Errno| Reason::Io {
-            what: "tty".to_owned(),
-            said: error.to_string(),
-        };
+        let failed =
+            |error: rustix::io::Errno| Reason::Io { what: "tty".to_owned(), said: error.to_string() };
         drop(write!(io::stderr(), "key for {provider}: "));
         let before = tcgetattr(io::stdin()).map_err(failed)?;
         let mut silent = before.clone();

@@ -3,18 +3,20 @@
 //! One session, one run per prompt. An interrupt ends the run; at an empty prompt it ends the program.
 
 use std::fs::File;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Approver, Journal};
+use ibeam_core::{Access, Approver, Journal, Stop};
 use ibeam_output::{Text, TextOptions};
-use ibeam_protocol::{Failure, Notice, Reason, ToolCall};
-use tokio::sync::mpsc;
+use ibeam_protocol::{Failure, Notice, Reason, Signal, ToolCall};
+use tokio::sync::{Mutex, mpsc};
 
 use super::start::{self, Target};
+use super::typed_lines::TypedLines;
 use super::{join, limit_time, no_thread, ports, runtime, system, within_shutdown};
 use crate::app::App;
+use crate::exit::Failed;
 use crate::pump::{Pump, WAITING_EVENTS};
 use crate::signals;
 use crate::talk::Talk;
@@ -26,7 +28,9 @@ use crate::talk::Talk;
 pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: File) -> Result<(), Failure> {
     let model = crate::model::choose(app)?;
     let started = start::start(app, target, model)?;
-    let mut ports = ports::build(app, started.head, started.provider, Arc::new(Terminal))?;
+    let typed = Arc::new(Mutex::new(TypedLines::start().map_err(no_thread)?));
+    let person = Arc::new(Person { typed: Arc::clone(&typed) });
+    let mut ports = ports::build(app, started.head, started.provider, person)?;
     let runtime = runtime()?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let options = TextOptions { verbose: true, live: true };
@@ -41,55 +45,64 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     let mut journal = Journal::new(&started.past, Arc::clone(&ports.run.clock), events);
     let mut notices: Vec<Notice> = started.notices;
     let mut waiting = first;
-    loop {
+    let outcome = loop {
         let prompt = match waiting.take() {
             Some(prompt) => prompt,
-            None => match ask_line("> ")? {
-                Some(line) => line,
-                None => break,
+            None => match runtime.block_on(next_prompt(&typed)) {
+                Ok(Some(prompt)) => prompt,
+                Ok(None) => break Ok(()),
+                Err(failure) => break Err(failure),
             },
         };
         if prompt.trim().is_empty() {
             continue;
         }
-        ports.run.stop = ibeam_core::Stop::default();
+        ports.run.stop = Stop::default();
         let outcome = runtime.block_on(async {
-            signals::watch(&ports.run.stop).map_err(|error| system("sigaction", &error))?;
+            let _watch = signals::watch(&ports.run.stop).map_err(|error| system("sigaction", &error))?;
             limit_time(&ports.run, &ports.run.stop);
             let notices = std::mem::take(&mut notices);
             within_shutdown(&ports.run, &mut journal, vec![prompt], notices).await
         });
-        if let Err(failure) = outcome {
-            drop(writeln!(io::stderr(), "{}", app.catalogue.failure(&failure)));
-            match failure.reason {
-                Reason::OutputClosed | Reason::Io { .. } => return Err(failure),
-                _ => {}
-            }
+        match outcome {
+            Ok(()) => {}
+            Err(failure) if ends_program(&failure.reason) => break Err(failure),
+            Err(failure) => drop(writeln!(io::stderr(), "{}", app.catalogue.failure(&failure))),
         }
         ports.run.head.resumed = true;
-    }
+    };
     let _: usize = runtime.block_on(ports.background.stop_all());
     drop(journal);
     join(thread, &ports.run.stop);
-    Ok(())
+    outcome
 }
 
-/// Asks on the terminal; `None` at the end of input.
-fn ask_line(question: &str) -> Result<Option<String>, Failure> {
-    let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), said: error.to_string() };
-    drop(write!(io::stderr(), "{question}"));
-    drop(io::stderr().flush());
-    let mut line = String::new();
-    match io::stdin().lock().read_line(&mut line).map_err(failed)? {
-        0 => Ok(None),
-        _ => Ok(Some(line.trim_end_matches(['\n', '\r']).to_owned())),
+/// Whether nothing can follow: an interrupt ends a run, the other signals mean the program.
+fn ends_program(reason: &Reason) -> bool {
+    match reason {
+        Reason::Signalled(Signal::Int) => false,
+        Reason::Signalled(Signal::Hup | Signal::Quit | Signal::Term) => true,
+        reason => matches!(reason, Reason::OutputClosed | Reason::Io { .. }),
+    }
+}
+
+/// The next prompt; `None` at the end of input. Any signal ends the waiting.
+async fn next_prompt(typed: &Mutex<TypedLines>) -> Result<Option<String>, Failure> {
+    let stop = Stop::default();
+    let _watch = signals::watch(&stop).map_err(|error| system("sigaction", &error))?;
+    tokio::select! {
+        biased;
+        reason = stop.wait() => Err(reason.into()),
+        prompt = async { typed.lock().await.prompt().await } => prompt.map_err(Failure::from),
     }
 }
 
 /// Asks the person at the terminal; anything but yes is no.
-struct Terminal;
+struct Person {
+    typed: Arc<Mutex<TypedLines>>,
+}
 
-impl Approver for Terminal {
+impl Approver for Person {
     fn decide<'a>(&'a self, call: &'a ToolCall, access: &'a Access, _: &'a str) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let what = match access {
@@ -98,9 +111,8 @@ impl Approver for Terminal {
                 Access::Nothing => call.name.clone(),
             };
             let question = format!("allow `{}`? [y/N] ", what.escape_debug());
-            // The question is asked on a thread of its own, for a run must stay stoppable while nobody answers.
-            let answer = tokio::task::spawn_blocking(move || ask_line(&question)).await;
-            matches!(answer, Ok(Ok(Some(answer))) if matches!(answer.trim(), "y" | "Y" | "yes"))
+            let answer = self.typed.lock().await.answer(&question).await;
+            answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
         })
     }
 }

@@ -1,0 +1,132 @@
+//! What changes, and what does not, when a person sits at a terminal.
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Stream, Workspace};
+use serde_json::json;
+
+use crate::scene::{Scene, calls, says, shell};
+
+/// The end of input, as a terminal has it.
+const END: &str = "\u{4}";
+
+#[test]
+fn printing_on_a_terminal_is_the_same_stream() {
+    let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("done")]);
+    let ran = scene.print::<&str>([]).terminal().run().succeeded();
+    assert!(!ran.stdout.contains('\u{1b}'), "no colour, no cursor movement: {ran}");
+    let stream = Stream::check(&ran.stdout.replace("\r\n", "\n")).unwrap();
+    assert_eq!(stream.outline(), ["system", "user", "started ls", "completed ls", "text", "result"]);
+}
+
+#[test]
+fn a_format_in_an_interactive_run_is_a_usage_error() {
+    for format in ["text", "json", "stream-json"] {
+        let scene = Scene::new([]);
+        let ran = scene.ibeam(["do it", "--output-format", format]).terminal().run();
+        assert_eq!(ran.code, Some(2), "{ran}");
+        assert!(ran.stderr.contains("--print"), "{ran}");
+    }
+}
+
+#[test]
+fn a_conversation_goes_on_until_the_end_of_input() {
+    let scene = Scene::new([says("One it is.\n"), says("Two it is.\n")]).within(Workspace::new());
+    let running = scene.ibeam(["say one"]).terminal().start();
+    running.wait_for_stdout("One it is.");
+    running.type_text("say two\n");
+    running.wait_for_stdout("Two it is.");
+    running.type_text(END);
+    running.finish().succeeded();
+    let requests = scene.server.requests();
+    assert_eq!(requests[1].transcript(), ["user: say one", "assistant: One it is.\n", "user: say two"]);
+    let scene = scene.then([says("three")]);
+    scene.print(["--continue"]).run().succeeded();
+    assert_eq!(scene.server.requests()[0].transcript().len(), 5, "one session holds it all");
+}
+
+#[test]
+fn a_person_may_allow_a_command() {
+    for (answer, outcome) in [("y\n", "result hello"), ("n\n", "--force"), ("\n", "--force")] {
+        let scene = Scene::new([shell("echo hello"), says("So be it.\n")]);
+        let running = scene.ibeam(["greet"]).terminal().start();
+        running.wait_for_stderr("allow `echo hello`? [y/N]");
+        running.type_text(answer);
+        running.wait_for_stdout("So be it.");
+        running.type_text(END);
+        running.finish().succeeded();
+        let transcript = scene.server.requests()[1].transcript().join("\n");
+        assert!(transcript.contains(outcome), "{answer:?}: {transcript}");
+    }
+}
+
+#[test]
+fn an_interrupt_ends_the_run_and_not_the_conversation() {
+    let scene = Scene::new([says("endless one ").stall(), says("endless two ").stall(), says("Back.\n")]);
+    let running = scene.ibeam(["begin"]).terminal().start();
+    for (endless, next) in [("endless one ", "more\n"), ("endless two ", "go on\n")] {
+        running.wait_for_stdout(endless);
+        running.signal(Signal::Int);
+        running.wait_for_stderr("> ");
+        running.type_text(next);
+    }
+    running.wait_for_stdout("Back.");
+    running.type_text(END);
+    let ran = running.finish().succeeded();
+    assert_eq!(ran.stderr.matches("SIGINT").count(), 2, "{ran}");
+}
+
+#[test]
+fn a_signal_to_end_the_program_ends_it_in_the_middle_of_a_conversation() {
+    for (signal, exit) in [(Signal::Term, 143), (Signal::Hup, 129)] {
+        let scene = Scene::new([says("endless ").stall()]);
+        let running = scene.ibeam(["begin"]).terminal().start();
+        running.wait_for_stdout("endless ");
+        running.signal(signal);
+        let ran = running.finish();
+        assert_eq!(ran.code, Some(exit), "{ran}");
+        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+    }
+}
+
+/// A `y` that was typed ahead was meant for something else.
+#[test]
+fn what_was_typed_before_a_question_is_no_answer() {
+    let pause = std::time::Duration::from_millis(500);
+    let scene = Scene::new([shell("echo hello").pause(pause), says("So be it.\n"), says("Oh?\n")]);
+    let running = scene.ibeam(["greet"]).terminal().start();
+    scene.server.wait_for_requests(1);
+    running.type_text("y\n");
+    running.wait_for_stderr("allow `echo hello`? [y/N]");
+    running.type_text("\n");
+    running.wait_for_stdout("Oh?");
+    running.type_text(END);
+    running.finish().succeeded();
+    let requests = scene.server.requests();
+    assert!(requests[1].transcript().join("\n").contains("--force"), "it was not allowed");
+    assert_eq!(requests[2].transcript().last().map(String::as_str), Some("user: y"));
+}
+
+#[test]
+fn an_interrupt_at_an_empty_prompt_ends_the_program() {
+    let scene = Scene::new([says("Done.\n")]);
+    let running = scene.ibeam(["begin"]).terminal().start();
+    running.wait_for_stdout("Done.");
+    running.wait_for_stderr("> ");
+    running.signal(Signal::Int);
+    assert_eq!(running.finish().code, Some(130));
+}
+
+#[test]
+fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
+    let scene = Scene::new([shell("echo hello"), says("Back.\n")]);
+    let running = scene.ibeam(["greet"]).terminal().start();
+    running.wait_for_stderr("allow `echo hello`? [y/N]");
+    running.signal(Signal::Int);
+    running.wait_for_stderr("SIGINT");
+    running.type_text("go on\n");
+    running.wait_for_stdout("Back.");
+    running.type_text(END);
+    running.finish().succeeded();
+    let transcript = scene.server.requests()[1].transcript();
+    assert_eq!(transcript.last().map(String::as_str), Some("user: go on"));
+}
