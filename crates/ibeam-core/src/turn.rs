@@ -89,7 +89,7 @@ impl From<Reason> for Ended {
 }
 
 impl Run {
-    /// Runs one prompt to its end and gives the outcome that `RunFinished` told.
+    /// Runs one prompt to its end and gives the last event.
     ///
     /// `notices` are said right after `SessionStarted`. Ends early, in order, when `stop` is requested.
     ///
@@ -100,7 +100,7 @@ impl Run {
         journal: &mut Journal,
         prompt: Vec<String>,
         notices: Vec<Notice>,
-    ) -> Result<RunOutcome, Closed> {
+    ) -> Result<RunFinished, Closed> {
         let outcome = match self.converse(journal, prompt, notices).await {
             Ok(()) => self.judge(journal),
             Err(Ended::Failed(failure)) => RunOutcome::Failed(failure),
@@ -112,12 +112,12 @@ impl Run {
         }
         let finished = RunFinished {
             session_id: self.head.session_id,
-            outcome: outcome.clone(),
+            outcome,
             duration_ms: journal.elapsed_ms(),
             totals: journal.tally().totals.clone(),
         };
-        journal.record(EventKind::RunFinished(Box::new(finished))).await?;
-        Ok(outcome)
+        journal.record(EventKind::RunFinished(Box::new(finished.clone()))).await?;
+        Ok(finished)
     }
 
     async fn converse(

@@ -1,6 +1,12 @@
 //! The loop as its readers see it: a script of answers in, the list of events out.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test"
+)]
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -207,7 +213,8 @@ fn play(stage: &Stage, past: &[Event]) -> (RunOutcome, Vec<Event>) {
             events
         };
         let turn = async move {
-            let outcome = stage.run.turn(&mut journal, vec!["do it".to_owned()], vec![]).await.unwrap();
+            let outcome =
+                stage.run.turn(&mut journal, vec!["do it".to_owned()], vec![]).await.unwrap().outcome;
             let messages = journal.history().messages().to_vec();
             (outcome, messages)
         };

@@ -63,12 +63,11 @@ impl<'a> ErrorLine<'a> {
 
 /// The `error` object as one line without its end, for `--error-format json`.
 ///
-/// It tells the failure alone: `session_id` and `ibeam` are absent, for there may have been no run. The message
-/// is English whatever the locale.
-pub fn error_object(failure: &Failure) -> String {
+/// Without a run there is neither `session_id` nor `ibeam`. The message is English whatever the locale.
+pub fn error_object(failure: &Failure, run: Option<&RunFinished>) -> String {
     let message = crate::catalogue::english().reason(&failure.reason).message;
     let mut bytes = Vec::new();
-    match write_line(&mut bytes, &Line::Error(ErrorLine::new(failure, &message, None))) {
+    match write_line(&mut bytes, &Line::Error(ErrorLine::new(failure, &message, run))) {
         Ok(()) => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
         // Strings and integers always serialise; an empty object is still an object.
         Err(_) => "{}".to_owned(),

@@ -55,7 +55,7 @@ fn text_prints_no_message_when_the_run_fails() {
 #[test]
 fn the_error_object_of_a_run_that_never_began_has_no_session() {
     assert_eq!(
-        error_object(&Failure::from(Reason::EmptyPrompt)),
+        error_object(&Failure::from(Reason::EmptyPrompt), None),
         r#"{"type":"error","code":"usage","message":"the prompt is empty","exit_code":2,"retryable":false}"#
     );
 }

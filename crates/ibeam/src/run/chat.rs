@@ -66,8 +66,10 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
         });
         match outcome {
             Ok(()) => {}
-            Err(failure) if ends_program(&failure.reason) => break Err(failure),
-            Err(failure) => drop(writeln!(io::stderr(), "{}", app.catalogue.failure(&failure))),
+            Err(Failed { failure, .. }) if ends_program(&failure.reason) => break Err(failure),
+            Err(Failed { failure, .. }) => {
+                drop(writeln!(io::stderr(), "{}", app.catalogue.failure(&failure)));
+            }
         }
         ports.run.head.resumed = true;
     };
