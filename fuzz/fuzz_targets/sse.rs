@@ -1,0 +1,17 @@
+//! Any bytes, in any chunks: the parser of server-sent events neither crashes nor depends on the cuts.
+#![no_main]
+
+use ibeam_providers::sse::SseParser;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|input: (Vec<u8>, usize)| {
+    let (bytes, cut) = input;
+    let cut = cut.checked_rem(bytes.len() + 1).unwrap_or_default();
+    let parse = |chunks: &[&[u8]]| {
+        let mut parser = SseParser::default();
+        let mut events = Vec::new();
+        let fed: Result<Vec<()>, _> = chunks.iter().map(|chunk| parser.feed(chunk, &mut events)).collect();
+        fed.is_ok().then_some(events)
+    };
+    assert_eq!(parse(&[&bytes]), parse(&[&bytes[..cut], &bytes[cut..]]));
+});
