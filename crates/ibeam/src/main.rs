@@ -31,7 +31,7 @@ use std::time::Instant;
 use ibeam_protocol::Reason;
 
 use crate::app::App;
-use crate::cli::{Cli, Command, ErrorFormat, Flags, Unparsed};
+use crate::cli::{Cli, Command, ErrorFormat, Unparsed};
 use crate::exit::Failed;
 use crate::mode::{Circumstances, RunMode};
 use crate::run::Target;
@@ -63,29 +63,31 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let (lang, error_format) = (flags.lang.clone(), flags.error_format.unwrap_or_default());
-    match dispatch(flags, words, command, stdout, stdout_terminal, started) {
+    let app = match App::new(flags, started) {
+        Ok(app) => app,
+        Err(reason) => return exit::fail(&reason.into(), &app::catalogue(lang.as_deref()), error_format),
+    };
+    match dispatch(&app, words, command, stdout, stdout_terminal) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failed) => exit::fail(&failed, &app::catalogue(lang.as_deref()), error_format),
+        Err(failed) => exit::fail(&failed, &app.catalogue, error_format),
     }
 }
 
 fn dispatch(
-    flags: Flags,
+    app: &App,
     words: Vec<OsString>,
     command: Option<Command>,
     mut stdout: File,
     stdout_terminal: bool,
-    started: Instant,
 ) -> Result<(), Failed> {
-    let app = App::new(flags, started)?;
     if app.flags.list_models {
-        return Ok(command::list_models(&app, &mut stdout)?);
+        return Ok(command::list_models(app, &mut stdout)?);
     }
     let (target, words) = match command {
         None => (Target::of(&app.flags), words),
         Some(Command::Resume { id: None, words }) => (Target::Newest, words),
         Some(Command::Resume { id: Some(id), words }) => (Target::Named(id), words),
-        Some(command) => return Ok(command::carry_out(&app, &command, &mut stdout)?),
+        Some(command) => return Ok(command::carry_out(app, &command, &mut stdout)?),
     };
     let mode = mode::infer(Circumstances {
         print: app.flags.print,
@@ -94,13 +96,13 @@ fn dispatch(
         stdin_terminal: rustix::termios::isatty(std::io::stdin().as_fd()),
     })?;
     if app.flags.setup {
-        command::install_if_missing(&app)?;
+        command::install_if_missing(app)?;
     }
     match mode {
-        RunMode::Print(format) => run::print(&app, &target, &words, format, stdout),
+        RunMode::Print(format) => run::print(app, &target, &words, format, stdout),
         RunMode::Interactive => {
             let first = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-            Ok(run::chat(&app, &target, (!first.is_empty()).then_some(first), stdout)?)
+            Ok(run::chat(app, &target, (!first.is_empty()).then_some(first), stdout)?)
         }
     }
 }

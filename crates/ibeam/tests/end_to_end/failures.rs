@@ -37,7 +37,11 @@ fn check(exit: i32, code: &str, scene: impl Fn() -> (Scene, Ibeam)) {
         }
     }
     let (_scene, ibeam) = scene();
-    check_object(&ibeam.args(["--error-format", "json"]).run(), exit, code);
+    let ran = ibeam.args(["--error-format", "json"]).run();
+    check_object(&ran, exit, code);
+    if !ran.stdout.is_empty() {
+        assert_eq!(ran.stdout.lines().last(), ran.stderr.lines().last(), "one error, told alike; {ran}");
+    }
 }
 
 /// stderr ends with one `error:` line and hints; stdout tells of no success.
@@ -525,6 +529,19 @@ fn a_redirect_is_not_followed() {
     let ran = scene.print::<&str>([]).run();
     check_told(&ran, 26);
     assert!(ran.stderr.contains("elsewhere.example"), "{ran}");
+}
+
+/// The language of the configuration counts for failures too.
+#[test]
+fn a_failure_is_told_in_the_language_that_was_chosen() {
+    let english = "hint: `ibeam --help` lists";
+    let by_file = Workspace::new().user_config("lang = \"fr\"\n");
+    for (workspace, variable) in [(by_file, ("LANG", "C")), (Workspace::new(), ("IBEAM_LANG", "ja"))] {
+        let scene = Scene::new([]).within(workspace);
+        let ran = scene.ibeam(["-p", "x", "--header", "none"]).env(variable.0, variable.1).run();
+        check_told(&ran, 2);
+        assert!(!ran.stderr.contains(english), "{ran}");
+    }
 }
 
 /// Remote words come to the terminal without control characters and in bounds.
