@@ -1,6 +1,7 @@
 //! What the compiler does not hold: edges between crates, sizes of files, files that change together.
 
 mod edges;
+mod orphans;
 mod sizes;
 mod together;
 mod words;
@@ -21,6 +22,7 @@ pub(crate) enum Untidy {
 /// Prints every finding and fails when there is one.
 pub(crate) fn run(root: &Path) -> Result<(), Untidy> {
     let mut findings = edges::check(root)?;
+    findings.extend(orphans::check(root)?);
     findings.extend(sizes::check(root)?);
     findings.extend(together::check(root)?);
     findings.extend(words::check(root)?);

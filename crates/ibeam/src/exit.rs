@@ -48,7 +48,7 @@ pub(crate) fn fail_on_panic() {
         let reason =
             Reason::Internal { said: panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ") };
         let code = reason.code().exit_code();
-        fail(&reason.into(), &crate::app::catalogue(None), ErrorFormat::Text);
+        fail(&reason.into(), &crate::environment::catalogue(None), ErrorFormat::Text);
         std::process::exit(code.into());
     }));
 }

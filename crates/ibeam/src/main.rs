@@ -10,6 +10,7 @@ mod command;
 mod config;
 mod context;
 mod credentials;
+mod environment;
 mod exit;
 mod mode;
 mod model;
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
         Ok(stdout) => stdout,
         Err(error) => {
             let reason = Reason::Io { what: "stdout".to_owned(), said: error.to_string() };
-            return exit::fail(&reason.into(), &app::catalogue(None), ErrorFormat::Text);
+            return exit::fail(&reason.into(), &environment::catalogue(None), ErrorFormat::Text);
         }
     };
     let Cli { flags, words, command } = match cli::parse(&args) {
@@ -55,7 +56,11 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(Unparsed::Wrong(reason)) => {
-            return exit::fail(&reason.into(), &app::catalogue(None), cli::wanted_error_format(&args));
+            return exit::fail(
+                &reason.into(),
+                &environment::catalogue(None),
+                cli::wanted_error_format(&args),
+            );
         }
     };
     if flags.version {
@@ -65,7 +70,9 @@ fn main() -> ExitCode {
     let (lang, error_format) = (flags.lang.clone(), flags.error_format.unwrap_or_default());
     let app = match App::new(flags, started) {
         Ok(app) => app,
-        Err(reason) => return exit::fail(&reason.into(), &app::catalogue(lang.as_deref()), error_format),
+        Err(reason) => {
+            return exit::fail(&reason.into(), &environment::catalogue(lang.as_deref()), error_format);
+        }
     };
     match dispatch(&app, words, command, stdout, stdout_terminal) {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,7 +13,7 @@ use super::Cli;
 pub(super) fn text(args: &[OsString]) -> String {
     let mut args_of_lang = args.iter().skip_while(|arg| *arg != "--lang").skip(1);
     let lang = args_of_lang.next().and_then(|lang| lang.to_str());
-    let catalogue = crate::app::catalogue(lang);
+    let catalogue = crate::environment::catalogue(lang);
     match localised(Cli::command(), &catalogue).try_get_matches_from(args) {
         Err(error) => error.render().to_string(),
         Ok(_) => String::new(),

@@ -4,7 +4,8 @@ use ibeam_protocol::{KeySource, Reason};
 use ibeam_providers::services::{self, COMMON, Quirks, SERVICES, Service};
 use ibeam_providers::{Secret, Timeouts, Wire};
 
-use crate::app::{App, variable};
+use crate::app::App;
+use crate::environment::variable;
 
 /// A provider of models, resolved.
 #[derive(Clone, Debug)]
