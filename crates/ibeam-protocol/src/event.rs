@@ -95,6 +95,7 @@ pub struct SessionStarted {
     /// The session.
     pub session_id: SessionId,
     /// Absolute working directory: the workspace.
+    #[serde(serialize_with = "crate::path_text::one")]
     pub cwd: PathBuf,
     /// The model.
     pub model: ModelInfo,

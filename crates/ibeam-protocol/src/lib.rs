@@ -9,6 +9,7 @@ pub mod failure;
 pub mod id;
 pub mod message;
 pub mod notice;
+pub mod path_text;
 pub mod run;
 pub mod tool;
 pub mod tool_output;

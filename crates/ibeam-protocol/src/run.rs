@@ -80,6 +80,7 @@ pub struct RunTotals {
     /// Calls that failed, refusals not counted.
     pub failed_tool_calls: u32,
     /// Absolute paths written, edited or deleted, each once, in order of first change.
+    #[serde(serialize_with = "crate::path_text::many")]
     pub files_changed: Vec<PathBuf>,
     /// Model requests repeated after an error.
     pub retries: u32,

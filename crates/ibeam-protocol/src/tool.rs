@@ -89,11 +89,13 @@ pub enum ToolFailure {
     /// Nothing at this path.
     FileNotFound {
         /// The path as asked.
+        #[serde(serialize_with = "crate::path_text::one")]
         path: PathBuf,
     },
     /// The system, not our policy, denied access.
     PermissionDenied {
         /// The path as asked.
+        #[serde(serialize_with = "crate::path_text::one")]
         path: PathBuf,
         /// The system's words.
         error: String,

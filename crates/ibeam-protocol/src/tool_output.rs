@@ -51,6 +51,7 @@ pub struct ReadOutput {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteOutput {
     /// Absolute path.
+    #[serde(serialize_with = "crate::path_text::one")]
     pub path: PathBuf,
     /// Lines of the new content.
     pub lines_created: u64,
@@ -64,6 +65,7 @@ pub struct WriteOutput {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EditOutput {
     /// Absolute path.
+    #[serde(serialize_with = "crate::path_text::one")]
     pub path: PathBuf,
     /// Lines that only the new text has.
     pub lines_added: u64,
@@ -81,6 +83,7 @@ pub struct ShellOutput {
     /// The command as given to bash.
     pub command: String,
     /// Absolute directory it ran in.
+    #[serde(serialize_with = "crate::path_text::one")]
     pub working_directory: PathBuf,
     /// Exit code; 128 + number when a signal ended it.
     pub exit_code: i32,
@@ -104,6 +107,7 @@ pub struct GrepOutput {
     /// The pattern as asked.
     pub pattern: String,
     /// Absolute path searched.
+    #[serde(serialize_with = "crate::path_text::one")]
     pub path: PathBuf,
     /// What was found, in the mode asked for.
     pub matches: GrepMatches,
@@ -118,15 +122,16 @@ pub enum GrepMatches {
     /// Lines, by file.
     Content(Vec<FileMatches>),
     /// Files with a match.
-    Files(Vec<PathBuf>),
+    Files(#[serde(serialize_with = "crate::path_text::many")] Vec<PathBuf>),
     /// Matching lines, by file.
-    Count(Vec<(PathBuf, u64)>),
+    Count(#[serde(serialize_with = "crate::path_text::counted")] Vec<(PathBuf, u64)>),
 }
 
 /// The matching lines of one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileMatches {
     /// The file.
+    #[serde(serialize_with = "crate::path_text::one")]
     pub file: PathBuf,
     /// (line number from 1, line without its end)
     pub lines: Vec<(u64, String)>,
@@ -138,8 +143,10 @@ pub struct GlobOutput {
     /// The glob as asked.
     pub pattern: String,
     /// Absolute directory searched.
+    #[serde(serialize_with = "crate::path_text::one")]
     pub path: PathBuf,
     /// Relative to `path`, newest first, bounded.
+    #[serde(serialize_with = "crate::path_text::many")]
     pub files: Vec<PathBuf>,
     /// All that matched, listed or not.
     pub total_files: u64,
@@ -158,6 +165,7 @@ pub struct LsOutput {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Directory {
     /// Absolute path.
+    #[serde(serialize_with = "crate::path_text::one")]
     pub path: PathBuf,
     /// Files listed below it, at any depth.
     pub num_files: u64,
@@ -171,6 +179,7 @@ pub struct Directory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeleteOutput {
     /// Absolute path.
+    #[serde(serialize_with = "crate::path_text::one")]
     pub path: PathBuf,
     /// Bytes it had.
     pub file_size: u64,

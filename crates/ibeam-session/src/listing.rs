@@ -50,7 +50,7 @@ pub fn list(sessions: &Path, cwd: Option<&Path>) -> Result<Vec<Summary>, Session
     };
     let mut summaries: Vec<Summary> = entries
         .filter_map(|entry| summary(&entry.ok()?.path().join(EVENTS)))
-        .filter(|summary| cwd.is_none_or(|cwd| summary.cwd == cwd))
+        .filter(|summary| cwd.is_none_or(|cwd| summary.cwd == Path::new(&*cwd.to_string_lossy())))
         .collect();
     summaries.sort_by_key(|summary| Reverse((summary.updated_ms, summary.created_ms, summary.id)));
     Ok(summaries)

@@ -19,6 +19,7 @@ pub struct Header {
     /// The session.
     pub session_id: SessionId,
     /// The workspace it began in.
+    #[serde(serialize_with = "ibeam_protocol::path_text::one")]
     pub cwd: PathBuf,
     /// When, in milliseconds since the Unix epoch.
     pub created_ms: u64,

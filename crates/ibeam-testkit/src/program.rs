@@ -47,6 +47,7 @@ pub struct Ibeam {
     stdin: Stdin,
     stdout_gone: bool,
     terminal: bool,
+    slow_reader: bool,
     guard: Duration,
 }
 
@@ -62,6 +63,7 @@ impl Ibeam {
             stdin: Stdin::Closed,
             stdout_gone: false,
             terminal: false,
+            slow_reader: false,
             guard: GUARD,
         }
     }
@@ -91,6 +93,13 @@ impl Ibeam {
     #[must_use]
     pub fn stdout_gone(mut self) -> Self {
         self.stdout_gone = true;
+        self
+    }
+
+    /// stdout is read a few kilobytes at a time, with a pause after each.
+    #[must_use]
+    pub fn slow_reader(mut self) -> Self {
+        self.slow_reader = true;
         self
     }
 
@@ -161,7 +170,8 @@ impl Ibeam {
             }
             (_, pipe) => held = held.or_else(|| pipe.map(|pipe| OwnedFd::from(pipe).into())),
         }
-        Running::watch(child, held, screen, started, self.guard)
+        let pace = self.slow_reader.then_some(Duration::from_millis(1));
+        Running::watch(child, held, screen, pace, started, self.guard)
     }
 }
 
@@ -210,7 +220,12 @@ impl Seen {
     }
 
     /// Reads a pipe to its end on a thread of its own.
-    fn follow(self: &Arc<Self>, pipe: Option<impl Read + Send + 'static>, put: fn(&mut State, &[u8])) {
+    fn follow(
+        self: &Arc<Self>,
+        pipe: Option<impl Read + Send + 'static>,
+        pace: Option<Duration>,
+        put: fn(&mut State, &[u8]),
+    ) {
         let Some(mut pipe) = pipe else { return };
         self.change(|state| state.open_pipes += 1);
         let seen = Arc::clone(self);
@@ -218,6 +233,9 @@ impl Seen {
             let mut chunk = [0; 16 * 1024];
             while let Ok(count @ 1..) = pipe.read(&mut chunk) {
                 seen.change(|state| put(state, &chunk[..count]));
+                if let Some(pause) = pace {
+                    std::thread::sleep(pause);
+                }
             }
             seen.change(|state| state.open_pipes -= 1);
         });
@@ -229,14 +247,15 @@ impl Running {
         mut child: Child,
         stdin: Option<File>,
         screen: Option<File>,
+        pace: Option<Duration>,
         started: Instant,
         guard: Duration,
     ) -> Self {
         let pid = Pid::from_child(&child);
         let seen = Arc::new(Seen::default());
-        seen.follow(child.stdout.take(), |state, bytes| state.stdout.extend_from_slice(bytes));
-        seen.follow(screen, |state, bytes| state.stdout.extend_from_slice(bytes));
-        seen.follow(child.stderr.take(), |state, bytes| state.stderr.extend_from_slice(bytes));
+        seen.follow(child.stdout.take(), pace, |state, bytes| state.stdout.extend_from_slice(bytes));
+        seen.follow(screen, None, |state, bytes| state.stdout.extend_from_slice(bytes));
+        seen.follow(child.stderr.take(), None, |state, bytes| state.stderr.extend_from_slice(bytes));
         let waiter = Arc::clone(&seen);
         std::thread::spawn(move || {
             let status = child.wait().expect("the status of a child");
@@ -290,6 +309,29 @@ impl Running {
             Signal::Term => rustix::process::Signal::TERM,
         };
         kill_process(self.pid, signal).expect("a process that takes a signal");
+    }
+
+    /// Kills the program, as a system without memory or a user without patience does; its children are left.
+    ///
+    /// # Panics
+    /// When it has ended.
+    #[track_caller]
+    pub fn kill_alone(&self) {
+        let state = self.seen.lock();
+        assert!(state.ended.is_none(), "it has ended before it was killed; {}", state.report());
+        kill_process(self.pid, rustix::process::Signal::KILL).expect("a process to kill");
+    }
+
+    /// The most memory it has held so far, in bytes.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn peak_memory(&self) -> u64 {
+        let path = format!("/proc/{}/status", self.pid.as_raw_nonzero());
+        let status = std::fs::read_to_string(path).expect("the status of the process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+        let kilobytes = line.trim().strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok());
+        kilobytes.expect("a number of kB") * 1024
     }
 
     /// Waits for its end, and for whoever holds its pipes.

@@ -32,5 +32,7 @@ mod sessions;
 mod signals;
 #[path = "end_to_end/terminal.rs"]
 mod terminal;
+#[path = "end_to_end/tools.rs"]
+mod tools;
 #[path = "end_to_end/wires.rs"]
 mod wires;

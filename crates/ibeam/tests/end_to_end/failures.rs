@@ -256,6 +256,14 @@ fn a_failure_that_passes_is_retried_before_the_first_text() {
 }
 
 #[test]
+fn a_provider_that_names_a_pause_is_given_it() {
+    let scene =
+        Scene::new([Answer::error(429, "rate_limit_error", "slow").header("retry-after", "1"), says("ok")]);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert!(ran.elapsed >= Duration::from_secs(1), "{ran}");
+}
+
+#[test]
 fn nothing_is_retried_after_the_first_text() {
     let config = "[retry]\nattempts = 3\nfirst_pause = \"1ms\"\n";
     let scene = Scene::new([says("half").cut(), says("never")]).within(Workspace::new().user_config(config));

@@ -1,10 +1,13 @@
 //! What stdout holds in each format, and what it never holds.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, Workspace};
+use ibeam_testkit::{Answer, Ibeam, Stream, Wire, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{KEY, Scene, WIRES, calls, says};
+use crate::scene::{BINARY, KEY, Scene, WIRES, calls, model, says};
 
 const FORMATS: [&str; 3] = ["text", "json", "stream-json"];
 
@@ -333,6 +336,66 @@ fn each_delta_is_printed_when_it_comes() {
         running.signal(Signal::Term);
         assert_eq!(running.finish().code, Some(143));
     }
+}
+
+/// A slow reader slows the run down: nothing is dropped, and what waits for it is bounded.
+#[test]
+fn a_slow_reader_gets_everything_and_costs_no_memory() {
+    const DELTAS: usize = 40_000;
+    let answer = || {
+        (0..DELTAS)
+            .fold(Answer::new(), |answer, number| answer.text(format!("{number} ")))
+            .text("end")
+            .stall()
+    };
+    let peak = |slow: bool| {
+        let scene = Scene::new([answer()]);
+        let run = scene.print::<&str>([]);
+        let running = if slow { run.slow_reader() } else { run }.start();
+        running.wait_for_stdout(r#""text":"end""#);
+        let peak = running.peak_memory();
+        running.signal(Signal::Term);
+        let ran = running.finish();
+        assert_eq!(Stream::check(&ran.stdout).unwrap().deltas().len(), DELTAS + 1);
+        peak
+    };
+    let (fast, slow) = (peak(false), peak(true));
+    assert!(
+        slow < fast + 8 * 1024 * 1024,
+        "{slow} bytes at the most with a slow reader, {fast} with a fast one"
+    );
+}
+
+/// Descriptors that are closed when the program starts must not become files that it opens.
+#[test]
+fn closed_descriptors_do_no_harm() {
+    for redirect in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
+        let scene = Scene::new([says("hi"), says("still whole")]);
+        let script = format!("exec {BINARY} -p x --model {} {redirect}", model(Wire::Anthropic));
+        let run = Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]);
+        let ran = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY).run();
+        assert!(matches!(ran.code, Some(0 | 74)), "{redirect}: {ran}");
+        if !redirect.contains(">&- ") && !redirect.starts_with(">&-") {
+            assert_eq!(ran.stream().deltas(), ["hi"]);
+        }
+        scene.print(["--continue"]).run().succeeded();
+    }
+}
+
+#[test]
+fn a_workspace_whose_path_is_no_text_is_worked_in() {
+    let scene = Scene::new([calls("t", "write", &json!({ "path": "a.txt", "fileText": "x" })), says("done")]);
+    let directory = scene.workspace.path().join(OsStr::from_bytes(b"caf\xe9"));
+    std::fs::create_dir(&directory).unwrap();
+    let run = scene.print([OsStr::new("--workspace"), directory.as_os_str()]);
+    let stream = run.run().succeeded().stream();
+    assert!(stream.init()["cwd"].as_str().unwrap().ends_with("/caf\u{fffd}"));
+    assert_eq!(std::fs::read_to_string(directory.join("a.txt")).unwrap(), "x");
+    let again = Scene { server: ibeam_testkit::ModelServer::start([says("more")]), ..scene };
+    again
+        .print([OsStr::new("--continue"), OsStr::new("--workspace"), directory.as_os_str()])
+        .run()
+        .succeeded();
 }
 
 #[test]

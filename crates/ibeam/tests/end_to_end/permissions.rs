@@ -84,6 +84,14 @@ fn a_project_cannot_allow_itself_commands() {
 }
 
 #[test]
+fn a_project_can_deny_itself_commands() {
+    let config = "[permissions]\ndeny = [\"Shell(echo)\"]\n";
+    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let scene = scene.within(Workspace::new().file(".ibeam/config.toml", config));
+    assert_eq!(only_result(&scene.print(["--force"]).run().succeeded()).0, "rejected");
+}
+
+#[test]
 fn force_allows_what_is_not_denied() {
     check_allowed("printf '%s' forced", &["--force"], "forced");
     check_allowed("printf '%s' forced", &["--yolo"], "forced");

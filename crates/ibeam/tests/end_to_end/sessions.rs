@@ -1,6 +1,6 @@
 //! A conversation that goes on: the model sees all of it, the id stays.
 
-use ibeam_testkit::{Answer, Workspace};
+use ibeam_testkit::{Answer, Lifeline, Workspace};
 use serde_json::json;
 
 use crate::scene::{Scene, WIRES, calls, says};
@@ -62,6 +62,7 @@ fn continue_takes_the_newest_session_of_the_directory() {
         &["-p", "go on", "--continue"][..],
         &["-p", "go on", "--resume"],
         &["-p", "go on", "--resume=-1"],
+        &["-p", "--resume", "go on"],
         &["resume", &newest, "go on"],
     ] {
         scene = scene.then([says("more")]);
@@ -145,6 +146,43 @@ fn a_run_that_was_cut_in_the_middle_of_its_text_is_gone_on_with() {
         assert_eq!(transcript.first().map(String::as_str), Some("user: begin"));
         assert_eq!(transcript.last().map(String::as_str), Some("user: again"));
     }
+}
+
+/// The call had started and its result is not known: it is not run again, and the model is told so.
+#[test]
+fn a_run_that_was_killed_is_gone_on_with() {
+    for wire in WIRES {
+        let scene = Scene::on(wire, []);
+        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let scene = scene.then([Answer::new().text("Now. ").call(
+            "t1",
+            "shell",
+            &json!({ "command": lifeline.command() }),
+        )]);
+        let running = scene.ibeam(["-p", "begin", "--force"]).start();
+        lifeline.wait_until_held();
+        running.kill_alone();
+        drop(running);
+        let scene = scene.then([says("Back.")]);
+        let ran = scene.ibeam(["-p", "again", "--continue"]).run().succeeded();
+        assert_eq!(ran.stream().deltas(), ["Back."]);
+        let transcript = scene.server.requests()[0].transcript();
+        assert_eq!(transcript[..2], ["user: begin", "assistant: Now. "]);
+        let result = transcript.iter().find(|line| line.starts_with("result ")).unwrap();
+        assert!(result.contains("interrupted") && result.contains("unknown"), "{transcript:?}");
+        assert_eq!(transcript.last().map(String::as_str), Some("user: again"));
+    }
+}
+
+#[test]
+fn runs_at_the_same_time_do_not_disturb_each_other() {
+    let scene = Scene::new((0..8).map(|_| says("hi")));
+    let running: Vec<_> = (0..8).map(|_| scene.ibeam(["-p", "x"]).start()).collect();
+    let ids: Vec<String> =
+        running.into_iter().map(|run| run.finish().succeeded().stream().session_id().to_owned()).collect();
+    let distinct: std::collections::BTreeSet<&String> = ids.iter().collect();
+    assert_eq!(distinct.len(), 8);
+    assert_eq!(scene.bare(["ls"]).run().succeeded().stdout.lines().count(), 8);
 }
 
 #[test]

@@ -30,6 +30,32 @@ fn thinking_goes_back_verbatim_with_its_signature() {
     assert_eq!(blocks.len(), 4);
 }
 
+/// What proxies and routers put between the events.
+#[test]
+fn comments_and_pings_between_the_events_change_nothing() {
+    let comment = ": OPENROUTER PROCESSING\r\n\r\n: keep-alive\n\n";
+    for wire in WIRES {
+        let answer =
+            Answer::new().raw(comment).text("one ").raw(comment).text("two").raw("\n\nretry: 10\n\n");
+        let scene = Scene::on(wire, [answer]);
+        assert_eq!(scene.print::<&str>([]).run().succeeded().stream().deltas(), ["one ", "two"]);
+    }
+}
+
+/// Some servers do not stream, whatever they are asked.
+#[test]
+fn a_whole_document_is_an_answer() {
+    let document = json!({
+        "id": "chatcmpl-1", "object": "chat.completion",
+        "choices": [{ "index": 0, "finish_reason": "stop", "message": { "role": "assistant", "content": "all at once" } }],
+        "usage": { "prompt_tokens": 5, "completion_tokens": 3 },
+    });
+    let scene = Scene::on(Wire::OpenAi, [Answer::status(200, document.to_string())]);
+    let stream = scene.print::<&str>([]).run().succeeded().stream();
+    assert_eq!(stream.last()["result"], "all at once");
+    assert_eq!(stream.last()["usage"]["inputTokens"], 5);
+}
+
 #[test]
 fn redacted_thinking_goes_back_verbatim() {
     let redacted = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":\

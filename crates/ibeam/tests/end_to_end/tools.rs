@@ -1,0 +1,204 @@
+//! Every tool once: the key it stands under, its arguments and its success on the wire, and what it did.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use ibeam_testkit::Workspace;
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, WIRES, calls, says};
+
+/// Calls the tool and gives what the completed event holds under its key.
+#[track_caller]
+fn completed(tool: &str, arguments: &Value) -> (Scene, String, Value) {
+    let mut last = None;
+    for wire in WIRES {
+        let workspace = Workspace::new()
+            .file("notes.txt", "alpha\nbeta\n")
+            .file("src/main.rs", "fn main() { alpha() }\n")
+            .file("old.txt", "old\n");
+        let scene = Scene::on(wire, [calls("toolu_1", tool, arguments), says("done")]).within(workspace);
+        let stream = scene.print(["--force"]).run().succeeded().stream();
+        let (key, body) = stream.completed()[0];
+        last = Some((key.to_owned(), body.clone(), scene));
+    }
+    let (key, body, scene) = last.unwrap();
+    (scene, key, body)
+}
+
+/// Holds the keys of the arguments and of the success arm, in their order, to the table of the contract.
+#[track_caller]
+fn check(tool: &str, arguments: &Value, key: &str, args: &[&str], success: &[&str]) -> (Scene, Value) {
+    let (scene, found, body) = completed(tool, arguments);
+    assert_eq!(found, key);
+    let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&body["args"]), args, "{body}");
+    let payload = body["result"]["success"].clone();
+    assert!(payload.is_object(), "{body}");
+    assert_eq!(names(&payload), success, "{body}");
+    (scene, payload)
+}
+
+#[test]
+fn read() {
+    let keys = ["content", "isEmpty", "exceededLimit", "totalLines", "totalChars"];
+    let (_, got) = check("read", &json!({ "path": "notes.txt" }), "readToolCall", &["path"], &keys);
+    assert_eq!(
+        got,
+        json!({ "content": "alpha\nbeta\n", "isEmpty": false, "exceededLimit": false, "totalLines": 2, "totalChars": 11 })
+    );
+    let part = json!({ "path": "notes.txt", "offset": 2, "limit": 1 });
+    let (_, got) = check("read", &part, "readToolCall", &["path", "offset", "limit"], &keys);
+    assert_eq!(got["content"], "beta\n");
+}
+
+#[test]
+fn write() {
+    let arguments = json!({ "path": "new/file.txt", "fileText": "one\ntwo\n" });
+    let (scene, got) = check(
+        "write",
+        &arguments,
+        "writeToolCall",
+        &["path", "fileText", "toolCallId"],
+        &["path", "linesCreated", "fileSize"],
+    );
+    let path = scene.workspace.path().join("new/file.txt");
+    assert_eq!(got, json!({ "path": path, "linesCreated": 2, "fileSize": 8 }));
+    assert_eq!(scene.workspace.read("new/file.txt").as_deref(), Some("one\ntwo\n"));
+}
+
+#[test]
+fn edit() {
+    let keys = ["path", "linesAdded", "linesRemoved", "diffString", "message"];
+    let one = json!({ "path": "notes.txt", "oldText": "alpha", "newText": "gamma" });
+    let (scene, got) = check("edit", &one, "editToolCall", &["path", "strReplace"], &keys);
+    assert_eq!((&got["linesAdded"], &got["linesRemoved"]), (&json!(1), &json!(1)));
+    assert_eq!(scene.workspace.read("notes.txt").as_deref(), Some("gamma\nbeta\n"));
+
+    let edits = json!([{ "oldText": "alpha", "newText": "a" }, { "oldText": "beta", "newText": "b" }]);
+    let many = json!({ "path": "notes.txt", "edits": edits });
+    let (scene, _) = check("edit", &many, "editToolCall", &["path", "multiStrReplace"], &keys);
+    assert_eq!(scene.workspace.read("notes.txt").as_deref(), Some("a\nb\n"));
+
+    let patch = "--- a/notes.txt\n+++ b/notes.txt\n@@ -1,2 +1,2 @@\n alpha\n-beta\n+delta\n";
+    let patched = json!({ "path": "notes.txt", "patch": patch });
+    let (scene, _) = check("edit", &patched, "editToolCall", &["path", "applyPatch"], &keys);
+    assert_eq!(scene.workspace.read("notes.txt").as_deref(), Some("alpha\ndelta\n"));
+}
+
+#[test]
+fn shell() {
+    let keys =
+        ["command", "workingDirectory", "exitCode", "stdout", "stderr", "interleavedOutput", "executionTime"];
+    let args = ["command", "workingDirectory", "timeout", "toolCallId"];
+    let (_, got) =
+        check("shell", &json!({ "command": "echo out; echo err >&2" }), "shellToolCall", &args, &keys);
+    assert_eq!(
+        (&got["stdout"], &got["stderr"], &got["exitCode"]),
+        (&json!("out\n"), &json!("err\n"), &json!(0))
+    );
+    assert!(got["executionTime"].is_u64());
+
+    let (_, _, body) = completed("shell", &json!({ "command": "echo out; exit 3" }));
+    assert_eq!(
+        (&body["result"]["failure"]["exitCode"], &body["result"]["failure"]["stdout"]),
+        (&json!(3), &json!("out\n"))
+    );
+    let (_, _, body) = completed("shell", &json!({ "command": "sleep 30", "timeout": 200 }));
+    assert_eq!(body["result"]["timeout"]["timeoutMs"], 200, "{body}");
+    // A child of the program has no terminal and no input.
+    let (_, _, body) = completed("shell", &json!({ "command": "cat; test -t 0 || echo none" }));
+    assert_eq!(body["result"]["success"]["stdout"], "none\n");
+}
+
+/// Endless output is cut; the stream's lines stay small and the model is told.
+#[test]
+fn shell_with_more_output_than_anybody_reads() {
+    let (scene, _, body) =
+        completed("shell", &json!({ "command": "head -c 20000000 /dev/zero | tr '\\0' 'x'" }));
+    assert!(body.to_string().len() < 2_000_000, "{} bytes on one line", body.to_string().len());
+    let told = scene.server.requests()[1].transcript().join("\n");
+    assert!(told.len() < 400_000, "{} bytes for the model", told.len());
+}
+
+#[test]
+fn grep() {
+    let args = ["pattern", "toolCallId"];
+    let keys = ["pattern", "path", "outputMode", "workspaceResults"];
+    let (scene, _, body) = completed("grep", &json!({ "pattern": "alpha" }));
+    let got = &body["result"]["success"];
+    let names = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(got), keys, "{body}");
+    assert!(args.iter().all(|name| body["args"].get(*name).is_some()), "{body}");
+    let found = got["workspaceResults"].to_string();
+    assert!(found.contains("notes.txt") && found.contains("main.rs"), "{found}");
+    assert_eq!(scene.workspace.read("old.txt").as_deref(), Some("old\n"));
+}
+
+#[test]
+fn glob() {
+    let keys = ["pattern", "path", "files", "totalFiles"];
+    let (_, got) =
+        check("glob", &json!({ "globPattern": "**/*.rs" }), "globToolCall", &["globPattern"], &keys);
+    assert_eq!(got["totalFiles"], 1);
+    assert!(got["files"][0].as_str().unwrap().ends_with("src/main.rs"), "{got}");
+}
+
+/// Names from before UTF-8 are shown as far as they can be, and end no run.
+#[test]
+fn names_that_are_no_text_are_listed_all_the_same() {
+    let name = OsStr::from_bytes(b"caf\xe9.txt");
+    for (tool, arguments) in [
+        ("glob", json!({ "globPattern": "*.txt" })),
+        ("ls", json!({ "path": "." })),
+        ("grep", json!({ "pattern": "alpha" })),
+        ("grep", json!({ "pattern": "alpha", "outputMode": "count" })),
+        ("grep", json!({ "pattern": "alpha", "outputMode": "files_with_matches" })),
+    ] {
+        let workspace = Workspace::new();
+        std::fs::write(workspace.path().join(name), "alpha\n").unwrap();
+        let scene = Scene::new([calls("toolu_1", tool, &arguments), says("done")]).within(workspace);
+        let ran = scene.print::<&str>([]).run().succeeded();
+        assert!(ran.stdout.contains("caf\u{fffd}.txt"), "{tool}: {ran}");
+        let scene = scene.then([says("still there")]);
+        scene.print(["--continue"]).run().succeeded();
+    }
+}
+
+#[test]
+fn ls() {
+    let (scene, got) = check(
+        "ls",
+        &json!({ "path": "." }),
+        "lsToolCall",
+        &["path", "ignore", "toolCallId"],
+        &["directoryTreeRoot"],
+    );
+    let root = &got["directoryTreeRoot"];
+    assert_eq!(root["absPath"], scene.workspace.path().to_str().unwrap());
+    assert!(root["childrenFiles"].to_string().contains("notes.txt"), "{got}");
+    assert!(root["childrenDirs"][0]["absPath"].as_str().unwrap().ends_with("/src"), "{got}");
+}
+
+#[test]
+fn delete() {
+    let (scene, got) =
+        check("delete", &json!({ "path": "old.txt" }), "deleteToolCall", &["path"], &["path", "fileSize"]);
+    assert_eq!(got["fileSize"], 4);
+    assert_eq!(scene.workspace.read("old.txt"), None);
+    let (_, _, body) = completed("delete", &json!({ "path": "missing.txt" }));
+    assert_eq!(body["result"]["fileNotFound"]["path"], "missing.txt", "{body}");
+}
+
+#[test]
+fn update_todos() {
+    let todos = json!([{ "id": "1", "content": "look", "status": "in_progress" }]);
+    let (_, got) = check(
+        "update_todos",
+        &json!({ "todos": todos, "merge": false }),
+        "updateTodosToolCall",
+        &["todos", "merge"],
+        &["todos"],
+    );
+    assert_eq!(got["todos"][0], json!({ "id": "1", "content": "look", "status": "TODO_STATUS_IN_PROGRESS" }));
+}
