@@ -270,8 +270,9 @@ impl Running {
     /// When the program ends without it, or the guard runs out.
     #[track_caller]
     pub fn wait_for_stdout(&self, text: &str) {
-        let state = self.wait(|state| state.over() || contains(&state.stdout, text));
-        assert!(contains(&state.stdout, text), "it ended without `{text}` on stdout; {}", state.report());
+        let mut search = Search::new(text);
+        let state = self.wait(|state| search.finds(&state.stdout) || state.over());
+        assert!(search.found, "it ended without `{text}` on stdout; {}", state.report());
     }
 
     /// Waits until stderr holds `text`.
@@ -280,8 +281,9 @@ impl Running {
     /// When the program ends without it, or the guard runs out.
     #[track_caller]
     pub fn wait_for_stderr(&self, text: &str) {
-        let state = self.wait(|state| state.over() || contains(&state.stderr, text));
-        assert!(contains(&state.stderr, text), "it ended without `{text}` on stderr; {}", state.report());
+        let mut search = Search::new(text);
+        let state = self.wait(|state| search.finds(&state.stderr) || state.over());
+        assert!(search.found, "it ended without `{text}` on stderr; {}", state.report());
     }
 
     /// Types on the terminal, or writes to the pipe, that is stdin.
@@ -352,7 +354,7 @@ impl Running {
     }
 
     #[track_caller]
-    fn wait(&self, done: impl Fn(&State) -> bool) -> MutexGuard<'_, State> {
+    fn wait(&self, mut done: impl FnMut(&State) -> bool) -> MutexGuard<'_, State> {
         let deadline = self.started + self.guard;
         let mut state = self.seen.lock();
         while !done(&state) {
@@ -394,8 +396,24 @@ fn terminal() -> (File, OwnedFd) {
     (ours.into(), theirs)
 }
 
-fn contains(bytes: &[u8], text: &str) -> bool {
-    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+/// Looks for a text in bytes that grow, at each byte once.
+struct Search<'a> {
+    text: &'a [u8],
+    searched: usize,
+    found: bool,
+}
+
+impl<'a> Search<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text: text.as_bytes(), searched: 0, found: false }
+    }
+
+    fn finds(&mut self, bytes: &[u8]) -> bool {
+        self.found =
+            self.found || bytes[self.searched..].windows(self.text.len()).any(|window| window == self.text);
+        self.searched = bytes.len().saturating_sub(self.text.len());
+        self.found
+    }
 }
 
 /// A program that has ended.

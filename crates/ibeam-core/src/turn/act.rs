@@ -13,6 +13,7 @@ use ibeam_protocol::{Answer, EventKind, ModelCallId, PermissionDecided, ToolCall
 
 use super::repetition::Repetition;
 use super::{Ended, Run};
+use crate::gate::Decision;
 use crate::journal::Journal;
 use crate::tool::{Tool, ToolContext};
 
@@ -130,7 +131,17 @@ impl Run {
                 match next {
                     Planned::Settled { outcome, .. } => finish(journal, call, outcome).await?,
                     Planned::Ready { tool, access, .. } => {
-                        match self.refusal(journal, &call, &access).await? {
+                        // A person may take long to answer, or never do.
+                        let decision = tokio::select! {
+                            biased;
+                            reason = self.stop.wait() => {
+                                finish(journal, call, not_run()).await?;
+                                self.let_end(journal, model_call_id, &mut running, &mut open).await?;
+                                return Err(reason.into());
+                            }
+                            decision = self.gate.decide(&call, &access) => decision,
+                        };
+                        match self.decided(journal, &call, decision).await? {
                             Some(reason) => finish(journal, call, ToolOutcome::Rejected { reason }).await?,
                             None => {
                                 open.push(call.clone());
@@ -162,14 +173,13 @@ impl Run {
         }
     }
 
-    /// Puts the call to the gate; gives the sentence of a refusal.
-    async fn refusal(
+    /// Records what the gate said; gives the sentence of a refusal.
+    async fn decided(
         &self,
         journal: &mut Journal,
         call: &ToolCall,
-        access: &Access,
+        decision: Decision,
     ) -> Result<Option<String>, Ended> {
-        let decision = self.gate.decide(call, access).await;
         let decided = PermissionDecided {
             call_id: call.id.clone(),
             tool: call.name.clone(),
@@ -214,5 +224,13 @@ impl Run {
             journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await?;
         }
         Ok(())
+    }
+}
+
+/// The outcome of a call that was stopped before anybody let it run.
+fn not_run() -> ToolOutcome {
+    ToolOutcome::Failure {
+        failure: ToolFailure::Interrupted,
+        for_model: "not executed: the run was stopped before this call was allowed".into(),
     }
 }

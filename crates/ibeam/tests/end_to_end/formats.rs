@@ -341,7 +341,7 @@ fn each_delta_is_printed_when_it_comes() {
 /// A slow reader slows the run down: nothing is dropped, and what waits for it is bounded.
 #[test]
 fn a_slow_reader_gets_everything_and_costs_no_memory() {
-    const DELTAS: usize = 40_000;
+    const DELTAS: usize = 20_000;
     let answer = || {
         (0..DELTAS)
             .fold(Answer::new(), |answer, number| answer.text(format!("{number} ")))

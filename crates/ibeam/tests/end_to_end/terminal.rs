@@ -1,5 +1,7 @@
 //! What changes, and what does not, when a person sits at a terminal.
 
+use std::time::{Duration, Instant};
+
 use ibeam_protocol::Signal;
 use ibeam_testkit::{Stream, Workspace};
 use serde_json::json;
@@ -91,7 +93,7 @@ fn a_signal_to_end_the_program_ends_it_in_the_middle_of_a_conversation() {
 /// A `y` that was typed ahead was meant for something else.
 #[test]
 fn what_was_typed_before_a_question_is_no_answer() {
-    let pause = std::time::Duration::from_millis(500);
+    let pause = Duration::from_millis(500);
     let scene = Scene::new([shell("echo hello").pause(pause), says("So be it.\n"), says("Oh?\n")]);
     let running = scene.ibeam(["greet"]).terminal().start();
     scene.server.wait_for_requests(1);
@@ -121,12 +123,15 @@ fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
     let scene = Scene::new([shell("echo hello"), says("Back.\n")]);
     let running = scene.ibeam(["greet"]).terminal().start();
     running.wait_for_stderr("allow `echo hello`? [y/N]");
+    let before = Instant::now();
     running.signal(Signal::Int);
     running.wait_for_stderr("SIGINT");
+    assert!(before.elapsed() < Duration::from_secs(2), "nobody waits for an answer any longer");
     running.type_text("go on\n");
     running.wait_for_stdout("Back.");
     running.type_text(END);
     running.finish().succeeded();
     let transcript = scene.server.requests()[1].transcript();
+    assert!(transcript.join("\n").contains("result not executed"), "{transcript:?}");
     assert_eq!(transcript.last().map(String::as_str), Some("user: go on"));
 }
