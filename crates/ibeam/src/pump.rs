@@ -32,25 +32,32 @@ pub(crate) struct Pump {
 }
 
 impl Pump {
-    /// Starts the thread; it ends when the loop's end of the channel is dropped, and gives the session back.
+    /// Starts the thread; it ends when the loop's end of the channel is dropped, and gives what kept it from
+    /// writing everything.
     ///
     /// # Errors
     /// The system's error when no thread can be had.
-    pub(crate) fn start(mut self, mut events: mpsc::Receiver<Envelope>) -> io::Result<JoinHandle<Session>> {
+    pub(crate) fn start(
+        mut self,
+        mut events: mpsc::Receiver<Envelope>,
+    ) -> io::Result<JoinHandle<Option<Reason>>> {
         std::thread::Builder::new().name("pump".to_owned()).spawn(move || {
             let mut batch = Vec::with_capacity(WAITING_EVENTS);
             let (mut disk, mut reader) = (true, true);
+            let mut unwritten = None;
             while events.blocking_recv_many(&mut batch, WAITING_EVENTS) > 0 {
                 if disk && let Err(error) = self.record(&batch) {
                     disk = false;
-                    self.stop.request(Reason::Io { what: "session".to_owned(), said: error });
+                    let reason = Reason::Io { what: "session".to_owned(), said: error };
+                    self.stop.request(unwritten.get_or_insert(reason).clone());
                 }
                 if reader && let Err(error) = self.print(&batch) {
                     reader = false;
-                    self.stop.request(match error.kind() {
+                    let reason = match error.kind() {
                         io::ErrorKind::BrokenPipe => Reason::OutputClosed,
                         _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() },
-                    });
+                    };
+                    self.stop.request(unwritten.get_or_insert(reason).clone());
                 }
                 for envelope in batch.drain(..) {
                     self.talk.hear(&envelope.event.kind);
@@ -60,7 +67,7 @@ impl Pump {
                     }
                 }
             }
-            self.session
+            unwritten
         })
     }
 

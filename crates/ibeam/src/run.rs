@@ -21,7 +21,7 @@ use crate::cli::Format;
 use crate::exit::Failed;
 use crate::pump::{Pump, WAITING_EVENTS};
 use crate::talk::Talk;
-use crate::{prompt, signals};
+use crate::{prompt, signals, stdout};
 
 pub(crate) use chat::chat;
 pub(crate) use start::{Target, reason_of, session_io};
@@ -45,6 +45,7 @@ pub(crate) fn print(
     let started = start::start(app, target, model)?;
     let mut notices = started.notices;
     notices.extend(gathered.notice);
+    let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
     let writer: Box<dyn EventWriter + Send> = match format {
         Format::StreamJson => Box::new(StreamJson::new(stdout, Sandbox::none())),
         Format::Json => Box::new(Json::new(stdout)),
@@ -56,6 +57,7 @@ pub(crate) fn print(
     let run = ports::build(app, started.head, started.provider, Arc::new(ibeam_core::Headless))?;
     let runtime = runtime()?;
     let stop = run.run.stop.clone();
+    stdout::watch_reader(watched, &stop).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let pump = Pump {
         session: started.session,
@@ -74,15 +76,15 @@ pub(crate) fn print(
         Ok::<_, Failed>((outcome, run.background.stop_all().await))
     })?;
     drop(journal);
-    join(thread, &stop);
+    let unwritten = join(thread, &stop);
     if left_running > 0 {
         let count = u32::try_from(left_running).unwrap_or(u32::MAX);
         let said = app.catalogue.notice(&Notice::BackgroundStopped { count });
         drop(writeln!(io::stderr(), "warning: {said}"));
     }
-    match (outcome, stop.requested()) {
+    match (outcome, unwritten) {
         // The end of a good run may be what could not be written, and then nobody has read it.
-        (Ok(()), Some(reason @ (Reason::OutputClosed | Reason::Io { .. }))) => Err(reason.clone().into()),
+        (Ok(()), Some(reason)) => Err(reason.into()),
         (outcome, _) => outcome,
     }
 }
@@ -125,17 +127,17 @@ fn limit_time(run: &Run, stop: &Stop) {
     });
 }
 
-/// Waits for the pump to write what is left; a reader that does not read is not waited for after a stop.
-fn join(thread: std::thread::JoinHandle<ibeam_session::Session>, stop: &Stop) {
+/// Waits for the pump to write what is left and gives what kept it from that; a reader that does not read is not waited for after a stop.
+fn join(thread: std::thread::JoinHandle<Option<Reason>>, stop: &Stop) -> Option<Reason> {
     let deadline = std::time::Instant::now() + SHUTDOWN;
     while stop.requested().is_some() && !thread.is_finished() {
         if std::time::Instant::now() >= deadline {
-            return;
+            return None;
         }
         std::thread::sleep(Duration::from_millis(5));
     }
     // A panic of the thread has been told by the panic hook.
-    drop(thread.join());
+    thread.join().ok().flatten()
 }
 
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {

@@ -75,8 +75,11 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     };
     let _: usize = runtime.block_on(ports.background.stop_all());
     drop(journal);
-    join(thread, &ports.run.stop);
-    outcome
+    let unwritten = join(thread, &ports.run.stop);
+    match (outcome, unwritten) {
+        (Ok(()), Some(reason)) => Err(reason.into()),
+        (outcome, _) => outcome,
+    }
 }
 
 /// Whether nothing can follow: an interrupt ends a run, the other signals mean the program.

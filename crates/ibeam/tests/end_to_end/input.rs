@@ -168,3 +168,13 @@ fn the_project_and_the_place_are_told_to_the_model() {
         assert!(tools.contains(&tool), "{tools:?}");
     }
 }
+
+/// Without words stdin is the prompt, and one that stays silent is given up in the end.
+#[test]
+fn a_silent_stdin_that_is_to_be_the_prompt_is_not_waited_for_for_ever() {
+    let scene = Scene::new([]);
+    let ran = scene.ibeam(["-p"]).stdin(Stdin::SilentPipe).guard(Duration::from_secs(60)).run();
+    assert_eq!(ran.code, Some(66), "{ran}");
+    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+    assert!(ran.elapsed < Duration::from_secs(35), "{ran}");
+}

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Finished, Lifeline, Running};
+use ibeam_testkit::{Finished, Ibeam, Lifeline, Running, Wire};
 use serde_json::json;
 
-use crate::scene::{Scene, WIRES, calls, says, shell};
+use crate::scene::{BINARY, Scene, WIRES, calls, model, says, shell};
 
 const SIGNALS: [(Signal, i32); 4] =
     [(Signal::Hup, 129), (Signal::Int, 130), (Signal::Quit, 131), (Signal::Term, 143)];
@@ -125,5 +125,27 @@ fn a_stopped_session_is_gone_on_with() {
             transcript.contains("call shell") && transcript.contains("result (ended by SIGTERM)"),
             "{transcript}"
         );
+    }
+}
+
+/// Also while there is nothing to write: the command would go on for a minute.
+#[test]
+fn a_reader_that_goes_away_ends_a_running_command() {
+    for format in ["stream-json", "json", "text"] {
+        let scene = Scene::new([]);
+        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let scene = scene.then([shell(&lifeline.command()), says("never")]);
+        // The reader of stdout ends when it is told to through another pipe.
+        let script = format!(
+            "mkfifo go; {BINARY} -p x --force --output-format {format} --model {} | (read word <go); exit ${{PIPESTATUS[0]}}",
+            model(Wire::Anthropic)
+        );
+        let run = Ibeam::new("/bin/bash", &scene.workspace).args(["-c", &script]);
+        let running = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "k").start();
+        lifeline.wait_until_held();
+        std::fs::write(scene.workspace.path().join("go"), "now\n").unwrap();
+        let ran = running.finish();
+        assert_eq!(ran.code, Some(74), "{ran}");
+        lifeline.wait_until_gone();
     }
 }

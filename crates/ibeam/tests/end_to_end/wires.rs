@@ -1,7 +1,7 @@
 //! What goes over each wire besides text: thinking, calls, results, usage, keys.
 
 use ibeam_protocol::Usage;
-use ibeam_testkit::{Answer, Wire, Workspace};
+use ibeam_testkit::{Answer, Wire, Workspace, refusing_url};
 use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, WIRES, calls, says};
@@ -285,4 +285,12 @@ fn without_cache_marks(value: &mut Value) {
         Value::Array(values) => values.iter_mut().for_each(without_cache_marks),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// A proxy of the environment is not asked for what is on this machine.
+#[test]
+fn a_server_on_this_machine_is_asked_without_a_proxy() {
+    let scene = Scene::new([says("hi")]);
+    let run = scene.print::<&str>([]).env("HTTP_PROXY", refusing_url()).env("ALL_PROXY", refusing_url());
+    run.run().succeeded();
 }
