@@ -10,6 +10,7 @@
 )]
 
 mod anthropic;
+mod finished;
 mod frame;
 mod lifeline;
 mod openai;
@@ -20,8 +21,9 @@ mod server;
 mod stream;
 mod workspace;
 
+pub use finished::Finished;
 pub use lifeline::Lifeline;
-pub use program::{Finished, Ibeam, Running, Stdin};
+pub use program::{Ibeam, Running, Stdin};
 pub use request::{Request, Wire};
 pub use script::Answer;
 pub use server::{ModelServer, refusing_url};
