@@ -51,6 +51,12 @@ pub(crate) fn gather(words: &[OsString], how: Stdin) -> Result<Prompt, Reason> {
     Ok(Prompt { blocks, notice })
 }
 
+/// Whether the words alone are a prompt.
+pub(crate) fn is_one(words: &[OsString]) -> bool {
+    let blank = |word: &OsString| word.to_str().is_some_and(|word| word.trim().is_empty() || word == "-");
+    !words.iter().all(blank)
+}
+
 fn join(words: &[OsString]) -> Result<Option<String>, Reason> {
     if words.is_empty() {
         return Ok(None);

@@ -40,8 +40,15 @@ pub(crate) fn print(
     format: Format,
     stdout: File,
 ) -> Result<(), Failed> {
-    let model = crate::model::choose(app)?;
-    let gathered = prompt::gather(words, app.flags.stdin.unwrap_or_default())?;
+    let gather = || prompt::gather(words, app.flags.stdin.unwrap_or_default());
+    // A wrong model is told at once where there is a prompt; without one, that is what is wrong first.
+    let (model, gathered) = if prompt::is_one(words) {
+        let model = crate::model::choose(app)?;
+        (model, gather()?)
+    } else {
+        let gathered = gather()?;
+        (crate::model::choose(app)?, gathered)
+    };
     let started = start::start(app, target, model)?;
     let mut notices = started.notices;
     notices.extend(gathered.notice);

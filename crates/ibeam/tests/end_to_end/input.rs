@@ -178,3 +178,26 @@ fn a_silent_stdin_that_is_to_be_the_prompt_is_not_waited_for_for_ever() {
     assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
     assert!(ran.elapsed < Duration::from_secs(35), "{ran}");
 }
+
+#[test]
+fn a_flag_given_twice_counts_as_given_last() {
+    let scene = Scene::new([says("ok")]);
+    let ran =
+        scene.bare(["--model", "no-such-model", "--max-turns", "9"]).args(["-p", "hi", "--max-turns", "7"]);
+    let ran = ran
+        .args(["--model", crate::scene::model(scene.wire)])
+        .env("ANTHROPIC_BASE_URL", scene.server.url())
+        .env("ANTHROPIC_API_KEY", "k")
+        .run();
+    ran.succeeded();
+    assert_eq!(ran.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{ran}");
+}
+
+#[test]
+fn without_a_prompt_and_a_model_the_prompt_is_what_is_missing() {
+    let scene = Scene::new([]);
+    for words in [&["-p"][..], &["-p", ""], &["-p", "-"]] {
+        let ran = scene.bare(words).run();
+        assert_eq!(ran.code, Some(2), "{words:?} {ran}");
+    }
+}
