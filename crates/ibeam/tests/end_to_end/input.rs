@@ -188,8 +188,8 @@ fn a_flag_given_twice_counts_as_given_last() {
         .args(["--model", crate::scene::model(scene.wire)])
         .env("ANTHROPIC_BASE_URL", scene.server.url())
         .env("ANTHROPIC_API_KEY", "k")
-        .run();
-    ran.succeeded();
+        .run()
+        .succeeded();
     assert_eq!(ran.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{ran}");
 }
 
