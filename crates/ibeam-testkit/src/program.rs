@@ -285,6 +285,23 @@ impl Running {
         assert!(search.found, "it ended without `{text}` on stderr; {}", state.report());
     }
 
+    /// Waits until the program has a thread of this name: a sign of how far it is where it prints nothing yet.
+    ///
+    /// # Panics
+    /// When the guard runs out.
+    #[track_caller]
+    pub fn wait_for_thread(&self, name: &str) {
+        let tasks = format!("/proc/{}/task", self.pid.as_raw_nonzero());
+        let is_named = |task: std::fs::DirEntry| {
+            std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim_end() == name)
+        };
+        let runs = || std::fs::read_dir(&tasks).is_ok_and(|mut all| all.any(|task| task.is_ok_and(is_named)));
+        while !runs() {
+            assert!(self.started.elapsed() < self.guard, "no thread `{name}` within {:?}", self.guard);
+            std::thread::yield_now();
+        }
+    }
+
     /// Types on the terminal, or writes to the pipe, that is stdin.
     ///
     /// # Panics

@@ -14,7 +14,7 @@ use std::time::Duration;
 use ibeam_core::{Journal, Run, Stop};
 use ibeam_output::{EventWriter, Json, Sandbox, StreamJson, Text, TextOptions};
 use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::app::App;
 use crate::cli::Format;
@@ -40,7 +40,17 @@ pub(crate) fn print(
     format: Format,
     stdout: File,
 ) -> Result<(), Failed> {
-    let gather = || prompt::gather(words, app.flags.stdin.unwrap_or_default());
+    let stop = Stop::default();
+    let runtime = runtime()?;
+    // From here on a signal ends the run in order, also while stdin is waited for.
+    let _watch = {
+        let _context = runtime.enter();
+        signals::watch(&stop).map_err(|error| system("sigaction", &error))?
+    };
+    let gather = || {
+        let (words, how) = (words.to_vec(), app.flags.stdin.unwrap_or_default());
+        runtime.block_on(unless_stopped(&stop, move || prompt::gather(&words, how)))
+    };
     // A wrong model is told at once where there is a prompt; without one, that is what is wrong first.
     let (model, gathered) = if prompt::is_one(words) {
         let model = crate::model::choose(app)?;
@@ -61,9 +71,8 @@ pub(crate) fn print(
             Box::new(Text::new(stdout, Arc::clone(&app.catalogue), options))
         }
     };
-    let run = ports::build(app, started.head, started.provider, Arc::new(ibeam_core::Headless))?;
-    let runtime = runtime()?;
-    let stop = run.run.stop.clone();
+    let approver = Arc::new(ibeam_core::Headless);
+    let run = ports::build(app, started.head, started.provider, approver, stop.clone())?;
     stdout::watch_reader(watched, &stop).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let pump = Pump {
@@ -76,12 +85,11 @@ pub(crate) fn print(
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(&started.past, Arc::clone(&run.run.clock), events);
     let (outcome, left_running) = runtime.block_on(async {
-        let _watch = signals::watch(&stop).map_err(|error| system("sigaction", &error))?;
         limit_time(&run.run, &stop);
         heartbeat::start(app.flags.heartbeat);
         let outcome = within_shutdown(&run.run, &mut journal, gathered.blocks, notices).await;
-        Ok::<_, Failed>((outcome, run.background.stop_all().await))
-    })?;
+        (outcome, run.background.stop_all().await)
+    });
     drop(journal);
     let unwritten = join(thread, &stop);
     if left_running > 0 {
@@ -93,6 +101,26 @@ pub(crate) fn print(
         // The end of a good run may be what could not be written, and then nobody has read it.
         (Ok(()), Some(reason)) => Err(reason.into()),
         (outcome, _) => outcome,
+    }
+}
+
+/// Does what may block on a thread of its own; a stop does not wait for it.
+async fn unless_stopped<T: Send + 'static>(
+    stop: &Stop,
+    work: impl FnOnce() -> Result<T, Reason> + Send + 'static,
+) -> Result<T, Reason> {
+    let (sender, done) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("stdin".to_owned());
+    thread
+        .spawn(move || {
+            // Nobody waits for it any more after a stop.
+            let _ = sender.send(work());
+        })
+        .map_err(|error| system("thread", &error))?;
+    tokio::select! {
+        biased;
+        reason = stop.wait() => Err(reason),
+        done = done => done.unwrap_or_else(|_| Err(Reason::Internal { said: "stdin was lost".to_owned() })),
     }
 }
 

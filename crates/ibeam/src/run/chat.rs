@@ -30,7 +30,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     let started = start::start(app, target, model)?;
     let typed = Arc::new(Mutex::new(TypedLines::start().map_err(no_thread)?));
     let person = Arc::new(Person { typed: Arc::clone(&typed) });
-    let mut ports = ports::build(app, started.head, started.provider, person)?;
+    let mut ports = ports::build(app, started.head, started.provider, person, Stop::default())?;
     let runtime = runtime()?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let options = TextOptions { verbose: true, live: true };

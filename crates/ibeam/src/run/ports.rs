@@ -27,6 +27,7 @@ pub(super) fn build(
     mut head: SessionStarted,
     provider: Arc<dyn Provider>,
     approver: Arc<dyn Approver>,
+    stop: Stop,
 ) -> Result<Ports, Failure> {
     let mut extra_dirs = Vec::new();
     for directory in &app.flags.add_dir {
@@ -83,7 +84,7 @@ pub(super) fn build(
             .config
             .number(&["limits", "max_output_tokens"])
             .and_then(|tokens| u32::try_from(tokens).ok()),
-        stop: Stop::default(),
+        stop,
     };
     Ok(Ports { run, background })
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Finished, Ibeam, Lifeline, Running, Wire};
+use ibeam_testkit::{Finished, Ibeam, Lifeline, Running, Stdin, Wire};
 use serde_json::json;
 
 use crate::scene::{BINARY, Scene, WIRES, calls, model, says, shell};
@@ -147,5 +147,20 @@ fn a_reader_that_goes_away_ends_a_running_command() {
         let ran = running.finish();
         assert_eq!(ran.code, Some(74), "{ran}");
         lifeline.wait_until_gone();
+    }
+}
+
+/// Before the run begins there is no stream, but there is an end in order all the same.
+#[test]
+fn a_signal_while_stdin_is_waited_for_ends_the_program_in_order() {
+    for (signal, exit) in SIGNALS {
+        let scene = Scene::new([]);
+        let running = scene.ibeam(["-p", "--stdin", "read", "hi"]).stdin(Stdin::SilentPipe).start();
+        running.wait_for_thread("stdin");
+        running.signal(signal);
+        let ran = running.finish();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(exit), ""), "{ran}");
+        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+        assert!(ran.elapsed < Duration::from_secs(3), "{ran}");
     }
 }
