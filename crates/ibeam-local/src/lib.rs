@@ -4,6 +4,7 @@
 //! offers it as a [`Provider`](ibeam_core::Provider). Knows neither the network nor the tools that carry a call out.
 
 mod action;
+mod attention;
 mod conversation;
 mod copy_guard;
 mod decode;

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use candle_core::quantized::gguf_file::Content;
 use candle_core::quantized::{QMatMul, QTensor};
 use candle_core::{DType, Device, Error, Module, Result, Tensor};
-use candle_nn::attention::{AttnMask, flash_attn};
 use candle_nn::ops::rms_norm;
 use candle_nn::rotary_emb::rope_thd;
 
+use crate::attention::{attend, causal_mask};
 use crate::hyper::Hyperparameters;
 use crate::kv::KvBuffer;
 use crate::weights::Weights;
@@ -112,9 +112,10 @@ impl Qwen2 {
         let count = tokens.len();
         let cos = self.cos.narrow(0, position, count)?;
         let sin = self.sin.narrow(0, position, count)?;
+        let mask = causal_mask(position, count)?;
         let mut state = self.embedding.embedding(&Tensor::new(tokens, &Device::Cpu)?)?;
         for layer in &mut self.layers {
-            state = layer.forward(&state, position, (&cos, &sin), &self.shape)?;
+            state = layer.forward(&state, position, (&cos, &sin), mask.as_ref(), &self.shape)?;
         }
         let last = state.narrow(0, count - 1, 1)?;
         let last = rms_norm(&last, &self.final_norm, self.shape.rms_epsilon as f32)?;
@@ -154,6 +155,7 @@ impl Layer {
         state: &Tensor,
         position: usize,
         (cos, sin): (&Tensor, &Tensor),
+        mask: Option<&Tensor>,
         shape: &Hyperparameters,
     ) -> Result<Tensor> {
         let count = state.dim(0)?;
@@ -164,10 +166,7 @@ impl Layer {
         let value = self.value.forward(&normed)?.reshape((1, count, shape.kv_heads, shape.head_size))?;
         let query = rope_thd(&query, cos, sin)?;
         let (keys, values) = self.kv.append(position, &rope_thd(&key, cos, sin)?, &value)?;
-        let scale = 1.0 / (shape.head_size as f32).sqrt();
-        let mask = AttnMask::Causal { kv_offset: position };
-        let mixed = flash_attn::<f32>(&query, &keys, &values, scale, mask, None, None)?;
-        let mixed = mixed.transpose(1, 2)?.reshape((count, shape.hidden))?;
+        let mixed = attend(&query, &keys, &values, mask)?;
         let state = (state + self.output.forward(&mixed)?)?;
 
         let normed = rms_norm(&state, &self.ffn_norm, epsilon)?;
