@@ -138,7 +138,8 @@ impl Provider {
         let mut usable = Self::usable(app)?;
         let only = if usable.len() > 1 { None } else { usable.pop() };
         match (only, &app.flags.endpoint) {
-            (Some(provider), _) => provider.with_key().map(Some),
+            // One that is known by its address alone may want no key; its 401 says so otherwise.
+            (Some(provider), _) => Ok(Some(provider)),
             (None, Some(_)) => {
                 let provider = Self::find(app, "openai")?;
                 // A server of one's own may want no key.

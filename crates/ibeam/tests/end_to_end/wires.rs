@@ -294,3 +294,16 @@ fn a_server_on_this_machine_is_asked_without_a_proxy() {
     let run = scene.print::<&str>([]).env("HTTP_PROXY", refusing_url()).env("ALL_PROXY", refusing_url());
     run.run().succeeded();
 }
+
+/// A server of one's own, known by its address alone: no key is asked for, none is sent.
+#[test]
+fn a_base_url_is_enough_for_a_bare_name() {
+    let scene = Scene::on(Wire::OpenAi, [says("ok")]);
+    let ran = scene
+        .bare(["-p", "hi", "--model", "my-own-model"])
+        .env("OPENAI_BASE_URL", format!("{}/v1", scene.server.url()))
+        .run()
+        .succeeded();
+    assert_eq!(ran.stream().init()["ibeam"]["api_key"], "none", "{ran}");
+    assert_eq!(scene.server.requests()[0].body["model"], "my-own-model");
+}
