@@ -63,6 +63,8 @@ impl ProviderError {
 pub enum Repeat {
     /// The same request will fail the same way.
     Never,
+    /// A slip that asking again at once may pass over: a stale key, a stream that breaks its own rules.
+    Once,
     /// The other side may be restarting: a few attempts, shortly after another.
     Quickly,
     /// The other side is overloaded: exponential backoff.

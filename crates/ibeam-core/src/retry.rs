@@ -39,6 +39,8 @@ impl RetryPolicy {
     pub fn pause(&self, error: &ProviderError, attempt: u32, jitter: f64) -> Option<Duration> {
         let (attempts, base) = match error.repeat {
             Repeat::Never => return None,
+            Repeat::Once if attempt > 1 => return None,
+            Repeat::Once => return Some(Duration::ZERO),
             Repeat::Quickly => (self.quick_attempts, self.quick_base),
             Repeat::Patiently => (self.patient_attempts, self.patient_base),
         };

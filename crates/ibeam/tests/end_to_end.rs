@@ -16,6 +16,8 @@ mod commands;
 mod embedded;
 #[path = "end_to_end/failures.rs"]
 mod failures;
+#[path = "end_to_end/faults.rs"]
+mod faults;
 #[path = "end_to_end/formats.rs"]
 mod formats;
 #[path = "end_to_end/input.rs"]

@@ -1,0 +1,10 @@
+//! The listed faults, injected for real; each test is named by the fault that it holds. See docs/faults.md.
+
+#[path = "faults/host.rs"]
+mod host;
+#[path = "faults/input.rs"]
+mod input;
+#[path = "faults/provider.rs"]
+mod provider;
+#[path = "faults/tool.rs"]
+mod tool;

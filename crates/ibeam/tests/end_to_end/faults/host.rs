@@ -1,0 +1,1 @@
+//! Faults of the host: signals, disks, descriptors, clocks, neighbours.

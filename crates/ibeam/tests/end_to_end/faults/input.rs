@@ -1,0 +1,1 @@
+//! Faults of the input: prompts, flags, files of the configuration.

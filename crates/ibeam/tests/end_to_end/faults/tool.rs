@@ -1,0 +1,1 @@
+//! Faults of the tools: hostile commands, hostile files.
