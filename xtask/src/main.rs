@@ -1,6 +1,7 @@
 //! The checks and chores of the repository: `cargo xtask <what>`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 
+mod faults;
 mod local_eval;
 mod test;
 mod tidy;
@@ -11,6 +12,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <WHAT>
 
+  faults  write docs/faults.md from the corpus of faults and the tests that hold them
   local-eval [NAME…]
           run the small tasks on the embedded model; prints score and speed
   tidy    check the edges between crates, the sizes of files and what must change together
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let what = args.next().unwrap_or_default();
     let result = match what.as_str() {
+        "faults" => faults::run(&root()).map_err(|error| error.to_string()),
         "local-eval" => {
             let args: Vec<String> = args.collect();
             local_eval::run(&root(), &args).map_err(|error| error.to_string())

@@ -1,4 +1,5 @@
-//! What the compiler does not hold: edges between crates, sizes of files, files that change together.
+//! What the compiler does not hold: edges between crates, sizes of files, files that change together,
+//! faults that no test holds.
 
 mod edges;
 mod orphans;
@@ -26,6 +27,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Untidy> {
     findings.extend(sizes::check(root)?);
     findings.extend(together::check(root)?);
     findings.extend(words::check(root)?);
+    findings.extend(crate::faults::check(root).map_err(|error| Untidy::Unreadable(error.to_string()))?);
     for finding in &findings {
         println!("{finding}");
     }

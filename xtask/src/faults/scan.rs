@@ -1,0 +1,88 @@
+//! The tests that hold a fault, found in the sources by their names: `fn f024_…` under a `#[test]`.
+//!
+//! A test that is ignored holds nothing, and a function that is no test neither.
+
+use std::path::Path;
+
+use super::Failed;
+
+/// A test whose name begins with the id of a fault.
+#[derive(Debug, PartialEq)]
+pub(super) struct Test {
+    /// `F024`.
+    pub(super) id: String,
+    /// Where it is, as the compiler names it: `crate::module::f024_…`.
+    pub(super) path: String,
+}
+
+/// Every such test of the workspace, by path.
+pub(super) fn tests(root: &Path) -> Result<Vec<Test>, Failed> {
+    let mut found = Vec::new();
+    for top in ["crates", "xtask"] {
+        visit(root, &root.join(top), &mut found)?;
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+fn visit(root: &Path, directory: &Path, found: &mut Vec<Test>) -> Result<(), Failed> {
+    let fail = |error| Failed::File(directory.display().to_string(), error);
+    for entry in std::fs::read_dir(directory).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        if path.is_dir() {
+            visit(root, &path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path)
+                .map_err(|error| Failed::File(path.display().to_string(), error))?;
+            let relative = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            found.extend(in_source(&relative, &text));
+        }
+    }
+    Ok(())
+}
+
+/// The tests of one file; `path` is relative to the root of the repository.
+pub(super) fn in_source(path: &str, text: &str) -> Vec<Test> {
+    let module = module(path);
+    let is_code = !path.contains("/tests/") && !path.ends_with("_test.rs");
+    let mut found = Vec::new();
+    let (mut is_test, mut is_ignored) = (false, false);
+    for line in text.lines() {
+        let code = line.trim_start();
+        if code.starts_with("#[") {
+            is_test |= code.starts_with("#[test]") || code.starts_with("#[tokio::test");
+            is_ignored |= code.starts_with("#[ignore");
+        } else if !code.starts_with("//") && !code.is_empty() {
+            if let Some((id, name)) = name(code).filter(|_| is_test && !is_ignored) {
+                // Beside code, what is indented stands in the module `tests` at the end of the file.
+                let inner = if is_code && line.len() > code.len() { "tests::" } else { "" };
+                found.push(Test { id, path: format!("{module}::{inner}{name}") });
+            }
+            (is_test, is_ignored) = (false, false);
+        }
+    }
+    found
+}
+
+/// The id and the name of a function called `fNNN_…`.
+fn name(code: &str) -> Option<(String, &str)> {
+    let code = code.strip_prefix("async ").unwrap_or(code);
+    let name = code.strip_prefix("fn ")?.split(['(', '<']).next()?;
+    let number = name.strip_prefix('f')?.get(..3)?;
+    let is_id = number.bytes().all(|byte| byte.is_ascii_digit()) && name.as_bytes().get(4) == Some(&b'_');
+    is_id.then(|| (format!("F{number}"), name))
+}
+
+/// `crates/ibeam/tests/end_to_end/faults/tool.rs` is `ibeam::end_to_end::faults::tool`.
+fn module(path: &str) -> String {
+    let path = path.strip_prefix("crates/").unwrap_or(path).trim_end_matches(".rs");
+    let mut parts: Vec<String> = Vec::new();
+    for part in path.split('/') {
+        match part.strip_suffix("_test") {
+            _ if ["src", "tests", "lib", "main"].contains(&part) => {}
+            Some(tested) => parts.extend([tested.to_owned(), "tests".to_owned()]),
+            None => parts.push(part.to_owned()),
+        }
+    }
+    parts.join("::")
+}
