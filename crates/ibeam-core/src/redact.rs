@@ -1,0 +1,211 @@
+//! Secrets taken out of text that is to be kept or shown.
+//!
+//! Pure. Knows a secret by its bytes, percent-encoded, escaped for JSON, and in base64 of both alphabets, alone or
+//! inside something longer. Refuses to guess: what was split, encrypted or encoded otherwise passes.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use memchr::memmem::Finder;
+
+/// What stands where a secret was.
+const MASK: &str = "***";
+/// A shorter form is found in innocent text too often to be taken out of it.
+const SHORTEST_FORM: usize = 8;
+/// The punctuation that no encoder of URLs touches.
+const UNRESERVED: &[u8] = b"-._~";
+/// The punctuation that encoders of the browsers' kind leave alone.
+const UNRESERVED_IN_BROWSERS: &[u8] = b"-._~!*'()";
+
+/// Finds the forms of some secrets in any text. Cheap to keep and quick where nothing is found.
+#[derive(Clone, Default)]
+pub struct Redactor {
+    finders: Vec<Finder<'static>>,
+}
+
+impl Redactor {
+    /// A redactor of these secrets. A form of less than 8 bytes is not looked for, nor is a shorter secret.
+    pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
+        let mut forms: Vec<String> = secrets.into_iter().flat_map(|secret| forms(&secret)).collect();
+        forms.retain(|form| form.len() >= SHORTEST_FORM);
+        forms.sort_unstable();
+        forms.dedup();
+        let finders = forms.iter().map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
+        Self { finders }
+    }
+
+    /// The text with `***` in the place of each secret; the text itself when it has none.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut found: Vec<(usize, usize)> = Vec::new();
+        for finder in &self.finders {
+            let length = finder.needle().len();
+            found.extend(finder.find_iter(text.as_bytes()).map(|start| (start, start + length)));
+        }
+        if found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        found.sort_unstable();
+        let mut clean = String::with_capacity(text.len());
+        let mut done = 0;
+        for (start, end) in found {
+            // Forms overlap: the bare core of a base64 form lies inside the padded whole.
+            if start >= done {
+                clean.push_str(text.get(done..start).unwrap_or_default());
+                clean.push_str(MASK);
+            }
+            done = done.max(end);
+        }
+        clean.push_str(text.get(done..).unwrap_or_default());
+        Cow::Owned(clean)
+    }
+}
+
+impl fmt::Debug for Redactor {
+    /// Tells how many forms are looked for, and none of them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redactor({} forms)", self.finders.len())
+    }
+}
+
+/// The ways in which a secret is written.
+fn forms(secret: &str) -> Vec<String> {
+    let json = serde_json::Value::from(secret).to_string();
+    let mut forms = vec![secret.to_owned(), json.get(1..json.len() - 1).unwrap_or_default().to_owned()];
+    for kept in [UNRESERVED, UNRESERVED_IN_BROWSERS] {
+        let percent = percent_encoded(secret, kept);
+        forms.push(lower_case_escapes(&percent));
+        forms.push(percent);
+    }
+    for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
+        forms.push(engine.encode(secret));
+    }
+    for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+        forms.extend((0..3).map(|before| base64_core(&engine, secret, before)));
+    }
+    forms
+}
+
+/// The characters of a base64 text that `secret` alone decides, when `before` bytes (modulo 3) come before it.
+fn base64_core(engine: &impl Engine, secret: &str, before: usize) -> String {
+    let shifted: Vec<u8> = std::iter::repeat_n(0, before).chain(secret.bytes()).collect();
+    let encoded = engine.encode(&shifted);
+    let first = (before * 8).div_ceil(6);
+    let end = shifted.len() * 8 / 6;
+    encoded.get(first..end).unwrap_or_default().to_owned()
+}
+
+fn percent_encoded(secret: &str, kept: &[u8]) -> String {
+    let mut encoded = String::with_capacity(secret.len());
+    for byte in secret.bytes() {
+        if byte.is_ascii_alphanumeric() || kept.contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+/// `%2F` as `%2f`.
+fn lower_case_escapes(percent: &str) -> String {
+    let mut since_percent = 3;
+    let lower = |c: char| {
+        since_percent = if c == '%' { 0 } else { since_percent + 1 };
+        if since_percent <= 2 { c.to_ascii_lowercase() } else { c }
+    };
+    percent.chars().map(lower).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KEY: &str = "sk-ab/c+d=e\"f~g(h)";
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        assert_eq!(Redactor::new([KEY.to_owned()]).redact(text), expect);
+    }
+
+    #[test]
+    fn a_secret_is_taken_out_as_it_is_written() {
+        check(&format!("key {KEY} refused, {KEY}{KEY}"), "key *** refused, ******");
+        check(r#"{"key":"sk-ab/c+d=e\"f~g(h)"}"#, r#"{"key":"***"}"#);
+        check("?key=sk-ab%2Fc%2Bd%3De%22f~g%28h%29&x", "?key=***&x");
+        check("?key=sk-ab%2fc%2bd%3de%22f~g%28h%29&x", "?key=***&x");
+        check("?key=sk-ab%2Fc%2Bd%3De%22f~g(h)&x", "?key=***&x");
+    }
+
+    #[test]
+    fn a_secret_is_taken_out_of_base64() {
+        check(&format!("Basic {}.", STANDARD.encode(KEY)), "Basic ***.");
+        check(&format!("Basic {}.", URL_SAFE_NO_PAD.encode(KEY)), "Basic ***.");
+        let redacted = Redactor::new([KEY.to_owned()]);
+        for user in ["", "a", "ab", "abc"] {
+            let encoded = STANDARD.encode(format!("{user}:{KEY}:tail"));
+            let clean = redacted.redact(&encoded);
+            assert!(clean.contains(MASK) && clean.len() < encoded.len() - KEY.len(), "{clean}");
+        }
+    }
+
+    #[test]
+    fn forms_that_overlap_leave_one_mask() {
+        let redactor = Redactor::new(["abcdefghij".to_owned(), "efghijklmn".to_owned()]);
+        assert_eq!(redactor.redact("<abcdefghijklmn>"), "<***>");
+    }
+
+    #[test]
+    fn a_short_secret_is_no_secret() {
+        let redactor = Redactor::new([String::new(), "a".to_owned(), "1234567".to_owned()]);
+        assert_eq!(redactor.redact("a 1234567"), "a 1234567");
+    }
+
+    #[test]
+    fn its_debug_form_tells_nothing() {
+        let shown = format!("{:?}", Redactor::new([KEY.to_owned()]));
+        assert!(shown.ends_with("forms)") && !shown.contains("sk-"), "{shown}");
+    }
+
+    fn secret() -> impl Strategy<Value = String> {
+        "[!-)+-~äß→🔑]{8,60}"
+    }
+
+    proptest! {
+        /// Wherever a secret stands and whatever it stands in, none of its forms is left.
+        #[test]
+        fn no_form_survives(
+            secret in secret(),
+            before in prop::collection::vec(any::<u8>(), 0..9),
+            after in prop::collection::vec(any::<u8>(), 0..9),
+            around in ".{0,20}",
+            form in 0..6,
+        ) {
+            let bytes = [&before[..], secret.as_bytes(), &after[..]].concat();
+            let written = match form {
+                0 => secret.clone(),
+                1 => percent_encoded(&secret, UNRESERVED),
+                2 => STANDARD.encode(&bytes),
+                3 => STANDARD_NO_PAD.encode(&bytes),
+                4 => URL_SAFE.encode(&bytes),
+                _ => URL_SAFE_NO_PAD.encode(&bytes),
+            };
+            let redactor = Redactor::new([secret.clone()]);
+            let clean = redactor.redact(&format!("{around}{written}{around}")).into_owned();
+            prop_assert!(clean.contains(MASK));
+            for form in forms(&secret).iter().filter(|form| form.len() >= SHORTEST_FORM) {
+                prop_assert!(!clean.contains(form.as_str()), "{form} in {clean}");
+            }
+        }
+
+        /// Text without a secret is the same text, not a copy.
+        #[test]
+        fn innocent_text_is_untouched(text in "[a-z \\n]{0,200}") {
+            let redactor = Redactor::new([KEY.to_owned()]);
+            prop_assert!(matches!(redactor.redact(&text), Cow::Borrowed(same) if same == text));
+        }
+    }
+}
