@@ -39,15 +39,15 @@ pub enum Stdin {
 
 /// A command line to be run in a workspace.
 pub struct Ibeam {
-    program: PathBuf,
-    args: Vec<OsString>,
-    directory: PathBuf,
-    environment: Vec<(OsString, OsString)>,
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<OsString>,
+    pub(crate) directory: PathBuf,
+    pub(crate) environment: Vec<(OsString, OsString)>,
     stdin: Stdin,
     stdout_gone: bool,
     terminal: bool,
     slow_reader: bool,
-    guard: Duration,
+    pub(crate) guard: Duration,
 }
 
 impl Ibeam {
@@ -71,6 +71,17 @@ impl Ibeam {
     #[must_use]
     pub fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        self
+    }
+
+    /// Runs it by way of another program, e.g. `["setpriv", "--reuid=65534"]`, found in `PATH`.
+    #[must_use]
+    pub fn through<A: AsRef<OsStr>>(mut self, launcher: impl IntoIterator<Item = A>) -> Self {
+        let mut words = launcher.into_iter().map(|word| word.as_ref().to_owned());
+        let Some(program) = words.next() else { return self };
+        let rest = words.chain([self.program.into_os_string()]).chain(self.args).collect();
+        self.program = program.into();
+        self.args = rest;
         self
     }
 
