@@ -1,4 +1,4 @@
-//! When a failed request is asked again: only before its first text, a bounded number of times.
+//! When a failed request is asked again: only before its first text, a bounded number of times, within a bounded time.
 
 use std::time::Duration;
 
@@ -17,6 +17,8 @@ pub struct RetryPolicy {
     pub quick_base: Duration,
     /// The longest pause; a provider that asks for more is not asked again.
     pub longest_pause: Duration,
+    /// No attempt begins this long after the first one did.
+    pub give_up_after: Duration,
 }
 
 impl Default for RetryPolicy {
@@ -27,6 +29,7 @@ impl Default for RetryPolicy {
             patient_base: Duration::from_secs(1),
             quick_base: Duration::from_millis(200),
             longest_pause: Duration::from_secs(60),
+            give_up_after: Duration::from_secs(5 * 60),
         }
     }
 }
@@ -39,8 +42,7 @@ impl RetryPolicy {
     pub fn pause(&self, error: &ProviderError, attempt: u32, jitter: f64) -> Option<Duration> {
         let (attempts, base) = match error.repeat {
             Repeat::Never => return None,
-            Repeat::Once if attempt > 1 => return None,
-            Repeat::Once => return Some(Duration::ZERO),
+            Repeat::Once => (self.quick_attempts.min(2), Duration::ZERO),
             Repeat::Quickly => (self.quick_attempts, self.quick_base),
             Repeat::Patiently => (self.patient_attempts, self.patient_base),
         };
@@ -54,5 +56,9 @@ impl RetryPolicy {
             Some(asked) => Some(asked + base.mul_f64(jitter.clamp(0.0, 1.0) / 4.0)),
             None => Some(spread.min(self.longest_pause)),
         }
+    }
+    /// Whether an attempt may still begin after `pause`, when the first one began `spent` ago.
+    pub fn has_time(&self, spent: Duration, pause: Duration) -> bool {
+        spent.saturating_add(pause) < self.give_up_after
     }
 }

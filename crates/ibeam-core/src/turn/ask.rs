@@ -3,6 +3,7 @@
 //! Nothing is unsaid: once a text delta is recorded, a failing request is not repeated.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use ibeam_protocol::{Answer, EventKind, ModelCallId, Reason, ToolSpec};
@@ -31,6 +32,7 @@ impl Run {
             messages: journal.history().messages().to_vec(),
             max_output_tokens: self.max_output_tokens,
         });
+        let began = self.clock.monotonic();
         let mut attempt = 1;
         loop {
             let started = self.clock.monotonic();
@@ -50,7 +52,9 @@ impl Run {
                 }
                 Attempt::Failed { error, spoke } => {
                     let pause = self.retry.pause(&error, attempt, fastrand::f64());
-                    let Some(pause) = pause.filter(|_| !spoke) else {
+                    let spent = self.clock.monotonic().saturating_sub(began);
+                    let in_time = |pause: &Duration| self.retry.has_time(spent, *pause);
+                    let Some(pause) = pause.filter(in_time).filter(|_| !spoke) else {
                         return Err(error.failure.into());
                     };
                     let reason = error.failure.reason;

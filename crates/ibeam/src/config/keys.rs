@@ -80,6 +80,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("timeouts.answer", Kind::Time, None, Reach::Anyone),
     key("retry.attempts", Kind::Number, Some("6"), Reach::Anyone),
     key("retry.first_pause", Kind::Time, Some("1s"), Reach::Anyone),
+    key("retry.give_up_after", Kind::Time, Some("5m"), Reach::Anyone),
     with_variable(key("local.model", Kind::Text, None, Reach::Trusted), "IBEAM_LOCAL_MODEL"),
     key("session.durability", Kind::Text, Some("default"), Reach::Anyone),
 ];

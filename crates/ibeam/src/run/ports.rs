@@ -99,6 +99,7 @@ fn retry_policy(app: &App) -> RetryPolicy {
             .map_or(standard.quick_attempts, |attempts| attempts.min(standard.quick_attempts)),
         patient_base: base,
         quick_base: standard.quick_base.min(base),
+        give_up_after: app.config.time(&["retry", "give_up_after"]).unwrap_or(standard.give_up_after),
         ..standard
     }
 }
