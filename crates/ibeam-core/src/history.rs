@@ -18,6 +18,10 @@ pub struct History {
     started: Vec<CallId>,
     /// Visible text of an answer that is not complete yet.
     partial: String,
+    /// What was found of calls that a killed run left open.
+    evidence: BTreeMap<CallId, String>,
+    /// Tokens of the first so many messages, as the provider counted them.
+    measured: Option<(u64, usize)>,
 }
 
 impl History {
@@ -35,6 +39,18 @@ impl History {
         &self.messages
     }
 
+    /// The calls that a killed run had started and not finished.
+    pub fn interrupted(&self) -> impl Iterator<Item = &ToolCall> {
+        self.open
+            .iter()
+            .filter(|call| self.started.contains(&call.id) && !self.results.contains_key(&call.id))
+    }
+
+    /// How many tokens the provider counted, and for how many of the messages; `None` before it told any.
+    pub fn measured(&self) -> Option<(u64, usize)> {
+        self.measured
+    }
+
     /// Takes one more fact.
     pub fn fold(&mut self, kind: &EventKind) {
         match kind {
@@ -49,9 +65,21 @@ impl History {
                 if !answer.blocks.is_empty() {
                     self.push(Message::Assistant(answer.blocks.clone()));
                 }
+                if let Some(usage) = answer.usage {
+                    self.measured = Some((usage.total(), self.messages.len()));
+                }
             }
             EventKind::ToolCallStarted { call, .. } => self.started.push(call.id.clone()),
             EventKind::ToolCallFinished { call, outcome, .. } => self.finish(call, outcome),
+            EventKind::CallInterrupted { call_id, evidence } => {
+                self.evidence.insert(call_id.clone(), evidence.clone());
+            }
+            EventKind::Compacted(compacted) => {
+                let kept = self.messages.split_off(compacted.replaced.min(self.messages.len()));
+                self.messages = vec![Arc::new(Message::User(vec![compacted.summary.clone()]))];
+                self.messages.extend(kept);
+                self.measured = None;
+            }
             EventKind::Notice(notice) => {
                 if let Some(text) = notice.for_model() {
                     self.close_answer();
@@ -86,9 +114,10 @@ impl History {
     fn push_results(&mut self) {
         let mut results = std::mem::take(&mut self.results);
         let started = std::mem::take(&mut self.started);
+        let evidence = std::mem::take(&mut self.evidence);
         let ordered: Vec<ToolResult> = std::mem::take(&mut self.open)
             .into_iter()
-            .map(|call| results.remove(&call.id).unwrap_or_else(|| unfinished(&call, &started)))
+            .map(|call| results.remove(&call.id).unwrap_or_else(|| unfinished(&call, &started, &evidence)))
             .collect();
         if !ordered.is_empty() {
             self.push(Message::ToolResults(ordered));
@@ -105,11 +134,15 @@ impl History {
     }
 }
 
-fn unfinished(call: &ToolCall, started: &[CallId]) -> ToolResult {
+fn unfinished(call: &ToolCall, started: &[CallId], evidence: &BTreeMap<CallId, String>) -> ToolResult {
     let text = if started.contains(&call.id) {
-        "interrupted: the run ended before this call did; its effect is unknown"
+        let unknown = "interrupted: the run ended before this call did; its effect is unknown";
+        match evidence.get(&call.id) {
+            Some(found) => format!("{unknown}. Now: {found}"),
+            None => unknown.to_owned(),
+        }
     } else {
-        "not executed: the run ended before this call began"
+        "not executed: the run ended before this call began".to_owned()
     };
     ToolResult { call_id: call.id.clone(), name: call.name.clone(), text: text.into(), is_error: true }
 }

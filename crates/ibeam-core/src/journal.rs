@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
 use crate::history::History;
+use crate::redact::Redactor;
 use crate::tally::Tally;
 
 /// An event on its way to the readers.
@@ -32,6 +33,7 @@ pub struct Journal {
     clock: Arc<dyn Clock>,
     history: History,
     tally: Tally,
+    redactor: Redactor,
     events: mpsc::Sender<Envelope>,
 }
 
@@ -43,8 +45,15 @@ impl Journal {
             clock,
             history: History::replay(past),
             tally: Tally::default(),
+            redactor: Redactor::default(),
             events,
         }
+    }
+
+    /// The same, that keeps these secrets out of what tools say and of what failures tell.
+    #[must_use]
+    pub fn redacting(self, redactor: Redactor) -> Self {
+        Self { redactor, ..self }
     }
 
     /// Records a fact. At a durable point returns only when it is on its way to the disk and to the readers.
@@ -53,8 +62,9 @@ impl Journal {
     /// `Closed`: stop; whoever reads the channel knows why.
     ///
     /// Cancel safe: a fact is either folded, numbered and sent, or none of these.
-    pub async fn record(&mut self, kind: EventKind) -> Result<(), Closed> {
+    pub async fn record(&mut self, mut kind: EventKind) -> Result<(), Closed> {
         let permit = self.events.reserve().await.map_err(|_| Closed)?;
+        self.redact(&mut kind);
         self.history.fold(&kind);
         self.tally.fold(&kind, self.clock.monotonic());
         let (receipt, taken) = match is_durable(&kind) {
@@ -71,6 +81,31 @@ impl Journal {
             Some(taken) => taken.await.map_err(|_| Closed),
             None => Ok(()),
         }
+    }
+
+    /// Takes the secrets out of what comes from elsewhere. What the user and the model say is left verbatim: the
+    /// model has never seen a secret that it was not told.
+    fn redact(&self, kind: &mut EventKind) {
+        match kind {
+            EventKind::ToolCallFinished { outcome, .. } => self.redactor.redact_value(outcome),
+            EventKind::RunFinished(run) => self.redactor.redact_value(&mut run.outcome),
+            EventKind::Retrying { reason, .. } => self.redactor.redact_value(reason),
+            EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
+            EventKind::SessionStarted(_)
+            | EventKind::UserMessage { .. }
+            | EventKind::TextDelta { .. }
+            | EventKind::ThinkingDelta { .. }
+            | EventKind::ModelRequestFinished { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::ToolCallStarted { .. }
+            | EventKind::Compacted(_)
+            | EventKind::Notice(_) => {}
+        }
+    }
+
+    /// What keeps secrets out of the record.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// The conversation so far.
@@ -102,11 +137,13 @@ fn is_durable(kind: &EventKind) -> bool {
         | EventKind::ModelRequestFinished { .. }
         | EventKind::ToolCallStarted { .. }
         | EventKind::ToolCallFinished { .. }
+        | EventKind::Compacted(_)
         | EventKind::RunFinished(_) => true,
         EventKind::SessionStarted(_)
         | EventKind::TextDelta { .. }
         | EventKind::ThinkingDelta { .. }
         | EventKind::PermissionDecided(_)
+        | EventKind::CallInterrupted { .. }
         | EventKind::Retrying { .. }
         | EventKind::Notice(_) => false,
     }

@@ -4,10 +4,14 @@
 //! processes, the terminal, the environment and every output format.
 
 pub mod approver;
+pub mod background;
 pub mod clock;
 pub mod gate;
+mod gauge;
 pub mod history;
 pub mod journal;
+mod limits;
+pub mod price;
 pub mod provider;
 pub mod redact;
 pub mod retry;
@@ -17,15 +21,17 @@ pub mod tool;
 pub mod turn;
 
 pub use approver::{Approver, Headless};
+pub use background::{Background, NoBackground};
 pub use clock::Clock;
 pub use gate::Gate;
 pub use history::History;
 pub use ibeam_policy::Access;
 pub use journal::{Closed, Envelope, Journal};
+pub use price::Prices;
 pub use provider::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Repeat};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use stop::Stop;
 pub use tally::Tally;
 pub use tool::{Tool, ToolContext, ToolSet};
-pub use turn::{FailOn, Run};
+pub use turn::{FailOn, Obstacle, Run};

@@ -9,6 +9,8 @@ use std::fmt;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use memchr::memmem::Finder;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// What stands where a secret was.
 const MASK: &str = "***";
@@ -34,6 +36,22 @@ impl Redactor {
         forms.dedup();
         let finders = forms.iter().map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
         Self { finders }
+    }
+
+    /// Takes the secrets out of every text in `value`, which is left as it is where there is none.
+    ///
+    /// Goes by way of JSON, where a secret of usual characters stands as it is; the forms cover the escaped ones.
+    pub fn redact_value<T: Serialize + DeserializeOwned>(&self, value: &mut T) {
+        if self.finders.is_empty() {
+            return;
+        }
+        // What cannot be written cannot be recorded either, and says so there.
+        let Ok(json) = serde_json::to_string(value) else { return };
+        if let Cow::Owned(clean) = self.redact(&json)
+            && let Ok(clean) = serde_json::from_str(&clean)
+        {
+            *value = clean;
+        }
     }
 
     /// The text with `***` in the place of each secret; the text itself when it has none.

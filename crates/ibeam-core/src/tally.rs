@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use ibeam_protocol::run::{Denial, RunTotals};
-use ibeam_protocol::{EventKind, ToolOutcome, ToolOutput};
+use ibeam_protocol::{EventKind, Notice, ToolOutcome, ToolOutput, Usage};
 
 /// What a run came to so far; begins anew at each `SessionStarted`.
 #[derive(Default)]
 pub struct Tally {
     /// The sums that `RunFinished` tells.
     pub totals: RunTotals,
-    /// The run gave visible text.
-    pub spoke: bool,
+    /// All visible text so far.
+    pub said: String,
     /// When the run began, on the monotonic clock.
     pub started: Duration,
 }
@@ -21,13 +21,10 @@ impl Tally {
     pub fn fold(&mut self, kind: &EventKind, now: Duration) {
         match kind {
             EventKind::SessionStarted(_) => *self = Self { started: now, ..Self::default() },
-            EventKind::TextDelta { text } => self.spoke |= !text.trim().is_empty(),
-            EventKind::ModelRequestFinished { answer, api_ms, .. } => {
+            EventKind::TextDelta { text } => self.said.push_str(text),
+            EventKind::ModelRequestFinished { answer, api_ms, cost_micros, .. } => {
                 self.totals.turns += 1;
-                self.totals.api_ms += api_ms;
-                if let Some(usage) = answer.usage {
-                    self.totals.usage = Some(self.totals.usage.unwrap_or_default().plus(usage));
-                }
+                self.fold_request(answer.usage, *api_ms, *cost_micros);
                 if answer.request_id.is_some() {
                     self.totals.request_id.clone_from(&answer.request_id);
                 }
@@ -39,12 +36,36 @@ impl Tally {
             }),
             EventKind::ToolCallFinished { outcome, .. } => self.fold_outcome(outcome),
             EventKind::Retrying { .. } => self.totals.retries += 1,
+            EventKind::ToolCallStarted { .. } => self.totals.tool_calls += 1,
+            EventKind::Compacted(compacted) => {
+                self.totals.compactions += 1;
+                self.fold_request(compacted.usage, compacted.api_ms, compacted.cost_micros);
+            }
+            EventKind::Notice(Notice::BackgroundStopped { count }) => {
+                self.totals.background_stopped += count;
+            }
             EventKind::UserMessage { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
-            | EventKind::ToolCallStarted { .. }
+            | EventKind::CallInterrupted { .. }
             | EventKind::Notice(_)
             | EventKind::RunFinished(_) => {}
+        }
+    }
+
+    /// The run gave visible text.
+    pub fn spoke(&self) -> bool {
+        !self.said.trim().is_empty()
+    }
+
+    fn fold_request(&mut self, usage: Option<Usage>, api_ms: u64, cost_micros: Option<u64>) {
+        let totals = &mut self.totals;
+        totals.api_ms += api_ms;
+        if let Some(usage) = usage {
+            totals.usage = Some(totals.usage.unwrap_or_default().plus(usage));
+        }
+        if let Some(cost) = cost_micros {
+            totals.cost_micros = Some(totals.cost_micros.unwrap_or(0).saturating_add(cost));
         }
     }
 
@@ -60,6 +81,7 @@ impl Tally {
                 | ToolOutput::Glob(_)
                 | ToolOutput::Ls(_)
                 | ToolOutput::Todos(_)
+                | ToolOutput::Mcp(_)
                 | ToolOutput::Free(_) => None,
             },
             ToolOutcome::Failure { .. } => {

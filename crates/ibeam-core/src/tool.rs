@@ -24,6 +24,14 @@ pub trait Tool: Send + Sync {
     /// What the call is about to touch. `arguments` are canonical.
     fn access(&self, arguments: &Value) -> Access;
 
+    /// What is there now, cheaply looked at, of a call that was started and never finished: evidence of its effect.
+    ///
+    /// One sentence for the model; `None` when nothing can be told. Blocks for some milliseconds at the most.
+    fn evidence(&self, call: &ToolCall) -> Option<String> {
+        let _ = call;
+        None
+    }
+
     /// Does it. `call.arguments` are canonical.
     ///
     /// Dropping the future ends everything it started. When `context.stop` is requested it ends what it

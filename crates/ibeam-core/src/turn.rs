@@ -5,17 +5,23 @@
 
 mod act;
 mod ask;
+mod compact;
 mod repetition;
 
 use std::sync::Arc;
 
 use ibeam_protocol::{
-    Block, EventKind, Failure, Notice, Reason, RunFinished, RunOutcome, SessionStarted, StopReason, ToolSpec,
+    Answer, Block, EventKind, Failure, Notice, Reason, RunFinished, RunOutcome, SessionStarted, StopReason,
+    ToolSpec,
 };
 
+use crate::background::Background;
 use crate::clock::Clock;
 use crate::gate::Gate;
+use crate::gauge::Gauge;
 use crate::journal::{Closed, Journal};
+use crate::limits::Watch;
+use crate::price::Prices;
 use crate::provider::Provider;
 use crate::retry::RetryPolicy;
 use crate::stop::Stop;
@@ -36,7 +42,12 @@ pub struct FailOn {
     pub tool_error: bool,
     /// The run gave no text.
     pub empty: bool,
+    /// A background command was still running at the end.
+    pub background: bool,
 }
+
+/// What makes going on pointless, looked for before each request and at the end: the workspace is gone.
+pub type Obstacle = Arc<dyn Fn() -> Option<Reason> + Send + Sync>;
 
 /// Everything a run needs, resolved once; the loop reads nothing else.
 pub struct Run {
@@ -58,6 +69,16 @@ pub struct Run {
     pub system: Arc<str>,
     /// The most tokens of one answer; `None` leaves it to the provider.
     pub max_output_tokens: Option<u32>,
+    /// Tokens of prompt and answer together that the model takes; `None` where only the provider knows.
+    pub context_window: Option<u64>,
+    /// What tokens cost; `None` where nobody knows.
+    pub prices: Option<Prices>,
+    /// What tools leave running.
+    pub background: Arc<dyn Background>,
+    /// A run that ended well waits for what it left running, rather than end it.
+    pub await_background: bool,
+    /// Looked for before each request.
+    pub obstacle: Obstacle,
     /// Ends the run from outside.
     pub stop: Stop,
 }
@@ -101,21 +122,30 @@ impl Run {
         prompt: Vec<String>,
         notices: Vec<Notice>,
     ) -> Result<RunFinished, Closed> {
-        let outcome = match self.converse(journal, prompt, notices).await {
-            Ok(()) => self.judge(journal),
-            Err(Ended::Failed(failure)) => RunOutcome::Failed(failure),
+        let conversed = match self.converse(journal, prompt, notices).await {
+            Ok(()) => Ok(()),
+            Err(Ended::Failed(failure)) => Err(failure),
             Err(Ended::Closed) => return Err(Closed),
+        };
+        self.end_background(journal, conversed.is_ok()).await?;
+        let outcome = match conversed.and_then(|()| self.judge(journal)) {
+            Ok(()) => RunOutcome::Completed,
+            Err(failure) => RunOutcome::Failed(failure),
         };
         let denied = u32::try_from(journal.tally().totals.denials.len()).unwrap_or(u32::MAX);
         if denied > 0 {
             journal.record(EventKind::Notice(Notice::CallsDenied { count: denied })).await?;
         }
-        let finished = RunFinished {
+        let failed = matches!(outcome, RunOutcome::Failed(_));
+        let mut finished = RunFinished {
             session_id: self.head.session_id,
             outcome,
             duration_ms: journal.elapsed_ms(),
             totals: journal.tally().totals.clone(),
+            partial: Some(journal.tally().said.clone()).filter(|said| failed && !said.is_empty()),
         };
+        // Whoever gets it back tells it too.
+        journal.redactor().redact_value(&mut finished.outcome);
         journal.record(EventKind::RunFinished(Box::new(finished.clone()))).await?;
         Ok(finished)
     }
@@ -127,38 +157,44 @@ impl Run {
         notices: Vec<Notice>,
     ) -> Result<(), Ended> {
         journal.record(EventKind::SessionStarted(Box::new(self.head.clone()))).await?;
+        self.look_after_interrupted(journal).await?;
         journal.record(EventKind::UserMessage { content: prompt }).await?;
         for notice in notices {
             journal.record(EventKind::Notice(notice)).await?;
         }
         let specs: Arc<[ToolSpec]> = self.tools.values().map(|tool| tool.spec()).collect();
+        let mut gauge = Gauge::default();
+        let mut watch = Watch::new(self.head.limits);
         let mut repetition = Repetition::default();
-        let mut turns = 0;
         let mut cuts = 0;
         let mut spoke = false;
         let mut asked_again = false;
         loop {
-            if turns >= self.head.limits.max_turns {
-                return Err(Reason::TurnLimit { limit: self.head.limits.max_turns }.into());
+            if let Some(reason) = (self.obstacle)().or_else(|| watch.reached(&journal.tally().totals)) {
+                return Err(reason.into());
             }
-            turns += 1;
+            if let Some(near) = watch.near(&journal.tally().totals, journal.elapsed_ms()) {
+                journal.record(EventKind::Notice(near)).await?;
+            }
             let Asked { model_call_id, answer } = tokio::select! {
                 biased;
                 reason = self.stop.wait() => return Err(reason.into()),
-                asked = self.ask(journal, &specs) => asked?,
+                asked = self.ask(journal, &specs, &mut gauge) => asked?,
             };
-            spoke |= answer.blocks.iter().any(|block| match block {
-                Block::Text(text) => !text.trim().is_empty(),
-                Block::ToolCall(_) => true,
-                Block::Thinking { .. } => false,
-            });
+            spoke |= says_something(&answer);
             if let StopReason::Unknown(word) = &answer.stop {
                 let notice = Notice::UnknownStopReason { word: word.clone() };
                 journal.record(EventKind::Notice(notice)).await?;
             }
             let cut = answer.stop == StopReason::MaxTokens;
+            let calls_left = watch.calls_left(&journal.tally().totals);
             let Acted { calls, repeated } =
-                self.act(journal, &model_call_id, &answer, cut, &mut repetition).await?;
+                self.act(journal, &model_call_id, &answer, cut, calls_left, &mut repetition).await?;
+            if let Some(limit) = self.head.limits.max_tool_calls
+                && calls_left.is_some_and(|left| calls > left)
+            {
+                return Err(Reason::ToolCallLimit { limit }.into());
+            }
             if let Some((tool, count)) = repeated {
                 if count >= repetition::STOP_AT {
                     return Err(Reason::LoopGuard { tool, count }.into());
@@ -191,19 +227,59 @@ impl Run {
         }
     }
 
-    /// Holds a good end against `--fail-on`.
-    fn judge(&self, journal: &Journal) -> RunOutcome {
+    /// Looks at what calls have left behind that a killed run had started and not finished.
+    async fn look_after_interrupted(&self, journal: &mut Journal) -> Result<(), Ended> {
+        let evidence: Vec<_> = journal
+            .history()
+            .interrupted()
+            .filter_map(|call| Some((call.id.clone(), self.tools.get(&call.name)?.evidence(call)?)))
+            .collect();
+        for (call_id, evidence) in evidence {
+            journal.record(EventKind::CallInterrupted { call_id, evidence }).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for what tools left running, or ends it; nothing runs after the last event.
+    async fn end_background(&self, journal: &mut Journal, ended_well: bool) -> Result<(), Closed> {
+        let running = self.background.running();
+        let wait = ended_well && self.await_background && running > 0;
+        if wait {
+            journal.record(EventKind::Notice(Notice::BackgroundAwaited { count: running })).await?;
+        }
+        let count = self.background.finish(wait, &self.stop).await;
+        if count > 0 {
+            journal.record(EventKind::Notice(Notice::BackgroundStopped { count })).await?;
+        }
+        Ok(())
+    }
+
+    /// Holds a good end against what happened meanwhile and against `--fail-on`.
+    fn judge(&self, journal: &Journal) -> Result<(), Failure> {
+        if let Some(reason) = self.stop.requested().cloned().or_else(|| (self.obstacle)()) {
+            return Err(reason.into());
+        }
         let totals = &journal.tally().totals;
         let denied = u32::try_from(totals.denials.len()).unwrap_or(u32::MAX);
         let reason = if self.fail_on.denied && denied > 0 {
             Reason::Denied { count: denied }
         } else if self.fail_on.tool_error && totals.failed_tool_calls > 0 {
             Reason::ToolErrors { count: totals.failed_tool_calls }
-        } else if self.fail_on.empty && !journal.tally().spoke {
+        } else if self.fail_on.background && totals.background_stopped > 0 {
+            Reason::BackgroundStopped { count: totals.background_stopped }
+        } else if self.fail_on.empty && !journal.tally().spoke() {
             Reason::NoText
         } else {
-            return RunOutcome::Completed;
+            return Ok(());
         };
-        RunOutcome::Failed(reason.into())
+        Err(reason.into())
     }
+}
+
+fn says_something(answer: &Answer) -> bool {
+    answer.blocks.iter().any(|block| match block {
+        Block::Text(text) => !text.trim().is_empty(),
+        Block::ToolCall(_) => true,
+        Block::Thinking { .. } => false,
+    })
 }

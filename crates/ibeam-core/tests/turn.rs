@@ -178,7 +178,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         permission_mode: PermissionMode::Default,
         tools: tools.keys().cloned().collect(),
         version: "0".into(),
-        limits: Limits { max_turns: 50, timeout_ms: None },
+        limits: Limits { max_turns: 50, ..Limits::NONE },
         resumed: false,
     };
     let run = Run {
@@ -191,6 +191,11 @@ fn stage(lines: Vec<Line>) -> Stage {
         clock: Arc::new(Jumping::default()),
         system: "be good".into(),
         max_output_tokens: None,
+        context_window: None,
+        prices: None,
+        background: Arc::new(ibeam_core::NoBackground),
+        await_background: false,
+        obstacle: Arc::new(|| None),
         stop: Stop::default(),
     };
     Stage { provider, run, most }
@@ -250,6 +255,8 @@ fn word(kind: &EventKind) -> String {
             };
             format!("{how}({})", call.id)
         }
+        EventKind::CallInterrupted { call_id, .. } => format!("Evidence({call_id})"),
+        EventKind::Compacted(compacted) => format!("Compacted({})", compacted.replaced),
         EventKind::Retrying { attempt, .. } => format!("Retrying({attempt})"),
         EventKind::Notice(notice) => format!("{notice:?}").split([' ', '{']).next().unwrap().to_owned(),
         EventKind::RunFinished(end) => match &end.outcome {

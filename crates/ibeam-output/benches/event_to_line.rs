@@ -40,7 +40,7 @@ fn started() -> Event {
         permission_mode: PermissionMode::Default,
         tools: Vec::new(),
         version: "0".into(),
-        limits: Limits { max_turns: 1, timeout_ms: None },
+        limits: Limits { max_turns: 1, ..Limits::NONE },
         resumed: false,
     }));
     Event { seq: 0, at_ms: 0, kind }

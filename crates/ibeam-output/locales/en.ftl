@@ -93,6 +93,15 @@ reason-turn-limit = { $limit ->
        *[other] the run reached its limit of { $limit } model requests
     }
     .hint = raise it with `--max-turns`, or go on with `--continue`
+reason-token-limit = the run used up its { $limit } tokens
+    .hint = raise `--max-tokens`, or go on with `--continue`
+reason-cost-limit = the run used up its budget of ${ $limit }
+    .hint = raise `--max-cost`, or go on with `--continue`
+reason-tool-call-limit = { $limit ->
+        [one] the run used up its { $limit } tool call
+       *[other] the run used up its { $limit } tool calls
+    }
+    .hint = raise `--max-tool-calls`, or go on with `--continue`
 reason-loop-guard = { $count ->
         [one] the model called `{ $tool }` { $count } time with the same arguments and the same result
        *[other] the model called `{ $tool }` { $count } times with the same arguments and the same result
@@ -116,6 +125,11 @@ reason-tool-errors = { $count ->
        *[other] { $count } tool calls failed
     }
     .hint = `--output-format stream-json` shows each call with its result
+reason-background-stopped = { $count ->
+        [one] { $count } command was still running in the background at the end and was stopped
+       *[other] { $count } commands were still running in the background at the end and were stopped
+    }
+    .hint = leave `--fail-on background` out, or let them end first with `--background wait`
 reason-no-text = the run gave no text, only tool calls
     .hint = leave `--fail-on empty` out to take that as a success
 
@@ -130,6 +144,8 @@ reason-session-busy = the session `{ $session }` is held by `{ $holder }`
     .hint = wait for it to end, or begin a new session without `--resume` and `--continue`
 reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
     .hint = give the prompt as an argument and close stdin with `</dev/null`
+reason-workspace-gone = the workspace `{ $path }` was removed while the run worked in it
+    .hint = the session is kept; go on with `--resume` in another directory
 reason-no-input = cannot read `{ $path }`: { $said }
     .hint = check the path and its permissions
 reason-cannot-create = cannot create `{ $path }`: { $said }
@@ -150,6 +166,33 @@ reason-internal = internal error: { $said }
     .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
 failure-request-id = the provider knows the failed request as `{ $id }`
 
+## Table of failures
+code-usage = flags, an empty prompt, or a format without print mode
+code-denied = a call was refused or failed, no text was given, or work was left running, and --fail-on makes that a failure
+code-auth = no key, or the provider refused it
+code-model = unknown model, or the embedded model is not set up
+code-request = the provider rejected the request
+code-context = the conversation is too long for the model, even after it was shortened
+code-rate-limited = too many requests, after the retries
+code-provider = the provider failed, after the retries
+code-network = no connection, or it broke
+code-tls = no secure connection
+code-stalled = nothing came for too long
+code-limit = a limit of the run: requests, tokens, cost, tool calls, or the same call again and again
+code-empty = the model gave neither text nor a call, even when asked again
+code-refused = the model declined
+code-timeout = the run took longer than --timeout
+code-sandbox = a sandbox was asked for and is not to be had
+code-data = the session is damaged
+code-noinput = unknown session or file, the workspace is gone, or stdin never ended
+code-internal = a bug in ibeam
+code-os = the system refused a process, thread or file
+code-cantcreat = a directory or file cannot be made
+code-io = the disk is full, or the reader of stdout went away
+code-busy = another process holds the session
+code-config = the configuration is wrong
+code-signal = a signal asked it to stop
+
 ## Warnings
 notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
 notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
@@ -164,12 +207,22 @@ notice-repeated-call = { $count ->
         [one] the model has called `{ $tool }` { $count } time with the same arguments and the same result
        *[other] the model has called `{ $tool }` { $count } times with the same arguments and the same result
     }
+notice-turns-near = { $percent } % of the model requests of this run are used; the model was asked to finish
+notice-tokens-near = { $percent } % of the tokens of this run are used; the model was asked to finish
+notice-cost-near = { $percent } % of the budget of this run is used; the model was asked to finish
+notice-calls-near = { $percent } % of the tool calls of this run are used; the model was asked to finish
+notice-time-near = { $percent } % of the time of this run is used; the model was asked to finish
 notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
 notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it (`--trust`)
+notice-background-awaited = { $count ->
+        [one] waiting for { $count } background command to end
+       *[other] waiting for { $count } background commands to end
+    }
 notice-background-stopped = { $count ->
         [one] { $count } background command was still running and was stopped
        *[other] { $count } background commands were still running and were stopped
     }
+compacted = the conversation became too long and was shortened, from about { $before } to { $after } tokens
 retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 
 ## `--help`

@@ -91,6 +91,15 @@ reason-turn-limit = { $limit ->
        *[other] la ejecución alcanzó su límite de { $limit } peticiones al modelo
     }
     .hint = auméntalo con `--max-turns`, o sigue con `--continue`
+reason-token-limit = la ejecución agotó sus { $limit } tokens
+    .hint = aumente `--max-tokens`, o continúe con `--continue`
+reason-cost-limit = la ejecución agotó su presupuesto de { $limit } USD
+    .hint = aumente `--max-cost`, o continúe con `--continue`
+reason-tool-call-limit = { $limit ->
+        [one] la ejecución agotó su { $limit } llamada a herramientas
+       *[other] la ejecución agotó sus { $limit } llamadas a herramientas
+    }
+    .hint = aumente `--max-tool-calls`, o continúe con `--continue`
 reason-loop-guard = { $count ->
         [one] el modelo llamó a `{ $tool }` { $count } vez con los mismos argumentos y el mismo resultado
        *[other] el modelo llamó a `{ $tool }` { $count } veces con los mismos argumentos y el mismo resultado
@@ -114,6 +123,11 @@ reason-tool-errors = { $count ->
        *[other] fallaron { $count } llamadas a herramientas
     }
     .hint = `--output-format stream-json` muestra cada llamada con su resultado
+reason-background-stopped = { $count ->
+        [one] { $count } comando seguía en segundo plano al final y fue detenido
+       *[other] { $count } comandos seguían en segundo plano al final y fueron detenidos
+    }
+    .hint = omita `--fail-on background`, o deje que terminen con `--background wait`
 reason-no-text = la ejecución no dio texto, solo llamadas a herramientas
     .hint = quita `--fail-on empty` para darlo por bueno
 
@@ -128,6 +142,8 @@ reason-session-busy = la sesión `{ $session }` está en uso por `{ $holder }`
     .hint = espera a que termine, o empieza una sesión nueva sin `--resume` ni `--continue`
 reason-stdin-silent = stdin no envió nada ni terminó en { $seconds } s
     .hint = da el prompt como argumento y cierra stdin con `</dev/null`
+reason-workspace-gone = el espacio de trabajo `{ $path }` fue eliminado durante la ejecución
+    .hint = la sesión se conserva; continúe con `--resume` en otro directorio
 reason-no-input = no se puede leer `{ $path }`: { $said }
     .hint = revisa la ruta y sus permisos
 reason-cannot-create = no se puede crear `{ $path }`: { $said }
@@ -148,6 +164,33 @@ reason-internal = error interno: { $said }
     .hint = es un fallo de ibeam; `ibeam about` imprime lo que necesita un informe
 failure-request-id = el proveedor conoce la petición fallida como `{ $id }`
 
+## Tabla de fallos
+code-usage = opciones, una petición vacía o un formato sin modo de impresión
+code-denied = una llamada fue rechazada o falló, no hubo texto o quedó trabajo en marcha, y --fail-on lo convierte en fallo
+code-auth = no hay clave, o el proveedor la rechazó
+code-model = modelo desconocido, o el modelo integrado no está instalado
+code-request = el proveedor rechazó la solicitud
+code-context = la conversación es demasiado larga para el modelo, incluso acortada
+code-rate-limited = demasiadas solicitudes, tras los reintentos
+code-provider = el proveedor falló, tras los reintentos
+code-network = no hay conexión, o se cortó
+code-tls = no hay conexión segura
+code-stalled = no llegó nada durante demasiado tiempo
+code-limit = un límite de la ejecución: solicitudes, tokens, coste, llamadas, o la misma llamada una y otra vez
+code-empty = el modelo no dio ni texto ni llamada, ni siquiera al volver a preguntar
+code-refused = el modelo se negó
+code-timeout = la ejecución duró más que --timeout
+code-sandbox = se pidió un entorno aislado y no está disponible
+code-data = la sesión está dañada
+code-noinput = sesión o archivo desconocido, el espacio de trabajo ya no existe, o stdin no terminó
+code-internal = un error de ibeam
+code-os = el sistema negó un proceso, hilo o archivo
+code-cantcreat = no se puede crear un directorio o archivo
+code-io = el disco está lleno, o el lector de stdout se fue
+code-busy = otro proceso tiene la sesión
+code-config = la configuración es incorrecta
+code-signal = una señal pidió detenerlo
+
 ## Warnings
 notice-embedded-model = responde el modelo integrado pequeño `{ $model }`; elige otro con `--model` o `ibeam login PROVIDER`
 notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
@@ -162,12 +205,22 @@ notice-repeated-call = { $count ->
         [one] el modelo ha llamado a `{ $tool }` { $count } vez con los mismos argumentos y el mismo resultado
        *[other] el modelo ha llamado a `{ $tool }` { $count } veces con los mismos argumentos y el mismo resultado
     }
+notice-turns-near = se ha usado el { $percent } % de las solicitudes al modelo de esta ejecución; se pidió al modelo que termine
+notice-tokens-near = se ha usado el { $percent } % de los tokens de esta ejecución; se pidió al modelo que termine
+notice-cost-near = se ha usado el { $percent } % del presupuesto de esta ejecución; se pidió al modelo que termine
+notice-calls-near = se ha usado el { $percent } % de las llamadas a herramientas de esta ejecución; se pidió al modelo que termine
+notice-time-near = se ha usado el { $percent } % del tiempo de esta ejecución; se pidió al modelo que termine
 notice-unknown-config-key = `{ $key }` en `{ $path }` no es un ajuste conocido y se ignoró
 notice-untrusted-config-key = `{ $key }` en `{ $path }` se ignoró: solo puede fijarlo un espacio de trabajo de confianza (`--trust`)
+notice-background-awaited = { $count ->
+        [one] esperando a que termine { $count } comando en segundo plano
+       *[other] esperando a que terminen { $count } comandos en segundo plano
+    }
 notice-background-stopped = { $count ->
         [one] { $count } comando en segundo plano seguía en marcha y se detuvo
        *[other] { $count } comandos en segundo plano seguían en marcha y se detuvieron
     }
+compacted = la conversación era demasiado larga y se acortó, de unos { $before } a { $after } tokens
 retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
 
 ## `--help`

@@ -91,6 +91,15 @@ reason-turn-limit = { $limit ->
        *[other] l'exécution a atteint sa limite de { $limit } requêtes au modèle
     }
     .hint = augmentez-la avec `--max-turns`, ou poursuivez avec `--continue`
+reason-token-limit = l’exécution a épuisé ses { $limit } jetons
+    .hint = augmentez `--max-tokens`, ou continuez avec `--continue`
+reason-cost-limit = l’exécution a épuisé son budget de { $limit } USD
+    .hint = augmentez `--max-cost`, ou continuez avec `--continue`
+reason-tool-call-limit = { $limit ->
+        [one] l’exécution a épuisé son { $limit } appel d’outil
+       *[other] l’exécution a épuisé ses { $limit } appels d’outils
+    }
+    .hint = augmentez `--max-tool-calls`, ou continuez avec `--continue`
 reason-loop-guard = { $count ->
         [one] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
        *[other] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
@@ -114,6 +123,11 @@ reason-tool-errors = { $count ->
        *[other] { $count } appels d'outils ont échoué
     }
     .hint = `--output-format stream-json` montre chaque appel avec son résultat
+reason-background-stopped = { $count ->
+        [one] { $count } commande tournait encore en arrière-plan à la fin et a été arrêtée
+       *[other] { $count } commandes tournaient encore en arrière-plan à la fin et ont été arrêtées
+    }
+    .hint = retirez `--fail-on background`, ou laissez-les finir avec `--background wait`
 reason-no-text = l'exécution n'a donné aucun texte, seulement des appels d'outils
     .hint = retirez `--fail-on empty` pour que cela compte comme un succès
 
@@ -128,6 +142,8 @@ reason-session-busy = la session `{ $session }` est utilisée par `{ $holder }`
     .hint = attendez qu'elle se termine, ou commencez une nouvelle session sans `--resume` ni `--continue`
 reason-stdin-silent = stdin n'a rien envoyé et ne s'est pas terminé en { $seconds } s
     .hint = donnez le prompt en argument et fermez stdin avec `</dev/null`
+reason-workspace-gone = l’espace de travail `{ $path }` a été supprimé pendant l’exécution
+    .hint = la session est conservée ; continuez avec `--resume` dans un autre répertoire
 reason-no-input = impossible de lire `{ $path }` : { $said }
     .hint = vérifiez le chemin et ses permissions
 reason-cannot-create = impossible de créer `{ $path }` : { $said }
@@ -148,6 +164,33 @@ reason-internal = erreur interne : { $said }
     .hint = c'est un bogue d'ibeam ; `ibeam about` affiche ce qu'il faut pour le signaler
 failure-request-id = le fournisseur connaît la requête échouée sous `{ $id }`
 
+## Table des échecs
+code-usage = options, demande vide, ou format sans mode impression
+code-denied = un appel a été refusé ou a échoué, aucun texte, ou du travail encore en cours, et --fail-on en fait un échec
+code-auth = aucune clé, ou le fournisseur l’a refusée
+code-model = modèle inconnu, ou le modèle intégré n’est pas installé
+code-request = le fournisseur a rejeté la requête
+code-context = la conversation est trop longue pour le modèle, même raccourcie
+code-rate-limited = trop de requêtes, après les nouvelles tentatives
+code-provider = le fournisseur a échoué, après les nouvelles tentatives
+code-network = aucune connexion, ou elle a été coupée
+code-tls = aucune connexion sécurisée
+code-stalled = rien n’est venu pendant trop longtemps
+code-limit = une limite de l’exécution : requêtes, jetons, coût, appels, ou le même appel encore et encore
+code-empty = le modèle n’a donné ni texte ni appel, même redemandé
+code-refused = le modèle a décliné
+code-timeout = l’exécution a duré plus que --timeout
+code-sandbox = un bac à sable a été demandé et n’est pas disponible
+code-data = la session est endommagée
+code-noinput = session ou fichier inconnu, espace de travail disparu, ou stdin sans fin
+code-internal = un bogue d’ibeam
+code-os = le système a refusé un processus, un fil ou un fichier
+code-cantcreat = un répertoire ou un fichier ne peut être créé
+code-io = le disque est plein, ou le lecteur de stdout est parti
+code-busy = un autre processus tient la session
+code-config = la configuration est incorrecte
+code-signal = un signal a demandé l’arrêt
+
 ## Warnings
 notice-embedded-model = le petit modèle intégré `{ $model }` répond ; choisissez-en un autre avec `--model` ou `ibeam login PROVIDER`
 notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
@@ -162,12 +205,22 @@ notice-repeated-call = { $count ->
         [one] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
        *[other] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
     }
+notice-turns-near = { $percent } % des requêtes au modèle de cette exécution sont utilisées ; le modèle a été prié de conclure
+notice-tokens-near = { $percent } % des jetons de cette exécution sont utilisés ; le modèle a été prié de conclure
+notice-cost-near = { $percent } % du budget de cette exécution est utilisé ; le modèle a été prié de conclure
+notice-calls-near = { $percent } % des appels d’outils de cette exécution sont utilisés ; le modèle a été prié de conclure
+notice-time-near = { $percent } % du temps de cette exécution est écoulé ; le modèle a été prié de conclure
 notice-unknown-config-key = `{ $key }` dans `{ $path }` n'est pas un réglage connu et a été ignoré
 notice-untrusted-config-key = `{ $key }` dans `{ $path }` a été ignoré : seul un espace de travail de confiance peut le fixer (`--trust`)
+notice-background-awaited = { $count ->
+        [one] attente de la fin de { $count } commande en arrière-plan
+       *[other] attente de la fin de { $count } commandes en arrière-plan
+    }
 notice-background-stopped = { $count ->
         [one] { $count } commande en arrière-plan tournait encore et a été arrêtée
        *[other] { $count } commandes en arrière-plan tournaient encore et ont été arrêtées
     }
+compacted = la conversation était devenue trop longue et a été raccourcie, d’environ { $before } à { $after } jetons
 retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
 
 ## `--help`

@@ -88,6 +88,12 @@ reason-stalled = tidak ada yang datang dari `{ $provider }` selama { $seconds } 
 ## Failures: limits
 reason-turn-limit = proses mencapai batas { $limit } permintaan ke model
     .hint = naikkan dengan `--max-turns`, atau lanjutkan dengan `--continue`
+reason-token-limit = proses telah menghabiskan { $limit } token
+    .hint = naikkan `--max-tokens`, atau lanjutkan dengan `--continue`
+reason-cost-limit = proses telah menghabiskan anggaran { $limit } USD
+    .hint = naikkan `--max-cost`, atau lanjutkan dengan `--continue`
+reason-tool-call-limit = proses telah menghabiskan { $limit } panggilan alat
+    .hint = naikkan `--max-tool-calls`, atau lanjutkan dengan `--continue`
 reason-loop-guard = model memanggil `{ $tool }` { $count } kali dengan argumen dan hasil yang sama
     .hint = rumuskan tugasnya secara lain, atau pilih model lain dengan `--model`
 reason-empty-answer = model tidak memberi teks maupun panggilan alat, bahkan setelah ditanya lagi
@@ -102,6 +108,8 @@ reason-denied = { $count } panggilan alat ditolak
     .hint = `--allow` mengizinkan perintah tertentu; `--force` mengizinkan semua yang tidak dilarang
 reason-tool-errors = { $count } panggilan alat gagal
     .hint = `--output-format stream-json` menampilkan setiap panggilan beserta hasilnya
+reason-background-stopped = { $count } perintah masih berjalan di latar belakang pada akhirnya dan dihentikan
+    .hint = hilangkan `--fail-on background`, atau tunggu sampai selesai dengan `--background wait`
 reason-no-text = proses tidak menghasilkan teks, hanya panggilan alat
     .hint = hilangkan `--fail-on empty` agar itu dianggap berhasil
 
@@ -116,6 +124,8 @@ reason-session-busy = sesi `{ $session }` sedang dipakai oleh `{ $holder }`
     .hint = tunggu sampai selesai, atau mulai sesi baru tanpa `--resume` dan `--continue`
 reason-stdin-silent = stdin tidak mengirim apa pun dan tidak berakhir dalam { $seconds } dtk
     .hint = berikan prompt sebagai argumen dan tutup stdin dengan `</dev/null`
+reason-workspace-gone = ruang kerja `{ $path }` dihapus saat proses bekerja di dalamnya
+    .hint = sesi disimpan; lanjutkan dengan `--resume` di direktori lain
 reason-no-input = tidak dapat membaca `{ $path }`: { $said }
     .hint = periksa jalur dan izinnya
 reason-cannot-create = tidak dapat membuat `{ $path }`: { $said }
@@ -136,6 +146,33 @@ reason-internal = kesalahan internal: { $said }
     .hint = ini bug ibeam; `ibeam about` mencetak yang diperlukan untuk laporan
 failure-request-id = penyedia mengenal permintaan yang gagal itu sebagai `{ $id }`
 
+## Tabel kegagalan
+code-usage = opsi, permintaan kosong, atau format tanpa mode cetak
+code-denied = panggilan ditolak atau gagal, tidak ada teks, atau masih ada yang berjalan, dan --fail-on menjadikannya kegagalan
+code-auth = tidak ada kunci, atau penyedia menolaknya
+code-model = model tidak dikenal, atau model tertanam belum dipasang
+code-request = penyedia menolak permintaan
+code-context = percakapan terlalu panjang untuk model, bahkan setelah diringkas
+code-rate-limited = terlalu banyak permintaan, setelah percobaan ulang
+code-provider = penyedia gagal, setelah percobaan ulang
+code-network = tidak ada koneksi, atau terputus
+code-tls = tidak ada koneksi aman
+code-stalled = tidak ada yang datang terlalu lama
+code-limit = batas proses: permintaan, token, biaya, panggilan alat, atau panggilan yang sama berulang-ulang
+code-empty = model tidak memberi teks atau panggilan, bahkan setelah diminta lagi
+code-refused = model menolak
+code-timeout = proses lebih lama dari --timeout
+code-sandbox = sandbox diminta dan tidak tersedia
+code-data = sesi rusak
+code-noinput = sesi atau file tidak dikenal, ruang kerja hilang, atau stdin tidak berakhir
+code-internal = bug di ibeam
+code-os = sistem menolak proses, thread, atau file
+code-cantcreat = direktori atau file tidak dapat dibuat
+code-io = disk penuh, atau pembaca stdout pergi
+code-busy = proses lain memegang sesi
+code-config = konfigurasi salah
+code-signal = sinyal meminta berhenti
+
 ## Warnings
 notice-embedded-model = dijawab oleh model bawaan kecil `{ $model }`; pilih yang lain dengan `--model` atau `ibeam login PROVIDER`
 notice-stdin-ignored = stdin tidak mengirim apa pun dalam { $seconds } dtk dan diabaikan; `--stdin ignore` melewati penantian
@@ -144,9 +181,16 @@ notice-unknown-stop-reason = penyedia mengakhiri jawabannya dengan alasan tak di
 notice-answer-cut = batas keluaran memotong jawaban; model diminta melanjutkan
 notice-empty-answer = jawaban kosong; model ditanya lagi
 notice-repeated-call = model sudah memanggil `{ $tool }` { $count } kali dengan argumen dan hasil yang sama
+notice-turns-near = { $percent } % permintaan model dari proses ini telah terpakai; model diminta menyelesaikan
+notice-tokens-near = { $percent } % token dari proses ini telah terpakai; model diminta menyelesaikan
+notice-cost-near = { $percent } % anggaran proses ini telah terpakai; model diminta menyelesaikan
+notice-calls-near = { $percent } % panggilan alat dari proses ini telah terpakai; model diminta menyelesaikan
+notice-time-near = { $percent } % waktu proses ini telah terpakai; model diminta menyelesaikan
 notice-unknown-config-key = `{ $key }` di `{ $path }` bukan setelan yang dikenal dan diabaikan
 notice-untrusted-config-key = `{ $key }` di `{ $path }` diabaikan: hanya ruang kerja tepercaya yang boleh menetapkannya (`--trust`)
+notice-background-awaited = menunggu { $count } perintah latar belakang selesai
 notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan
+compacted = percakapan menjadi terlalu panjang dan diringkas, dari sekitar { $before } menjadi { $after } token
 retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds } dtk
 
 ## `--help`

@@ -88,6 +88,12 @@ reason-stalled = `{ $provider }` から { $seconds } 秒間何も届きません
 ## Failures: limits
 reason-turn-limit = モデルへのリクエストが上限の { $limit } 回に達しました
     .hint = `--max-turns` で上限を上げるか、`--continue` で続けてください
+reason-token-limit = この実行は { $limit } トークンを使い切りました
+    .hint = `--max-tokens` を増やすか、`--continue` で続けてください
+reason-cost-limit = この実行は予算 { $limit } 米ドルを使い切りました
+    .hint = `--max-cost` を増やすか、`--continue` で続けてください
+reason-tool-call-limit = この実行は { $limit } 回のツール呼び出しを使い切りました
+    .hint = `--max-tool-calls` を増やすか、`--continue` で続けてください
 reason-loop-guard = モデルが `{ $tool }` を同じ引数と同じ結果で { $count } 回呼び出しました
     .hint = 頼み方を変えるか、`--model` で別のモデルを選んでください
 reason-empty-answer = 聞き直しても、モデルはテキストもツール呼び出しも返しませんでした
@@ -102,6 +108,8 @@ reason-denied = { $count } 件のツール呼び出しが拒否されました
     .hint = `--allow` で個別のコマンドを、`--force` で禁止されていないものすべてを許可できます
 reason-tool-errors = { $count } 件のツール呼び出しが失敗しました
     .hint = `--output-format stream-json` で各呼び出しと結果を確認できます
+reason-background-stopped = 終了時に { $count } 個のコマンドがまだバックグラウンドで動いていたため、停止しました
+    .hint = `--fail-on background` を外すか、`--background wait` で終わるのを待ってください
 reason-no-text = ツール呼び出しだけで、テキストの応答がありませんでした
     .hint = これを成功とみなすには `--fail-on empty` を外してください
 
@@ -116,6 +124,8 @@ reason-session-busy = セッション `{ $session }` は `{ $holder }` が使用
     .hint = 終わるのを待つか、`--resume` と `--continue` を付けずに新しいセッションを始めてください
 reason-stdin-silent = stdin から { $seconds } 秒以内に何も届かず、終わりもしませんでした
     .hint = プロンプトを引数で渡し、`</dev/null` で stdin を閉じてください
+reason-workspace-gone = 実行中に作業ディレクトリ `{ $path }` が削除されました
+    .hint = セッションは保存されています。別のディレクトリで `--resume` を使って続けてください
 reason-no-input = `{ $path }` を読み取れません: { $said }
     .hint = パスと権限を確認してください
 reason-cannot-create = `{ $path }` を作成できません: { $said }
@@ -136,6 +146,33 @@ reason-internal = 内部エラー: { $said }
     .hint = ibeam のバグです。報告に必要な情報は `ibeam about` で表示できます
 failure-request-id = 失敗したリクエストのプロバイダー側の ID は `{ $id }` です
 
+## 失敗の表
+code-usage = フラグの誤り、空のプロンプト、または出力モードなしの形式指定
+code-denied = 呼び出しが拒否または失敗した、テキストがなかった、または作業が残っていたことを --fail-on が失敗とした
+code-auth = キーがない、またはプロバイダーが拒否した
+code-model = モデルが不明、または組み込みモデルが未設定
+code-request = プロバイダーがリクエストを拒否した
+code-context = 短縮した後も会話がモデルには長すぎる
+code-rate-limited = 再試行後もリクエストが多すぎる
+code-provider = 再試行後もプロバイダーが失敗した
+code-network = 接続がない、または切れた
+code-tls = 安全な接続ができない
+code-stalled = 長い間何も届かなかった
+code-limit = 実行の上限：リクエスト、トークン、費用、ツール呼び出し、または同じ呼び出しの繰り返し
+code-empty = 再度求めてもモデルがテキストも呼び出しも返さなかった
+code-refused = モデルが辞退した
+code-timeout = 実行が --timeout より長くかかった
+code-sandbox = サンドボックスが求められたが利用できない
+code-data = セッションが壊れている
+code-noinput = セッションやファイルが不明、作業ディレクトリが消えた、または stdin が終わらない
+code-internal = ibeam の不具合
+code-os = システムがプロセス、スレッド、ファイルを拒否した
+code-cantcreat = ディレクトリやファイルを作成できない
+code-io = ディスクがいっぱい、または stdout の読み手がいなくなった
+code-busy = 別のプロセスがセッションを使っている
+code-config = 設定が誤っている
+code-signal = シグナルにより停止した
+
 ## Warnings
 notice-embedded-model = 小さな内蔵モデル `{ $model }` で応答しています。`--model` か `ibeam login PROVIDER` で別のモデルを選べます
 notice-stdin-ignored = stdin から { $seconds } 秒間何も届かなかったため無視しました。`--stdin ignore` で待ち時間を省けます
@@ -144,9 +181,16 @@ notice-unknown-stop-reason = プロバイダーが未知の理由 `{ $word }` �
 notice-answer-cut = 応答が出力上限で切られたため、モデルに続きを求めました
 notice-empty-answer = 応答が空だったため、モデルに聞き直しました
 notice-repeated-call = モデルが `{ $tool }` を同じ引数と同じ結果で { $count } 回呼び出しています
+notice-turns-near = この実行のモデルへのリクエストの { $percent } % を使いました。モデルに終えるよう伝えました
+notice-tokens-near = この実行のトークンの { $percent } % を使いました。モデルに終えるよう伝えました
+notice-cost-near = この実行の予算の { $percent } % を使いました。モデルに終えるよう伝えました
+notice-calls-near = この実行のツール呼び出しの { $percent } % を使いました。モデルに終えるよう伝えました
+notice-time-near = この実行の時間の { $percent } % を使いました。モデルに終えるよう伝えました
 notice-unknown-config-key = `{ $path }` の `{ $key }` は未知の設定のため無視しました
 notice-untrusted-config-key = `{ $path }` の `{ $key }` を無視しました: 信頼済みのワークスペースでのみ設定できます (`--trust`)
+notice-background-awaited = { $count } 個のバックグラウンドコマンドの終了を待っています
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
+compacted = 会話が長くなりすぎたため、約 { $before } トークンから { $after } トークンに短縮しました
 retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行します
 
 ## `--help`

@@ -91,6 +91,15 @@ reason-turn-limit = { $limit ->
        *[other] a execução atingiu seu limite de { $limit } requisições ao modelo
     }
     .hint = aumente-o com `--max-turns`, ou continue com `--continue`
+reason-token-limit = a execução esgotou os seus { $limit } tokens
+    .hint = aumente `--max-tokens`, ou continue com `--continue`
+reason-cost-limit = a execução esgotou o seu orçamento de { $limit } USD
+    .hint = aumente `--max-cost`, ou continue com `--continue`
+reason-tool-call-limit = { $limit ->
+        [one] a execução esgotou a sua { $limit } chamada de ferramentas
+       *[other] a execução esgotou as suas { $limit } chamadas de ferramentas
+    }
+    .hint = aumente `--max-tool-calls`, ou continue com `--continue`
 reason-loop-guard = { $count ->
         [one] o modelo chamou `{ $tool }` { $count } vez com os mesmos argumentos e o mesmo resultado
        *[other] o modelo chamou `{ $tool }` { $count } vezes com os mesmos argumentos e o mesmo resultado
@@ -114,6 +123,11 @@ reason-tool-errors = { $count ->
        *[other] { $count } chamadas de ferramenta falharam
     }
     .hint = `--output-format stream-json` mostra cada chamada com seu resultado
+reason-background-stopped = { $count ->
+        [one] { $count } comando ainda estava em segundo plano no fim e foi parado
+       *[other] { $count } comandos ainda estavam em segundo plano no fim e foram parados
+    }
+    .hint = retire `--fail-on background`, ou deixe-os terminar com `--background wait`
 reason-no-text = a execução não deu texto, apenas chamadas de ferramenta
     .hint = retire `--fail-on empty` para que isso conte como sucesso
 
@@ -128,6 +142,8 @@ reason-session-busy = a sessão `{ $session }` está em uso por `{ $holder }`
     .hint = espere que termine, ou comece uma nova sessão sem `--resume` nem `--continue`
 reason-stdin-silent = stdin não enviou nada nem terminou em { $seconds } s
     .hint = passe o prompt como argumento e feche stdin com `</dev/null`
+reason-workspace-gone = o espaço de trabalho `{ $path }` foi removido durante a execução
+    .hint = a sessão foi mantida; continue com `--resume` noutro diretório
 reason-no-input = não foi possível ler `{ $path }`: { $said }
     .hint = verifique o caminho e suas permissões
 reason-cannot-create = não foi possível criar `{ $path }`: { $said }
@@ -148,6 +164,33 @@ reason-internal = erro interno: { $said }
     .hint = é um defeito do ibeam; `ibeam about` imprime o que um relato precisa
 failure-request-id = o provedor conhece a requisição que falhou como `{ $id }`
 
+## Tabela de falhas
+code-usage = opções, pedido vazio, ou formato sem modo de impressão
+code-denied = uma chamada foi recusada ou falhou, não houve texto, ou ficou trabalho a correr, e --fail-on torna isso uma falha
+code-auth = sem chave, ou o fornecedor recusou-a
+code-model = modelo desconhecido, ou o modelo integrado não está instalado
+code-request = o fornecedor rejeitou o pedido
+code-context = a conversa é longa demais para o modelo, mesmo encurtada
+code-rate-limited = pedidos a mais, após as novas tentativas
+code-provider = o fornecedor falhou, após as novas tentativas
+code-network = sem ligação, ou ela caiu
+code-tls = sem ligação segura
+code-stalled = nada chegou durante demasiado tempo
+code-limit = um limite da execução: pedidos, tokens, custo, chamadas, ou a mesma chamada vezes sem conta
+code-empty = o modelo não deu texto nem chamada, mesmo quando perguntado de novo
+code-refused = o modelo recusou-se
+code-timeout = a execução demorou mais do que --timeout
+code-sandbox = foi pedida uma sandbox e não está disponível
+code-data = a sessão está danificada
+code-noinput = sessão ou ficheiro desconhecido, o espaço de trabalho desapareceu, ou stdin não terminou
+code-internal = um erro do ibeam
+code-os = o sistema recusou um processo, thread ou ficheiro
+code-cantcreat = não é possível criar um diretório ou ficheiro
+code-io = o disco está cheio, ou o leitor de stdout foi-se embora
+code-busy = outro processo tem a sessão
+code-config = a configuração está errada
+code-signal = um sinal pediu para parar
+
 ## Warnings
 notice-embedded-model = quem responde é o modelo embutido pequeno `{ $model }`; escolha outro com `--model` ou `ibeam login PROVIDER`
 notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
@@ -162,12 +205,22 @@ notice-repeated-call = { $count ->
         [one] o modelo chamou `{ $tool }` { $count } vez com os mesmos argumentos e o mesmo resultado
        *[other] o modelo chamou `{ $tool }` { $count } vezes com os mesmos argumentos e o mesmo resultado
     }
+notice-turns-near = { $percent } % dos pedidos ao modelo desta execução foram usados; foi pedido ao modelo que termine
+notice-tokens-near = { $percent } % dos tokens desta execução foram usados; foi pedido ao modelo que termine
+notice-cost-near = { $percent } % do orçamento desta execução foi usado; foi pedido ao modelo que termine
+notice-calls-near = { $percent } % das chamadas de ferramentas desta execução foram usadas; foi pedido ao modelo que termine
+notice-time-near = { $percent } % do tempo desta execução foi usado; foi pedido ao modelo que termine
 notice-unknown-config-key = `{ $key }` em `{ $path }` não é um ajuste conhecido e foi ignorado
 notice-untrusted-config-key = `{ $key }` em `{ $path }` foi ignorado: só um espaço de trabalho confiável pode defini-lo (`--trust`)
+notice-background-awaited = { $count ->
+        [one] à espera do fim de { $count } comando em segundo plano
+       *[other] à espera do fim de { $count } comandos em segundo plano
+    }
 notice-background-stopped = { $count ->
         [one] { $count } comando em segundo plano ainda executava e foi interrompido
        *[other] { $count } comandos em segundo plano ainda executavam e foram interrompidos
     }
+compacted = a conversa ficou longa demais e foi encurtada, de cerca de { $before } para { $after } tokens
 retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
 
 ## `--help`

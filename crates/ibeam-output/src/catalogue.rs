@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentMessage, FluentResource};
-use ibeam_protocol::{Failure, Notice, Reason};
+use ibeam_protocol::{Compacted, Failure, FailureCode, Notice, Reason};
 use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
@@ -72,6 +72,11 @@ impl Catalogue {
         explained
     }
 
+    /// What a class of failures means, for a table.
+    pub fn code(&self, code: FailureCode) -> String {
+        self.say(&Words::new(code_id(code)), None)
+    }
+
     /// The sentence of a `warning:` line.
     pub fn notice(&self, notice: &Notice) -> String {
         self.say(&notice::words(notice), None)
@@ -82,6 +87,13 @@ impl Catalogue {
         let message = self.reason(reason).message;
         let words = Words::new("retrying").text("message", &message).count("attempt", attempt);
         self.say(&words.seconds(delay_ms), None)
+    }
+
+    /// The sentence of a `warning:` line about a conversation that became too long.
+    pub fn compacted(&self, compacted: &Compacted) -> String {
+        let Compacted { before_tokens, after_tokens, .. } = compacted;
+        let words = Words::new("compacted").count("before", *before_tokens).count("after", *after_tokens);
+        self.say(&words, None)
     }
 
     /// The line of `text` for an action, with the path or command where `detail` gives one.
@@ -146,6 +158,36 @@ impl Catalogue {
             bundle.add_resource_overriding(resource);
             bundle
         })
+    }
+}
+
+fn code_id(code: FailureCode) -> &'static str {
+    match code {
+        FailureCode::Usage => "code-usage",
+        FailureCode::Denied => "code-denied",
+        FailureCode::Auth => "code-auth",
+        FailureCode::Model => "code-model",
+        FailureCode::Request => "code-request",
+        FailureCode::Context => "code-context",
+        FailureCode::RateLimited => "code-rate-limited",
+        FailureCode::Provider => "code-provider",
+        FailureCode::Network => "code-network",
+        FailureCode::Tls => "code-tls",
+        FailureCode::Stalled => "code-stalled",
+        FailureCode::Limit => "code-limit",
+        FailureCode::Empty => "code-empty",
+        FailureCode::Refused => "code-refused",
+        FailureCode::Timeout => "code-timeout",
+        FailureCode::Sandbox => "code-sandbox",
+        FailureCode::Data => "code-data",
+        FailureCode::NoInput => "code-noinput",
+        FailureCode::Internal => "code-internal",
+        FailureCode::Os => "code-os",
+        FailureCode::CantCreate => "code-cantcreat",
+        FailureCode::Io => "code-io",
+        FailureCode::Busy => "code-busy",
+        FailureCode::Config => "code-config",
+        FailureCode::Signal(_) => "code-signal",
     }
 }
 

@@ -54,6 +54,8 @@ impl<W: Write> EventWriter for Json<W> {
             | EventKind::ToolCallStarted { .. }
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
+            | EventKind::CallInterrupted { .. }
+            | EventKind::Compacted(_)
             | EventKind::Notice(_) => Ok(()),
         }
     }

@@ -118,6 +118,8 @@ impl<W: Write> EventWriter for StreamJson<W> {
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
+            | EventKind::CallInterrupted { .. }
+            | EventKind::Compacted(_)
             | EventKind::Notice(_) => Ok(()),
         }
     }

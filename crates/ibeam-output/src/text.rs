@@ -119,6 +119,8 @@ impl<W: Write> EventWriter for Text<W> {
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
+            | EventKind::CallInterrupted { .. }
+            | EventKind::Compacted(_)
             | EventKind::Notice(_) => Ok(()),
         }
     }

@@ -14,6 +14,7 @@ use crate::message::Answer;
 use crate::notice::Notice;
 use crate::run::{KeySource, Limits, ModelInfo, PermissionMode, RunOutcome, RunTotals};
 use crate::tool::{ToolCall, ToolOutcome};
+use crate::usage::Usage;
 
 /// A numbered, dated fact of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +56,9 @@ pub enum EventKind {
         answer: Box<Answer>,
         /// From the request to the end of the answer, in milliseconds.
         api_ms: u64,
+        /// What it cost, in millionths of a US dollar, where the price is known.
+        #[serde(default)]
+        cost_micros: Option<u64>,
     },
     /// The gate decided about a call.
     PermissionDecided(PermissionDecided),
@@ -83,6 +87,15 @@ pub enum EventKind {
         /// Why it failed.
         reason: Reason,
     },
+    /// A killed run had started this call and not finished it; whoever resumes looked at what is there now.
+    CallInterrupted {
+        /// The call.
+        call_id: CallId,
+        /// What was found, in the model's words.
+        evidence: String,
+    },
+    /// The conversation had become too long for the model: its oldest part gave way to a summary.
+    Compacted(Box<Compacted>),
     /// Something people should know; some notices the model is told too.
     Notice(Notice),
     /// The run ended: the last event.
@@ -126,6 +139,25 @@ pub struct PermissionDecided {
     pub rule: String,
 }
 
+/// A conversation made shorter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compacted {
+    /// How many messages, from the oldest, gave way.
+    pub replaced: usize,
+    /// The text that stands in their place.
+    pub summary: String,
+    /// Tokens of the next request before, as far as they can be told.
+    pub before_tokens: u64,
+    /// The same after.
+    pub after_tokens: u64,
+    /// Tokens that the summary itself took.
+    pub usage: Option<Usage>,
+    /// Time that the summary took, in milliseconds.
+    pub api_ms: u64,
+    /// What the summary cost, in millionths of a US dollar, where the price is known.
+    pub cost_micros: Option<u64>,
+}
+
 /// The end of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunFinished {
@@ -137,6 +169,9 @@ pub struct RunFinished {
     pub duration_ms: u64,
     /// The sums.
     pub totals: RunTotals,
+    /// The visible text of a run that failed, as far as it came; `None` when it succeeded or said nothing.
+    #[serde(default)]
+    pub partial: Option<String>,
 }
 
 impl RunFinished {

@@ -77,6 +77,12 @@ pub enum Reason {
     // ---- limits
     /// `--max-turns`.
     TurnLimit { limit: u32 },
+    /// `--max-tokens`.
+    TokenLimit { limit: u64 },
+    /// `--max-cost`, in millionths of a US dollar.
+    CostLimit { limit_micros: u64 },
+    /// `--max-tool-calls`.
+    ToolCallLimit { limit: u32 },
     /// The same call with the same result, again and again.
     LoopGuard { tool: String, count: u32 },
     /// Neither text nor a call, asked twice.
@@ -91,6 +97,8 @@ pub enum Reason {
     Denied { count: u32 },
     /// `--fail-on tool-error`.
     ToolErrors { count: u32 },
+    /// `--fail-on background`.
+    BackgroundStopped { count: u32 },
     /// `--fail-on empty`: tools ran, but the run gave no text.
     NoText,
     // ---- sessions, files, system
@@ -106,6 +114,8 @@ pub enum Reason {
     StdinSilent { waited_ms: u64 },
     /// A file or directory given by the user is not to be had.
     NoInput { path: String, said: String },
+    /// The workspace was removed while the run worked in it.
+    WorkspaceGone { path: String },
     /// A directory or file of ours cannot be made.
     CannotCreate { path: String, said: String },
     /// Reading or writing failed: disk full, output closed.
@@ -139,6 +149,61 @@ pub enum Signal {
 }
 
 impl Reason {
+    /// What another program or the system said, where the reason holds that; else the word of its class.
+    pub fn said(&self) -> &str {
+        match self {
+            Self::Usage { said }
+            | Self::KeyRefused { said, .. }
+            | Self::SetupFailed { said }
+            | Self::LocalModel { said }
+            | Self::BadRequest { said, .. }
+            | Self::ContextTooLong { said, .. }
+            | Self::RateLimited { said, .. }
+            | Self::ProviderFailed { said, .. }
+            | Self::Unreachable { said, .. }
+            | Self::Tls { said, .. }
+            | Self::SessionDamaged { said, .. }
+            | Self::NoInput { said, .. }
+            | Self::CannotCreate { said, .. }
+            | Self::Io { said, .. }
+            | Self::System { said, .. }
+            | Self::BadConfig { said, .. }
+            | Self::Internal { said } => said,
+            Self::EmptyPrompt
+            | Self::FormatWithoutPrint
+            | Self::NotText { .. }
+            | Self::Unsupported { .. }
+            | Self::NoKey { .. }
+            | Self::UnknownProvider { .. }
+            | Self::UnknownModel { .. }
+            | Self::ModelNotInstalled { .. }
+            | Self::NoLocalEngine
+            | Self::AnswerTruncated { .. }
+            | Self::Stalled { .. }
+            | Self::TurnLimit { .. }
+            | Self::TokenLimit { .. }
+            | Self::CostLimit { .. }
+            | Self::ToolCallLimit { .. }
+            | Self::LoopGuard { .. }
+            | Self::EmptyAnswer
+            | Self::OutputLimit
+            | Self::Refused
+            | Self::TimedOut { .. }
+            | Self::Denied { .. }
+            | Self::ToolErrors { .. }
+            | Self::BackgroundStopped { .. }
+            | Self::NoText
+            | Self::UnknownSession { .. }
+            | Self::NoSessionToContinue { .. }
+            | Self::SessionBusy { .. }
+            | Self::StdinSilent { .. }
+            | Self::WorkspaceGone { .. }
+            | Self::OutputClosed
+            | Self::NoSandbox
+            | Self::Signalled(_) => self.code().as_str(),
+        }
+    }
+
     /// The class that programs see.
     pub fn code(&self) -> FailureCode {
         use FailureCode as C;
@@ -162,15 +227,24 @@ impl Reason {
             Self::Unreachable { .. } => C::Network,
             Self::Tls { .. } => C::Tls,
             Self::Stalled { .. } => C::Stalled,
-            Self::TurnLimit { .. } | Self::LoopGuard { .. } | Self::OutputLimit => C::Limit,
+            Self::TurnLimit { .. }
+            | Self::TokenLimit { .. }
+            | Self::CostLimit { .. }
+            | Self::ToolCallLimit { .. }
+            | Self::LoopGuard { .. }
+            | Self::OutputLimit => C::Limit,
             Self::EmptyAnswer => C::Empty,
             Self::Refused => C::Refused,
             Self::TimedOut { .. } => C::Timeout,
-            Self::Denied { .. } | Self::ToolErrors { .. } | Self::NoText => C::Denied,
+            Self::Denied { .. }
+            | Self::ToolErrors { .. }
+            | Self::BackgroundStopped { .. }
+            | Self::NoText => C::Denied,
             Self::SessionDamaged { .. } => C::Data,
             Self::UnknownSession { .. }
             | Self::NoSessionToContinue { .. }
             | Self::StdinSilent { .. }
+            | Self::WorkspaceGone { .. }
             | Self::NoInput { .. } => C::NoInput,
             Self::SessionBusy { .. } => C::Busy,
             Self::CannotCreate { .. } => C::CantCreate,
@@ -240,6 +314,38 @@ pub enum FailureCode {
 }
 
 impl FailureCode {
+    /// Every class, by exit code.
+    pub const ALL: [Self; 28] = [
+        Self::Usage,
+        Self::Denied,
+        Self::Auth,
+        Self::Model,
+        Self::Request,
+        Self::Context,
+        Self::RateLimited,
+        Self::Provider,
+        Self::Network,
+        Self::Tls,
+        Self::Stalled,
+        Self::Limit,
+        Self::Empty,
+        Self::Refused,
+        Self::Timeout,
+        Self::Sandbox,
+        Self::Data,
+        Self::NoInput,
+        Self::Internal,
+        Self::Os,
+        Self::CantCreate,
+        Self::Io,
+        Self::Busy,
+        Self::Config,
+        Self::Signal(Signal::Hup),
+        Self::Signal(Signal::Int),
+        Self::Signal(Signal::Quit),
+        Self::Signal(Signal::Term),
+    ];
+
     /// The word on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -305,6 +411,36 @@ impl FailureCode {
         }
     }
 
+    /// Whether the session of a run that ended so can be gone on with: all but those that could not be written.
+    pub fn leaves_session(self) -> bool {
+        match self {
+            Self::Data | Self::CantCreate => false,
+            Self::Usage
+            | Self::Denied
+            | Self::Auth
+            | Self::Model
+            | Self::Request
+            | Self::Context
+            | Self::RateLimited
+            | Self::Provider
+            | Self::Network
+            | Self::Tls
+            | Self::Stalled
+            | Self::Limit
+            | Self::Empty
+            | Self::Refused
+            | Self::Timeout
+            | Self::Sandbox
+            | Self::NoInput
+            | Self::Internal
+            | Self::Os
+            | Self::Io
+            | Self::Busy
+            | Self::Config
+            | Self::Signal(_) => true,
+        }
+    }
+
     /// Whether the same run may succeed later, unchanged.
     pub fn retryable(self) -> bool {
         match self {
@@ -331,5 +467,16 @@ impl FailureCode {
             | Self::Config
             | Self::Signal(_) => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_classes_is_in_the_order_of_the_exit_codes_without_a_gap() {
+        let codes: Vec<u8> = FailureCode::ALL.iter().map(|code| code.exit_code()).collect();
+        assert!(codes.is_sorted() && codes.windows(2).all(|pair| pair[0] != pair[1]), "{codes:?}");
     }
 }

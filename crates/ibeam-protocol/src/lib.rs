@@ -15,12 +15,12 @@ pub mod tool;
 pub mod tool_output;
 pub mod usage;
 
-pub use event::{Event, EventKind, PermissionDecided, RunFinished, SessionStarted};
+pub use event::{Compacted, Event, EventKind, PermissionDecided, RunFinished, SessionStarted};
 pub use failure::{Failure, FailureCode, Reason, Signal};
 pub use id::{CallId, ModelCallId, SessionId};
 pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult};
 pub use notice::Notice;
-pub use run::{KeySource, Limits, ModelInfo, PermissionMode, RunOutcome, RunTotals};
+pub use run::{KeySource, LimitKind, Limits, ModelInfo, PermissionMode, RunOutcome, RunTotals};
 pub use tool::{ToolCall, ToolFailure, ToolOutcome, ToolSpec};
 pub use tool_output::ToolOutput;
 pub use usage::Usage;

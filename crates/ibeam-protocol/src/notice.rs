@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::run::LimitKind;
+
 /// A closed list of notices. Those with `for_model` are part of the conversation too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -37,6 +39,13 @@ pub enum Notice {
         /// How often by now.
         count: u32,
     },
+    /// The run comes near one of its limits; the model was asked to finish.
+    LimitNear {
+        /// Which.
+        kind: LimitKind,
+        /// How much is used, in percent.
+        percent: u32,
+    },
     /// Files of the configuration have keys that nobody reads.
     UnknownConfigKey {
         /// The file.
@@ -50,6 +59,11 @@ pub enum Notice {
         path: String,
         /// The key, dotted.
         key: String,
+    },
+    /// The answer is there; commands in the background are waited for.
+    BackgroundAwaited {
+        /// How many.
+        count: u32,
     },
     /// Commands still ran in the background when the run ended and were stopped.
     BackgroundStopped {
@@ -74,12 +88,26 @@ impl Notice {
                 "You have called `{tool}` {count} times with the same arguments and the same result. Try something \
                  else, or end with an answer."
             )),
+            Self::LimitNear { kind, percent } => {
+                let what = match kind {
+                    LimitKind::Turns => "model requests",
+                    LimitKind::Tokens => "tokens",
+                    LimitKind::Cost => "money",
+                    LimitKind::ToolCalls => "tool calls",
+                    LimitKind::Time => "time",
+                };
+                Some(format!(
+                    "You have used {percent} % of the {what} of this run. Finish now: do only what is \
+                     indispensable, then give your final answer and say what is left to do."
+                ))
+            }
             Self::EmbeddedModel { .. }
             | Self::StdinIgnored { .. }
             | Self::CallsDenied { .. }
             | Self::UnknownStopReason { .. }
             | Self::UnknownConfigKey { .. }
             | Self::UntrustedConfigKey { .. }
+            | Self::BackgroundAwaited { .. }
             | Self::BackgroundStopped { .. } => None,
         }
     }

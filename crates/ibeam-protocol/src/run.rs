@@ -52,8 +52,44 @@ pub enum PermissionMode {
 pub struct Limits {
     /// Model requests.
     pub max_turns: u32,
+    /// Tokens of all requests and answers together, cached ones included.
+    #[serde(default)]
+    pub max_tokens: Option<u64>,
+    /// What the run may cost, in millionths of a US dollar.
+    #[serde(default)]
+    pub max_cost_micros: Option<u64>,
+    /// Tool calls.
+    #[serde(default)]
+    pub max_tool_calls: Option<u32>,
     /// Wall-clock time, in milliseconds.
     pub timeout_ms: Option<u64>,
+}
+
+impl Limits {
+    /// No bound at all.
+    pub const NONE: Self = Self {
+        max_turns: u32::MAX,
+        max_tokens: None,
+        max_cost_micros: None,
+        max_tool_calls: None,
+        timeout_ms: None,
+    };
+}
+
+/// What a limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// Model requests.
+    Turns,
+    /// Tokens.
+    Tokens,
+    /// Money.
+    Cost,
+    /// Tool calls.
+    ToolCalls,
+    /// Wall-clock time.
+    Time,
 }
 
 /// How a run ended.
@@ -75,6 +111,12 @@ pub struct RunTotals {
     pub api_ms: u64,
     /// Tokens; `None` when no answer told any.
     pub usage: Option<Usage>,
+    /// What the tokens cost, in millionths of a US dollar; `None` when the price is not known.
+    #[serde(default)]
+    pub cost_micros: Option<u64>,
+    /// Tool calls started.
+    #[serde(default)]
+    pub tool_calls: u32,
     /// Calls that policy refused.
     pub denials: Vec<Denial>,
     /// Calls that failed, refusals not counted.
@@ -86,6 +128,9 @@ pub struct RunTotals {
     pub retries: u32,
     /// Times the conversation was shortened to fit the model.
     pub compactions: u32,
+    /// Background commands that were still running at the end and were stopped.
+    #[serde(default)]
+    pub background_stopped: u32,
     /// The provider's id of the last request.
     pub request_id: Option<String>,
 }

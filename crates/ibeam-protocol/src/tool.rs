@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::CallId;
-use crate::tool_output::{ShellOutput, ToolOutput};
+use crate::tool_output::{McpOutput, ShellOutput, ToolOutput};
 
 /// How a tool is offered to the model.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +114,8 @@ pub enum ToolFailure {
         /// The system's words.
         message: String,
     },
+    /// A tool of an MCP server ran and says itself that it failed.
+    McpError(McpOutput),
     /// The run ended before the call did; its effect is unknown.
     Interrupted,
     /// Anything else, in words.

@@ -28,6 +28,8 @@ pub enum ToolOutput {
     Delete(DeleteOutput),
     /// `update_todos`: the whole list
     Todos(Vec<Todo>),
+    /// A tool of an MCP server
+    Mcp(McpOutput),
     /// A tool without a key of its own on the wire
     Free(Value),
 }
@@ -183,6 +185,13 @@ pub struct DeleteOutput {
     pub path: PathBuf,
     /// Bytes it had.
     pub file_size: u64,
+}
+
+/// What a tool of an MCP server gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpOutput {
+    /// Blocks of text, bounded in sum; what is no text is told in a line.
+    pub content: Vec<String>,
 }
 
 /// One line of the to-do list.

@@ -16,6 +16,16 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// All tokens, of every class; saturating.
+    pub fn total(self) -> u64 {
+        self.prompt().saturating_add(self.output)
+    }
+
+    /// Tokens of the request alone, cached or not; saturating.
+    pub fn prompt(self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+
     /// The sum of two counts, saturating: a provider's absurd figure must not end a run.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

@@ -25,7 +25,7 @@ const STOP_GRACE: Duration = Duration::from_millis(2500);
 /// What acting came to.
 pub(super) struct Acted {
     /// Calls of the answer.
-    pub(super) calls: usize,
+    pub(super) calls: u32,
     /// A call worth a word, and how often it came.
     pub(super) repeated: Option<(String, u32)>,
 }
@@ -54,13 +54,19 @@ impl Run {
         model_call_id: &ModelCallId,
         answer: &Answer,
         cut: bool,
+        calls_left: Option<u32>,
         repetition: &mut Repetition,
     ) -> Result<Acted, Ended> {
-        let mut acted = Acted { calls: answer.calls().count(), repeated: None };
+        let mut acted = Acted { calls: 0, repeated: None };
         let mut together = Vec::new();
         let mut finished = Vec::new();
         for call in answer.calls() {
-            let planned = self.plan(call.clone(), cut);
+            let planned = match calls_left {
+                Some(left) if acted.calls >= left => settled(call, "the run has reached its limit of tool calls"),
+                _ if cut => settled(call, "the answer was cut off by the output limit"),
+                Some(_) | None => self.plan(call.clone()),
+            };
+            acted.calls += 1;
             if planned.bars_others() {
                 self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
                 together.push(planned);
@@ -79,16 +85,12 @@ impl Run {
     }
 
     /// Looks the tool up and brings the arguments into their canonical form.
-    fn plan(&self, mut call: ToolCall, cut: bool) -> Planned {
+    fn plan(&self, mut call: ToolCall) -> Planned {
         let Some(tool) = self.tools.get(&call.name) else {
             let outcome = ToolOutcome::error(format!("there is no tool `{}`", call.name));
             return Planned::Settled { call, outcome };
         };
-        let arguments = match cut {
-            true => Err("not executed: the answer was cut off by the output limit".to_owned()),
-            false => tool.canonical(&call.arguments),
-        };
-        match arguments {
+        match tool.canonical(&call.arguments) {
             Ok(arguments) => {
                 call.arguments = arguments;
                 let access = tool.access(&call.arguments);
@@ -225,6 +227,11 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// A call that is not executed.
+fn settled(call: &ToolCall, why: &str) -> Planned {
+    Planned::Settled { call: call.clone(), outcome: ToolOutcome::error(format!("not executed: {why}")) }
 }
 
 /// The outcome of a call that was stopped before anybody let it run.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ibeam_protocol::{Answer, EventKind, ModelCallId, Reason, ToolSpec};
+use ibeam_protocol::{Answer, EventKind, Failure, ModelCallId, Reason, ToolSpec};
 
 use super::{Ended, Run};
+use crate::gauge::Gauge;
 use crate::journal::{Journal, millis};
 use crate::provider::{ModelEvent, ModelRequest, ProviderError, Repeat};
 
@@ -18,6 +19,22 @@ pub(super) struct Asked {
     pub(super) answer: Answer,
 }
 
+/// Whether what the model says is for the user.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aloud {
+    /// Every delta is recorded.
+    Yes,
+    /// Only the complete answer counts.
+    No,
+}
+
+/// A complete answer and what it took.
+pub(super) struct Answered {
+    pub(super) answer: Box<Answer>,
+    pub(super) api_ms: u64,
+    pub(super) cost_micros: Option<u64>,
+}
+
 /// How one attempt went.
 enum Attempt {
     Answered(Box<Answer>),
@@ -25,30 +42,67 @@ enum Attempt {
 }
 
 impl Run {
-    pub(super) async fn ask(&self, journal: &mut Journal, tools: &Arc<[ToolSpec]>) -> Result<Asked, Ended> {
-        let request = Arc::new(ModelRequest {
+    /// The request that the conversation so far makes.
+    pub(super) fn request(&self, journal: &Journal, tools: &Arc<[ToolSpec]>) -> ModelRequest {
+        ModelRequest {
             system: Arc::clone(&self.system),
             tools: Arc::clone(tools),
             messages: journal.history().messages().to_vec(),
             max_output_tokens: self.max_output_tokens,
-        });
+        }
+    }
+
+    /// Asks, and asks once more with a shorter conversation where it was too long.
+    pub(super) async fn ask(
+        &self,
+        journal: &mut Journal,
+        tools: &Arc<[ToolSpec]>,
+        gauge: &mut Gauge,
+    ) -> Result<Asked, Ended> {
+        let mut request = Arc::new(self.request(journal, tools));
+        let made_room = self.make_room(journal, &request, gauge).await?;
+        if made_room {
+            request = Arc::new(self.request(journal, tools));
+        }
+        let answered = match self.answer_to(journal, &request, Aloud::Yes).await {
+            Err(Ended::Failed(failure)) if !made_room && is_too_long(&failure) => {
+                self.compact(journal, &request, gauge, Some(failure)).await?;
+                request = Arc::new(self.request(journal, tools));
+                self.answer_to(journal, &request, Aloud::Yes).await?
+            }
+            answered => answered?,
+        };
+        if let Some(usage) = answered.answer.usage {
+            gauge.calibrate(&request, usage);
+        }
+        let Answered { answer, api_ms, cost_micros } = answered;
+        let model_call_id = ModelCallId(format!("{}-{}", self.head.session_id, journal.next_seq()));
+        let finished = EventKind::ModelRequestFinished {
+            model_call_id: model_call_id.clone(),
+            answer: answer.clone(),
+            api_ms,
+            cost_micros,
+        };
+        journal.record(finished).await?;
+        Ok(Asked { model_call_id, answer: *answer })
+    }
+
+    /// Sends a request until it is answered or its failure stands.
+    pub(super) async fn answer_to(
+        &self,
+        journal: &mut Journal,
+        request: &Arc<ModelRequest>,
+        aloud: Aloud,
+    ) -> Result<Answered, Ended> {
         let began = self.clock.monotonic();
         let mut attempt = 1;
         loop {
             let started = self.clock.monotonic();
-            match self.attempt(journal, &request).await? {
+            match self.attempt(journal, request, aloud).await? {
                 Attempt::Answered(answer) => {
-                    let model_call_id =
-                        ModelCallId(format!("{}-{}", self.head.session_id, journal.next_seq()));
                     let api_ms = millis(self.clock.monotonic().saturating_sub(started));
-                    journal
-                        .record(EventKind::ModelRequestFinished {
-                            model_call_id: model_call_id.clone(),
-                            answer: answer.clone(),
-                            api_ms,
-                        })
-                        .await?;
-                    return Ok(Asked { model_call_id, answer: *answer });
+                    let cost = |prices: crate::Prices| answer.usage.map(|usage| prices.cost_micros(usage));
+                    return Ok(Answered { api_ms, cost_micros: self.prices.and_then(cost), answer });
                 }
                 Attempt::Failed { error, spoke } => {
                     let pause = self.retry.pause(&error, attempt, fastrand::f64());
@@ -66,12 +120,18 @@ impl Run {
         }
     }
 
-    async fn attempt(&self, journal: &mut Journal, request: &Arc<ModelRequest>) -> Result<Attempt, Ended> {
+    async fn attempt(
+        &self,
+        journal: &mut Journal,
+        request: &Arc<ModelRequest>,
+        aloud: Aloud,
+    ) -> Result<Attempt, Ended> {
         let mut stream = self.provider.stream(Arc::clone(request));
         let mut spoke = false;
         while let Some(event) = stream.next().await {
             match event {
                 Ok(ModelEvent::TextDelta(text)) if text.is_empty() => {}
+                Ok(ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_)) if aloud == Aloud::No => {}
                 Ok(ModelEvent::TextDelta(text)) => {
                     spoke = true;
                     journal.record(EventKind::TextDelta { text }).await?;
@@ -86,4 +146,8 @@ impl Run {
         let reason = Reason::Internal { said: "a provider's stream ended without an end".to_owned() };
         Ok(Attempt::Failed { error: ProviderError { failure: reason.into(), repeat: Repeat::Never }, spoke })
     }
+}
+
+fn is_too_long(failure: &Failure) -> bool {
+    matches!(failure.reason, Reason::ContextTooLong { .. })
 }

@@ -1,6 +1,6 @@
 //! From a notice to its sentence.
 
-use ibeam_protocol::Notice;
+use ibeam_protocol::{LimitKind, Notice};
 
 use super::words::Words;
 
@@ -15,12 +15,23 @@ pub(crate) fn words(notice: &Notice) -> Words {
         Notice::RepeatedCall { tool, count } => {
             Words::new("notice-repeated-call").text("tool", tool).count("count", *count)
         }
+        Notice::LimitNear { kind, percent } => {
+            let id = match kind {
+                LimitKind::Turns => "notice-turns-near",
+                LimitKind::Tokens => "notice-tokens-near",
+                LimitKind::Cost => "notice-cost-near",
+                LimitKind::ToolCalls => "notice-calls-near",
+                LimitKind::Time => "notice-time-near",
+            };
+            Words::new(id).count("percent", *percent)
+        }
         Notice::UnknownConfigKey { path, key } => {
             Words::new("notice-unknown-config-key").text("path", path).text("key", key)
         }
         Notice::UntrustedConfigKey { path, key } => {
             Words::new("notice-untrusted-config-key").text("path", path).text("key", key)
         }
+        Notice::BackgroundAwaited { count } => Words::new("notice-background-awaited").count("count", *count),
         Notice::BackgroundStopped { count } => Words::new("notice-background-stopped").count("count", *count),
     }
 }

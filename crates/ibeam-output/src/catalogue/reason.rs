@@ -53,6 +53,11 @@ pub(crate) fn words(reason: &Reason) -> Words {
             Words::new("reason-stalled").text("provider", provider).seconds(*waited_ms)
         }
         Reason::TurnLimit { limit } => Words::new("reason-turn-limit").count("limit", *limit),
+        Reason::TokenLimit { limit } => Words::new("reason-token-limit").count("limit", *limit),
+        Reason::CostLimit { limit_micros } => {
+            Words::new("reason-cost-limit").text("limit", &dollars(*limit_micros))
+        }
+        Reason::ToolCallLimit { limit } => Words::new("reason-tool-call-limit").count("limit", *limit),
         Reason::LoopGuard { tool, count } => {
             Words::new("reason-loop-guard").text("tool", tool).count("count", *count)
         }
@@ -62,6 +67,9 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::TimedOut { timeout_ms } => Words::new("reason-timed-out").seconds(*timeout_ms),
         Reason::Denied { count } => Words::new("reason-denied").count("count", *count),
         Reason::ToolErrors { count } => Words::new("reason-tool-errors").count("count", *count),
+        Reason::BackgroundStopped { count } => {
+            Words::new("reason-background-stopped").count("count", *count)
+        }
         Reason::NoText => Words::new("reason-no-text"),
         Reason::SessionDamaged { session, line, said } => Words::new("reason-session-damaged")
             .text("session", session)
@@ -73,6 +81,7 @@ pub(crate) fn words(reason: &Reason) -> Words {
             Words::new("reason-session-busy").text("session", session).text("holder", holder)
         }
         Reason::StdinSilent { waited_ms } => Words::new("reason-stdin-silent").seconds(*waited_ms),
+        Reason::WorkspaceGone { path } => Words::new("reason-workspace-gone").text("path", path),
         Reason::NoInput { path, said } => Words::new("reason-no-input").text("path", path).text("said", said),
         Reason::CannotCreate { path, said } => {
             Words::new("reason-cannot-create").text("path", path).text("said", said)
@@ -95,6 +104,14 @@ fn place(path: &str, line: Option<u64>, column: Option<u64>) -> String {
         .into_iter()
         .map_while(|number| number)
         .fold(path.to_owned(), |place, number| format!("{place}:{number}"))
+}
+
+/// `0.50`; more places only where they say something.
+fn dollars(micros: u64) -> String {
+    let (whole, part) = (micros / 1_000_000, micros % 1_000_000);
+    let places = format!("{part:06}");
+    let shown = places.trim_end_matches('0');
+    format!("{whole}.{shown:0<2}")
 }
 
 fn signal_name(signal: Signal) -> &'static str {

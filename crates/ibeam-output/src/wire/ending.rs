@@ -40,6 +40,12 @@ pub(crate) struct ErrorLine<'a> {
     session_id: Option<SessionId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ibeam: Option<RunSummary<'a>>,
+    /// `--resume` takes up where it ended; absent where no run had begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumable: Option<bool>,
+    /// The text that was there when it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<&'a str>,
 }
 
 impl<'a> ErrorLine<'a> {
@@ -57,6 +63,8 @@ impl<'a> ErrorLine<'a> {
             request_id: request_id.as_deref(),
             session_id: run.map(|run| run.session_id),
             ibeam: run.map(|run| RunSummary::new(&run.totals)),
+            resumable: run.map(|_| code.leaves_session()),
+            result: run.and_then(|run| run.partial.as_deref()),
         }
     }
 }
@@ -100,11 +108,15 @@ impl From<Usage> for TokenUsage {
 pub(crate) struct RunSummary<'a> {
     turns: u32,
     api_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost_usd: Option<f64>,
     permission_denials: Vec<DenialEntry<'a>>,
     failed_tool_calls: u32,
     files_changed: Vec<LossyPath<'a>>,
     retries: u32,
     compactions: u32,
+    tool_calls: u32,
+    background_stopped: u32,
 }
 
 impl<'a> RunSummary<'a> {
@@ -112,11 +124,14 @@ impl<'a> RunSummary<'a> {
         Self {
             turns: totals.turns,
             api_ms: totals.api_ms,
+            cost_usd: totals.cost_micros.map(super::init::dollars),
             permission_denials: totals.denials.iter().map(DenialEntry::new).collect(),
             failed_tool_calls: totals.failed_tool_calls,
             files_changed: totals.files_changed.iter().map(|path| LossyPath(path)).collect(),
             retries: totals.retries,
             compactions: totals.compactions,
+            tool_calls: totals.tool_calls,
+            background_stopped: totals.background_stopped,
         }
     }
 }

@@ -34,7 +34,8 @@ pub(crate) struct InitExtras<'a> {
 
 impl<'a> InitExtras<'a> {
     pub(crate) fn new(started: &'a SessionStarted, sandbox: Sandbox) -> Self {
-        let Limits { max_turns, timeout_ms } = started.limits;
+        let Limits { max_turns, max_tokens, max_cost_micros, max_tool_calls, timeout_ms } = started.limits;
+        let max_cost_usd = max_cost_micros.map(dollars);
         Self {
             version: &started.version,
             contract: "1",
@@ -45,7 +46,7 @@ impl<'a> InitExtras<'a> {
                 KeySource::None => "none",
             },
             sandbox,
-            limits: LimitValues { max_turns, timeout_ms },
+            limits: LimitValues { max_turns, max_tokens, max_cost_usd, max_tool_calls, timeout_ms },
         }
     }
 }
@@ -71,9 +72,20 @@ impl Sandbox {
     }
 }
 
+/// Millionths as dollars: exact to the sixth place.
+pub(crate) fn dollars(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
 #[derive(Serialize)]
 struct LimitValues {
     max_turns: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_cost_usd: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tool_calls: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout_ms: Option<u64>,
 }

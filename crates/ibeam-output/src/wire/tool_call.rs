@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use ibeam_protocol::{ToolCall, ToolOutcome};
+use ibeam_protocol::{CallId, ToolCall, ToolOutcome};
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -45,19 +45,20 @@ impl Serialize for ToolCallObject<'_> {
         let Self { call, outcome } = *self;
         let result = outcome.map(|outcome| ToolResultObject { tool: &call.name, outcome });
         let mut object = serializer.serialize_map(Some(1))?;
-        match key(&call.name) {
-            Some(Key { name, with_call_id }) => {
+        match (key(&call.name), McpArgs::of(call)) {
+            (Some(Key { name, with_call_id }), _) => {
                 object.serialize_entry(name, &Named { args: Args { call, with_call_id }, result })?;
             }
-            None => object.serialize_entry("function", &Function { call, result })?,
+            (None, Some(args)) => object.serialize_entry("mcpToolCall", &Named { args, result })?,
+            (None, None) => object.serialize_entry("function", &Function { call, result })?,
         }
         object.end()
     }
 }
 
 #[derive(Serialize)]
-struct Named<'a> {
-    args: Args<'a>,
+struct Named<'a, A> {
+    args: A,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<ToolResultObject<'a>>,
 }
@@ -84,6 +85,33 @@ impl Serialize for Args<'_> {
             args.serialize_entry(CALL_ID, &call.id)?;
         }
         args.end()
+    }
+}
+
+/// A call of a tool that an MCP server has; its canonical arguments name both.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct McpArgs<'a> {
+    name: &'a str,
+    args: &'a Value,
+    tool_call_id: &'a CallId,
+    provider_identifier: &'a str,
+    tool_name: &'a str,
+}
+
+impl<'a> McpArgs<'a> {
+    fn of(call: &'a ToolCall) -> Option<Self> {
+        if !call.name.starts_with("mcp_") {
+            return None;
+        }
+        let text = |name: &str| call.arguments.get(name)?.as_str();
+        Some(Self {
+            name: text("name")?,
+            args: call.arguments.get("args").filter(|args| args.is_object())?,
+            tool_call_id: &call.id,
+            provider_identifier: text("providerIdentifier")?,
+            tool_name: text("toolName")?,
+        })
     }
 }
 

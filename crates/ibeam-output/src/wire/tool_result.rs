@@ -26,6 +26,7 @@ impl Serialize for ToolResultObject<'_> {
                     | ToolOutput::Ls(_)
                     | ToolOutput::Delete(_)
                     | ToolOutput::Todos(_)
+                    | ToolOutput::Mcp(_)
                     | ToolOutput::Free(_) => false,
                 };
                 ResultObject { arm: Arm::Success(Success::new(output)), is_background }
@@ -81,6 +82,7 @@ impl<'a> Arm<'a> {
             ToolFailure::CommandFailed(shell) => Self::Failure(Shell::new(shell)),
             ToolFailure::TimedOut { timeout_ms, .. } => Self::Timeout { timeout_ms: *timeout_ms },
             ToolFailure::SpawnFailed { message } => Self::SpawnError { error_message: message },
+            ToolFailure::McpError(output) => Self::Success(Success::mcp(output, true)),
             ToolFailure::Interrupted => Self::Error {
                 error_message: "interrupted: the run ended before the call did; its effect is unknown"
                     .to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ibeam_protocol::ToolOutput;
 use ibeam_protocol::tool_output::{
     DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, ReadOutput,
-    ShellOutput, Todo, TodoStatus, WriteOutput,
+    McpOutput, ShellOutput, Todo, TodoStatus, WriteOutput,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -58,6 +58,10 @@ pub(crate) enum Success<'a> {
     Todos {
         todos: Vec<TodoEntry<'a>>,
     },
+    Mcp {
+        content: Vec<TextContent<'a>>,
+        is_error: bool,
+    },
     Free(&'a Value),
 }
 
@@ -104,8 +108,15 @@ impl<'a> Success<'a> {
                 Self::Delete { path: LossyPath(path), file_size: *file_size }
             }
             ToolOutput::Todos(todos) => Self::Todos { todos: todos.iter().map(TodoEntry::new).collect() },
+            ToolOutput::Mcp(output) => Self::mcp(output, false),
             ToolOutput::Free(value) => Self::Free(value),
         }
+    }
+
+    /// What an MCP server gave; its own failures stand in this arm too.
+    pub(crate) fn mcp(output: &'a McpOutput, is_error: bool) -> Self {
+        let text = |text: &'a String| TextContent { text: Text { text } };
+        Self::Mcp { content: output.content.iter().map(text).collect(), is_error }
     }
 }
 
@@ -229,6 +240,16 @@ impl<'a> DirectoryNode<'a> {
 #[derive(Serialize)]
 pub(crate) struct FileNode<'a> {
     name: &'a str,
+}
+
+#[derive(Serialize)]
+pub(crate) struct TextContent<'a> {
+    text: Text<'a>,
+}
+
+#[derive(Serialize)]
+struct Text<'a> {
+    text: &'a str,
 }
 
 #[derive(Serialize)]

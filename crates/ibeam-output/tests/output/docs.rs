@@ -33,6 +33,7 @@ fn documented_run() -> Vec<Event> {
         outcome: RunOutcome::Completed,
         duration_ms: 1234,
         totals,
+        partial: None,
     };
     let mut events = Story::of(head)
         .user("Read README.md")

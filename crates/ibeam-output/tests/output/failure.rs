@@ -1,7 +1,7 @@
 //! Runs that fail: an `error` line in the stream, silence elsewhere.
 
 use ibeam_output::{Locale, TextOptions, error_object};
-use ibeam_protocol::{Failure, Reason, RunOutcome, RunTotals, Signal};
+use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome, RunTotals, Signal};
 use serde_json::{Value, json};
 
 use crate::story::{self, Story};
@@ -26,7 +26,7 @@ fn a_failed_run_ends_with_an_error_line_and_no_result() {
             r#""message":"`openai` limits the rate of requests: slow\\u{7} down\\nplease","#,
             r#""exit_code":24,"retryable":true,"retry_after_ms":2000,"http_status":429,"request_id":"req_7","#,
             r#""session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","ibeam":{"turns":0,"api_ms":0,"#,
-            r#""permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0}}"#
+            r#""permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0,"tool_calls":0,"background_stopped":0},"resumable":true}"#
         )
     );
     assert!(lines.iter().all(|line| !line.contains(r#""type":"result""#) && !line.contains(r#""success""#)));
@@ -37,8 +37,21 @@ fn optional_keys_are_absent_where_nothing_is_known() {
     let events = Story::new().failed(Reason::Signalled(Signal::Int));
     let line: Value = serde_json::from_str(story::lines(&events).last().unwrap()).unwrap();
     let keys: Vec<_> = line.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(keys, ["type", "code", "message", "exit_code", "retryable", "session_id", "ibeam"]);
+    assert_eq!(keys, ["type", "code", "message", "exit_code", "retryable", "session_id", "ibeam", "resumable"]);
     assert_eq!(line["exit_code"], json!(130));
+}
+
+#[test]
+fn the_text_until_then_is_told_with_the_failure() {
+    let mut events = Story::new().text("Half an answer").failed(Reason::TimedOut { timeout_ms: 1000 });
+    if let Some(EventKind::RunFinished(run)) = events.last_mut().map(|event| &mut event.kind) {
+        run.partial = Some("Half an answer".into());
+    }
+    let line: Value = serde_json::from_str(story::lines(&events).last().unwrap()).unwrap();
+    assert_eq!(line["result"], "Half an answer");
+    let Some(EventKind::RunFinished(run)) = events.last().map(|event| &event.kind) else { panic!("an end") };
+    let object: Value = serde_json::from_str(&error_object(run.failure().unwrap(), Some(run))).unwrap();
+    assert_eq!(object, line, "one error, told alike");
 }
 
 #[test]

@@ -16,11 +16,14 @@ fn totals() -> RunTotals {
         files_changed: vec!["/p/a.txt".into()],
         retries: 3,
         compactions: 0,
+        cost_micros: Some(12_500),
+        tool_calls: 4,
+        background_stopped: 0,
         request_id: Some("req_1".into()),
     }
 }
 
-const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"permission_denials":[{"call_id":"toolu_9","tool":"shell","rule":"default"}],"failed_tool_calls":1,"files_changed":["/p/a.txt"],"retries":3,"compactions":0}"#;
+const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"cost_usd":0.0125,"permission_denials":[{"call_id":"toolu_9","tool":"shell","rule":"default"}],"failed_tool_calls":1,"files_changed":["/p/a.txt"],"retries":3,"compactions":0,"tool_calls":4,"background_stopped":0}"#;
 
 #[test]
 fn init_has_the_published_keys_then_ours() {
@@ -71,7 +74,7 @@ fn every_permission_mode_has_its_word() {
 #[test]
 fn limits_tell_a_timeout_where_there_is_one() {
     check_init(
-        |head| head.limits = Limits { max_turns: 5, timeout_ms: Some(60_000) },
+        |head| head.limits = Limits { max_turns: 5, timeout_ms: Some(60_000), ..Limits::NONE },
         "/ibeam/limits",
         json!({"max_turns": 5, "timeout_ms": 60_000}),
     );
@@ -140,7 +143,7 @@ fn the_json_object_has_its_own_order() {
 
 #[test]
 fn what_no_provider_told_is_absent() {
-    let summary = r#""ibeam":{"turns":0,"api_ms":0,"permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0}}"#;
+    let summary = r#""ibeam":{"turns":0,"api_ms":0,"permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0,"tool_calls":0,"background_stopped":0}}"#;
     let lines = story::lines(&Story::new().done());
     let head = concat!(
         r#"{"type":"result","subtype":"success","duration_ms":5234,"duration_api_ms":5234,"is_error":false,"#,

@@ -30,7 +30,7 @@ pub(crate) fn started() -> SessionStarted {
         permission_mode: PermissionMode::Default,
         tools: vec!["read".into(), "write".into()],
         version: "0.1.0".into(),
-        limits: Limits { max_turns: 100, timeout_ms: None },
+        limits: Limits { max_turns: 100, ..Limits::NONE },
         resumed: false,
     }
 }
@@ -93,13 +93,14 @@ impl Story {
             model_call_id: "m1".into(),
             answer: Box::new(answer),
             api_ms: 1,
+            cost_micros: None,
         })
         .then(EventKind::Retrying { attempt: 1, delay_ms: 1, reason })
         .then(EventKind::Notice(Notice::UnknownStopReason { word: text.into() }))
     }
 
     pub(crate) fn ended(self, outcome: RunOutcome, totals: RunTotals) -> Vec<Event> {
-        let run = RunFinished { session_id: session_id(), outcome, duration_ms: 5234, totals };
+        let run = RunFinished { session_id: session_id(), outcome, duration_ms: 5234, totals, partial: None };
         self.then(EventKind::RunFinished(Box::new(run))).events
     }
 

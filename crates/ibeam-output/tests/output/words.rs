@@ -1,7 +1,7 @@
 //! Sentences for people, in English unless the case is about another language.
 
 use ibeam_output::{Catalogue, Locale};
-use ibeam_protocol::{Failure, Notice, Reason, Signal};
+use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, Signal};
 
 #[track_caller]
 fn check(reason: &Reason, expect: &str) {
@@ -104,6 +104,14 @@ fn the_providers_id_of_the_request_is_one_more_hint() {
 }
 
 #[test]
+fn money_is_told_in_dollars_to_the_place_that_counts() {
+    let told = |limit_micros| Catalogue::new(Locale::En).reason(&Reason::CostLimit { limit_micros }).message;
+    assert_eq!(told(500_000), "the run used up its budget of $0.50");
+    assert_eq!(told(2_000_000), "the run used up its budget of $2.00");
+    assert_eq!(told(1_250), "the run used up its budget of $0.00125");
+}
+
+#[test]
 fn headings_of_help_are_localised_and_an_unknown_id_comes_back() {
     let usage = Locale::ALL.map(|locale| Catalogue::new(locale).help("usage"));
     assert_eq!(usage, ["Usage", "Uso", "Penggunaan", "使い方", "Utilisation", "Uso"]);
@@ -137,6 +145,9 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::Tls { address: s(), said: s() },
         Reason::Stalled { provider: s(), waited_ms: 1 },
         Reason::TurnLimit { limit: 2 },
+        Reason::TokenLimit { limit: 2 },
+        Reason::CostLimit { limit_micros: 500_000 },
+        Reason::ToolCallLimit { limit: 2 },
         Reason::LoopGuard { tool: s(), count: 3 },
         Reason::EmptyAnswer,
         Reason::OutputLimit,
@@ -144,12 +155,14 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::TimedOut { timeout_ms: 1 },
         Reason::Denied { count: 1 },
         Reason::ToolErrors { count: 1 },
+        Reason::BackgroundStopped { count: 1 },
         Reason::NoText,
         Reason::SessionDamaged { session: s(), line: 1, said: s() },
         Reason::UnknownSession { session: s() },
         Reason::NoSessionToContinue { cwd: s() },
         Reason::SessionBusy { session: s(), holder: s() },
         Reason::StdinSilent { waited_ms: 1 },
+        Reason::WorkspaceGone { path: s() },
         Reason::NoInput { path: s(), said: s() },
         Reason::CannotCreate { path: s(), said: s() },
         Reason::Io { what: s(), said: s() },
@@ -172,8 +185,14 @@ fn every_notice() -> Vec<Notice> {
         Notice::AnswerCut,
         Notice::EmptyAnswer,
         Notice::RepeatedCall { tool: s(), count: 3 },
+        Notice::LimitNear { kind: LimitKind::Turns, percent: 80 },
+        Notice::LimitNear { kind: LimitKind::Tokens, percent: 80 },
+        Notice::LimitNear { kind: LimitKind::Cost, percent: 80 },
+        Notice::LimitNear { kind: LimitKind::ToolCalls, percent: 80 },
+        Notice::LimitNear { kind: LimitKind::Time, percent: 80 },
         Notice::UnknownConfigKey { path: s(), key: s() },
         Notice::UntrustedConfigKey { path: s(), key: s() },
+        Notice::BackgroundAwaited { count: 1 },
         Notice::BackgroundStopped { count: 1 },
     ]
 }
@@ -198,6 +217,16 @@ fn every_sentence_is_said_in_every_language_on_one_line_with_nothing_left_open()
             assert!(!sentence.ends_with(['.', '。', '!']), "{locale:?}: {sentence:?}");
             assert!(!sentence.starts_with("reason-") && !sentence.starts_with("notice-"), "{sentence:?}");
             assert!(!sentence.starts_with(|c: char| c.is_uppercase()), "{locale:?}: {sentence:?}");
+        }
+    }
+}
+
+#[test]
+fn every_class_of_failures_has_its_meaning_in_every_language() {
+    for locale in Locale::ALL {
+        for code in FailureCode::ALL {
+            let meaning = Catalogue::new(locale).code(code);
+            assert!(!meaning.starts_with("code-") && !meaning.is_empty(), "{locale:?}: {code:?}");
         }
     }
 }

@@ -1,0 +1,210 @@
+//! Room for a conversation that has become too long: its oldest part gives way to a summary of the model's own.
+//!
+//! Once per overflow, recorded as one event, and never a loop: what does not become shorter ends the run with the
+//! sizes, the conversation as it was.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use ibeam_protocol::{Answer, Block, Compacted, EventKind, Failure, Message, Reason, StopReason};
+
+use super::ask::Aloud;
+use super::{Ended, Run};
+use crate::gauge::{Gauge, fixed_weight, weight};
+use crate::journal::Journal;
+use crate::provider::ModelRequest;
+
+const SYSTEM: &str = "You shorten the log of a coding agent so that the agent can go on with the summary alone.";
+const ORDER: &str = "\
+Write the summary of the log above for the agent that will continue. Keep: what the user wants, with every \
+constraint; what was found out (files, functions, commands, errors: exact names); what was changed and where; what \
+is still to be done. Leave out what no longer matters. Facts only, at most 600 words, no greeting.";
+/// The most tokens of a summary.
+const SUMMARY_TOKENS: u32 = 2048;
+/// Of one text in the log the model sees at most so much.
+const PIECE_BYTES: usize = 4 << 10;
+/// Of the log, where the model's window is not known.
+const LOG_BYTES: usize = 256 << 10;
+/// Of the user's words that are kept verbatim.
+const PROMPT_BYTES: usize = 16 << 10;
+/// What a request leaves free for the answer where nobody says how long answers may be.
+const ANSWER_TOKENS: u64 = 4096;
+
+impl Run {
+    /// Shortens the conversation where the next request would not fit; true when it did.
+    pub(super) async fn make_room(
+        &self,
+        journal: &mut Journal,
+        request: &ModelRequest,
+        gauge: &Gauge,
+    ) -> Result<bool, Ended> {
+        let Some(room) = self.room() else { return Ok(false) };
+        let estimate = gauge.estimate(fixed_weight(request), journal.history());
+        // Without an older part the provider may judge: the estimate can be wrong.
+        if estimate <= room || first_kept(journal.history().messages(), 0) == 0 {
+            return Ok(false);
+        }
+        self.compact(journal, request, gauge, None).await.map(|()| true)
+    }
+
+    /// Replaces the oldest part of the conversation by a summary.
+    ///
+    /// `refusal` is what the provider said of the whole. Fails with `ContextTooLong` and the sizes.
+    pub(super) async fn compact(
+        &self,
+        journal: &mut Journal,
+        request: &ModelRequest,
+        gauge: &Gauge,
+        refusal: Option<Failure>,
+    ) -> Result<(), Ended> {
+        let fixed = fixed_weight(request);
+        let before_tokens = gauge.estimate(fixed, journal.history());
+        let messages = journal.history().messages().to_vec();
+        let tail_bytes = match self.room() {
+            Some(room) => gauge.bytes(room / 4),
+            None => weight(&messages) / 4,
+        };
+        let replaced = first_kept(&messages, tail_bytes);
+        let (older, kept) = messages.split_at(replaced);
+        let too_long = |why: &str| {
+            let window = self.context_window.map_or(String::new(), |window| format!(" of {window}"));
+            let mut failure = refusal.clone().unwrap_or_else(|| self.too_long("").into());
+            let said = match &failure.reason {
+                Reason::ContextTooLong { said, .. } if !said.is_empty() => format!("{said}; "),
+                _ => String::new(),
+            };
+            failure.reason = self.too_long(&format!("{said}about {before_tokens} tokens{window}; {why}"));
+            Ended::Failed(failure)
+        };
+        if older.is_empty() {
+            return Err(too_long("there is no older part to shorten"));
+        }
+        let log_bytes = self.room().map_or(LOG_BYTES, |room| gauge.bytes(room / 2));
+        let summary_request = Arc::new(ModelRequest {
+            system: SYSTEM.into(),
+            tools: Arc::new([]),
+            messages: vec![Arc::new(Message::User(vec![log(older, log_bytes), ORDER.to_owned()]))],
+            max_output_tokens: Some(SUMMARY_TOKENS),
+        });
+        let answered = match self.answer_to(journal, &summary_request, Aloud::No).await {
+            Ok(answered) => answered,
+            Err(Ended::Failed(failure)) => {
+                return Err(too_long(&format!("the request for a summary failed: {}", failure.reason.said())));
+            }
+            Err(Ended::Closed) => return Err(Ended::Closed),
+        };
+        let words = text_of(&answered.answer);
+        if words.trim().is_empty() || answered.answer.stop == StopReason::Refusal {
+            return Err(too_long("the model gave no summary"));
+        }
+        let summary = standing_in(older, &words);
+        let after_tokens = gauge.tokens(fixed + summary.len() + weight(kept));
+        if after_tokens >= before_tokens || self.room().is_some_and(|room| after_tokens > room) {
+            return Err(too_long(&format!("still {after_tokens} with a summary of the older part")));
+        }
+        let compacted = Compacted {
+            replaced,
+            summary,
+            before_tokens,
+            after_tokens,
+            usage: answered.answer.usage,
+            api_ms: answered.api_ms,
+            cost_micros: answered.cost_micros,
+        };
+        Ok(journal.record(EventKind::Compacted(Box::new(compacted))).await?)
+    }
+
+    /// Tokens that a request may have, where the model's window is known.
+    fn room(&self) -> Option<u64> {
+        let window = self.context_window?;
+        let answer = self.max_output_tokens.map_or(ANSWER_TOKENS, u64::from).min(window / 4);
+        Some(window - answer)
+    }
+
+    fn too_long(&self, said: &str) -> Reason {
+        Reason::ContextTooLong { provider: self.head.model.provider.clone(), said: said.to_owned() }
+    }
+}
+
+/// The index of the first message to keep: the newest ones within `bytes`, at least the last exchange.
+///
+/// Results stay with the answer that asked for them. 0 when there is nothing older.
+fn first_kept(messages: &[Arc<Message>], bytes: usize) -> usize {
+    let mut first = messages.len();
+    let mut held = 0;
+    for (index, message) in messages.iter().enumerate().rev() {
+        held += weight(std::slice::from_ref(message));
+        if held > bytes && first < messages.len() {
+            break;
+        }
+        match message.as_ref() {
+            Message::User(_) | Message::Assistant(_) => first = index,
+            Message::ToolResults(_) => {}
+        }
+    }
+    if first == messages.len() { 0 } else { first }
+}
+
+/// The text that stands in for `older`: the user's last words verbatim, and the model's summary of the rest.
+fn standing_in(older: &[Arc<Message>], words: &str) -> String {
+    let prompt = older.iter().rev().find_map(|message| match message.as_ref() {
+        Message::User(texts) => Some(texts.join("\n\n")),
+        Message::Assistant(_) | Message::ToolResults(_) => None,
+    });
+    let mut text = format!("The conversation so far was shortened. Summary:\n\n{}", words.trim());
+    if let Some(prompt) = prompt {
+        let prompt = ends(&prompt, PROMPT_BYTES);
+        // The format of a string cannot fail.
+        let _ = write!(text, "\n\nThe user's last message in it, verbatim:\n\n{prompt}");
+    }
+    text
+}
+
+/// The older part as a text, each piece and the whole cut in the middle where they are too long.
+fn log(older: &[Arc<Message>], bytes: usize) -> String {
+    let mut text = String::new();
+    let mut put = |who: &str, what: &str| {
+        let _ = write!(text, "[{who}]\n{}\n\n", ends(what, PIECE_BYTES));
+    };
+    for message in older {
+        match message.as_ref() {
+            Message::User(texts) => texts.iter().for_each(|text| put("user", text)),
+            Message::Assistant(blocks) => {
+                for block in blocks {
+                    match block {
+                        Block::Text(text) => put("agent", text),
+                        Block::ToolCall(call) => {
+                            put("agent calls a tool", &format!("{} {}", call.name, call.arguments));
+                        }
+                        Block::Thinking { .. } => {}
+                    }
+                }
+            }
+            Message::ToolResults(results) => {
+                for result in results {
+                    put(if result.is_error { "tool failed" } else { "tool result" }, &result.text);
+                }
+            }
+        }
+    }
+    ends(&text, bytes)
+}
+
+/// At most about `bytes` of a text: its first fifth and the rest from its end.
+fn ends(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let head_end = text.floor_char_boundary(bytes / 5);
+    let tail_start = text.ceil_char_boundary(text.len() - (bytes - bytes / 5));
+    let (head, tail) = (text.get(..head_end).unwrap_or_default(), text.get(tail_start..).unwrap_or_default());
+    format!("{head}\n… {} bytes left out …\n{tail}", tail_start - head_end)
+}
+
+fn text_of(answer: &Answer) -> String {
+    let texts = answer.blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text.as_str()),
+        Block::Thinking { .. } | Block::ToolCall(_) => None,
+    });
+    texts.collect()
+}
