@@ -60,9 +60,10 @@ impl Gauge {
 
 /// Bytes of the instructions and the tools of a request.
 pub(crate) fn fixed_weight(request: &ModelRequest) -> usize {
-    let tools = request.tools.iter().map(|tool| {
-        tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
-    });
+    let tools = request
+        .tools
+        .iter()
+        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
     request.system.len() + tools.sum::<usize>()
 }
 

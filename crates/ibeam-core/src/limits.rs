@@ -32,9 +32,7 @@ impl Watch {
         if let Some(limit) = max_tokens.filter(|limit| tokens >= *limit) {
             return Some(Reason::TokenLimit { limit });
         }
-        max_cost_micros
-            .filter(|limit| cost >= *limit)
-            .map(|limit_micros| Reason::CostLimit { limit_micros })
+        max_cost_micros.filter(|limit| cost >= *limit).map(|limit_micros| Reason::CostLimit { limit_micros })
     }
 
     /// How many more calls may run.

@@ -24,9 +24,9 @@ impl Prices {
             (usage.cache_read, self.cache_read),
             (usage.cache_write, self.cache_write),
         ];
-        let sum = classes.iter().fold(0u128, |sum, (tokens, price)| {
-            sum.saturating_add(u128::from(*tokens) * u128::from(*price))
-        });
+        let sum = classes
+            .iter()
+            .fold(0u128, |sum, (tokens, price)| sum.saturating_add(u128::from(*tokens) * u128::from(*price)));
         u64::try_from(sum.div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 }

@@ -8,6 +8,15 @@
     reason = "a test"
 )]
 
+#[path = "turn/background.rs"]
+mod background;
+#[path = "turn/compact.rs"]
+mod compact;
+#[path = "turn/limits.rs"]
+mod limits;
+#[path = "turn/secrets.rs"]
+mod secrets;
+
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,12 +27,15 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
     Access, Clock, FailOn, Gate, Headless, History, Journal, ModelEvent, ModelRequest, ModelStream, Provider,
-    ProviderError, Repeat, RetryPolicy, Run, Stop, Tool, ToolContext, ToolSet,
+    ProviderError, Redactor, Repeat, RetryPolicy, Run, Stop, Tool, ToolContext, ToolSet,
 };
 use ibeam_policy::Policy;
 use ibeam_protocol::*;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
+
+/// What must never be recorded.
+const SECRET: &str = "sk-0123456789abcdef";
 
 /// Time that passes only when somebody sleeps.
 #[derive(Default)]
@@ -125,6 +137,9 @@ impl Tool for Probe {
     fn access(&self, _: &Value) -> Access {
         self.access.clone()
     }
+    fn evidence(&self, call: &ToolCall) -> Option<String> {
+        (self.name == "change").then(|| format!("{} is as it was", call.id))
+    }
     fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
@@ -135,7 +150,8 @@ impl Tool for Probe {
                 _ => tokio::task::yield_now().await,
             }
             self.running.fetch_sub(1, Ordering::SeqCst);
-            ToolOutcome::Success { output: ToolOutput::Free(json!(call.id)), for_model: "done".into() }
+            let said = call.arguments["say"].as_str().unwrap_or("done");
+            ToolOutcome::Success { output: ToolOutput::Free(json!(call.id)), for_model: said.into() }
         })
     }
 }
@@ -177,6 +193,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         key_source: KeySource::None,
         permission_mode: PermissionMode::Default,
         tools: tools.keys().cloned().collect(),
+        mcp_servers: Vec::new(),
         version: "0".into(),
         limits: Limits { max_turns: 50, ..Limits::NONE },
         resumed: false,
@@ -206,7 +223,8 @@ fn play(stage: &Stage, past: &[Event]) -> (RunOutcome, Vec<Event>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let (sender, mut receiver) = mpsc::channel::<ibeam_core::Envelope>(4);
-        let mut journal = Journal::new(past, Arc::clone(&stage.run.clock), sender);
+        let mut journal = Journal::new(past, Arc::clone(&stage.run.clock), sender)
+            .redacting(Redactor::new([SECRET.to_owned()]));
         let reader = async {
             let mut events = Vec::new();
             while let Some(envelope) = receiver.recv().await {

@@ -62,7 +62,9 @@ impl Run {
         let mut finished = Vec::new();
         for call in answer.calls() {
             let planned = match calls_left {
-                Some(left) if acted.calls >= left => settled(call, "the run has reached its limit of tool calls"),
+                Some(left) if acted.calls >= left => {
+                    settled(call, "the run has reached its limit of tool calls")
+                }
                 _ if cut => settled(call, "the answer was cut off by the output limit"),
                 Some(_) | None => self.plan(call.clone()),
             };

@@ -14,7 +14,8 @@ use crate::gauge::{Gauge, fixed_weight, weight};
 use crate::journal::Journal;
 use crate::provider::ModelRequest;
 
-const SYSTEM: &str = "You shorten the log of a coding agent so that the agent can go on with the summary alone.";
+const SYSTEM: &str =
+    "You shorten the log of a coding agent so that the agent can go on with the summary alone.";
 const ORDER: &str = "\
 Write the summary of the log above for the agent that will continue. Keep: what the user wants, with every \
 constraint; what was found out (files, functions, commands, errors: exact names); what was changed and where; what \
@@ -89,7 +90,10 @@ impl Run {
         let answered = match self.answer_to(journal, &summary_request, Aloud::No).await {
             Ok(answered) => answered,
             Err(Ended::Failed(failure)) => {
-                return Err(too_long(&format!("the request for a summary failed: {}", failure.reason.said())));
+                return Err(too_long(&format!(
+                    "the request for a summary failed: {}",
+                    failure.reason.said()
+                )));
             }
             Err(Ended::Closed) => return Err(Ended::Closed),
         };
@@ -98,8 +102,10 @@ impl Run {
             return Err(too_long("the model gave no summary"));
         }
         let summary = standing_in(older, &words);
-        let after_tokens = gauge.tokens(fixed + summary.len() + weight(kept));
-        if after_tokens >= before_tokens || self.room().is_some_and(|room| after_tokens > room) {
+        let (before_bytes, after_bytes) = (fixed + weight(&messages), fixed + summary.len() + weight(kept));
+        // In proportion: what the provider counted before says best what it will count after.
+        let after_tokens = (before_tokens as f64 * after_bytes as f64 / before_bytes.max(1) as f64) as u64;
+        if after_bytes >= before_bytes || self.room().is_some_and(|room| after_tokens > room) {
             return Err(too_long(&format!("still {after_tokens} with a summary of the older part")));
         }
         let compacted = Compacted {
