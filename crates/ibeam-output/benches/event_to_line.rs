@@ -39,6 +39,7 @@ fn started() -> Event {
         key_source: KeySource::Env,
         permission_mode: PermissionMode::Default,
         tools: Vec::new(),
+        mcp_servers: Vec::new(),
         version: "0".into(),
         limits: Limits { max_turns: 1, ..Limits::NONE },
         resumed: false,

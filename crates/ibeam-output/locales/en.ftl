@@ -30,6 +30,9 @@ action-list = Listed directory
 action-todos = Updated to-do list
     .failed = Failed to update to-do list
     .refused = Not allowed to update to-do list
+action-mcp = Called MCP tool
+    .failed = MCP tool failed
+    .refused = Not allowed to call MCP tool
 action-other = Called tool `{ $tool }`
     .failed = Tool `{ $tool }` failed
     .refused = Not allowed to call tool `{ $tool }`
@@ -160,6 +163,8 @@ reason-no-sandbox = a sandbox was asked for, and this version has none
     .hint = `--sandbox disabled` runs without; permission rules hold all the same
 reason-bad-config = the configuration in `{ $place }` is wrong: { $said }
     .hint = `ibeam config explain` tells which file or variable sets each value
+reason-mcp-server-failed = the required MCP server `{ $server }` is not there: { $said }
+    .hint = `ibeam mcp list-tools { $server }` tries it alone; `required = false` lets runs go on without it
 reason-signalled = stopped by `{ $signal }`
     .hint = the session is kept; go on with `--continue`
 reason-internal = internal error: { $said }
@@ -214,6 +219,9 @@ notice-calls-near = { $percent } % of the tool calls of this run are used; the m
 notice-time-near = { $percent } % of the time of this run is used; the model was asked to finish
 notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
 notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it (`--trust`)
+notice-mcp-server-failed = the MCP server `{ $server }` is not there: { $said }
+notice-mcp-server-untrusted = the MCP server `{ $server }` of `{ $path }` was not started: only a trusted workspace may start programs (`--approve-mcps` or `--trust`)
+notice-mcp-server-unsupported = the MCP server `{ $server }` is reached over HTTP, which this version does not support; servers with a `command` are
 notice-background-awaited = { $count ->
         [one] waiting for { $count } background command to end
        *[other] waiting for { $count } background commands to end

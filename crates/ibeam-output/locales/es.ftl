@@ -28,6 +28,9 @@ action-list = Listó un directorio
 action-todos = Actualizó la lista de tareas
     .failed = No pudo actualizar la lista de tareas
     .refused = No tuvo permiso para actualizar la lista de tareas
+action-mcp = Llamó a una herramienta MCP
+    .failed = Falló la herramienta MCP
+    .refused = No tuvo permiso para llamar a la herramienta MCP
 action-other = Llamó a la herramienta `{ $tool }`
     .failed = Falló la herramienta `{ $tool }`
     .refused = No tuvo permiso para llamar a la herramienta `{ $tool }`
@@ -158,6 +161,8 @@ reason-no-sandbox = se pidió un sandbox, y esta versión no tiene ninguno
     .hint = `--sandbox disabled` ejecuta sin él; las reglas de permisos valen igualmente
 reason-bad-config = la configuración en `{ $place }` es incorrecta: { $said }
     .hint = `ibeam config explain` dice qué archivo o variable fija cada valor
+reason-mcp-server-failed = falta el servidor MCP obligatorio `{ $server }`: { $said }
+    .hint = `ibeam mcp list-tools { $server }` lo prueba por separado; con `required = false` se continúa sin él
 reason-signalled = detenido por `{ $signal }`
     .hint = la sesión se conserva; sigue con `--continue`
 reason-internal = error interno: { $said }
@@ -212,6 +217,9 @@ notice-calls-near = se ha usado el { $percent } % de las llamadas a herramientas
 notice-time-near = se ha usado el { $percent } % del tiempo de esta ejecución; se pidió al modelo que termine
 notice-unknown-config-key = `{ $key }` en `{ $path }` no es un ajuste conocido y se ignoró
 notice-untrusted-config-key = `{ $key }` en `{ $path }` se ignoró: solo puede fijarlo un espacio de trabajo de confianza (`--trust`)
+notice-mcp-server-failed = falta el servidor MCP `{ $server }`: { $said }
+notice-mcp-server-untrusted = el servidor MCP `{ $server }` de `{ $path }` no se inició: solo un espacio de trabajo de confianza puede iniciar programas (`--approve-mcps` o `--trust`)
+notice-mcp-server-unsupported = al servidor MCP `{ $server }` se llega por HTTP, que esta versión no admite; sí admite servidores con `command`
 notice-background-awaited = { $count ->
         [one] esperando a que termine { $count } comando en segundo plano
        *[other] esperando a que terminen { $count } comandos en segundo plano

@@ -28,6 +28,9 @@ action-list = Répertoire listé
 action-todos = Liste de tâches mise à jour
     .failed = Échec de la mise à jour de la liste de tâches
     .refused = Mise à jour de la liste de tâches non autorisée
+action-mcp = Outil MCP appelé
+    .failed = Échec de l'outil MCP
+    .refused = Appel de l'outil MCP non autorisé
 action-other = Outil `{ $tool }` appelé
     .failed = Échec de l'outil `{ $tool }`
     .refused = Appel de l'outil `{ $tool }` non autorisé
@@ -158,6 +161,8 @@ reason-no-sandbox = un bac à sable a été demandé, et cette version n'en a pa
     .hint = `--sandbox disabled` s'en passe ; les règles de permission valent quand même
 reason-bad-config = la configuration dans `{ $place }` est incorrecte : { $said }
     .hint = `ibeam config explain` indique le fichier ou la variable qui fixe chaque valeur
+reason-mcp-server-failed = le serveur MCP requis `{ $server }` manque : { $said }
+    .hint = `ibeam mcp list-tools { $server }` l'essaie seul ; `required = false` permet de continuer sans lui
 reason-signalled = arrêté par `{ $signal }`
     .hint = la session est conservée ; poursuivez avec `--continue`
 reason-internal = erreur interne : { $said }
@@ -212,6 +217,9 @@ notice-calls-near = { $percent } % des appels d’outils de cette exécution son
 notice-time-near = { $percent } % du temps de cette exécution est écoulé ; le modèle a été prié de conclure
 notice-unknown-config-key = `{ $key }` dans `{ $path }` n'est pas un réglage connu et a été ignoré
 notice-untrusted-config-key = `{ $key }` dans `{ $path }` a été ignoré : seul un espace de travail de confiance peut le fixer (`--trust`)
+notice-mcp-server-failed = le serveur MCP `{ $server }` manque : { $said }
+notice-mcp-server-untrusted = le serveur MCP `{ $server }` de `{ $path }` n'a pas été démarré : seul un espace de travail de confiance peut démarrer des programmes (`--approve-mcps` ou `--trust`)
+notice-mcp-server-unsupported = le serveur MCP `{ $server }` est joint par HTTP, ce que cette version ne permet pas ; les serveurs avec `command` le sont
 notice-background-awaited = { $count ->
         [one] attente de la fin de { $count } commande en arrière-plan
        *[other] attente de la fin de { $count } commandes en arrière-plan

@@ -28,6 +28,9 @@ action-list = Listou o diretório
 action-todos = Atualizou a lista de tarefas
     .failed = Não conseguiu atualizar a lista de tarefas
     .refused = Não teve permissão para atualizar a lista de tarefas
+action-mcp = Chamou uma ferramenta MCP
+    .failed = A ferramenta MCP falhou
+    .refused = Não teve permissão para chamar a ferramenta MCP
 action-other = Chamou a ferramenta `{ $tool }`
     .failed = A ferramenta `{ $tool }` falhou
     .refused = Não teve permissão para chamar a ferramenta `{ $tool }`
@@ -158,6 +161,8 @@ reason-no-sandbox = um sandbox foi pedido, e esta versão não tem nenhum
     .hint = `--sandbox disabled` executa sem ele; as regras de permissão valem do mesmo modo
 reason-bad-config = a configuração em `{ $place }` está errada: { $said }
     .hint = `ibeam config explain` diz qual arquivo ou variável define cada valor
+reason-mcp-server-failed = falta o servidor MCP obrigatório `{ $server }`: { $said }
+    .hint = `ibeam mcp list-tools { $server }` o experimenta sozinho; com `required = false` a execução segue sem ele
 reason-signalled = interrompido por `{ $signal }`
     .hint = a sessão foi mantida; continue com `--continue`
 reason-internal = erro interno: { $said }
@@ -212,6 +217,9 @@ notice-calls-near = { $percent } % das chamadas de ferramentas desta execução 
 notice-time-near = { $percent } % do tempo desta execução foi usado; foi pedido ao modelo que termine
 notice-unknown-config-key = `{ $key }` em `{ $path }` não é um ajuste conhecido e foi ignorado
 notice-untrusted-config-key = `{ $key }` em `{ $path }` foi ignorado: só um espaço de trabalho confiável pode defini-lo (`--trust`)
+notice-mcp-server-failed = falta o servidor MCP `{ $server }`: { $said }
+notice-mcp-server-untrusted = o servidor MCP `{ $server }` de `{ $path }` não foi iniciado: só um espaço de trabalho confiável pode iniciar programas (`--approve-mcps` ou `--trust`)
+notice-mcp-server-unsupported = o servidor MCP `{ $server }` é alcançado por HTTP, o que esta versão não permite; servidores com `command` são permitidos
 notice-background-awaited = { $count ->
         [one] à espera do fim de { $count } comando em segundo plano
        *[other] à espera do fim de { $count } comandos em segundo plano

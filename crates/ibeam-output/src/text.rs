@@ -8,6 +8,7 @@ use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolOutcome, ToolOu
 use crate::catalogue::{Action, Catalogue, Ending};
 use crate::line_buffer::LineBuffer;
 use crate::printable::{many_lines, one_line, shortened};
+use crate::wire::mcp_tool;
 use crate::writer::EventWriter;
 
 /// The line of an action is short; a path or command longer than this many characters is cut.
@@ -142,6 +143,7 @@ fn action<'a>(call: &'a ToolCall, outcome: &ToolOutcome) -> Action<'a> {
         "ls" => Action::List,
         "delete" => Action::Delete,
         "update_todos" => Action::Todos,
+        _ if mcp_tool(call).is_some() => Action::Mcp,
         tool => Action::Other { tool },
     }
 }
@@ -161,6 +163,7 @@ fn ending(outcome: &ToolOutcome) -> Ending {
 /// The path, command or pattern a call is about.
 fn detail(call: &ToolCall) -> Option<String> {
     let names = ["command", "pattern", "globPattern", "path"];
-    let text = names.iter().find_map(|name| call.arguments.get(name)?.as_str())?;
+    let named = || names.iter().find_map(|name| call.arguments.get(name)?.as_str());
+    let text = mcp_tool(call).or_else(named)?;
     Some(shortened(one_line(text), DETAIL_CHARACTERS))
 }

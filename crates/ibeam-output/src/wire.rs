@@ -19,4 +19,4 @@ pub(crate) use init::{InitExtras, key_source, permission_mode};
 pub(crate) use line::{Line, Message, Role, Subtype, TextBlock};
 pub(crate) use line_safe::write_line;
 pub(crate) use lossy_path::LossyPath;
-pub(crate) use tool_call::ToolCallObject;
+pub(crate) use tool_call::{ToolCallObject, mcp_tool};

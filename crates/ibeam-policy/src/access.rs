@@ -13,6 +13,15 @@ pub enum Access {
     Write(PathBuf),
     /// Runs a command with `bash -c`.
     Command(String),
+    /// Calls a tool of an MCP server.
+    Mcp {
+        /// The name that people gave the server.
+        server: String,
+        /// The tool's name, as the server has it.
+        tool: String,
+        /// The server says that the tool changes nothing.
+        read_only: bool,
+    },
 }
 
 impl Access {
@@ -20,6 +29,7 @@ impl Access {
     pub fn is_read_only(&self) -> bool {
         match self {
             Self::Nothing | Self::Read(_) => true,
+            Self::Mcp { read_only, .. } => *read_only,
             Self::Write(_) | Self::Command(_) => false,
         }
     }

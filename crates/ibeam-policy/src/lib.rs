@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod glob;
+mod mcp;
 mod place;
 pub mod policy;
 pub mod rule;

@@ -89,6 +89,7 @@ impl Policy {
             Access::Read(path) => self.read(path),
             Access::Write(path) => self.write(path),
             Access::Command(text) => self.command(text),
+            Access::Mcp { server, tool, read_only } => self.mcp(server, tool, *read_only),
         }
     }
 

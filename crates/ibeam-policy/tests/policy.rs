@@ -581,3 +581,38 @@ proptest! {
         prop_assert_ne!(says(&verdict), Says::Allow);
     }
 }
+
+// ---- MCP
+
+#[track_caller]
+fn mcp(policy: &Policy, name: &str, read_only: bool, expect: Says) {
+    let (server, tool) = name.split_once(':').unwrap();
+    check(policy, Access::Mcp { server: server.into(), tool: tool.into(), read_only }, expect);
+}
+
+#[test]
+fn an_mcp_tool_needs_a_rule_or_a_person() {
+    mcp(&policy(PermissionMode::Default, &[], &[]), "db:query", false, Says::Ask);
+    mcp(&policy(PermissionMode::Default, &[], &[]), "db:query", true, Says::Ask);
+    mcp(&policy(PermissionMode::Default, &["Mcp(db:query)"], &[]), "db:query", false, Says::Allow);
+    mcp(&policy(PermissionMode::Default, &["Mcp(db:*)"], &[]), "db:drop", false, Says::Allow);
+    mcp(&policy(PermissionMode::Default, &["Mcp(db:que*)"], &[]), "db:drop", false, Says::Ask);
+    mcp(&policy(PermissionMode::Default, &["Mcp(db:*)"], &[]), "other:query", false, Says::Ask);
+    mcp(&policy(PermissionMode::Force, &[], &[]), "db:drop", false, Says::Allow);
+}
+
+#[test]
+fn a_denied_mcp_tool_is_denied_whatever_else_says_yes() {
+    mcp(&policy(PermissionMode::Force, &["Mcp(*:*)"], &["Mcp(db:drop)"]), "db:drop", true, Says::Deny);
+    mcp(&policy(PermissionMode::Force, &[], &["Mcp(db:DROP*)"]), "DB:drop_table", false, Says::Deny);
+    mcp(&policy(PermissionMode::Force, &[], &["Mcp(db:drop)"]), "db:query", false, Says::Allow);
+}
+
+#[test]
+fn a_mode_that_changes_nothing_lets_only_reading_mcp_tools_be_asked_for() {
+    for mode in [PermissionMode::Plan, PermissionMode::Ask] {
+        mcp(&policy(mode, &["Mcp(*:*)"], &[]), "db:drop", false, Says::Deny);
+        mcp(&policy(mode, &["Mcp(*:*)"], &[]), "db:query", true, Says::Allow);
+        mcp(&policy(mode, &[], &[]), "db:query", true, Says::Ask);
+    }
+}

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Reason};
 use crate::id::{CallId, ModelCallId, SessionId};
 use crate::message::Answer;
 use crate::notice::Notice;
-use crate::run::{KeySource, Limits, ModelInfo, PermissionMode, RunOutcome, RunTotals};
+use crate::run::{KeySource, Limits, McpServer, ModelInfo, PermissionMode, RunOutcome, RunTotals};
 use crate::tool::{ToolCall, ToolOutcome};
 use crate::usage::Usage;
 
@@ -118,6 +118,9 @@ pub struct SessionStarted {
     pub permission_mode: PermissionMode,
     /// Names of the tools offered.
     pub tools: Vec<String>,
+    /// The MCP servers that are configured.
+    #[serde(default)]
+    pub mcp_servers: Vec<McpServer>,
     /// The version of the program.
     pub version: String,
     /// The bounds.

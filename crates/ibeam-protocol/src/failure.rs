@@ -128,6 +128,8 @@ pub enum Reason {
     NoSandbox,
     /// A configuration file is wrong.
     BadConfig { path: String, line: Option<u64>, column: Option<u64>, said: String },
+    /// An MCP server that the configuration requires did not start.
+    McpServerFailed { server: String, said: String },
     /// A signal asked to stop.
     Signalled(Signal),
     /// A bug of ours.
@@ -168,6 +170,7 @@ impl Reason {
             | Self::Io { said, .. }
             | Self::System { said, .. }
             | Self::BadConfig { said, .. }
+            | Self::McpServerFailed { said, .. }
             | Self::Internal { said } => said,
             Self::EmptyPrompt
             | Self::FormatWithoutPrint
@@ -236,10 +239,9 @@ impl Reason {
             Self::EmptyAnswer => C::Empty,
             Self::Refused => C::Refused,
             Self::TimedOut { .. } => C::Timeout,
-            Self::Denied { .. }
-            | Self::ToolErrors { .. }
-            | Self::BackgroundStopped { .. }
-            | Self::NoText => C::Denied,
+            Self::Denied { .. } | Self::ToolErrors { .. } | Self::BackgroundStopped { .. } | Self::NoText => {
+                C::Denied
+            }
             Self::SessionDamaged { .. } => C::Data,
             Self::UnknownSession { .. }
             | Self::NoSessionToContinue { .. }
@@ -251,7 +253,7 @@ impl Reason {
             Self::Io { .. } | Self::OutputClosed => C::Io,
             Self::System { .. } => C::Os,
             Self::NoSandbox => C::Sandbox,
-            Self::BadConfig { .. } => C::Config,
+            Self::BadConfig { .. } | Self::McpServerFailed { .. } => C::Config,
             Self::Signalled(signal) => C::Signal(*signal),
             Self::Internal { .. } => C::Internal,
         }

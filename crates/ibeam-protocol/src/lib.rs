@@ -20,7 +20,9 @@ pub use failure::{Failure, FailureCode, Reason, Signal};
 pub use id::{CallId, ModelCallId, SessionId};
 pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult};
 pub use notice::Notice;
-pub use run::{KeySource, LimitKind, Limits, ModelInfo, PermissionMode, RunOutcome, RunTotals};
+pub use run::{
+    KeySource, LimitKind, Limits, McpServer, McpStatus, ModelInfo, PermissionMode, RunOutcome, RunTotals,
+};
 pub use tool::{ToolCall, ToolFailure, ToolOutcome, ToolSpec};
 pub use tool_output::ToolOutput;
 pub use usage::Usage;

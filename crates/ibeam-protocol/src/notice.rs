@@ -65,6 +65,25 @@ pub enum Notice {
         /// How many.
         count: u32,
     },
+    /// An MCP server did not start; the run goes on without its tools.
+    McpServerFailed {
+        /// The server.
+        server: String,
+        /// What went wrong.
+        said: String,
+    },
+    /// A project's file asks for an MCP server, and the workspace is not trusted.
+    McpServerUntrusted {
+        /// The server.
+        server: String,
+        /// The file.
+        path: String,
+    },
+    /// An MCP server is reached over HTTP, which we do not speak.
+    McpServerUnsupported {
+        /// The server.
+        server: String,
+    },
     /// Commands still ran in the background when the run ended and were stopped.
     BackgroundStopped {
         /// How many.
@@ -107,6 +126,9 @@ impl Notice {
             | Self::UnknownStopReason { .. }
             | Self::UnknownConfigKey { .. }
             | Self::UntrustedConfigKey { .. }
+            | Self::McpServerFailed { .. }
+            | Self::McpServerUntrusted { .. }
+            | Self::McpServerUnsupported { .. }
             | Self::BackgroundAwaited { .. }
             | Self::BackgroundStopped { .. } => None,
         }

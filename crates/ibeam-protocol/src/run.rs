@@ -47,6 +47,31 @@ pub enum PermissionMode {
     Ask,
 }
 
+/// An MCP server that is configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpServer {
+    /// The name that people gave it.
+    pub name: String,
+    /// Whether its tools are there.
+    pub status: McpStatus,
+}
+
+/// Whether the tools of an MCP server are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum McpStatus {
+    /// It runs and has told its tools.
+    Connected,
+    /// It did not start, or not in time.
+    Failed,
+    /// A project's file asks for it and the workspace is not trusted; it was not started.
+    Untrusted,
+    /// It is reached in a way that we do not speak.
+    Unsupported,
+    /// The user switched it off.
+    Disabled,
+}
+
 /// The bounds of a run; `None` is unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {

@@ -32,6 +32,7 @@ const ROOMS: &[Room] = &[
         may_know: &["ibeam-protocol", "ibeam-core"],
         alone_knows: &["grep-searcher", "grep-regex", "similar"],
     },
+    Room { name: "ibeam-mcp", may_know: &["ibeam-protocol", "ibeam-core"], alone_knows: &[] },
     Room { name: "ibeam-session", may_know: &["ibeam-protocol"], alone_knows: &[] },
     Room {
         name: "ibeam-output",
@@ -47,6 +48,7 @@ const ROOMS: &[Room] = &[
             "ibeam-providers",
             "ibeam-local",
             "ibeam-tools",
+            "ibeam-mcp",
             "ibeam-session",
             "ibeam-output",
         ],

@@ -31,6 +31,15 @@ pub(crate) fn words(notice: &Notice) -> Words {
         Notice::UntrustedConfigKey { path, key } => {
             Words::new("notice-untrusted-config-key").text("path", path).text("key", key)
         }
+        Notice::McpServerFailed { server, said } => {
+            Words::new("notice-mcp-server-failed").text("server", server).text("said", said)
+        }
+        Notice::McpServerUntrusted { server, path } => {
+            Words::new("notice-mcp-server-untrusted").text("server", server).text("path", path)
+        }
+        Notice::McpServerUnsupported { server } => {
+            Words::new("notice-mcp-server-unsupported").text("server", server)
+        }
         Notice::BackgroundAwaited { count } => Words::new("notice-background-awaited").count("count", *count),
         Notice::BackgroundStopped { count } => Words::new("notice-background-stopped").count("count", *count),
     }

@@ -67,9 +67,7 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::TimedOut { timeout_ms } => Words::new("reason-timed-out").seconds(*timeout_ms),
         Reason::Denied { count } => Words::new("reason-denied").count("count", *count),
         Reason::ToolErrors { count } => Words::new("reason-tool-errors").count("count", *count),
-        Reason::BackgroundStopped { count } => {
-            Words::new("reason-background-stopped").count("count", *count)
-        }
+        Reason::BackgroundStopped { count } => Words::new("reason-background-stopped").count("count", *count),
         Reason::NoText => Words::new("reason-no-text"),
         Reason::SessionDamaged { session, line, said } => Words::new("reason-session-damaged")
             .text("session", session)
@@ -92,6 +90,9 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::NoSandbox => Words::new("reason-no-sandbox"),
         Reason::BadConfig { path, line, column, said } => {
             Words::new("reason-bad-config").text("place", &place(path, *line, *column)).text("said", said)
+        }
+        Reason::McpServerFailed { server, said } => {
+            Words::new("reason-mcp-server-failed").text("server", server).text("said", said)
         }
         Reason::Signalled(signal) => Words::new("reason-signalled").text("signal", signal_name(*signal)),
         Reason::Internal { said } => Words::new("reason-internal").text("said", said),

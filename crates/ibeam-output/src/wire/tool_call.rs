@@ -115,6 +115,11 @@ impl<'a> McpArgs<'a> {
     }
 }
 
+/// `server-tool`, for a call of a tool that an MCP server has.
+pub(crate) fn mcp_tool(call: &ToolCall) -> Option<&str> {
+    McpArgs::of(call).map(|args| args.name)
+}
+
 /// The to-dos as the model sent them, their statuses in the words of the wire.
 fn todos_in_wire_words(todos: &Value) -> Value {
     let mut todos = todos.clone();

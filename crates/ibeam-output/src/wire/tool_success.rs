@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ibeam_protocol::ToolOutput;
 use ibeam_protocol::tool_output::{
-    DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, ReadOutput,
-    McpOutput, ShellOutput, Todo, TodoStatus, WriteOutput,
+    DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, McpOutput,
+    ReadOutput, ShellOutput, Todo, TodoStatus, WriteOutput,
 };
 use serde::Serialize;
 use serde_json::Value;

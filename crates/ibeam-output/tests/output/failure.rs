@@ -37,7 +37,10 @@ fn optional_keys_are_absent_where_nothing_is_known() {
     let events = Story::new().failed(Reason::Signalled(Signal::Int));
     let line: Value = serde_json::from_str(story::lines(&events).last().unwrap()).unwrap();
     let keys: Vec<_> = line.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(keys, ["type", "code", "message", "exit_code", "retryable", "session_id", "ibeam", "resumable"]);
+    assert_eq!(
+        keys,
+        ["type", "code", "message", "exit_code", "retryable", "session_id", "ibeam", "resumable"]
+    );
     assert_eq!(line["exit_code"], json!(130));
 }
 

@@ -29,6 +29,7 @@ pub(crate) fn started() -> SessionStarted {
         key_source: KeySource::Login,
         permission_mode: PermissionMode::Default,
         tools: vec!["read".into(), "write".into()],
+        mcp_servers: Vec::new(),
         version: "0.1.0".into(),
         limits: Limits { max_turns: 100, ..Limits::NONE },
         resumed: false,

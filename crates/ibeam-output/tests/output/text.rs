@@ -1,7 +1,7 @@
 //! `text`, as people see it.
 
 use ibeam_output::{Locale, TextOptions};
-use ibeam_protocol::tool_output::{EditOutput, ReadOutput, ShellOutput, WriteOutput};
+use ibeam_protocol::tool_output::{EditOutput, McpOutput, ReadOutput, ShellOutput, WriteOutput};
 use ibeam_protocol::{Event, Reason, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::json;
 
@@ -262,4 +262,27 @@ fn a_command_out_of_time_failed() {
     let failure = ToolFailure::TimedOut { timeout_ms: 1, partial: ShellOutput::default() };
     let outcome = ToolOutcome::Failure { failure, for_model: "".into() };
     check(&Story::new().call(&shell("x"), outcome).done(), BARE, "Terminal command failed\n");
+}
+
+#[test]
+fn an_mcp_tool_has_a_line_of_its_own() {
+    let arguments = json!({"name": "db-query", "args": {}, "providerIdentifier": "db", "toolName": "query"});
+    let call = story::call("mcp_db_query", arguments);
+    let events = Story::new()
+        .call(&call, story::success(ToolOutput::Mcp(McpOutput::default())))
+        .call(
+            &call,
+            ToolOutcome::Failure {
+                failure: ToolFailure::McpError(McpOutput::default()),
+                for_model: "".into(),
+            },
+        )
+        .call(&call, ToolOutcome::Rejected { reason: "no".into() })
+        .done();
+    check(&events, BARE, "Called MCP tool\nMCP tool failed\nNot allowed to call MCP tool\n");
+    check(
+        &events,
+        VERBOSE,
+        "Called MCP tool: db-query\nMCP tool failed: db-query\nNot allowed to call MCP tool: db-query\n",
+    );
 }

@@ -2,7 +2,7 @@
 
 use ibeam_protocol::tool_output::{
     DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, LsOutput,
-    ReadOutput, ShellOutput, Todo, TodoStatus, WriteOutput,
+    McpOutput, ReadOutput, ShellOutput, Todo, TodoStatus, WriteOutput,
 };
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::{Value, json};
@@ -362,5 +362,58 @@ fn a_path_that_is_not_utf8_is_still_a_string() {
         json!({"path": "a"}),
         failure(ToolFailure::FileNotFound { path: path.into() }),
         "{\"deleteToolCall\":{\"args\":{\"path\":\"a\"},\"result\":{\"fileNotFound\":{\"path\":\"a\u{fffd}\"}}}}",
+    );
+}
+
+fn mcp_arguments() -> Value {
+    json!({
+        "name": "db-query.rows",
+        "args": {"sql": "select 1"},
+        "providerIdentifier": "db",
+        "toolName": "query.rows",
+    })
+}
+
+fn mcp_output() -> McpOutput {
+    McpOutput { content: vec!["1".into(), "[image image/png, 4 bytes]".into()] }
+}
+
+#[test]
+fn an_mcp_tool_succeeds_under_its_server_and_its_own_name() {
+    check(
+        "mcp_db_query_rows_0a1b2c3d",
+        mcp_arguments(),
+        story::success(ToolOutput::Mcp(mcp_output())),
+        r#"{"mcpToolCall":{"args":{"name":"db-query.rows","args":{"sql":"select 1"},"toolCallId":"toolu_1","providerIdentifier":"db","toolName":"query.rows"},"result":{"success":{"content":[{"text":{"text":"1"}},{"text":{"text":"[image image/png, 4 bytes]"}}],"isError":false}}}}"#,
+    );
+}
+
+#[test]
+fn an_mcp_tool_tells_its_own_failure_in_the_arm_of_success() {
+    check(
+        "mcp_db_query",
+        mcp_arguments(),
+        failure(ToolFailure::McpError(McpOutput { content: vec!["no such table".into()] })),
+        r#"{"mcpToolCall":{"args":{"name":"db-query.rows","args":{"sql":"select 1"},"toolCallId":"toolu_1","providerIdentifier":"db","toolName":"query.rows"},"result":{"success":{"content":[{"text":{"text":"no such table"}}],"isError":true}}}}"#,
+    );
+}
+
+#[test]
+fn an_mcp_tool_is_refused() {
+    check(
+        "mcp_db_query",
+        mcp_arguments(),
+        ToolOutcome::Rejected { reason: "no rule".into() },
+        r#"{"mcpToolCall":{"args":{"name":"db-query.rows","args":{"sql":"select 1"},"toolCallId":"toolu_1","providerIdentifier":"db","toolName":"query.rows"},"result":{"rejected":{"reason":"no rule"}}}}"#,
+    );
+}
+
+#[test]
+fn a_name_that_only_looks_like_an_mcp_tool_is_a_function() {
+    check(
+        "mcp_gone",
+        json!({"a": 1}),
+        ToolOutcome::error("there is no tool `mcp_gone`"),
+        r#"{"function":{"name":"mcp_gone","arguments":"{\"a\":1}","result":{"error":{"errorMessage":"there is no tool `mcp_gone`"}}}}"#,
     );
 }

@@ -170,6 +170,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::System { what: s(), said: s() },
         Reason::NoSandbox,
         Reason::BadConfig { path: s(), line: Some(1), column: Some(2), said: s() },
+        Reason::McpServerFailed { server: s(), said: s() },
         Reason::Signalled(Signal::Term),
         Reason::Internal { said: s() },
     ]
@@ -192,6 +193,9 @@ fn every_notice() -> Vec<Notice> {
         Notice::LimitNear { kind: LimitKind::Time, percent: 80 },
         Notice::UnknownConfigKey { path: s(), key: s() },
         Notice::UntrustedConfigKey { path: s(), key: s() },
+        Notice::McpServerFailed { server: s(), said: s() },
+        Notice::McpServerUntrusted { server: s(), path: s() },
+        Notice::McpServerUnsupported { server: s() },
         Notice::BackgroundAwaited { count: 1 },
         Notice::BackgroundStopped { count: 1 },
     ]

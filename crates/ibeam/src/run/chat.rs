@@ -113,6 +113,10 @@ impl Approver for Person {
             let what = match access {
                 Access::Command(command) => command.clone(),
                 Access::Read(path) | Access::Write(path) => format!("{} {}", call.name, path.display()),
+                Access::Mcp { server, tool, .. } => {
+                    let arguments = call.arguments.get("args").map(ToString::to_string).unwrap_or_default();
+                    format!("{server}:{tool} {arguments}")
+                }
                 Access::Nothing => call.name.clone(),
             };
             let question = format!("allow `{}`? [y/N] ", what.escape_debug());

@@ -67,6 +67,7 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
         key_source,
         permission_mode: permission_mode(app),
         tools: Vec::new(),
+        mcp_servers: Vec::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         limits: Limits {
             max_turns: app

@@ -1,0 +1,130 @@
+//! A server of a run: started once, started again once after a crash, ended with the run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ibeam_protocol::{ToolFailure, ToolOutcome};
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use crate::ServerConfig;
+use crate::connection::{Connection, ListedTool, StartError};
+use crate::content;
+use crate::peer::RequestError;
+
+/// A server that has told its tools. Dropping it kills the process and everything it started.
+pub struct Server {
+    config: ServerConfig,
+    tools: Vec<ListedTool>,
+    life: Mutex<Life>,
+}
+
+enum Life {
+    /// It runs, or ran when somebody looked last.
+    Running { connection: Arc<Connection>, may_restart: bool },
+    /// It is gone for good; why.
+    Over(String),
+}
+
+impl Server {
+    /// Starts a server and asks for its tools. Dropping the future kills it.
+    ///
+    /// # Errors
+    /// It is not there; no process of it is left.
+    pub async fn start(config: ServerConfig) -> Result<Self, StartError> {
+        let (connection, tools) = Connection::open(&config).await?;
+        let life = Life::Running { connection: Arc::new(connection), may_restart: true };
+        Ok(Self { config, tools, life: Mutex::new(life) })
+    }
+
+    /// The name that people gave it.
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    /// Its tools, in its own order.
+    pub fn tools(&self) -> &[ListedTool] {
+        &self.tools
+    }
+
+    /// Ends the server: closes its stdin, waits `grace`, then TERM, waits `grace`, then KILL to all that is left.
+    pub async fn shut_down(&self, grace: Duration) {
+        let ended = Life::Over("the run is over".to_owned());
+        let life = std::mem::replace(&mut *self.life.lock().await, ended);
+        if let Life::Running { connection, .. } = life {
+            connection.end(grace).await;
+        }
+    }
+
+    /// Calls a tool and waits for its result. Dropping the future tells the server to stop.
+    pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> ToolOutcome {
+        let name = self.name();
+        let connection = match self.connection().await {
+            Ok(connection) => connection,
+            Err(said) => return ToolOutcome::error(format!("the MCP server `{name}` is gone: {said}")),
+        };
+        let params = json!({ "name": tool, "arguments": arguments });
+        let answer = connection.peer.request("tools/call", params);
+        match tokio::time::timeout(self.config.call_timeout, answer).await {
+            Ok(Ok(result)) => content::outcome(&result).unwrap_or_else(|error| {
+                ToolOutcome::error(format!("the MCP server `{name}` gave no result of a call: {error}"))
+            }),
+            Ok(Err(RequestError::Refused(error))) => {
+                ToolOutcome::error(format!("the MCP server `{name}` refused the call: {}", error.message))
+            }
+            Ok(Err(RequestError::Unwritable(error))) => ToolOutcome::error(error.to_string()),
+            Ok(Err(RequestError::Closed(why))) => {
+                let said = connection.obituary(why.to_string()).await;
+                ToolOutcome::error(format!(
+                    "the MCP server `{name}` failed during the call, whose effect is unknown: {said}{}",
+                    connection.last_words()
+                ))
+            }
+            Err(_) => ToolOutcome::error(format!(
+                "`{tool}` of the MCP server `{name}` gave no result within {} s and was told to stop; its effect \
+                 is unknown",
+                self.config.call_timeout.as_secs_f64()
+            )),
+        }
+    }
+
+    /// The running server, started again if it has crashed for the first time.
+    async fn connection(&self) -> Result<Arc<Connection>, String> {
+        let mut life = self.life.lock().await;
+        let (crashed, may_restart) = match &*life {
+            Life::Over(why) => return Err(why.clone()),
+            Life::Running { connection, may_restart } => match connection.peer.closed() {
+                None => return Ok(Arc::clone(connection)),
+                Some(why) => (why, *may_restart),
+            },
+        };
+        if !may_restart {
+            let why = format!("it has failed twice in this run ({crashed}) and is not started again");
+            *life = Life::Over(why.clone());
+            return Err(why);
+        }
+        // Whatever is left of it goes before the new one comes.
+        *life = Life::Over("it was being started again when its call was stopped".to_owned());
+        match Connection::open(&self.config).await {
+            Ok((connection, _)) => {
+                let connection = Arc::new(connection);
+                *life = Life::Running { connection: Arc::clone(&connection), may_restart: false };
+                Ok(connection)
+            }
+            Err(error) => {
+                let why = format!("it failed ({crashed}) and could not be started again: {error}");
+                *life = Life::Over(why.clone());
+                Err(why)
+            }
+        }
+    }
+}
+
+/// The outcome of a call that was given up because the run ends.
+pub(crate) fn interrupted() -> ToolOutcome {
+    ToolOutcome::Failure {
+        failure: ToolFailure::Interrupted,
+        for_model: "interrupted: the run was stopped before the MCP server answered; the effect is unknown"
+            .into(),
+    }
+}

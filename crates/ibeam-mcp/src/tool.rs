@@ -1,0 +1,136 @@
+//! A server's tool, as a tool of ours.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, Tool, ToolContext, ToolSet};
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolSpec};
+use serde_json::{Map, Value, json};
+
+use crate::connection::ListedTool;
+use crate::name::safe_name;
+use crate::server::{Server, interrupted};
+
+/// Characters of a description that the model is told.
+const DESCRIPTION: usize = 4000;
+
+/// The tools of `servers` under names that every model service takes; `only_reading` leaves out those that may
+/// change something.
+pub fn offer(servers: &[Arc<Server>], only_reading: bool) -> ToolSet {
+    let mut offered: ToolSet = BTreeMap::new();
+    for server in servers {
+        for tool in server.tools().iter().filter(|tool| !only_reading || tool.is_read_only()) {
+            let name = safe_name(server.name(), &tool.name, |name| offered.contains_key(name));
+            let spec = spec(&name, server.name(), tool);
+            let tool = McpTool {
+                server: Arc::clone(server),
+                name: tool.name.clone(),
+                read_only: tool.is_read_only(),
+                spec,
+            };
+            offered.insert(name, Arc::new(tool));
+        }
+    }
+    offered
+}
+
+struct McpTool {
+    server: Arc<Server>,
+    /// As the server knows it.
+    name: String,
+    read_only: bool,
+    spec: ToolSpec,
+}
+
+impl Tool for McpTool {
+    fn spec(&self) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+        let args = match arguments {
+            Value::Object(_) => arguments.clone(),
+            Value::Null => json!({}),
+            Value::String(text) if text.trim().is_empty() => json!({}),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                return Err(format!("the arguments of `{}` are no JSON object", self.spec.name));
+            }
+        };
+        let server = self.server.name();
+        Ok(json!({
+            "name": format!("{server}-{}", self.name),
+            "args": args,
+            "providerIdentifier": server,
+            "toolName": self.name,
+        }))
+    }
+
+    fn access(&self, _: &Value) -> Access {
+        Access::Mcp {
+            server: self.server.name().to_owned(),
+            tool: self.name.clone(),
+            read_only: self.read_only,
+        }
+    }
+
+    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
+        Box::pin(async move {
+            let nothing = Value::Object(Map::new());
+            let arguments = call.arguments.get("args").unwrap_or(&nothing);
+            tokio::select! {
+                biased;
+                outcome = self.server.call(&self.name, arguments) => outcome,
+                _ = context.stop.wait() => interrupted(),
+            }
+        })
+    }
+}
+
+fn spec(name: &str, server: &str, tool: &ListedTool) -> ToolSpec {
+    let description = tool.description.as_deref().unwrap_or_default();
+    let description = match description.char_indices().nth(DESCRIPTION) {
+        Some((end, _)) => format!("{}…", description.get(..end).unwrap_or_default()),
+        None if description.trim().is_empty() => format!("`{}` of the MCP server `{server}`", tool.name),
+        None => description.to_owned(),
+    };
+    ToolSpec {
+        name: name.to_owned().into(),
+        description: description.into(),
+        parameters: parameters(&tool.input_schema),
+    }
+}
+
+/// The server's schema; whatever it left out of what model services insist on.
+fn parameters(schema: &Value) -> Value {
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    schema.shift_remove("$schema");
+    schema.insert("type".to_owned(), json!("object"));
+    if !schema.get("properties").is_some_and(Value::is_object) {
+        schema.insert("properties".to_owned(), json!({}));
+    }
+    Value::Object(schema)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(schema: Value, expect: Value) {
+        assert_eq!(parameters(&schema), expect);
+    }
+
+    #[test]
+    fn a_schema_is_kept_and_completed() {
+        check(Value::Null, json!({ "type": "object", "properties": {} }));
+        check(json!({ "type": "object" }), json!({ "type": "object", "properties": {} }));
+        let whole =
+            json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
+        check(whole.clone(), whole);
+        check(
+            json!({ "$schema": "x", "properties": { "a": true } }),
+            json!({ "properties": { "a": true }, "type": "object" }),
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! Tools of MCP servers: what they touch is not known, so a person decides, or a rule.
+
+use ibeam_protocol::PermissionMode;
+
+use crate::glob::TextGlob;
+use crate::policy::{Policy, Verdict};
+use crate::rule::Rule;
+
+impl Policy {
+    /// Decides about calling one tool. `read_only` is what its server says of it; it opens nothing but the modes
+    /// that change nothing.
+    pub(crate) fn mcp(&self, server: &str, tool: &str, read_only: bool) -> Verdict {
+        let denies = |servers: &TextGlob, tools: &TextGlob| {
+            servers.matches_folded(server) && tools.matches_folded(tool)
+        };
+        if let Some(rule) = covering(&self.deny, denies) {
+            return Verdict::deny(
+                rule,
+                format!("the MCP tool `{server}:{tool}` is denied by the rule `{rule}`"),
+            );
+        }
+        if !read_only && let Some(verdict) = self.read_only_mode("files") {
+            return verdict;
+        }
+        let allows = |servers: &TextGlob, tools: &TextGlob| servers.matches(server) && tools.matches(tool);
+        if let Some(rule) = covering(&self.allow, allows) {
+            return Verdict::allow(rule);
+        }
+        if self.mode == PermissionMode::Force {
+            return Verdict::allow("--force");
+        }
+        Verdict::ask(
+            "default",
+            format!(
+                "no rule allows the MCP tool `{server}:{tool}`; a person may allow it with \
+                 `--allow 'Mcp({server}:{tool})'`, all such tools with `--approve-mcps`"
+            ),
+        )
+    }
+}
+
+fn covering(rules: &[Rule], covers: impl Fn(&TextGlob, &TextGlob) -> bool) -> Option<&Rule> {
+    rules.iter().find(|rule| match rule {
+        Rule::Mcp { server, tool } => covers(server, tool),
+        Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) => false,
+    })
+}
