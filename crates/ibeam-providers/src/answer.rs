@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_core::{ModelEvent, ProviderError, Repeat};
+use ibeam_protocol::StopReason;
 use reqwest::Response;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -61,14 +62,23 @@ impl AnswerReader {
     pub(crate) async fn read(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
         while out.is_empty() {
             let (deadline, waited, repeat) = self.deadline();
-            let result = match timeout_at(deadline, self.response.chunk()).await {
-                Ok(Ok(Some(chunk))) => self.take(&chunk, out).map_err(|fault| self.fault(fault)),
+            // A server that never pauses would never be late by the time-out alone.
+            let late = Instant::now() >= deadline;
+            let chunk = if late { None } else { timeout_at(deadline, self.response.chunk()).await.ok() };
+            let result = match chunk {
+                Some(Ok(Some(chunk))) => self.take(&chunk, out).map_err(|fault| self.fault(fault)),
                 // Clean or not: the decoder knows whether the answer is complete.
-                Ok(Ok(None) | Err(_)) => self.end(out).map_err(|fault| self.fault(fault)),
+                Some(Ok(None)) => self.end(out).map_err(|fault| self.fault(fault)),
+                Some(Err(_)) => {
+                    self.transport.forget_connection();
+                    self.end(out).map_err(|fault| self.fault(fault))
+                }
                 // A server that said its last word and holds the line is done all the same.
-                Err(_) => self
-                    .end(out)
-                    .map_err(|_| self.transport.origin().stalled(waited, repeat, self.head.clone())),
+                None => {
+                    self.transport.forget_connection();
+                    let ended = self.end(out);
+                    ended.map_err(|_| self.transport.origin().stalled(waited, repeat, self.head.clone()))
+                }
             };
             let finished = matches!(out.last(), Some(ModelEvent::Finished(_)));
             if !finished {
@@ -79,6 +89,11 @@ impl AnswerReader {
             // The id in the head is the one the provider's support asks for.
             if let Some(id) = self.head.request_id.take() {
                 answer.request_id = Some(id);
+            }
+            let origin = self.transport.origin();
+            answer.request_id = origin.shown_id(answer.request_id.take());
+            if let StopReason::Unknown(word) = &mut answer.stop {
+                *word = origin.said(word);
             }
             self.drain().await;
         }
@@ -138,7 +153,7 @@ impl AnswerReader {
             Form::Document(body) => {
                 let body = String::from_utf8(body).map_err(|_| sse_fault(SseError::NotUtf8))?;
                 if body.trim_start().starts_with('<') {
-                    return Err(WireFault::Protocol(crate::said::said(&body)));
+                    return Err(WireFault::Protocol(body));
                 }
                 self.decoder.whole(&body, out)
             }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::secret::Secret;
+use crate::secret::{KeyReader, Secret};
 use crate::services::Quirks;
 use crate::wire::Wire;
 
@@ -18,6 +18,8 @@ pub struct Endpoint {
     pub base_url: String,
     /// The key, where one is needed.
     pub key: Option<Secret>,
+    /// Where the key is kept, if it may change there while we run; read again when the service refuses the key.
+    pub key_reader: Option<KeyReader>,
     /// Further headers, name and value; they replace ours of the same name.
     pub headers: Vec<(String, String)>,
     /// The model's id at the service.
@@ -33,7 +35,7 @@ pub struct Endpoint {
 /// Bounds of every wait of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until a connection stands, TLS included.
+    /// Until a connection stands: name, TCP, proxy and TLS together, which the HTTP library does not tell apart.
     pub connect: Duration,
     /// Until the answer's head.
     pub first_byte: Duration,

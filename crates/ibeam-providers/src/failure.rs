@@ -1,7 +1,8 @@
 //! From what a service or the network did to what the loop can do about it.
 //!
-//! Only classifies: retrying is the loop's. Never lets the key through.
+//! Only classifies: retrying is the loop's. Never lets a key through, in whatever form the other side repeats it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_core::{ProviderError, Repeat};
@@ -9,8 +10,8 @@ use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
 
 use crate::endpoint::Endpoint;
+use crate::keys::Keys;
 use crate::said::said;
-use crate::secret::Secret;
 use crate::wire::{ReportedError, WireFault};
 
 /// Whose failures these are.
@@ -20,7 +21,7 @@ pub(crate) struct Origin {
     model: String,
     /// Host and port.
     address: String,
-    key: Option<Secret>,
+    keys: Arc<Keys>,
 }
 
 /// What the head of a response tells about a failure.
@@ -34,7 +35,7 @@ pub(crate) struct Head {
 }
 
 impl Origin {
-    pub(crate) fn new(endpoint: &Endpoint) -> Self {
+    pub(crate) fn new(endpoint: &Endpoint, keys: Arc<Keys>) -> Self {
         let rest = endpoint.base_url.split_once("://").map_or(endpoint.base_url.as_str(), |(_, rest)| rest);
         let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
         let host = authority.rsplit('@').next().unwrap_or(authority);
@@ -45,7 +46,7 @@ impl Origin {
             provider: endpoint.service.clone(),
             model: endpoint.model.clone(),
             address,
-            key: endpoint.key.clone(),
+            keys,
         }
     }
 
@@ -65,12 +66,13 @@ impl Origin {
         let (reason, repeat) = match status {
             300..=399 => {
                 let to = head.location.as_deref().unwrap_or("another address");
-                let said = format!("redirected to {}, which is not followed", said(to));
-                (Reason::Unreachable { address: self.address.clone(), said }, Repeat::Never)
+                (self.unreachable(&format!("redirected to {to}, which is not followed")), Repeat::Never)
             }
             407 => {
                 (self.unreachable("the proxy wants credentials (see HTTP_PROXY, HTTPS_PROXY)"), Repeat::Never)
             }
+            // A key may just have been replaced; the next request takes what is kept by then.
+            401 => (self.classify(status, &error).0, Repeat::Once),
             _ => self.classify(status, &error),
         };
         self.error(reason, repeat, head)
@@ -82,7 +84,10 @@ impl Origin {
         let (reason, repeat) = match fault {
             WireFault::Truncated => (Reason::AnswerTruncated { provider }, Repeat::Quickly),
             WireFault::Protocol(how) => {
-                (Reason::ProviderFailed { provider, said: self.said(&how) }, Repeat::Quickly)
+                (Reason::ProviderFailed { provider, said: self.said(&how) }, Repeat::Once)
+            }
+            WireFault::TooLarge(how) => {
+                (Reason::ProviderFailed { provider, said: self.said(&how) }, Repeat::Never)
             }
             WireFault::Reported(error) => {
                 let status = error.status.or_else(|| status_of(&error.kind)).unwrap_or(500);
@@ -176,16 +181,20 @@ impl Origin {
                 && (status == 404 || PHRASES.iter().any(|phrase| words.contains(phrase))))
     }
 
-    fn said(&self, text: &str) -> String {
-        let text = match self.key.as_ref().map(Secret::expose).filter(|key| !key.is_empty()) {
-            Some(key) => said(&text.replace(key, "***")),
-            None => said(text),
-        };
+    /// Words of the other side, fit to be shown.
+    pub(crate) fn said(&self, text: &str) -> String {
+        let text = said(&self.keys.redacted(text));
         if text.is_empty() { "no details given".to_owned() } else { text }
+    }
+
+    /// An id that the other side made up, fit to be shown.
+    pub(crate) fn shown_id(&self, id: Option<String>) -> Option<String> {
+        id.map(|id| said(&self.keys.redacted(&id))).filter(|id| !id.is_empty())
     }
 
     fn error(&self, reason: Reason, repeat: Repeat, head: Head) -> ProviderError {
         let Head { status, request_id, retry_after_ms, location: _ } = head;
+        let request_id = self.shown_id(request_id);
         // A status of success says nothing about a failure that came after it.
         let http_status = status.filter(|status| !(200..300).contains(status));
         ProviderError { failure: Failure { reason, http_status, request_id, retry_after_ms }, repeat }

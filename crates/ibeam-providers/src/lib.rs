@@ -6,14 +6,18 @@
 
 mod answer;
 pub mod anthropic;
+mod bounds;
 pub mod catalogue;
 mod download;
 mod draft;
 pub mod endpoint;
 mod failure;
+mod keys;
 mod lenient;
 pub mod openai;
+mod prices;
 mod provider;
+mod resolver;
 mod retry_after;
 mod said;
 mod secret;
@@ -24,10 +28,12 @@ mod transport;
 mod trust;
 pub mod wire;
 
+pub use bounds::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use catalogue::{KnownModel, default_model, known_model, model_label};
 pub use download::Download;
 pub use endpoint::{Endpoint, Timeouts};
+pub use prices::{known_prices, parse_prices};
 pub use provider::{HttpProvider, ListedModel};
-pub use secret::Secret;
+pub use secret::{KeyReader, Secret};
 pub use services::{MaxTokensField, Quirks, SERVICES, Service, service};
 pub use wire::Wire;

@@ -1,17 +1,32 @@
-//! How long a service asks to wait.
+//! How long a service asks to wait, believed only when plausible.
 
 use std::time::{Duration, SystemTime};
 
+/// No rate limit is longer: those of a day's quota are the longest there are.
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// A date is as good as the two clocks it was made and read by, so less of it is believed.
+const FARTHEST_DATE: Duration = Duration::from_secs(60 * 60);
+
 /// Milliseconds from a `Retry-After` value: seconds or an HTTP date. A date in the past is no wait at all;
-/// negative figures and garbage are ignored.
+/// negative and absurd figures, dates far ahead and garbage are ignored.
 pub(crate) fn retry_after_ms(value: &str, now: SystemTime) -> Option<u64> {
     let value = value.trim();
-    if !value.is_empty() && value.chars().all(|c| c.is_ascii_digit() || c == '.') {
-        let wait = Duration::try_from_secs_f64(value.parse().ok()?).ok()?;
-        return u64::try_from(wait.as_millis()).ok();
+    let (wait, longest) = if !value.is_empty() && value.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        (Duration::try_from_secs_f64(value.parse().ok()?).ok()?, LONGEST_WAIT)
+    } else {
+        let date = httpdate::parse_http_date(value).ok()?;
+        (date.duration_since(now).unwrap_or_default(), FARTHEST_DATE)
+    };
+    if wait > longest {
+        return None;
     }
-    let date = httpdate::parse_http_date(value).ok()?;
-    u64::try_from(date.duration_since(now).unwrap_or_default().as_millis()).ok()
+    u64::try_from(wait.as_millis()).ok()
+}
+
+/// The same from a `retry-after-ms` value.
+pub(crate) fn plain_ms(value: &str) -> Option<u64> {
+    let ms = value.trim().parse().ok()?;
+    (Duration::from_millis(ms) <= LONGEST_WAIT).then_some(ms)
 }
 
 #[cfg(test)]
@@ -40,5 +55,14 @@ mod tests {
         check("", None);
         check("1.2.3", None);
         check("999999999999999999999999999999", None);
+    }
+
+    #[test]
+    fn what_no_limit_asks_for_is_ignored() {
+        check("86400", Some(86_400_000));
+        check("86401", None);
+        check("Sat, 21 Nov 2026 05:00:00 GMT", Some(3_600_000));
+        check("Wed, 21 Oct 2099 07:28:00 GMT", None);
+        assert_eq!([plain_ms(" 250 "), plain_ms("-1"), plain_ms("86400001")], [Some(250), None, None]);
     }
 }

@@ -1,6 +1,7 @@
-//! A key, kept out of errors and logs.
+//! A key, kept out of errors and logs, and the way to where it is kept.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// An API key. Its `Debug` form never shows it.
 #[derive(Clone, PartialEq, Eq)]
@@ -21,5 +22,26 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(***)")
+    }
+}
+
+/// Reads a key from where it is kept, which may hold another one by now.
+#[derive(Clone)]
+pub struct KeyReader(Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
+
+impl KeyReader {
+    /// `read` gives the key as it is kept now; it must not block for long and must not change anything.
+    pub fn new(read: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+
+    pub(crate) fn read(&self) -> Option<Secret> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for KeyReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyReader")
     }
 }

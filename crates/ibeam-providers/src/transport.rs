@@ -1,20 +1,25 @@
 //! One HTTP client for all wires.
 //!
-//! Made at the first request, so that a start costs nothing; one connection serves a whole run. Follows no
-//! redirect, because a key must not travel to another host. The proxies of the environment apply, but for servers
-//! on this machine.
+//! Made at the first request, so that a start costs nothing; one connection serves a whole run, until it fails.
+//! Follows no redirect, because a key must not travel to another host. The proxies of the environment apply, but for
+//! servers on this machine.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use ibeam_core::{ProviderError, Repeat};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
-use reqwest::{Client, Method, Response};
+use reqwest::{Client, Method, Response, StatusCode};
+use rustls::ClientConfig;
 
 use crate::anthropic;
 use crate::endpoint::Endpoint;
 use crate::failure::{Head, Origin};
-use crate::retry_after::retry_after_ms;
+use crate::keys::Keys;
+use crate::resolver::SystemResolver;
+use crate::retry_after::{plain_ms, retry_after_ms};
+use crate::secret::Secret;
 use crate::trust;
 use crate::wire::Wire;
 
@@ -26,12 +31,29 @@ const DOCUMENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) struct Transport {
     endpoint: Endpoint,
     origin: Origin,
-    client: OnceLock<Client>,
+    keys: Arc<Keys>,
+    tls: OnceLock<ClientConfig>,
+    connection: Mutex<Option<Connection>>,
+}
+
+/// The client, which keeps its connection open between requests.
+#[derive(Clone, Debug)]
+struct Connection {
+    client: Client,
+    /// It has answered before, so it may have been closed since.
+    served: bool,
 }
 
 impl Transport {
     pub(crate) fn new(endpoint: Endpoint) -> Self {
-        Self { origin: Origin::new(&endpoint), endpoint, client: OnceLock::new() }
+        let keys = Arc::new(Keys::new(&endpoint));
+        Self {
+            origin: Origin::new(&endpoint, Arc::clone(&keys)),
+            endpoint,
+            keys,
+            tls: OnceLock::new(),
+            connection: Mutex::default(),
+        }
     }
 
     pub(crate) fn endpoint(&self) -> &Endpoint {
@@ -61,22 +83,46 @@ impl Transport {
         body: Option<Vec<u8>>,
     ) -> Result<(Head, Response), ProviderError> {
         let unusable = |said: String| self.origin.unusable(&said);
-        let client = self.client().map_err(unusable)?;
-        let mut request = client.request(method, url).headers(self.headers().map_err(unusable)?);
-        if let Some(body) = body {
-            request = request.body(body);
-        }
+        let headers = self.headers().map_err(unusable)?;
+        let body = body.map(Bytes::from);
         let limit = self.endpoint.timeouts.first_byte;
-        let response = match tokio::time::timeout(limit, request.send()).await {
-            Err(_) => return Err(self.origin.stalled(limit, Repeat::Quickly, Head::default())),
-            Ok(sent) => sent.map_err(|error| self.origin.unsent(&error))?,
+        let response = loop {
+            let Connection { client, served } = self.connection().map_err(unusable)?;
+            let mut request = client.request(method.clone(), url).headers(headers.clone());
+            if let Some(body) = &body {
+                request = request.body(body.clone());
+            }
+            match tokio::time::timeout(limit, request.send()).await {
+                Ok(Ok(response)) => break response,
+                // A connection that was closed while nobody used it says nothing about the server.
+                Ok(Err(error)) if served && is_lost(&error) => self.forget_connection(),
+                Ok(Err(error)) => {
+                    self.forget_connection();
+                    return Err(self.origin.unsent(&error));
+                }
+                Err(_) => {
+                    self.forget_connection();
+                    return Err(self.origin.stalled(limit, Repeat::Quickly, Head::default()));
+                }
+            }
         };
+        if let Some(connection) = self.state().as_mut() {
+            connection.served = true;
+        }
         let head = head(&response);
         if response.status().is_success() {
             return Ok((head, response));
         }
+        if response.status() == StatusCode::UNAUTHORIZED {
+            self.keys.read_again();
+        }
         let body = self.document(response).await;
         Err(self.origin.refused(head, &body))
+    }
+
+    /// Makes the next request open a connection of its own: this one is dead, or as good as dead.
+    pub(crate) fn forget_connection(&self) {
+        *self.state() = None;
     }
 
     /// The whole body as text, as much of it as comes within the bounds: for errors and lists, where a part is
@@ -97,21 +143,36 @@ impl Transport {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    fn client(&self) -> Result<&Client, String> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
+    fn state(&self) -> MutexGuard<'_, Option<Connection>> {
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn connection(&self) -> Result<Connection, String> {
+        let mut state = self.state();
+        if let Some(connection) = state.as_ref() {
+            return Ok(connection.clone());
         }
-        let tls = trust::tls_config().map_err(|error| error.to_string())?;
+        Ok(state.insert(Connection { client: self.client()?, served: false }).clone())
+    }
+
+    fn client(&self) -> Result<Client, String> {
+        let tls = match self.tls.get() {
+            Some(tls) => tls.clone(),
+            None => {
+                let tls = trust::tls_config().map_err(|error| error.to_string())?;
+                self.tls.get_or_init(|| tls).clone()
+            }
+        };
         let mut builder = Client::builder()
             .tls_backend_preconfigured(tls)
+            .dns_resolver(SystemResolver)
             .connect_timeout(self.endpoint.timeouts.connect)
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("ibeam/", env!("CARGO_PKG_VERSION")));
         if self.is_this_machine() {
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|error| format!("no HTTP client: {error}"))?;
-        Ok(self.client.get_or_init(|| client))
+        builder.build().map_err(|error| format!("no HTTP client: {error}"))
     }
 
     fn is_this_machine(&self) -> bool {
@@ -128,7 +189,8 @@ impl Transport {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
-        let key = self.endpoint.key.as_ref().map(|key| key.expose()).filter(|key| !key.is_empty());
+        let key = self.keys.current();
+        let key = key.as_ref().map(Secret::expose);
         match self.endpoint.wire {
             Wire::Anthropic => {
                 headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
@@ -151,6 +213,11 @@ impl Transport {
     }
 }
 
+/// Whether a connection broke under a request before any answer.
+fn is_lost(error: &reqwest::Error) -> bool {
+    error.is_request() && !error.is_connect() && !error.is_timeout()
+}
+
 fn secret_value(value: &str) -> Result<HeaderValue, String> {
     let mut value = HeaderValue::from_str(value)
         .map_err(|_| "a key or header holds characters that no header may carry".to_owned())?;
@@ -161,7 +228,7 @@ fn secret_value(value: &str) -> Result<HeaderValue, String> {
 fn head(response: &Response) -> Head {
     let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
     let retry_after_ms = text("retry-after-ms")
-        .and_then(|value| value.trim().parse().ok())
+        .and_then(plain_ms)
         .or_else(|| retry_after_ms(text("retry-after")?, SystemTime::now()));
     Head {
         status: Some(response.status().as_u16()),

@@ -10,18 +10,20 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 
-/// TLS as every client of ours speaks it: ring's cryptography, safe protocol versions, the system's store.
+/// TLS as every client of ours speaks it: ring's cryptography, safe protocol versions, the system's store, HTTP/2
+/// where the server has it.
 ///
 /// # Errors
 /// rustls's, when the cryptography does not cover the protocol versions.
 pub(crate) fn tls_config() -> Result<ClientConfig, Error> {
     let crypto = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = Arc::new(LazyVerifier { crypto: Arc::clone(&crypto), platform: OnceLock::new() });
-    let config = ClientConfig::builder_with_provider(crypto)
+    let mut config = ClientConfig::builder_with_provider(crypto)
         .with_safe_default_protocol_versions()?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
 

@@ -78,6 +78,8 @@ pub enum WireFault {
     Reported(ReportedError),
     /// The answer breaks the wire's own rules; the text says how.
     Protocol(String),
+    /// The answer is larger than we are willing to hold; the text says by what.
+    TooLarge(String),
     /// The stream ended before its terminal event.
     Truncated,
 }

@@ -8,6 +8,7 @@ use ibeam_protocol::{Provenance, StopReason};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::bounds::Bounds;
 use crate::draft::{self, CallDraft, Ending, Part};
 use crate::lenient;
 use crate::sse::SseEvent;
@@ -120,6 +121,7 @@ pub struct Decoder {
     stop_reason: Option<String>,
     usage: WireUsage,
     calls_before: usize,
+    bounds: Bounds,
 }
 
 impl Decoder {
@@ -136,6 +138,7 @@ impl Decoder {
             stop_reason: None,
             usage: WireUsage::default(),
             calls_before,
+            bounds: Bounds::default(),
         }
     }
 
@@ -195,7 +198,7 @@ impl Decoder {
             // The frame was cut within its data, but its name says all there is to say.
             Some(last) if last.event == "message_stop" && self.started => return self.finish(out),
             Some(last) => match self.event(last, out) {
-                Err(fault @ WireFault::Reported(_)) => return Err(fault),
+                Err(fault @ (WireFault::Reported(_) | WireFault::TooLarge(_))) => return Err(fault),
                 // A torn frame is part of the truncation, not a fault of its own.
                 Ok(()) | Err(WireFault::Protocol(_) | WireFault::Truncated) => {}
             },
@@ -233,6 +236,10 @@ impl Decoder {
         if self.slots.iter().any(|slot| slot.index == index) {
             return Err(out_of_order("a second `content_block_start` of one index"));
         }
+        self.bounds.take_part()?;
+        for content in [&block.text, &block.thinking, &block.signature, &block.data] {
+            self.bounds.take_any(content.as_deref())?;
+        }
         let content = match block.r#type {
             BlockName::Text => {
                 let text = block.text.unwrap_or_default();
@@ -245,12 +252,16 @@ impl Decoder {
                 SlotContent::Thinking { text, signature: block.signature.unwrap_or_default() }
             }
             BlockName::RedactedThinking => SlotContent::Redacted(block.data.unwrap_or_default()),
-            BlockName::ToolUse => SlotContent::Call(CallDraft {
-                id: block.id.unwrap_or_default(),
-                name: block.name.unwrap_or_default(),
-                arguments: whole_arguments(block.input),
-                repaired,
-            }),
+            BlockName::ToolUse => {
+                let arguments = whole_arguments(block.input);
+                self.bounds.take(&arguments)?;
+                SlotContent::Call(CallDraft {
+                    id: block.id.unwrap_or_default(),
+                    name: block.name.unwrap_or_default(),
+                    arguments,
+                    repaired,
+                })
+            }
             BlockName::Unknown => SlotContent::Unknown,
         };
         self.slots.push(Slot { index, stopped: false, content });
@@ -264,6 +275,9 @@ impl Decoder {
         repaired: bool,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), WireFault> {
+        for content in [&delta.text, &delta.thinking, &delta.signature, &delta.partial_json] {
+            self.bounds.take_any(content.as_deref())?;
+        }
         match &mut self.open_slot(index)?.content {
             SlotContent::Text(text) => {
                 if let Some(more) = delta.text {

@@ -6,7 +6,9 @@
 use serde_json::Value;
 
 use super::chunk::CallDelta;
+use crate::bounds::Bounds;
 use crate::draft::CallDraft;
+use crate::wire::WireFault;
 
 #[derive(Debug, Default)]
 pub(crate) struct CallAssembly {
@@ -24,18 +26,34 @@ impl CallAssembly {
     }
 
     /// Adds a piece. `repaired`: its text had to be repaired.
-    pub(crate) fn add(&mut self, delta: CallDelta, repaired: bool) {
+    ///
+    /// # Errors
+    /// `TooLarge`.
+    pub(crate) fn add(
+        &mut self,
+        delta: CallDelta,
+        repaired: bool,
+        bounds: &mut Bounds,
+    ) -> Result<(), WireFault> {
         let function = delta.function.unwrap_or_default();
         let (arguments, arguments_repaired) = function.arguments_text();
         let id = delta.id.unwrap_or_default();
         let name = function.name.unwrap_or_default();
+        if self.is_replay(delta.index, &id, &name, &arguments) {
+            return Ok(());
+        }
+        bounds.take(&arguments)?;
         let existing = self.position(delta.index, &id, &name, &arguments);
-        let position = existing.unwrap_or_else(|| {
-            self.calls.push((delta.index, CallDraft::default()));
-            self.calls.len() - 1
-        });
+        let position = match existing {
+            Some(position) => position,
+            None => {
+                bounds.take_part()?;
+                self.calls.push((delta.index, CallDraft::default()));
+                self.calls.len() - 1
+            }
+        };
         let Some((_, call)) = self.calls.get_mut(position) else {
-            return;
+            return Ok(());
         };
         if call.id.is_empty() {
             call.id = id;
@@ -45,6 +63,20 @@ impl CallAssembly {
         }
         call.arguments.push_str(&arguments);
         call.repaired |= repaired || arguments_repaired;
+        Ok(())
+    }
+
+    /// Whether a piece is the last call, whole, once more. Without an id nothing else tells two calls apart, and
+    /// one that is executed twice does more harm than one that the model has to repeat.
+    fn is_replay(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> bool {
+        let Some((known, call)) = self.calls.last() else { return false };
+        id.is_empty()
+            && call.id.is_empty()
+            && *known == index
+            && !name.is_empty()
+            && call.name == name
+            && call.arguments == arguments
+            && serde_json::from_str::<Value>(arguments).is_ok()
     }
 
     /// The call that a piece continues; `None` when it begins one.
@@ -76,7 +108,7 @@ mod tests {
     fn check(pieces: &[&str], expect: &[&str]) {
         let mut assembly = CallAssembly::default();
         for piece in pieces {
-            assembly.add(serde_json::from_str(piece).unwrap(), false);
+            assembly.add(serde_json::from_str(piece).unwrap(), false, &mut Bounds::default()).unwrap();
         }
         let calls = assembly.take();
         let got: Vec<_> =
@@ -120,10 +152,20 @@ mod tests {
         check(
             &[
                 r#"{"index":0,"function":{"name":"read","arguments":"{}"}}"#,
-                r#"{"index":0,"function":{"name":"read","arguments":"{}"}}"#,
+                r#"{"index":0,"function":{"name":"read","arguments":"{\"p\":1}"}}"#,
             ],
-            &[" read {}", " read {}"],
+            &[" read {}", r#" read {"p":1}"#],
         );
+    }
+
+    #[test]
+    fn f044_a_whole_call_that_comes_twice_is_one() {
+        for piece in [
+            r#"{"index":0,"function":{"name":"read","arguments":"{\"p\":1}"}}"#,
+            r#"{"function":{"name":"read","arguments":{"p":1}}}"#,
+        ] {
+            check(&[piece, piece], &[r#" read {"p":1}"#]);
+        }
     }
 
     #[test]

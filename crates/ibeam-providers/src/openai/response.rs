@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::calls::CallAssembly;
 use super::chunk::{Choice, Chunk, Content, Delta};
 use super::text_call::HeldText;
+use crate::bounds::Bounds;
 use crate::draft::{self, Ending, Part};
 use crate::lenient;
 use crate::sse::SseEvent;
@@ -30,6 +31,7 @@ pub struct Decoder {
     finish_reason: Option<String>,
     usage: Value,
     calls_before: usize,
+    bounds: Bounds,
 }
 
 impl Decoder {
@@ -50,6 +52,7 @@ impl Decoder {
             finish_reason: None,
             usage: Value::Null,
             calls_before,
+            bounds: Bounds::default(),
         }
     }
 
@@ -75,7 +78,7 @@ impl Decoder {
     ) -> Result<(), WireFault> {
         if let Some(last) = last {
             match self.event(last, out) {
-                Err(fault @ WireFault::Reported(_)) => return Err(fault),
+                Err(fault @ (WireFault::Reported(_) | WireFault::TooLarge(_))) => return Err(fault),
                 // A torn frame is part of the truncation, not a fault of its own.
                 Ok(()) | Err(WireFault::Protocol(_) | WireFault::Truncated) => {}
             }
@@ -121,7 +124,7 @@ impl Decoder {
 
     fn choice(&mut self, choice: Choice, repaired: bool, out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
         if let Some(delta) = choice.delta.or(choice.message) {
-            self.delta(delta, repaired, out);
+            self.delta(delta, repaired, out)?;
         }
         match choice.finish_reason {
             // OpenRouter and Mistral end so when the service behind them failed.
@@ -137,26 +140,34 @@ impl Decoder {
         }
     }
 
-    fn delta(&mut self, delta: Delta, repaired: bool, out: &mut Vec<ModelEvent>) {
+    fn delta(&mut self, delta: Delta, repaired: bool, out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
         // Some services send the same thought under both names.
         let reasoning = delta.reasoning_content.filter(|text| !text.is_empty()).or(delta.reasoning);
+        self.bounds.take_any(reasoning.as_deref())?;
         self.think(reasoning.unwrap_or_default(), out);
         match delta.content {
             None => {}
-            Some(Content::Text(text)) => self.hold(text, out),
+            Some(Content::Text(text)) => {
+                self.bounds.take(&text)?;
+                self.hold(text, out);
+            }
             Some(Content::Parts { thinking, text }) => {
+                self.bounds.take(&thinking)?;
+                self.bounds.take(&text)?;
                 self.think(thinking, out);
                 self.hold(text, out);
             }
         }
         if let Some(refusal) = delta.refusal.filter(|text| !text.is_empty()) {
             self.refused = true;
+            self.bounds.take(&refusal)?;
             self.say(refusal, out);
         }
         for call in delta.tool_calls.unwrap_or_default() {
             self.release_held(out);
-            self.calls.add(call, repaired);
+            self.calls.add(call, repaired, &mut self.bounds)?;
         }
+        Ok(())
     }
 
     fn think(&mut self, text: String, out: &mut Vec<ModelEvent>) {

@@ -64,10 +64,25 @@ fn of_an_answer_cut_by_its_limit_only_whole_calls_are_kept() {
 }
 
 #[test]
-fn two_calls_with_one_id_are_a_fault() {
+fn f044_a_call_that_comes_twice_is_one() {
     check(
         include_str!("../../fixtures/anthropic-one-id-twice.sse"),
-        &["protocol: two calls have the id `toolu_01A`"],
+        &["= call toolu_01A read {}", "= ToolUse 25+0r+0w/15"],
+    );
+}
+
+#[test]
+fn f051_of_two_calls_with_one_id_the_second_is_nobodys() {
+    let twice = include_str!("../../fixtures/anthropic-one-id-twice.sse");
+    let second = r#""index":1,"content_block":{"type":"tool_use","id":"toolu_01A","name":"read","input":"#;
+    let differing = twice.replace(&format!("{second}{{}}"), &format!(r#"{second}{{"path":"b"}}"#));
+    check(
+        &differing,
+        &[
+            "= call toolu_01A read {}",
+            r#"= call toolu_01A-2 read "not executed: an earlier call of this answer has the id `toolu_01A` too: {\"path\":\"b\"}""#,
+            "= ToolUse 25+0r+0w/15",
+        ],
     );
 }
 

@@ -85,9 +85,26 @@ fn arguments_that_are_no_json_become_their_text() {
 }
 
 #[test]
-fn two_calls_with_one_id_are_a_fault() {
+fn f044_a_call_that_comes_twice_is_one() {
     let stream = include_str!("../../fixtures/openai-one-id-twice.sse");
-    check(stream, &["protocol: two calls have the id `call_a`"]);
+    check(stream, &["= call call_a read {}", "= ToolUse -"]);
+}
+
+#[test]
+fn f051_of_two_calls_with_one_id_the_second_is_nobodys() {
+    let stream = include_str!("../../fixtures/openai-one-id-twice.sse").replacen(
+        r#""index":1,"id":"call_a","type":"function","function":{"name":"read""#,
+        r#""index":1,"id":"call_a","type":"function","function":{"name":"ls""#,
+        1,
+    );
+    check(
+        &stream,
+        &[
+            "= call call_a read {}",
+            r#"= call call_a-2 ls "not executed: an earlier call of this answer has the id `call_a` too: {}""#,
+            "= ToolUse -",
+        ],
+    );
 }
 
 #[test]

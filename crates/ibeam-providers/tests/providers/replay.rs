@@ -40,6 +40,7 @@ pub(crate) fn lines(events: Vec<ModelEvent>, fault: Option<WireFault>) -> Vec<St
     lines.extend(fault.map(|fault| match fault {
         WireFault::Reported(error) => format!("reported [{}] {}", error.kind, error.message),
         WireFault::Protocol(how) => format!("protocol: {how}"),
+        WireFault::TooLarge(how) => format!("too large: {how}"),
         WireFault::Truncated => "truncated".to_owned(),
     }));
     lines

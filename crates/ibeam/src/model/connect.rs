@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use ibeam_core::Provider as Port;
 use ibeam_protocol::{Failure, KeySource, ModelInfo};
-use ibeam_providers::{Endpoint, HttpProvider, ListedModel, known_model};
+use ibeam_providers::{Endpoint, HttpProvider, KeyReader, ListedModel, Secret, known_model};
 
 use super::{Choice, Provider, embedded};
 use crate::app::App;
+use crate::credentials::Credentials;
 
 impl Choice {
     /// Makes the port; nothing is sent yet.
@@ -17,7 +18,10 @@ impl Choice {
     pub(crate) fn connect(self, app: &App) -> Result<(Arc<dyn Port>, ModelInfo, KeySource), Failure> {
         let source = self.key_source();
         let port: Arc<dyn Port> = match &self.provider {
-            Some(provider) => Arc::new(HttpProvider::new(endpoint(provider, &self.info.id))),
+            Some(provider) => {
+                let key_reader = key_reader(app, provider);
+                Arc::new(HttpProvider::new(Endpoint { key_reader, ..endpoint(provider, &self.info.id) }))
+            }
             None => embedded::provider(app)?,
         };
         Ok((port, self.info, source))
@@ -39,10 +43,18 @@ fn endpoint(provider: &Provider, model: &str) -> Endpoint {
         wire: provider.wire,
         base_url: provider.base_url.clone(),
         key: provider.key.clone(),
+        key_reader: None,
         headers: provider.headers.clone(),
         model: model.to_owned(),
         quirks: provider.quirks,
         timeouts: provider.timeouts,
         max_output_tokens: known_model(model).map(|known| known.max_output_tokens),
     }
+}
+
+/// Where the key is kept, if another `login` may replace it there; flags and variables stay as they are.
+fn key_reader(app: &App, provider: &Provider) -> Option<KeyReader> {
+    let (path, name) = (app.places.credentials.clone(), provider.name.clone());
+    let read = move || Credentials::load(&path).ok()?.get(&name).map(Secret::new);
+    (provider.key_source == KeySource::Login).then(|| KeyReader::new(read))
 }
