@@ -5,20 +5,20 @@ use std::io::Write;
 use std::path::Path;
 
 use ibeam_protocol::SessionId;
-use ibeam_session::Session;
+use ibeam_session::{Options, Session};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(home) = tempfile::tempdir() else { return };
-    let id = SessionId::random();
-    drop(Session::create(home.path(), id, Path::new("/w")).expect("a new session"));
+    let (id, options) = (SessionId::random(), Options::default());
+    drop(Session::create(home.path(), id, Path::new("/w"), &options).expect("a new session"));
     let journal = home.path().join(id.to_string()).join("events.jsonl");
     let mut file = std::fs::OpenOptions::new().append(true).open(journal).expect("the journal");
     file.write_all(bytes).expect("the bytes");
-    if let Ok((session, loaded)) = Session::open(home.path(), id) {
+    if let Ok((session, loaded)) = Session::open(home.path(), id, &options) {
         drop(session);
         // What was opened once and cut at its torn tail opens again, the same.
-        let (_, again) = Session::open(home.path(), id).expect("a session that was just opened");
+        let (_, again) = Session::open(home.path(), id, &options).expect("a session that was just opened");
         assert_eq!(again.events, loaded.events);
         assert_eq!(again.torn_bytes, 0);
     }

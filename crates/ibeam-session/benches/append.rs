@@ -8,7 +8,7 @@ use std::path::Path;
 use divan::Bencher;
 use divan::counter::ItemsCount;
 use ibeam_protocol::{Event, EventKind, SessionId};
-use ibeam_session::Session;
+use ibeam_session::{Options, Session};
 
 const DELTAS: usize = 10_000;
 
@@ -20,7 +20,8 @@ fn main() {
 #[divan::bench(args = [1, 16, 1024])]
 fn deltas(bencher: Bencher<'_, '_>, batch: usize) {
     let home = tempfile::tempdir().unwrap();
-    let mut session = Session::create(home.path(), SessionId::random(), Path::new("/project")).unwrap();
+    let (id, options) = (SessionId::random(), Options::default());
+    let mut session = Session::create(home.path(), id, Path::new("/project"), &options).unwrap();
     let delta =
         Event { seq: 1, at_ms: 1_764_000_000_000, kind: EventKind::TextDelta { text: "word ".into() } };
     bencher.counter(ItemsCount::new(DELTAS)).bench_local(|| {

@@ -1,7 +1,7 @@
 //! What can go wrong with a stored session.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Each variant is another thing the caller can do.
 #[derive(Debug, thiserror::Error)]
@@ -15,20 +15,21 @@ pub enum SessionError {
     /// Another process writes to it.
     #[error("the session is held by {holder}")]
     Busy {
-        /// The process, e.g. `process 4711`.
+        /// The process, e.g. `process 4711 on build-3`.
         holder: String,
     },
     /// A record that is not the last one is damaged.
     #[error("`{path}` is damaged at line {line}: {said}")]
     Damaged {
-        /// The journal.
+        /// The segment of the journal.
         path: PathBuf,
-        /// From 1.
+        /// From 1, in that segment.
         line: u64,
         /// What is wrong with it.
         said: String,
     },
-    /// A file or directory cannot be made.
+    /// A file or directory cannot be made or taken: not allowed, no room, or something of somebody else's stands
+    /// in its place.
     #[error("cannot create `{path}`: {source}")]
     Create {
         /// The file or directory.
@@ -36,7 +37,16 @@ pub enum SessionError {
         /// The system's error.
         source: io::Error,
     },
-    /// Reading or writing failed.
+    /// Every record is written, but the room kept for the next ones cannot be renewed: end the run in order.
+    #[error("`{path}`: no room for what comes next: {source}")]
+    Low {
+        /// The segment of the journal.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Reading or writing failed. A record that could not be written is left out whole; later ones may still
+    /// fit.
     #[error("`{path}`: {source}")]
     Io {
         /// The file.
@@ -44,4 +54,14 @@ pub enum SessionError {
         /// The system's error.
         source: io::Error,
     },
+}
+
+/// For `map_err`: an `Io` at `path`.
+pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> SessionError {
+    move |source| SessionError::Io { path: path.to_owned(), source }
+}
+
+/// For `map_err`: a `Create` at `path`.
+pub(crate) fn create(path: &Path) -> impl Fn(io::Error) -> SessionError {
+    move |source| SessionError::Create { path: path.to_owned(), source }
 }

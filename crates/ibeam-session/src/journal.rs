@@ -1,59 +1,89 @@
-//! The open journal of one session: a lease, and a file that only grows.
+//! The open journal of one session: a lease, and files that only grow.
 
-use std::fs::{File, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
 
 use ibeam_protocol::{Event, SessionId};
 
-use crate::error::SessionError;
+use crate::blob;
+use crate::error::{SessionError, create, io};
+use crate::header::Header;
+use crate::layout::{self, BLOBS, TORN};
+use crate::lease;
 use crate::load::{self, Loaded};
+use crate::options::{Durability, Options};
 use crate::private;
-use crate::record::{FORMAT, Header, Kind, frame};
-
-pub(crate) const EVENTS: &str = "events.jsonl";
-const TORN: &str = "events.torn";
-const LOCK: &str = "lock";
+use crate::record::{BlobRef, Kind, frame};
+use crate::segment::Segment;
+use crate::sync::{Step, Syncer};
+use crate::walk::{LINE_LIMIT, Walked};
 
 /// A session that this process, and no other, may append to. Dropping it ends the lease.
 #[derive(Debug)]
 pub struct Session {
-    path: PathBuf,
-    file: File,
-    /// Holds the lease: the lock goes with the descriptor, so a killed process leaves none.
-    _lease: File,
+    directory: PathBuf,
+    header: Header,
+    options: Options,
+    segment: Segment,
     /// Framed records that are not written yet.
     waiting: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
     /// One record, reused.
     payload: Vec<u8>,
+    /// What was made since the last point and must be on the disk before the journal is.
+    before: Vec<Step>,
+    /// Directories with new entries.
+    after: Vec<Step>,
+    syncer: Syncer,
+    /// Last, so that nobody else may write before this is done.
+    _lease: File,
 }
 
 impl Session {
     /// Makes the session `id` for the workspace `cwd` and takes its lease.
     ///
+    /// Killed at any moment, it leaves a session with its header or none.
+    ///
     /// # Errors
     /// `Create` when it cannot be made or something stands in its place, `Busy`.
-    pub fn create(sessions: &Path, id: SessionId, cwd: &Path) -> Result<Self, SessionError> {
-        let directory = sessions.join(id.to_string());
-        let create = |path: &Path| {
-            let path = path.to_owned();
-            move |source| SessionError::Create { path, source }
-        };
-        private::make_directory(&directory).map_err(create(&directory))?;
-        let lease = take_lease(&directory)?;
-        let path = directory.join(EVENTS);
-        let file = private::options().append(true).create_new(true).open(&path).map_err(create(&path))?;
-        let mut session = Self { path, file, _lease: lease, waiting: Vec::new(), payload: Vec::new() };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let header = Header {
-            format: FORMAT,
-            session_id: id,
-            cwd: cwd.to_owned(),
-            created_ms: u64::try_from(now).unwrap_or(u64::MAX),
-        };
-        session.put(Kind::Header, &header)?;
-        session.flush()?;
+    pub fn create(
+        sessions: &Path,
+        id: SessionId,
+        cwd: &Path,
+        options: &Options,
+    ) -> Result<Self, SessionError> {
+        Self::begin(sessions, Header::new(id, cwd), options, |_, _| Ok(()))
+    }
+
+    /// Makes a session with `header` and whatever `fill` appends to its first segment.
+    pub(crate) fn begin(
+        sessions: &Path,
+        header: Header,
+        options: &Options,
+        fill: impl FnOnce(&Path, &mut File) -> io::Result<()>,
+    ) -> Result<Self, SessionError> {
+        let directory = sessions.join(header.session_id.to_string());
+        let mut changed = private::make_directory(&directory).map_err(create(&directory))?;
+        check_ours(sessions, &directory)?;
+        let lease = lease::take(&directory, options.wait)?;
+        let at = layout::segment(&directory, 1);
+        if !layout::segments(&directory).map_err(create(&directory))?.is_empty() {
+            return Err(create(&at.path)(ErrorKind::AlreadyExists.into()));
+        }
+        let synced = options.durability == Durability::Synced;
+        let segment =
+            Segment::place(&directory, &header, options.reserve_bytes, synced, |file| fill(&directory, file))
+                .map_err(create(&at.path))?;
+        changed.insert(0, directory.clone());
+        let mut session = Self::of(directory, header, options, segment, lease);
+        session.before.push(session.content());
+        session.after.extend(changed.into_iter().map(Step::Entries));
+        if synced {
+            session.sync()?;
+        }
         Ok(session)
     }
 
@@ -62,91 +92,249 @@ impl Session {
     /// A torn last record is kept aside in `events.torn` and cut off.
     ///
     /// # Errors
-    /// `Unknown`, `Busy`, `Damaged` with the line, `Io`.
-    pub fn open(sessions: &Path, id: SessionId) -> Result<(Self, Loaded), SessionError> {
-        let directory = sessions.join(id.to_string());
-        let path = directory.join(EVENTS);
-        let io = |source| SessionError::Io { path: path.clone(), source };
-        if !path.exists() {
-            return Err(SessionError::Unknown { path });
+    /// `Unknown`, `Busy`, `Damaged` with the line, `Create` for what is not ours, `Io`.
+    pub fn open(sessions: &Path, id: SessionId, options: &Options) -> Result<(Self, Loaded), SessionError> {
+        let directory = directory_of(sessions, id)?;
+        let lease = lease::take(&directory, options.wait)?;
+        let (loaded, walked) = load::load(&directory)?;
+        let segment = reopen(&directory, &walked, options)?;
+        let mut session = Self::of(directory, loaded.header.clone(), options, segment, lease);
+        if loaded.torn_bytes > 0 {
+            session.before.push(session.content());
+            session.after.push(Step::Entries(session.directory.clone()));
         }
-        let lease = take_lease(&directory)?;
-        let mut bytes = Vec::new();
-        private::open(&path).map_err(io)?.read_to_end(&mut bytes).map_err(io)?;
-        let (loaded, whole) = load::load(&bytes).map_err(|damage| SessionError::Damaged {
-            path: path.clone(),
-            line: damage.line,
-            said: damage.said,
-        })?;
-        let file = private::options().append(true).open(&path).map_err(io)?;
-        if let Some(torn) = bytes.get(whole..).filter(|torn| !torn.is_empty()) {
-            let aside = directory.join(TORN);
-            let keep = private::options().append(true).create(true).open(&aside);
-            keep.and_then(|mut keep| keep.write_all(torn))
-                .map_err(|source| SessionError::Io { path: aside, source })?;
-            file.set_len(u64::try_from(whole).unwrap_or(u64::MAX)).map_err(io)?;
+        Ok((session, loaded))
+    }
+
+    fn of(directory: PathBuf, header: Header, options: &Options, segment: Segment, lease: File) -> Self {
+        Self {
+            directory,
+            header,
+            options: options.clone(),
+            segment,
+            waiting: Vec::new(),
+            ends: Vec::new(),
+            payload: Vec::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+            syncer: Syncer::default(),
+            _lease: lease,
         }
-        Ok((Self { path, file, _lease: lease, waiting: Vec::new(), payload: Vec::new() }, loaded))
     }
 
     /// Takes the next event; it is on its way to the disk after `flush`.
     ///
     /// # Errors
-    /// `Io` when the event cannot be put into bytes.
+    /// `Io` when its payload is too large for a record and cannot be stored beside the journal; then the event
+    /// is left out.
     pub fn append(&mut self, event: &Event) -> Result<(), SessionError> {
-        self.put(Kind::Event, event)
+        self.payload.clear();
+        let encoded = serde_json::to_writer(&mut self.payload, event);
+        encoded.map_err(|error| self.io(error.into()))?;
+        let mut kind = Kind::Event;
+        if self.payload.len() > blob::INLINE_BYTES {
+            match self.store(event) {
+                Ok(reference) => {
+                    kind = Kind::Blob;
+                    self.payload.clear();
+                    serde_json::to_writer(&mut self.payload, &reference)
+                        .map_err(|error| self.io(error.into()))?;
+                }
+                // A full disk has no room for a file, but the journal may have room set aside.
+                Err(_) if (self.payload.len() as u64) < LINE_LIMIT / 2 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        frame(kind, &self.payload, &mut self.waiting);
+        self.ends.push(self.waiting.len());
+        Ok(())
     }
 
     /// Hands all waiting records to the system in one write: they survive the end of this process, however it
     /// comes.
     ///
     /// # Errors
-    /// `Io`, e.g. when the disk is full; what was written of the batch is then a torn tail.
+    /// `Low` when the room for the next records cannot be renewed; `Io`, for which records that do not fit are
+    /// left out whole, or when the disk did not take what was handed to it earlier. Call it again all the same:
+    /// a later record may fit.
     pub fn flush(&mut self) -> Result<(), SessionError> {
-        let written = self.file.write_all(&self.waiting);
+        let written = self.write().and_then(|()| self.roll_when_long());
+        let renewed = self.segment.renew();
+        written?;
+        renewed.map_err(|source| SessionError::Low { path: self.segment.path.clone(), source })?;
+        self.syncer.outcome().map_err(|source| self.io(source))
+    }
+
+    /// A durable point: flushes, and tells the disk to store what was flushed. Waits for that with
+    /// `Durability::Synced` only.
+    ///
+    /// # Errors
+    /// As `flush`.
+    pub fn point(&mut self) -> Result<(), SessionError> {
+        let flushed = self.flush();
+        let synced = match self.options.durability {
+            Durability::Written => self.start_sync(),
+            Durability::Synced => self.sync(),
+        };
+        flushed.and(synced)
+    }
+
+    /// The end of a run: flushes, gives back the room set aside, and waits until everything survives a power
+    /// cut. More may follow.
+    ///
+    /// # Errors
+    /// `Io`, as `flush`.
+    pub fn settle(&mut self) -> Result<(), SessionError> {
+        let written = self.write();
+        let given_back = self.segment.give_back().map_err(|source| self.io(source));
+        let synced = self.sync();
+        written.and(given_back).and(synced)
+    }
+
+    /// Begins the next segment, unless this one holds nothing yet. The closed one is on the disk then.
+    ///
+    /// # Errors
+    /// As `flush`; the segment that was goes on.
+    pub fn roll(&mut self) -> Result<(), SessionError> {
+        self.write()?;
+        self.next_segment()
+    }
+
+    fn write(&mut self) -> Result<(), SessionError> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let written = self.write_what_fits();
         self.waiting.clear();
+        self.ends.clear();
+        self.before
+            .retain(|step| !matches!(step, Step::Content(file) if Arc::ptr_eq(file, &self.segment.file)));
+        self.before.push(self.content());
         written.map_err(|source| self.io(source))
     }
 
-    /// Waits until what was flushed survives a power cut too.
-    ///
-    /// # Errors
-    /// `Io`.
-    pub fn sync(&mut self) -> Result<(), SessionError> {
-        self.file.sync_data().map_err(|source| self.io(source))
+    fn roll_when_long(&mut self) -> Result<(), SessionError> {
+        if self.segment.len() >= self.options.segment_bytes { self.next_segment() } else { Ok(()) }
     }
 
-    fn put(&mut self, kind: Kind, value: &impl serde::Serialize) -> Result<(), SessionError> {
-        self.payload.clear();
-        serde_json::to_writer(&mut self.payload, value).map_err(|error| self.io(error.into()))?;
-        frame(kind, &self.payload, &mut self.waiting);
-        Ok(())
+    fn write_what_fits(&mut self) -> io::Result<()> {
+        let Err(error) = self.segment.write(&self.waiting) else { return Ok(()) };
+        if self.ends.len() < 2 {
+            return Err(error);
+        }
+        // Small records tell the end, and there may be room for them.
+        let (mut start, mut lost) = (0, None);
+        for end in &self.ends {
+            if let Err(error) = self.segment.write(self.waiting.get(start..*end).unwrap_or_default()) {
+                lost.get_or_insert(error);
+            }
+            start = *end;
+        }
+        lost.map_or(Ok(()), Err)
+    }
+
+    fn next_segment(&mut self) -> Result<(), SessionError> {
+        if self.segment.is_fresh() {
+            return Ok(());
+        }
+        // Only the last segment may be torn, so this one is on the disk before there is another.
+        self.sync()?;
+        let header = Header { segment: self.segment.number + 1, ..self.header.clone() };
+        let placed = Segment::place(&self.directory, &header, self.options.reserve_bytes, true, |_| Ok(()));
+        let next = placed.map_err(|source| SessionError::Low { path: self.segment.path.clone(), source })?;
+        let mut closed = std::mem::replace(&mut self.segment, next);
+        self.after.push(Step::Entries(self.directory.clone()));
+        self.sync()?;
+        closed.give_back().map_err(|source| self.io(source))
+    }
+
+    /// Stores the kind of an event as a blob.
+    fn store(&mut self, event: &Event) -> Result<BlobRef, SessionError> {
+        let blobs = self.directory.join(BLOBS);
+        let payload = serde_json::to_vec(&event.kind).map_err(|error| self.io(error.into()))?;
+        let sha256 = blob::name(&payload);
+        let file = blob::store(&self.directory, &sha256, &payload).map_err(io(&blobs))?;
+        self.before.push(Step::Content(Arc::new(file)));
+        self.before.push(Step::Entries(blobs));
+        self.before.push(Step::Entries(self.directory.clone()));
+        if self.options.durability == Durability::Synced {
+            self.sync()?;
+        }
+        Ok(BlobRef { seq: event.seq, at_ms: event.at_ms, sha256, bytes: payload.len() as u64 })
+    }
+
+    fn start_sync(&mut self) -> Result<(), SessionError> {
+        let mut steps = std::mem::take(&mut self.before);
+        steps.append(&mut self.after);
+        if steps.is_empty() {
+            return Ok(());
+        }
+        self.syncer.start(steps).map_err(|source| self.io(source))
+    }
+
+    fn sync(&mut self) -> Result<(), SessionError> {
+        self.start_sync()?;
+        self.syncer.wait().map_err(|source| self.io(source))
+    }
+
+    fn content(&self) -> Step {
+        Step::Content(Arc::clone(&self.segment.file))
     }
 
     fn io(&self, source: io::Error) -> SessionError {
-        SessionError::Io { path: self.path.clone(), source }
+        SessionError::Io { path: self.segment.path.clone(), source }
     }
 }
 
-/// Takes the lock of the directory and says in it who holds it.
-fn take_lease(directory: &Path) -> Result<File, SessionError> {
-    let path = directory.join(LOCK);
-    let io = |source| SessionError::Io { path: path.clone(), source };
-    let mut lease =
-        private::options().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
-    match lease.try_lock() {
-        Ok(()) => {
-            lease.set_len(0).map_err(io)?;
-            lease.write_all(format!("process {}", std::process::id()).as_bytes()).map_err(io)?;
-            Ok(lease)
-        }
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            // Whoever holds it may be about to write its name.
-            drop(lease.read_to_string(&mut holder));
-            let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
-            Err(SessionError::Busy { holder })
-        }
-        Err(TryLockError::Error(source)) => Err(io(source)),
+impl Drop for Session {
+    fn drop(&mut self) {
+        // What stays allocated is given back by whoever opens the session next.
+        drop(self.segment.give_back());
     }
+}
+
+/// The directory of a session that is there and ours.
+///
+/// # Errors
+/// `Unknown`, `Create`, `Io`.
+pub(crate) fn directory_of(sessions: &Path, id: SessionId) -> Result<PathBuf, SessionError> {
+    let directory = sessions.join(id.to_string());
+    match check_ours(sessions, &directory) {
+        Err(SessionError::Create { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            return Err(SessionError::Unknown { path: directory });
+        }
+        checked => checked?,
+    }
+    match layout::segments(&directory).map_err(io(&directory))?.is_empty() {
+        true => Err(SessionError::Unknown { path: directory }),
+        false => Ok(directory),
+    }
+}
+
+fn check_ours(sessions: &Path, directory: &Path) -> Result<(), SessionError> {
+    private::check_ours(sessions).map_err(create(sessions))?;
+    private::check_ours(directory).map_err(create(directory))
+}
+
+/// The last segment, open for appending after its whole records; what is torn is kept aside first.
+fn reopen(directory: &Path, walked: &Walked, options: &Options) -> Result<Segment, SessionError> {
+    let at = walked.segments.get(walked.last).cloned().unwrap_or_else(|| layout::segment(directory, 1));
+    let file = private::append(&at.path).map_err(io(&at.path))?;
+    if walked.torn_bytes > 0 {
+        set_aside(&at.path, walked.whole, &directory.join(TORN))?;
+    }
+    // Also gives back what a killed process had set aside.
+    file.set_len(walked.whole).map_err(io(&at.path))?;
+    Ok(Segment::new(file, at, walked.whole, options.reserve_bytes))
+}
+
+/// Appends what `path` holds from `from` on to the file `aside`, and puts it on the disk.
+///
+/// # Errors
+/// `Io`; then nothing is lost, and some of it may be there twice.
+pub(crate) fn set_aside(path: &Path, from: u64, aside: &Path) -> Result<(), SessionError> {
+    let mut source = private::open(path).map_err(io(path))?;
+    source.seek(SeekFrom::Start(from)).map_err(io(path))?;
+    let mut keep = private::append(aside).map_err(io(aside))?;
+    io::copy(&mut source, &mut keep).and_then(|_| keep.sync_data()).map_err(io(aside))
 }

@@ -1,18 +1,34 @@
 //! Sessions on disk: one append-only journal each, in a directory named by its id.
 //!
-//! `<sessions>/<uuid>/events.jsonl` holds one framed record a line (`record`), `lock` the lease of whoever
-//! writes. Everything is for the owner's eyes only, and nothing is followed through a planted link. Sync;
-//! refuses the loop, output formats, the environment and any shared file.
+//! `<sessions>/<uuid>/` holds the journal in segments (`layout`), one framed record a line (`record`), large
+//! payloads beside it (`blob`), and `lock`, the lease of whoever writes. Everything is for the owner's eyes
+//! only, and nothing is followed through a planted link. Sync; refuses the loop, output formats, the
+//! environment and any file that sessions share.
 
+mod blob;
+mod check;
 mod error;
+mod fork;
+mod header;
 mod journal;
+mod layout;
+mod lease;
 mod listing;
 mod load;
+mod options;
 mod private;
 mod record;
+mod repair;
+mod segment;
+mod sync;
+mod walk;
 
+pub use check::{Report, check};
 pub use error::SessionError;
+pub use header::Header;
 pub use journal::Session;
 pub use listing::{Summary, exists, list};
 pub use load::Loaded;
-pub use record::Header;
+pub use options::{Durability, Options};
+pub use repair::{Repaired, repair};
+pub use walk::Damage;

@@ -1,35 +1,47 @@
 //! The frame of a record: a JSON line that tells the length and the CRC-32 of what it holds.
 //!
-//! `{"len":N,"crc":"xxxxxxxx","event":<N bytes of JSON>}\n`; the first line holds a `header` instead. Readable
-//! with `tail` and `jq`, and a torn or flipped byte is noticed.
+//! `{"len":N,"crc":"xxxxxxxx","event":<N bytes of JSON>}\n`. The first line of a segment holds a `header`
+//! instead, a line for a large payload a `blob`. Readable with `tail` and `jq`, and a torn or flipped byte is
+//! noticed.
 
-use std::path::PathBuf;
-
-use ibeam_protocol::{Event, SessionId};
+use ibeam_protocol::Event;
 use serde::{Deserialize, Serialize};
 
-/// The version of the format.
-pub(crate) const FORMAT: u32 = 1;
+use crate::header::{FORMAT, Header};
 
-/// The first record of a journal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
-    /// The version of the format: 1.
-    pub format: u32,
-    /// The session.
-    pub session_id: SessionId,
-    /// The workspace it began in.
-    #[serde(serialize_with = "ibeam_protocol::path_text::one")]
-    pub cwd: PathBuf,
-    /// When, in milliseconds since the Unix epoch.
-    pub created_ms: u64,
-}
+/// JSON nested deeper is refused: reading it costs stack. A model's arguments come with at most 128 levels, to
+/// which the record adds its own.
+const DEPTH_LIMIT: usize = 192;
+/// Up to here the parser counts itself, and no scan is needed.
+const PARSER_DEPTH: usize = 128;
 
 /// A record of the journal.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Record {
     Header(Header),
     Event(Box<Event>),
+    Blob(BlobRef),
+    /// A header of a later version of the format, and which.
+    Newer(u32),
+}
+
+/// An event whose kind is stored beside the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BlobRef {
+    /// The event's number.
+    pub(crate) seq: u64,
+    /// The event's time.
+    pub(crate) at_ms: u64,
+    /// The SHA-256 of the blob: 64 lower-case hexadecimal digits.
+    pub(crate) sha256: String,
+    /// The length of the blob.
+    pub(crate) bytes: u64,
+}
+
+/// What every header tells, of whatever version.
+#[derive(Deserialize)]
+struct Version {
+    format: u32,
 }
 
 /// What a record holds.
@@ -37,13 +49,17 @@ pub(crate) enum Record {
 pub(crate) enum Kind {
     Header,
     Event,
+    Blob,
 }
 
 impl Kind {
+    const ALL: [Self; 3] = [Self::Event, Self::Blob, Self::Header];
+
     fn key(self) -> &'static str {
         match self {
             Self::Header => "header",
             Self::Event => "event",
+            Self::Blob => "blob",
         }
     }
 }
@@ -77,28 +93,62 @@ pub(crate) fn parse(line: &[u8]) -> Result<Record, String> {
         .ok_or("its length is no number")?;
     let rest = rest.strip_prefix(b"\"crc\":\"").ok_or("its checksum is missing")?;
     let (crc, rest) = rest.split_at_checked(8).ok_or("its checksum is cut")?;
-    let (kind, rest) = [Kind::Header, Kind::Event]
+    let (kind, rest) = Kind::ALL
         .into_iter()
-        .find_map(|kind| Some((kind, rest.strip_prefix(format!("\",\"{}\":", kind.key()).as_bytes())?)))
+        .find_map(|kind| {
+            let rest = rest.strip_prefix(b"\",\"")?.strip_prefix(kind.key().as_bytes())?;
+            Some((kind, rest.strip_prefix(b"\":")?))
+        })
         .ok_or("it holds neither a header nor an event")?;
     let payload =
         rest.strip_suffix(b"}").filter(|payload| payload.len() == length).ok_or("its length is wrong")?;
     if format!("{:08x}", crc32fast::hash(payload)).as_bytes() != crc {
         return Err("its checksum is wrong".to_owned());
     }
-    let unknown = |error: serde_json::Error| format!("it is not understood: {error}");
     match kind {
         Kind::Header => {
-            let header: Header = serde_json::from_slice(payload).map_err(unknown)?;
-            if header.format != FORMAT {
-                return Err(format!("its format is version {}; this program reads {FORMAT}", header.format));
-            }
-            Ok(Record::Header(header))
+            let Version { format } = decode(payload)?;
+            if format == FORMAT { decode(payload).map(Record::Header) } else { Ok(Record::Newer(format)) }
         }
-        Kind::Event => {
-            serde_json::from_slice(payload).map(|event| Record::Event(Box::new(event))).map_err(unknown)
+        Kind::Event => decode(payload).map(|event| Record::Event(Box::new(event))),
+        Kind::Blob => decode(payload).map(Record::Blob),
+    }
+}
+
+/// Reads JSON of a bounded depth.
+///
+/// # Errors
+/// Why it is not understood, in words.
+pub(crate) fn decode<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
+    let shallow = serde_json::from_slice(json);
+    let decoded = match shallow {
+        Err(_) if (PARSER_DEPTH..=DEPTH_LIMIT).contains(&depth(json)) => {
+            let mut deserializer = serde_json::Deserializer::from_slice(json);
+            deserializer.disable_recursion_limit();
+            T::deserialize(&mut deserializer).and_then(|value| deserializer.end().map(|()| value))
+        }
+        Ok(_) | Err(_) => shallow,
+    };
+    decoded.map_err(|error| format!("it is not understood: {error}"))
+}
+
+/// How deep the brackets of a JSON text nest.
+fn depth(json: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            b'[' | b'{' if !quoted => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
         }
     }
+    deepest
 }
 
 fn split_at_byte(bytes: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {

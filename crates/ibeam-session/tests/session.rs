@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::{Event, EventKind, SessionId};
-use ibeam_session::{Session, SessionError, list};
+use ibeam_session::{Loaded, Options, Session, SessionError, list};
 use proptest::prelude::*;
 
 fn event(seq: u64, text: &str) -> Event {
@@ -22,14 +22,21 @@ fn prompt(text: &str) -> Event {
     Event { seq: 0, at_ms: 1, kind: EventKind::UserMessage { content: vec![text.to_owned()] } }
 }
 
+fn create(sessions: &Path, id: SessionId) -> Result<Session, SessionError> {
+    Session::create(sessions, id, Path::new("/work"), &Options::default())
+}
+
+fn open(sessions: &Path, id: SessionId) -> Result<(Session, Loaded), SessionError> {
+    Session::open(sessions, id, &Options::default())
+}
+
 /// A session with these events, closed again; gives its journal.
 fn stored(sessions: &Path, id: SessionId, events: &[Event]) -> PathBuf {
-    let mut session = Session::create(sessions, id, Path::new("/work")).unwrap();
+    let mut session = create(sessions, id).unwrap();
     for event in events {
         session.append(event).unwrap();
     }
-    session.flush().unwrap();
-    session.sync().unwrap();
+    session.settle().unwrap();
     sessions.join(id.to_string()).join("events.jsonl")
 }
 
@@ -39,13 +46,13 @@ fn what_was_appended_is_loaded_and_the_session_goes_on() {
     let id = SessionId::random();
     let events = [prompt("hello\nworld"), event(1, "a\u{2028}b"), event(2, "")];
     stored(home.path(), id, &events);
-    let (mut session, loaded) = Session::open(home.path(), id).unwrap();
+    let (mut session, loaded) = open(home.path(), id).unwrap();
     assert_eq!(loaded.events, events);
     assert_eq!(loaded.header.cwd, Path::new("/work"));
     session.append(&event(3, "more")).unwrap();
     session.flush().unwrap();
     drop(session);
-    assert_eq!(Session::open(home.path(), id).unwrap().1.events.len(), 4);
+    assert_eq!(open(home.path(), id).unwrap().1.events.len(), 4);
 }
 
 #[test]
@@ -65,13 +72,13 @@ fn a_torn_tail_is_kept_aside_and_the_rest_is_whole() {
     let journal = stored(home.path(), id, &[prompt("x"), event(1, "lost")]);
     let bytes = fs::read(&journal).unwrap();
     fs::write(&journal, &bytes[..bytes.len() - 5]).unwrap();
-    let (session, loaded) = Session::open(home.path(), id).unwrap();
+    let (session, loaded) = open(home.path(), id).unwrap();
     assert_eq!(loaded.events, [prompt("x")]);
     assert!(loaded.torn_bytes > 0);
     drop(session);
     let torn = fs::read_to_string(journal.with_file_name("events.torn")).unwrap();
     assert!(torn.contains("lost"));
-    assert_eq!(Session::open(home.path(), id).unwrap().1.torn_bytes, 0);
+    assert_eq!(open(home.path(), id).unwrap().1.torn_bytes, 0);
 }
 
 proptest! {
@@ -86,7 +93,7 @@ proptest! {
         let cut = header_end + cut % (bytes.len() - header_end + 1);
         fs::write(&journal, &bytes[..cut]).unwrap();
         let whole = bytes[header_end..cut].iter().filter(|byte| **byte == b'\n').count();
-        let (_, loaded) = Session::open(home.path(), id).unwrap();
+        let (_, loaded) = open(home.path(), id).unwrap();
         prop_assert_eq!(&loaded.events[..], &events[..whole]);
     }
 
@@ -102,7 +109,7 @@ proptest! {
         bytes[at] ^= 1 << bit;
         let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count() as u64;
         fs::write(&journal, &bytes).unwrap();
-        match Session::open(home.path(), id) {
+        match open(home.path(), id) {
             Err(SessionError::Damaged { line: found, .. }) => prop_assert_eq!(found, line),
             other => prop_assert!(false, "{other:?}"),
         }
@@ -125,14 +132,15 @@ fn files_are_for_the_owner_only() {
 fn a_second_writer_is_told_who_holds_the_session() {
     let home = tempfile::tempdir().unwrap();
     let id = SessionId::random();
-    let first = Session::create(home.path(), id, Path::new("/work")).unwrap();
-    let expected = format!("process {}", std::process::id());
-    match Session::open(home.path(), id) {
+    let first = create(home.path(), id).unwrap();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let expected = format!("process {} on {}", std::process::id(), host.trim());
+    match open(home.path(), id) {
         Err(SessionError::Busy { holder }) => assert_eq!(holder, expected),
         other => panic!("{other:?}"),
     }
     drop(first);
-    assert!(Session::open(home.path(), id).is_ok());
+    assert!(open(home.path(), id).is_ok());
 }
 
 #[test]
@@ -144,14 +152,14 @@ fn a_planted_link_is_refused() {
     let victim = home.path().join("victim");
     fs::write(&victim, "mine").unwrap();
     std::os::unix::fs::symlink(&victim, directory.join("lock")).unwrap();
-    assert!(Session::create(&home.path().join("sessions"), id, Path::new("/work")).is_err());
+    assert!(create(&home.path().join("sessions"), id).is_err());
     assert_eq!(fs::read_to_string(victim).unwrap(), "mine");
 }
 
 #[test]
 fn an_unknown_session_is_unknown() {
     let home = tempfile::tempdir().unwrap();
-    let opened = Session::open(home.path(), SessionId::random());
+    let opened = open(home.path(), SessionId::random());
     assert!(matches!(opened, Err(SessionError::Unknown { .. })));
     assert!(list(home.path(), None).unwrap().is_empty());
 }

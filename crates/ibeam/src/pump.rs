@@ -1,15 +1,16 @@
 //! The thread that carries events from the loop to the disk, then to the reader, then to people.
 //!
 //! Disk first: nothing is visible that is not written. One `write` to each per batch; a batch is whatever is
-//! waiting. A reader that has gone ends the run, but the session is kept to its end.
+//! waiting. A disk that fails or fills, or a reader that has gone, ends the run in order; what follows until its
+//! end is recorded and told all the same, as far as it goes.
 
 use std::io;
 use std::thread::JoinHandle;
 
 use ibeam_core::{Envelope, Stop};
 use ibeam_output::EventWriter;
-use ibeam_protocol::{EventKind, Reason};
-use ibeam_session::Session;
+use ibeam_protocol::{EventKind, Reason, RunOutcome};
+use ibeam_session::{Session, SessionError};
 use tokio::sync::mpsc;
 
 use crate::talk::Talk;
@@ -27,8 +28,6 @@ pub(crate) struct Pump {
     pub(crate) talk: Talk,
     /// Asked to end the run when the disk or the reader fails.
     pub(crate) stop: Stop,
-    /// Wait for the disk at every durable point.
-    pub(crate) strict: bool,
 }
 
 impl Pump {
@@ -43,13 +42,16 @@ impl Pump {
     ) -> io::Result<JoinHandle<Option<Reason>>> {
         std::thread::Builder::new().name("pump".to_owned()).spawn(move || {
             let mut batch = Vec::with_capacity(WAITING_EVENTS);
-            let (mut disk, mut reader) = (true, true);
+            let mut reader = true;
             let mut unwritten = None;
             while events.blocking_recv_many(&mut batch, WAITING_EVENTS) > 0 {
-                if disk && let Err(error) = self.record(&batch) {
-                    disk = false;
-                    let reason = Reason::Io { what: "session".to_owned(), said: error };
+                // Tried again with every batch: the records of the end may fit where a larger one did not.
+                if let Err(error) = self.record(&batch) {
+                    let reason = Reason::Io { what: "session".to_owned(), said: error.to_string() };
                     self.stop.request(unwritten.get_or_insert(reason).clone());
+                }
+                if let Some(reason) = &unwritten {
+                    unsucceed(&mut batch, reason);
                 }
                 if reader && let Err(error) = self.print(&batch) {
                     reader = false;
@@ -71,19 +73,35 @@ impl Pump {
         })
     }
 
-    fn record(&mut self, batch: &[Envelope]) -> Result<(), String> {
-        let mut durable = false;
+    fn record(&mut self, batch: &[Envelope]) -> Result<(), SessionError> {
+        let mut appended = Ok(());
+        let (mut durable, mut ended) = (false, false);
         for Envelope { event, receipt } in batch {
-            durable |= self.strict && receipt.is_some();
-            durable |= matches!(event.kind, EventKind::RunFinished(_));
-            self.session.append(event).map_err(|error| error.to_string())?;
+            durable |= receipt.is_some();
+            ended |= matches!(event.kind, EventKind::RunFinished(_));
+            appended = appended.and(self.session.append(event));
         }
-        self.session.flush().map_err(|error| error.to_string())?;
-        if durable { self.session.sync().map_err(|error| error.to_string()) } else { Ok(()) }
+        let kept = match (ended, durable) {
+            (true, _) => self.session.settle(),
+            (false, true) => self.session.point(),
+            (false, false) => self.session.flush(),
+        };
+        appended.and(kept)
     }
 
     fn print(&mut self, batch: &[Envelope]) -> io::Result<()> {
         batch.iter().try_for_each(|envelope| self.writer.write(&envelope.event))?;
         self.writer.flush()
+    }
+}
+
+/// Tells no success of a run that could not be kept or told whole.
+fn unsucceed(batch: &mut [Envelope], reason: &Reason) {
+    for envelope in batch {
+        if let EventKind::RunFinished(finished) = &mut envelope.event.kind
+            && finished.outcome == RunOutcome::Completed
+        {
+            finished.outcome = RunOutcome::Failed(reason.clone().into());
+        }
     }
 }

@@ -24,7 +24,7 @@ use crate::talk::Talk;
 use crate::{prompt, signals, stdout};
 
 pub(crate) use chat::chat;
-pub(crate) use start::{Target, reason_of, session_io};
+pub(crate) use start::{Target, reason_of, session_io, session_options};
 
 /// What an orderly shutdown may take, from the request to stop to the exit.
 const SHUTDOWN: Duration = Duration::from_secs(3);
@@ -80,7 +80,6 @@ pub(crate) fn print(
         writer,
         talk: Talk::new(Arc::clone(&app.catalogue)),
         stop: stop.clone(),
-        strict: app.config.text(&["session", "durability"]) == Some("strict"),
     };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(&started.past, Arc::clone(&run.run.clock), events);

@@ -39,7 +39,6 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
         writer: Box::new(Text::new(stdout, Arc::clone(&app.catalogue), options)),
         talk: Talk::new(Arc::clone(&app.catalogue)),
         stop: ports.run.stop.clone(),
-        strict: false,
     };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(&started.past, Arc::clone(&ports.run.clock), events);

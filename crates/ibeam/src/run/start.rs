@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ibeam_core::Provider;
 use ibeam_protocol::{Event, Failure, Limits, Notice, PermissionMode, Reason, SessionId, SessionStarted};
-use ibeam_session::{Session, SessionError};
+use ibeam_session::{Durability, Options, Session, SessionError};
 
 use crate::app::App;
 use crate::cli::Mode;
@@ -51,11 +51,13 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
         Target::Newest => (nth_newest(app, 1)?, true),
         Target::Named(name) => named(app, name)?,
     };
+    let options = session_options(app)?;
+    let failed = |error| reason_of(&error, id);
     let (session, past) = if known {
-        let (session, loaded) = Session::open(&directory, id).map_err(|error| reason_of(&error, id))?;
+        let (session, loaded) = Session::open(&directory, id, &options).map_err(failed)?;
         (session, loaded.events)
     } else {
-        (Session::create(&directory, id, cwd).map_err(|error| reason_of(&error, id))?, Vec::new())
+        (Session::create(&directory, id, cwd, &options).map_err(failed)?, Vec::new())
     };
     let mut notices = app.config.notices.clone();
     notices.extend(model.notice());
@@ -83,6 +85,29 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
         resumed: !past.is_empty(),
     };
     Ok(Started { head, provider, session, past, notices })
+}
+
+/// How sessions are kept here.
+///
+/// # Errors
+/// `BadConfig` for a durability that there is not.
+pub(crate) fn session_options(app: &App) -> Result<Options, Reason> {
+    let durability = match app.config.text(&["session", "durability"]) {
+        None | Some("default") => Durability::Written,
+        Some("strict") => Durability::Synced,
+        Some(other) => {
+            let said = format!("`session.durability` should be \"default\" or \"strict\", not {other:?}");
+            let origin = app.config.get(&["session", "durability"]).map(|setting| setting.origin.to_string());
+            return Err(Reason::BadConfig {
+                path: origin.unwrap_or_default(),
+                line: None,
+                column: None,
+                said,
+            });
+        }
+    };
+    let wait = app.config.time(&["timeouts", "lock"]).unwrap_or_default();
+    Ok(Options { durability, wait, ..Options::default() })
 }
 
 /// The mode of the flags; plan and ask beat force.
@@ -125,7 +150,7 @@ pub(crate) fn reason_of(error: &SessionError, id: SessionId) -> Reason {
         SessionError::Create { path, source } => {
             Reason::CannotCreate { path: path.display().to_string(), said: source.to_string() }
         }
-        SessionError::Io { .. } => session_io(error),
+        SessionError::Low { .. } | SessionError::Io { .. } => session_io(error),
     }
 }
 

@@ -1,0 +1,105 @@
+//! Whether a stored session is whole: every record, every payload, and what they tell.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use ibeam_protocol::{CallId, EventKind, ModelCallId, SessionId};
+
+use crate::blob;
+use crate::error::{SessionError, io};
+use crate::header::Header;
+use crate::journal::directory_of;
+use crate::walk::{Damage, walk};
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// What the journal begins with; `None` when that is damaged.
+    pub header: Option<Header>,
+    /// Whole records before the first damage, headers included.
+    pub records: u64,
+    /// Events among them.
+    pub events: u64,
+    /// Files of the journal.
+    pub segments: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Large payloads that the records name.
+    pub blobs: u64,
+    /// Bytes of those.
+    pub blob_bytes: u64,
+    /// Payloads that no record names; a process that is killed may leave one, and it does no harm.
+    pub orphan_blobs: u64,
+    /// Bytes of a last record that has no end; the next run keeps it aside.
+    pub torn_bytes: u64,
+    /// Places where the numbers of the events do not follow each other: a record did not fit on a full disk.
+    pub gaps: u64,
+    /// Calls that began and have no result yet.
+    pub open_calls: u64,
+    /// The first damage. Without any, the session is whole and opens.
+    pub damage: Option<Damage>,
+}
+
+/// Reads the whole session `id` and tells what there is. Changes nothing, and needs no lease: of a session that is
+/// being written to, the record at hand may look torn.
+///
+/// # Errors
+/// `Unknown`; `Create` for a directory that is not ours; `Io`. Damage is no error here.
+pub fn check(sessions: &Path, id: SessionId) -> Result<Report, SessionError> {
+    let directory = directory_of(sessions, id)?;
+    let mut facts = Facts::default();
+    let mut named = BTreeSet::new();
+    let (mut events, mut blob_bytes) = (0, 0);
+    let walked = walk(&directory, |entry| {
+        events += 1;
+        facts.hear(entry.event.seq, &entry.event.kind);
+        if let Some(blob) = entry.blob
+            && named.insert(blob.sha256)
+        {
+            blob_bytes += blob.bytes;
+        }
+        Ok(())
+    })?;
+    let mut bytes = 0;
+    for segment in &walked.segments {
+        bytes += segment.path.symlink_metadata().map_err(io(&segment.path))?.len();
+    }
+    let there = blob::names(&directory).map_err(io(&directory))?;
+    Ok(Report {
+        header: walked.header,
+        records: walked.records,
+        events,
+        segments: walked.segments.len() as u64,
+        bytes,
+        blobs: named.len() as u64,
+        blob_bytes,
+        orphan_blobs: there.iter().filter(|name| !named.contains(*name)).count() as u64,
+        torn_bytes: walked.torn_bytes,
+        gaps: facts.gaps,
+        open_calls: facts.open.len() as u64,
+        damage: walked.damage,
+    })
+}
+
+/// What the events tell of themselves.
+#[derive(Default)]
+struct Facts {
+    next: Option<u64>,
+    gaps: u64,
+    open: BTreeSet<(ModelCallId, CallId)>,
+}
+
+impl Facts {
+    fn hear(&mut self, seq: u64, kind: &EventKind) {
+        self.gaps += u64::from(self.next.unwrap_or(0) != seq);
+        self.next = Some(seq + 1);
+        if let EventKind::ToolCallStarted { model_call_id, call } = kind {
+            self.open.insert((model_call_id.clone(), call.id.clone()));
+        } else if let EventKind::ToolCallFinished { model_call_id, call, .. } = kind {
+            self.open.remove(&(model_call_id.clone(), call.id.clone()));
+        } else if let EventKind::UserMessage { .. } = kind {
+            // The next prompt closes what a killed run left open.
+            self.open.clear();
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A new session that begins with the history of another one.
+//!
+//! The other is only read, so somebody may be writing to it; what they have not finished writing is left out.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use ibeam_protocol::SessionId;
+
+use crate::blob;
+use crate::error::{SessionError, create, io};
+use crate::header::Header;
+use crate::journal::{Session, directory_of};
+use crate::layout::BLOBS;
+use crate::load::Loaded;
+use crate::options::Options;
+use crate::private;
+use crate::walk::{Damage, walk};
+
+impl Session {
+    /// Makes the session `id` for the workspace `cwd`, with the events of the session `from` so far, and takes
+    /// its lease. The one of `from` is not needed.
+    ///
+    /// Killed at any moment, it leaves a whole session or none.
+    ///
+    /// # Errors
+    /// `Unknown` and `Damaged` for `from`; `Create`, `Busy` and `Io` as for a new session.
+    pub fn fork(
+        sessions: &Path,
+        from: SessionId,
+        id: SessionId,
+        cwd: &Path,
+        options: &Options,
+    ) -> Result<(Self, Loaded), SessionError> {
+        let source = directory_of(sessions, from)?;
+        let header = Header { forked_from: Some(from), ..Header::new(id, cwd) };
+        let mut events = Vec::new();
+        let mut failed = None;
+        let begun = Self::begin(sessions, header.clone(), options, |directory, file| {
+            copy(&source, directory, file, &mut events).map_err(|error| {
+                let told = io::Error::other(error.to_string());
+                failed = Some(error);
+                told
+            })
+        });
+        // What went wrong with the old one says more than that there is no new one.
+        let session = begun.map_err(|error| failed.unwrap_or(error))?;
+        Ok((session, Loaded { header, events, torn_bytes: 0 }))
+    }
+}
+
+/// Copies every whole record of `source` to `file`, and its blobs to `directory`.
+fn copy(
+    source: &Path,
+    directory: &Path,
+    file: &mut File,
+    events: &mut Vec<ibeam_protocol::Event>,
+) -> Result<(), SessionError> {
+    let blobs = directory.join(BLOBS);
+    let mut journal = BufWriter::with_capacity(64 << 10, file);
+    let walked = walk(source, |entry| {
+        if let Some(blob) = &entry.blob {
+            private::make_directory(&blobs).map_err(create(&blobs))?;
+            share(&blob::path(source, &blob.sha256), &blob::path(directory, &blob.sha256))
+                .map_err(io(&blobs))?;
+        }
+        journal.write_all(entry.line).map_err(io(directory))?;
+        events.push(entry.event);
+        Ok(())
+    })?;
+    if let Some(Damage { path, line, said }) = walked.damage {
+        return Err(SessionError::Damaged { path, line, said });
+    }
+    journal.flush().map_err(io(directory))
+}
+
+/// A blob is never written to again, so both sessions may have the same file.
+fn share(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(_) => io::copy(&mut private::open(from)?, &mut private::anew(to)?).map(drop),
+        linked => linked,
+    }
+}

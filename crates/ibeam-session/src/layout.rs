@@ -1,0 +1,70 @@
+//! The names in the directory of a session, and which segments there are.
+//!
+//! `events.jsonl`, then `events.part0002.jsonl`, `events.part0003.jsonl` …: in any locale the order of their
+//! names is the order of their records.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// The first segment.
+pub(crate) const EVENTS: &str = "events.jsonl";
+/// A segment that is not whole yet, and nothing to anybody.
+pub(crate) const NEW: &str = "events.new";
+/// What was cut off the end on opening.
+pub(crate) const TORN: &str = "events.torn";
+/// What was moved away by a repair.
+pub(crate) const DAMAGED: &str = "events.damaged";
+/// The directory of large payloads, each named by its SHA-256.
+pub(crate) const BLOBS: &str = "blobs";
+/// The lease.
+pub(crate) const LOCK: &str = "lock";
+
+/// A file of a journal.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SegmentPath {
+    /// From 1.
+    pub(crate) number: u32,
+    pub(crate) path: PathBuf,
+}
+
+/// Where segment `number` of the session in `directory` is.
+pub(crate) fn segment(directory: &Path, number: u32) -> SegmentPath {
+    let path = match number {
+        0 | 1 => directory.join(EVENTS),
+        number => directory.join(format!("events.part{number:04}.jsonl")),
+    };
+    SegmentPath { number, path }
+}
+
+/// The segments of the session in `directory`, in order; none where there is no directory.
+///
+/// # Errors
+/// The system's, when the directory cannot be read.
+pub(crate) fn segments(directory: &Path) -> io::Result<Vec<SegmentPath>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if let Some(number) = entry.file_name().to_str().and_then(number_of) {
+            found.push(SegmentPath { number, path: entry.path() });
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn number_of(name: &str) -> Option<u32> {
+    if name == EVENTS {
+        return Some(1);
+    }
+    let digits = name.strip_prefix("events.part")?.strip_suffix(".jsonl")?;
+    let number = digits.parse().ok().filter(|number| *number > 1)?;
+    (format!("{number:04}") == digits).then_some(number)
+}

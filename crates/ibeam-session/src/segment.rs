@@ -1,0 +1,166 @@
+//! The last file of a journal: it only grows, by whole records, into room that was set aside for it.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use crate::header::Header;
+use crate::layout::{self, NEW, SegmentPath};
+use crate::private;
+use crate::record::{Kind, frame};
+
+/// A segment open for appending.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) file: Arc<File>,
+    pub(crate) path: PathBuf,
+    pub(crate) number: u32,
+    /// Bytes of whole records.
+    end: u64,
+    /// Bytes that have room on the disk for sure, at least `end`.
+    room: u64,
+    /// How far ahead of the end room is set aside.
+    reserve: u64,
+    /// A write broke off and what it left could not be cut.
+    unsure: bool,
+    /// Nothing was appended since it was made.
+    fresh: bool,
+    /// Whether the file system can set room aside.
+    can_reserve: bool,
+}
+
+impl Segment {
+    /// The segment in `file`, opened for appending, whose whole records end at `end`, its end.
+    pub(crate) fn new(file: File, at: SegmentPath, end: u64, reserve: u64) -> Self {
+        let SegmentPath { number, path } = at;
+        let file = Arc::new(file);
+        Self { file, path, number, end, room: end, reserve, unsure: false, fresh: false, can_reserve: true }
+    }
+
+    /// Puts a new segment with `header`, and what `fill` appends to it, in its place: whole or not at all.
+    ///
+    /// With `synced` its content is on the disk before it has its name; the name is the caller's to sync.
+    ///
+    /// # Errors
+    /// The system's. What stands in the place is replaced, so look first.
+    pub(crate) fn place(
+        directory: &Path,
+        header: &Header,
+        reserve: u64,
+        synced: bool,
+        fill: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let new = directory.join(NEW);
+        let mut file = private::anew(&new)?;
+        let mut line = Vec::new();
+        frame(Kind::Header, &serde_json::to_vec(header)?, &mut line);
+        let at = layout::segment(directory, header.segment);
+        let placed = file.write_all(&line).and_then(|()| fill(&mut file)).and_then(|()| {
+            if synced {
+                file.sync_data()?;
+            }
+            fs::rename(&new, &at.path)
+        });
+        if let Err(error) = placed {
+            drop(fs::remove_file(&new));
+            return Err(error);
+        }
+        let end = file.metadata()?.len();
+        Ok(Self { fresh: end == line.len() as u64, ..Self::new(file, at, end, reserve) })
+    }
+
+    /// Whether it holds nothing but the header it was made with.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    /// Bytes of whole records.
+    pub(crate) fn len(&self) -> u64 {
+        self.end
+    }
+
+    /// Appends whole records: all of `bytes`, or nothing.
+    ///
+    /// # Errors
+    /// The system's, e.g. when they do not fit into the room there is.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.unsure {
+            self.cut()?;
+        }
+        let end = self.end + bytes.len() as u64;
+        if end > self.room {
+            self.allocate(end)?;
+        }
+        match (&*self.file).write_all(bytes) {
+            Ok(()) => {
+                self.end = end;
+                self.fresh = false;
+                self.room = self.room.max(end);
+                Ok(())
+            }
+            Err(error) => {
+                self.unsure = true;
+                // Tried again before the next write.
+                drop(self.cut());
+                Err(error)
+            }
+        }
+    }
+
+    /// Sets room aside for what comes next, where little is left of it.
+    ///
+    /// # Errors
+    /// The system's, e.g. when the disk is full; the room that was there stays.
+    pub(crate) fn renew(&mut self) -> io::Result<()> {
+        match self.room - self.end < self.reserve / 2 {
+            true => self.allocate(self.end + self.reserve),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives back the room set aside.
+    ///
+    /// # Errors
+    /// The system's; then it stays with the file until that is opened and closed again.
+    pub(crate) fn give_back(&mut self) -> io::Result<()> {
+        if self.room > self.end { self.cut() } else { Ok(()) }
+    }
+
+    /// Cuts the file, and the room behind it, at the end of its whole records.
+    fn cut(&mut self) -> io::Result<()> {
+        self.file.set_len(self.end)?;
+        self.room = self.end;
+        self.unsure = false;
+        Ok(())
+    }
+
+    fn allocate(&mut self, to: u64) -> io::Result<()> {
+        if !self.can_reserve {
+            return Ok(());
+        }
+        match rustix::io::retry_on_intr(|| keep_room(&self.file, self.end, to - self.end)) {
+            Ok(()) => {
+                self.room = to;
+                Ok(())
+            }
+            Err(Errno::NOTSUP | Errno::NOSYS | Errno::INVAL) => {
+                self.can_reserve = false;
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn keep_room(file: &File, from: u64, bytes: u64) -> rustix::io::Result<()> {
+    rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, from, bytes)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn keep_room(_: &File, _: u64, _: u64) -> rustix::io::Result<()> {
+    Err(Errno::NOTSUP)
+}
