@@ -58,6 +58,17 @@ impl Tool for Delete {
         }
     }
 
+    fn evidence(&self, call: &ToolCall) -> Option<String> {
+        let DeleteArguments { path: asked } = arguments::parse(&call.arguments).ok()?;
+        let found = self.workspace.resolve_entry(&asked).ok()?;
+        let place = Place::find(&self.workspace, &asked, &found.real, Parents::Required);
+        Some(match place.and_then(|place| place.stat()) {
+            Ok(Some(stat)) => format!("`{asked}` still exists ({} bytes)", stat.st_size),
+            Ok(None) | Err(FileError::NotFound { .. }) => format!("`{asked}` does not exist now"),
+            Err(error) => error.to_string(),
+        })
+    }
+
     fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let arguments = match arguments::parse::<DeleteArguments>(&call.arguments) {

@@ -7,6 +7,7 @@ mod arguments;
 mod fold;
 mod patch;
 mod replace;
+mod trace;
 
 use std::borrow::Cow;
 use std::io::Read as _;
@@ -24,6 +25,7 @@ use similar::{ChangeTag, TextDiff};
 use crate::arguments as shared;
 use crate::blocking;
 use crate::elision::elide_middle;
+use crate::evidence::Remains;
 use crate::file_error::FileError;
 use crate::place::{Parents, Place};
 use crate::read::not_text;
@@ -66,6 +68,19 @@ impl Tool for Edit {
             Ok(call) => Access::Write(self.workspace.target(&call.path)),
             Err(_) => Access::Write(self.workspace.root().to_owned()),
         }
+    }
+
+    fn evidence(&self, call: &ToolCall) -> Option<String> {
+        let EditCall { path: asked, change } = EditCall::parse(&call.arguments).ok()?;
+        Some(Remains::of(&self.workspace, &asked).told(&asked, |bytes| {
+            match TextFormat::detect(bytes, true) {
+                Ok(format) => match format.decode(bytes) {
+                    Some(text) => format!("`{asked}` {}", change.trace(&text)),
+                    None => format!("`{asked}` exists, but its text cannot be told without doubt"),
+                },
+                Err(kind) => format!("`{asked}` is {kind} now"),
+            }
+        }))
     }
 
     fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {

@@ -9,18 +9,22 @@ mod blocking;
 mod delete;
 mod edit;
 mod elision;
+mod evidence;
 mod file_error;
 #[cfg(test)]
 mod fixture;
 mod glob;
 mod grep;
+mod ground;
 mod ls;
 mod place;
 mod read;
 mod replacement;
 mod shell;
+mod staging;
 mod text;
 mod tree;
+mod twin;
 mod update_todos;
 mod workspace;
 mod write;
@@ -61,5 +65,6 @@ pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
         Arc::new(update_todos::UpdateTodos::default()),
         Arc::new(write::Write::new(&workspace)),
     ];
-    tools.into_iter().map(|tool| (tool.spec().name.into_owned(), tool)).collect()
+    let grounded = tools.into_iter().map(|tool| ground::Grounded::new(tool, &workspace));
+    grounded.map(|tool| (tool.spec().name.into_owned(), Arc::new(tool) as Arc<dyn Tool>)).collect()
 }

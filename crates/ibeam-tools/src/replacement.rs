@@ -1,26 +1,17 @@
 //! Putting new bytes in the place of a file: at once or not at all.
 //!
-//! The bytes go to a file without a name where the file system has such (nothing is left behind by a kill),
-//! else to a temporary name in the same directory; then fsync, rename, fsync of the directory. Mode, owner and
-//! extended attributes stay. A hard link is broken: the other names keep the old content.
+//! The bytes go to a file beside it, then fsync, rename, fsync of the directory. Mode, owner and extended
+//! attributes stay. A hard link is broken: the other names keep the old content.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::{AsRawFd, OwnedFd};
 
-use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
+use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use crate::file_error::FileError;
 use crate::place::Place;
-
-/// Bytes of a new file, on disk but not yet in place.
-struct Staged {
-    file: File,
-    /// Its temporary name, where it has one.
-    name: Option<OsString>,
-}
+use crate::staging::{self, Staged};
 
 impl Place {
     /// Makes `bytes` the content of the file here. `old` is the file that was seen here, or `None`.
@@ -38,26 +29,13 @@ impl Place {
                 return Err(fail(errno));
             }
         }
-        let mut staged = Staged::without_name(&self.directory)
-            .or_else(|_| Staged::with_name(&self.directory))
-            .map_err(fail)?;
+        staging::sweep(&self.directory);
+        let mut staged = Staged::new(&self.directory).map_err(fail)?;
         let written = self.fill_and_publish(&mut staged, bytes, old);
-        if written.is_err()
-            && let Some(name) = &staged.name
-        {
-            let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
+        if written.is_err() {
+            staged.discard(&self.directory);
         }
         written
-    }
-
-    /// A name in the same directory that differs only in case, among the first few thousand.
-    pub(crate) fn twin(&self) -> Option<String> {
-        let wanted = self.name.to_str()?;
-        let folded = wanted.to_lowercase();
-        std::fs::read_dir(self.path.parent()?).ok()?.take(4096).find_map(|entry| {
-            let name = entry.ok()?.file_name().into_string().ok()?;
-            (name != wanted && name.to_lowercase() == folded).then_some(name)
-        })
     }
 
     fn fill_and_publish(
@@ -125,52 +103,4 @@ impl Place {
 fn changed(now: Option<&Stat>, seen: Option<&Stat>) -> bool {
     let identity = |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
     now.map(identity) != seen.map(identity)
-}
-
-impl Staged {
-    #[cfg(target_os = "linux")]
-    fn without_name(directory: &OwnedFd) -> Result<Self, Errno> {
-        // The name that the file gets in the end is given through /proc.
-        rustix::fs::accessat(CWD, "/proc/self/fd", Access::EXISTS, AtFlags::empty())?;
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(directory, ".", flags, Mode::from_raw_mode(0o666))?;
-        Ok(Self { file: File::from(file), name: None })
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn without_name(_: &OwnedFd) -> Result<Self, Errno> {
-        Err(Errno::OPNOTSUPP)
-    }
-
-    fn with_name(directory: &OwnedFd) -> Result<Self, Errno> {
-        let name = temporary_name();
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(0o666))?;
-        Ok(Self { file: File::from(file), name: Some(name) })
-    }
-
-    fn publish(&mut self, directory: &OwnedFd, name: &OsString, is_new: bool) -> Result<(), Errno> {
-        let temporary = match &self.name {
-            Some(temporary) => temporary.clone(),
-            None => {
-                let nameless = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-                let link = |to: &OsString| {
-                    rustix::fs::linkat(CWD, &nameless, directory, to, AtFlags::SYMLINK_FOLLOW)
-                };
-                if is_new {
-                    return link(name);
-                }
-                let temporary = temporary_name();
-                link(&temporary)?;
-                self.name.insert(temporary).clone()
-            }
-        };
-        rustix::fs::renameat(directory, &temporary, directory, name)?;
-        self.name = None;
-        Ok(())
-    }
-}
-
-fn temporary_name() -> OsString {
-    OsString::from(format!(".ibeam-{:016x}.tmp", fastrand::u64(..)))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
-use rustix::fs::FileType;
+use rustix::fs::{AtFlags, FileType};
 
 use crate::blocking::EndFlag;
 use crate::file_error::FileError;
@@ -28,8 +28,18 @@ impl Start {
         let fail = |errno| FileError::system("search", asked, errno);
         let resolved =
             workspace.resolve(asked).map_err(|error| FileError::unreachable("search", asked, error))?;
-        let stat = rustix::fs::lstat(&resolved.real).map_err(fail)?;
         let path = resolved.real;
+        let (from, way) = workspace.anchor(&path);
+        let stat = rustix::fs::statat(from, way, AtFlags::SYMLINK_NOFOLLOW).map_err(fail)?;
+        // A walk and a command go by the path; it must still lead to the workspace that is held.
+        let by_path = rustix::fs::lstat(&path).map(|stat| (stat.st_dev, stat.st_ino));
+        if by_path != Ok((stat.st_dev, stat.st_ino)) {
+            return Err(FileError::refused(
+                asked,
+                "is no longer where it was: the workspace was moved; `read`, `write`, `edit` and `delete` still \
+                 reach it",
+            ));
+        }
         match (FileType::from_raw_mode(stat.st_mode), path.parent()) {
             (FileType::Directory, _) => Ok(Self { directory: path.clone(), path }),
             (FileType::RegularFile, Some(parent)) => Ok(Self { directory: parent.to_owned(), path }),

@@ -76,6 +76,11 @@ impl Workspace {
         std::iter::once(self.root.as_path()).chain(self.extra.iter().map(PathBuf::as_path))
     }
 
+    /// Whether the root was removed. One that was moved is still the root.
+    pub fn is_gone(&self) -> bool {
+        rustix::fs::fstat(&self.held).is_ok_and(|stat| stat.st_nlink == 0)
+    }
+
     /// Whether a path without links lies in the workspace.
     pub fn contains(&self, real: &Path) -> bool {
         self.directories().any(|directory| real.starts_with(directory))

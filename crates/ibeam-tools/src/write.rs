@@ -17,10 +17,12 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments};
 use crate::blocking;
+use crate::evidence::Remains;
 use crate::file_error::FileError;
 use crate::place::{Parents, Place};
 use crate::read::fill;
 use crate::text::{PLAIN, TextFormat, count_lines};
+use crate::twin::Twin;
 use crate::workspace::{ResolvedPath, Workspace};
 
 /// An old file beyond this size does not tell its conventions.
@@ -69,6 +71,21 @@ impl Tool for Write {
         }
     }
 
+    fn evidence(&self, call: &ToolCall) -> Option<String> {
+        let wanted = arguments::parse::<WriteArguments>(&call.arguments).ok()?;
+        let asked = &wanted.path;
+        Some(Remains::of(&self.workspace, asked).told(asked, |bytes| {
+            let written = bytes == wanted.file_text.as_bytes()
+                || bytes == in_convention_of(bytes, true, &wanted.file_text);
+            if written {
+                format!("`{asked}` now holds exactly what this call was to write")
+            } else {
+                let size = bytes.len();
+                format!("`{asked}` has {size} bytes now, which are not what this call was to write")
+            }
+        }))
+    }
+
     fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
         Box::pin(async move {
             let arguments = match arguments::parse::<WriteArguments>(&call.arguments) {
@@ -91,7 +108,7 @@ fn write(workspace: &Workspace, wanted: &WriteArguments) -> Result<ToolOutcome, 
     let place = Place::find(workspace, asked, &resolved.real, parents)?;
     let old = place.regular()?;
     let bytes = match old {
-        Some(_) => in_convention_of(&place, &wanted.file_text)?,
+        Some(_) => in_convention_of_file(&place, &wanted.file_text)?,
         None => wanted.file_text.clone().into_bytes(),
     };
     place.replace(&bytes, old.as_ref())?;
@@ -102,7 +119,8 @@ fn write(workspace: &Workspace, wanted: &WriteArguments) -> Result<ToolOutcome, 
     if old.is_none()
         && let Some(twin) = place.twin()
     {
-        for_model.push_str(&format!("; beware: `{twin}` stands beside it and differs only in case"));
+        let Twin { name, difference } = twin;
+        for_model.push_str(&format!("; beware: `{name}` stands beside it and differs only in {difference}"));
     }
     let output = WriteOutput {
         path: resolved.real,
@@ -135,15 +153,19 @@ pub(crate) fn writable(workspace: &Workspace, asked: &str) -> Result<ResolvedPat
     Ok(resolved)
 }
 
-/// `text` in the encoding and with the line ends of the file it replaces, where these can carry it.
-fn in_convention_of(place: &Place, text: &str) -> Result<Vec<u8>, FileError> {
-    let plain = || Ok(text.as_bytes().to_vec());
-    let Ok((mut file, _)) = place.open() else { return plain() };
+/// `text` as it replaces the file that is there.
+fn in_convention_of_file(place: &Place, text: &str) -> Result<Vec<u8>, FileError> {
+    let Ok((mut file, _)) = place.open() else { return Ok(text.as_bytes().to_vec()) };
     let old =
         fill(&mut file, CONVENTION_LIMIT).map_err(|error| FileError::io("read", &place.asked, &error))?;
-    let whole = old.len() < CONVENTION_LIMIT;
-    let format = TextFormat::detect(&old, whole).unwrap_or(PLAIN);
-    let crlf = format.decode(&old).is_some_and(|old| has_only_crlf(&old)) && !text.contains('\r');
+    Ok(in_convention_of(&old, old.len() < CONVENTION_LIMIT, text))
+}
+
+/// `text` in the encoding and with the line ends of `old`, where these can carry it; `whole` when `old` is all
+/// of the old file.
+fn in_convention_of(old: &[u8], whole: bool, text: &str) -> Vec<u8> {
+    let format = TextFormat::detect(old, whole).unwrap_or(PLAIN);
+    let crlf = format.decode(old).is_some_and(|old| has_only_crlf(&old)) && !text.contains('\r');
     let text = if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
     let format = match text.strip_prefix('\u{FEFF}') {
         // The text brings its own mark.
@@ -151,7 +173,7 @@ fn in_convention_of(place: &Place, text: &str) -> Result<Vec<u8>, FileError> {
         None if old.len() == format.bom_length() && format.encoding == UTF_8 => PLAIN,
         None => format,
     };
-    Ok(format.encode(&text).unwrap_or_else(|_| text.into_bytes()))
+    format.encode(&text).unwrap_or_else(|_| text.into_bytes())
 }
 
 /// Every line ends in CRLF, and there is one.

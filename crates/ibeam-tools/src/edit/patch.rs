@@ -32,11 +32,28 @@ struct FileLine<'t> {
 
 /// `text` after the patch, or why not, in words that follow the path.
 pub(super) fn apply(text: &[u8], patch: &str) -> Result<Vec<u8>, String> {
-    let hunks = parse(patch)?;
+    fit(text, &parse(patch)?)
+}
+
+/// Whether the patch fits `text`, and whether its reverse does: not made yet, and made already.
+pub(super) fn fits(text: &[u8], patch: &str) -> (bool, bool) {
+    let Ok(mut hunks) = parse(patch) else { return (false, false) };
+    let forward = fit(text, &hunks).is_ok();
+    for line in hunks.iter_mut().flat_map(|hunk| &mut hunk.lines) {
+        *line = match *line {
+            Line::Removed(text) => Line::Added(text),
+            Line::Added(text) => Line::Removed(text),
+            kept @ (Line::Context(_) | Line::NoNewline) => kept,
+        };
+    }
+    (forward, fit(text, &hunks).is_ok())
+}
+
+fn fit(text: &[u8], hunks: &[Hunk<'_>]) -> Result<Vec<u8>, String> {
     let lines = split(text);
-    let mut result: Vec<u8> = Vec::with_capacity(text.len() + patch.len());
+    let mut result: Vec<u8> = Vec::with_capacity(text.len());
     let (mut taken, mut drift) = (0usize, 0isize);
-    for (number, hunk) in (1..).zip(&hunks) {
+    for (number, hunk) in (1..).zip(hunks) {
         let at = locate(&lines, hunk, taken, drift)
             .map_err(|reason| format!("was not changed: hunk {number} of {} {reason}", hunks.len()))?;
         if let Some(start) = hunk.start {

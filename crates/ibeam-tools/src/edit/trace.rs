@@ -1,0 +1,62 @@
+//! Whether an edit was made, told from the file alone.
+
+use memchr::memmem;
+
+use super::arguments::{Change, Replacement};
+use super::fold::Folded;
+use super::patch;
+
+/// Edits of one call that are told one by one.
+const TOLD: usize = 10;
+
+impl Change {
+    /// What `text` shows of this change, in words that follow the path.
+    pub(super) fn trace(&self, text: &[u8]) -> String {
+        match self {
+            Self::StrReplace(one) => of_replacement(text, one).to_owned(),
+            Self::MultiStrReplace(list) => {
+                let traces: Vec<&str> = list.edits.iter().map(|edit| of_replacement(text, edit)).collect();
+                match traces.as_slice() {
+                    [] => "exists".to_owned(),
+                    [first, rest @ ..] if rest.iter().all(|other| other == first) => (*first).to_owned(),
+                    [..] => {
+                        let one_by_one = (1..).zip(&traces).take(TOLD);
+                        let told: Vec<String> =
+                            one_by_one.map(|(number, trace)| format!("(edit {number}) {trace}")).collect();
+                        told.join("; ")
+                    }
+                }
+            }
+            Self::ApplyPatch(patch) => match patch::fits(text, &patch.patch_content) {
+                (true, false) => "is as it was before the patch, which still fits",
+                (false, true) => "holds what the patch makes of it",
+                (true, true) => "fits the patch and its reverse",
+                (false, false) => "fits neither the patch nor its reverse",
+            }
+            .to_owned(),
+        }
+    }
+}
+
+fn of_replacement(text: &[u8], edit: &Replacement) -> &'static str {
+    let (old, new) = (edit.old_text.as_str(), edit.new_text.as_str());
+    let holds = |wanted: &str| {
+        // As the edit itself: line ends are only told apart where the call does.
+        if wanted.contains('\r') {
+            memmem::find(text, wanted.as_bytes()).is_some()
+        } else {
+            memmem::find(&Folded::new(text).text, wanted.as_bytes()).is_some()
+        }
+    };
+    // Where one text is a part of the other, the longer one decides.
+    match (holds(old), holds(new)) {
+        (true, _) if new.is_empty() => "still holds the old text",
+        (false, _) if new.is_empty() => "no longer holds the old text",
+        (true, true) if new.contains(old) => "holds the new text",
+        (true, true) if old.contains(new) => "still holds the old text",
+        (true, true) => "holds both the old text and the new text",
+        (true, false) => "still holds the old text and not the new text",
+        (false, true) => "holds the new text and no longer the old text",
+        (false, false) => "holds neither the old text nor the new text",
+    }
+}

@@ -1,0 +1,62 @@
+//! What is there now of a call that a killed run had begun: cheap evidence of its effect.
+//!
+//! Reads a bounded part, never waits, and changes nothing but what the killed write itself left beside the file.
+
+use crate::file_error::FileError;
+use crate::place::{Parents, Place};
+use crate::read::fill;
+use crate::staging;
+use crate::workspace::Workspace;
+
+/// Larger files are not compared.
+const LIMIT: usize = 4 << 20;
+
+/// What stands at a path.
+#[derive(Debug)]
+pub(crate) enum Remains {
+    /// Nothing.
+    Nothing,
+    /// A file with this content.
+    Content(Vec<u8>),
+    /// A file of this size, too large to compare.
+    TooLarge(i64),
+    /// Something that no file tool writes, or that cannot be read; a sentence that names it.
+    Other(String),
+}
+
+impl Remains {
+    /// Looks at `asked`, after removing what a dead writer left beside it.
+    pub(crate) fn of(workspace: &Workspace, asked: &str) -> Self {
+        match Self::look(workspace, asked) {
+            Ok(remains) => remains,
+            Err(FileError::NotFound { .. }) => Self::Nothing,
+            Err(error) => Self::Other(error.to_string()),
+        }
+    }
+
+    /// One sentence; `compared` gives it for the content of a file.
+    pub(crate) fn told(self, asked: &str, compared: impl FnOnce(&[u8]) -> String) -> String {
+        match self {
+            Self::Nothing => format!("`{asked}` does not exist now"),
+            Self::Content(bytes) => compared(&bytes),
+            Self::TooLarge(size) => format!("`{asked}` exists ({size} bytes) and is too large to compare"),
+            Self::Other(sentence) => sentence,
+        }
+    }
+
+    fn look(workspace: &Workspace, asked: &str) -> Result<Self, FileError> {
+        let resolved =
+            workspace.resolve(asked).map_err(|error| FileError::unreachable("read", asked, error))?;
+        let place = Place::find(workspace, asked, &resolved.real, Parents::Required)?;
+        if resolved.inside {
+            staging::sweep(&place.directory);
+        }
+        let (mut file, stat) = place.open()?;
+        let bytes = fill(&mut file, LIMIT + 1).map_err(|error| FileError::io("read", asked, &error))?;
+        Ok(if bytes.len() > LIMIT { Self::TooLarge(stat.st_size) } else { Self::Content(bytes) })
+    }
+}
+
+#[cfg(test)]
+#[path = "evidence_test.rs"]
+mod tests;

@@ -1,0 +1,138 @@
+use ibeam_protocol::{CallId, ToolCall};
+use serde_json::{Value, json};
+
+use crate::fixture::{Fixture, success};
+
+#[track_caller]
+fn evidence(fixture: &Fixture, tool: &str, arguments: Value) -> String {
+    let arguments = fixture.tools[tool].canonical(&arguments).unwrap();
+    let call = ToolCall { id: CallId::from("call_1"), name: tool.to_owned(), arguments };
+    fixture.tools[tool].evidence(&call).unwrap()
+}
+
+#[track_caller]
+fn of_write(before: impl AsRef<[u8]>, text: &str, expect: &str) {
+    let fixture = Fixture::with("f", before);
+    assert_eq!(evidence(&fixture, "write", json!({"path": "f", "fileText": text})), expect);
+}
+
+#[track_caller]
+fn of_edit(before: impl AsRef<[u8]>, mut change: Value, expect: &str) {
+    let fixture = Fixture::with("f", before);
+    change["path"] = json!("f");
+    assert_eq!(evidence(&fixture, "edit", change), expect);
+}
+
+/// The evidence just before the call and just after it.
+#[track_caller]
+fn around(old: impl AsRef<[u8]>, tool: &str, mut arguments: Value, before: &str, after: &str) {
+    let fixture = Fixture::with("f", old);
+    arguments["path"] = json!("f");
+    assert_eq!(evidence(&fixture, tool, arguments.clone()), before);
+    success(fixture.call(tool, arguments.clone()));
+    assert_eq!(evidence(&fixture, tool, arguments), after);
+}
+
+fn replace(old: &str, new: &str) -> Value {
+    json!({"oldText": old, "newText": new})
+}
+
+#[test]
+fn a_write_is_compared_with_what_is_there() {
+    of_write("one\ntwo\n", "one\ntwo\n", "`f` now holds exactly what this call was to write");
+    of_write("one\n", "one\ntwo\n", "`f` has 4 bytes now, which are not what this call was to write");
+    let fixture = Fixture::new();
+    let call = json!({"path": "d/f", "fileText": "x"});
+    assert_eq!(evidence(&fixture, "write", call), "`d/f` does not exist now");
+}
+
+#[test]
+fn a_write_in_the_conventions_of_the_old_file_is_known_again() {
+    for old in [b"a\r\nb\r\n".as_slice(), b"\xef\xbb\xbfold", b"\xff\xfea\0\r\0\n\0", b"old\n"] {
+        let before = format!("`f` has {} bytes now, which are not what this call was to write", old.len());
+        let after = "`f` now holds exactly what this call was to write";
+        around(old, "write", json!({"fileText": "one\ntwo\n"}), &before, after);
+    }
+}
+
+#[test]
+fn an_edit_is_told_by_its_texts() {
+    let made = "`f` holds the new text and no longer the old text";
+    let not_made = "`f` still holds the old text and not the new text";
+    around("let x = 1;\r\nend\r\n", "edit", replace("x = 1;\nend", "x = 2;\nend"), not_made, made);
+    around("a\nb\n", "edit", replace("b", "b\nc"), not_made, "`f` holds the new text");
+    around(
+        "a\nb\n",
+        "edit",
+        replace("b\n", ""),
+        "`f` still holds the old text",
+        "`f` no longer holds the old text",
+    );
+    around("foo bar", "edit", replace("foo bar", "foo"), "`f` still holds the old text", made);
+    of_edit("else", replace("a", "b"), "`f` holds neither the old text nor the new text");
+    of_edit("a b", replace("a", "b"), "`f` holds both the old text and the new text");
+    of_edit(b"\x7fELF\0", replace("a", "b"), "`f` is an ELF binary now");
+}
+
+#[test]
+fn several_edits_are_told_together_where_they_agree() {
+    let edits = json!({"edits": [replace("a", "x"), replace("b", "y")]});
+    let made = "`f` holds the new text and no longer the old text";
+    around("a b", "edit", edits.clone(), "`f` still holds the old text and not the new text", made);
+    of_edit(
+        "x b",
+        edits,
+        "`f` (edit 1) holds the new text and no longer the old text; \
+         (edit 2) still holds the old text and not the new text",
+    );
+}
+
+#[test]
+fn a_patch_is_tried_both_ways() {
+    let patch = json!({"patch": "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"});
+    let before = "`f` is as it was before the patch, which still fits";
+    around("a\nb\nc\n", "edit", patch.clone(), before, "`f` holds what the patch makes of it");
+    of_edit("z\n", patch, "`f` fits neither the patch nor its reverse");
+}
+
+#[test]
+fn a_delete_is_told_by_what_is_left() {
+    around("four", "delete", json!({}), "`f` still exists (4 bytes)", "`f` does not exist now");
+    let fixture = Fixture::new();
+    fixture.link("gone", "link");
+    assert_eq!(evidence(&fixture, "delete", json!({"path": "link"})), "`link` still exists (4 bytes)");
+}
+
+#[test]
+fn looking_never_waits_and_is_bounded() {
+    let fixture = Fixture::new();
+    fixture.fifo("pipe");
+    let write = |path: &str| json!({"path": path, "fileText": "x"});
+    assert!(evidence(&fixture, "write", write("pipe")).contains("named pipe"));
+    assert!(evidence(&fixture, "write", write(".")).contains("is a directory"));
+    let sparse = std::fs::File::create(fixture.path("huge")).unwrap();
+    sparse.set_len(10 << 30).unwrap();
+    assert_eq!(
+        evidence(&fixture, "write", write("huge")),
+        "`huge` exists (10737418240 bytes) and is too large to compare"
+    );
+    let change = json!({"path": "pipe", "oldText": "a", "newText": "b"});
+    assert!(evidence(&fixture, "edit", change).contains("named pipe"));
+    assert_eq!(evidence(&fixture, "delete", json!({"path": "pipe"})), "`pipe` still exists (0 bytes)");
+}
+
+#[test]
+fn f103_what_the_killed_write_left_beside_the_file_is_removed() {
+    let fixture = Fixture::with("d/.ibeam-0123456789abcdef.tmp", "half");
+    fixture.put("d/f", "old");
+    evidence(&fixture, "write", json!({"path": "d/f", "fileText": "new"}));
+    assert!(!fixture.path("d/.ibeam-0123456789abcdef.tmp").exists());
+}
+
+#[test]
+fn tools_that_change_nothing_give_none() {
+    let fixture = Fixture::with("f", "x");
+    let call =
+        ToolCall { id: CallId::from("call_1"), name: "read".to_owned(), arguments: json!({"path": "f"}) };
+    assert_eq!(fixture.tools["read"].evidence(&call), None);
+}

@@ -1,0 +1,181 @@
+//! A file that is written but not yet in its place, and what a killed writer left of one.
+//!
+//! It has no name where the file system has such files, so that a kill leaves nothing behind; only the moment
+//! of a rename needs a name. Whoever writes holds the file locked: a temporary name that nobody holds was left
+//! by a writer that is dead, on whatever machine, and is removed by whoever comes to the directory next.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, flock};
+use rustix::io::Errno;
+
+const PREFIX: &[u8] = b".ibeam-";
+const SUFFIX: &[u8] = b".tmp";
+/// Random digits between the two.
+const DIGITS: usize = 16;
+/// Entries of a directory that are looked at.
+const SWEEP_LIMIT: usize = 65_536;
+
+/// Bytes of a new file, on the way to their place.
+pub(crate) struct Staged {
+    pub(crate) file: File,
+    /// Its temporary name, while it has one.
+    name: Option<OsString>,
+}
+
+impl Staged {
+    /// An empty file that will stand in `directory`.
+    pub(crate) fn new(directory: &OwnedFd) -> Result<Self, Errno> {
+        Self::without_name(directory).or_else(|_| Self::with_name(directory))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn without_name(directory: &OwnedFd) -> Result<Self, Errno> {
+        // The name that the file gets in the end is given through /proc.
+        rustix::fs::accessat(CWD, "/proc/self/fd", Access::EXISTS, AtFlags::empty())?;
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(directory, ".", flags, Mode::from_raw_mode(0o666))?;
+        lock(&file);
+        Ok(Self { file: File::from(file), name: None })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn without_name(_: &OwnedFd) -> Result<Self, Errno> {
+        Err(Errno::OPNOTSUPP)
+    }
+
+    fn with_name(directory: &OwnedFd) -> Result<Self, Errno> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for _ in 0..8 {
+            let name = temporary_name();
+            let file = rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(0o666))?;
+            // A sweeper may have come between the two and taken it for a leftover.
+            if lock(&file) && rustix::fs::fstat(&file)?.st_nlink > 0 {
+                return Ok(Self { file: File::from(file), name: Some(name) });
+            }
+        }
+        Err(Errno::BUSY)
+    }
+
+    /// Puts the file in its place, where `is_new` says that nothing is.
+    pub(crate) fn publish(&mut self, directory: &OwnedFd, name: &OsStr, is_new: bool) -> Result<(), Errno> {
+        let temporary = match &self.name {
+            Some(temporary) => temporary.clone(),
+            None => {
+                let nameless = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+                let link =
+                    |to: &OsStr| rustix::fs::linkat(CWD, &nameless, directory, to, AtFlags::SYMLINK_FOLLOW);
+                if is_new {
+                    return link(name);
+                }
+                let temporary = temporary_name();
+                link(&temporary)?;
+                self.name.insert(temporary).clone()
+            }
+        };
+        rustix::fs::renameat(directory, &temporary, directory, name)?;
+        self.name = None;
+        Ok(())
+    }
+
+    /// Takes the temporary name away again.
+    pub(crate) fn discard(&self, directory: &OwnedFd) {
+        if let Some(name) = &self.name {
+            let _ = rustix::fs::unlinkat(directory, name, AtFlags::empty());
+        }
+    }
+}
+
+/// Removes what writers that are dead have left in `directory`.
+pub(crate) fn sweep(directory: &OwnedFd) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(listed) = rustix::fs::openat(directory, ".", flags, Mode::empty()) else { return };
+    let Ok(entries) = Dir::new(listed) else { return };
+    for entry in entries.take(SWEEP_LIMIT) {
+        let Ok(entry) = entry else { return };
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if is_temporary(name) {
+            // What cannot be removed stays: it is somebody else's, or somebody holds it.
+            let _ = remove_dead(directory, name);
+        }
+    }
+}
+
+fn remove_dead(directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+    if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Ok(());
+    }
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    rustix::fs::unlinkat(directory, name, AtFlags::empty())
+}
+
+/// Whether the file is ours; a file system without locks has no sweepers either.
+fn lock(file: impl AsFd) -> bool {
+    flock(file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
+}
+
+fn temporary_name() -> OsString {
+    OsString::from(format!(".ibeam-{:016x}.tmp", fastrand::u64(..)))
+}
+
+fn is_temporary(name: &OsStr) -> bool {
+    let digits = name.as_bytes().strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
+    digits.is_some_and(|digits| digits.len() == DIGITS && digits.iter().all(u8::is_ascii_hexdigit))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::fd::OwnedFd;
+
+    use super::{Staged, is_temporary, sweep, temporary_name};
+    use crate::fixture::Fixture;
+
+    fn directory(fixture: &Fixture) -> OwnedFd {
+        OwnedFd::from(std::fs::File::open(fixture.root()).unwrap())
+    }
+
+    #[test]
+    fn f103_a_temporary_file_of_a_dead_writer_is_removed_and_no_other() {
+        let fixture = Fixture::with(".ibeam-0123456789abcdef.tmp", "half");
+        for kept in [".ibeam-notes.tmp", ".ibeam-0123456789abcdeX.tmp", "ibeam-0123456789abcdef.tmp"] {
+            fixture.put(kept, "mine");
+        }
+        fixture.fifo(".ibeam-1123456789abcdef.tmp");
+        let directory = directory(&fixture);
+        let alive = Staged::with_name(&directory).unwrap();
+        let held = alive.name.clone().unwrap();
+        sweep(&directory);
+        let mut names: Vec<_> =
+            std::fs::read_dir(fixture.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names.len(), 5, "{names:?}");
+        assert!(!fixture.path(".ibeam-0123456789abcdef.tmp").exists());
+        assert!(names.contains(&held), "a living writer keeps its file");
+        drop(alive);
+        sweep(&directory);
+        assert!(!fixture.root().join(held).exists());
+    }
+
+    #[test]
+    fn a_file_with_a_temporary_name_comes_to_its_place() {
+        let fixture = Fixture::with("f", "old");
+        let directory = directory(&fixture);
+        let mut staged = Staged::with_name(&directory).unwrap();
+        std::io::Write::write_all(&mut staged.file, b"new").unwrap();
+        staged.publish(&directory, OsStr::new("f"), false).unwrap();
+        assert_eq!(fixture.bytes("f"), b"new");
+        sweep(&directory);
+        assert_eq!(fixture.bytes("f"), b"new");
+    }
+
+    #[test]
+    fn temporary_names_are_known_again() {
+        assert!(is_temporary(&temporary_name()));
+    }
+}

@@ -1,0 +1,66 @@
+//! Two names that are one for some file systems: they differ only in case, or in how characters are composed.
+//!
+//! A checkout of both on such a system loses one of them; whoever makes the second should know.
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+
+use crate::place::Place;
+
+/// Entries of a directory that are looked at.
+const LOOK_LIMIT: usize = 4096;
+
+/// A name that some file systems take for the same.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Twin {
+    /// The name that is there.
+    pub(crate) name: String,
+    /// In what alone it differs, as words after "differs only in".
+    pub(crate) difference: &'static str,
+}
+
+impl Place {
+    /// A twin of this name in the same directory.
+    pub(crate) fn twin(&self) -> Option<Twin> {
+        let wanted = self.name.to_str()?;
+        std::fs::read_dir(self.path.parent()?).ok()?.take(LOOK_LIMIT).find_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let difference = difference(wanted, &name)?;
+            Some(Twin { name, difference })
+        })
+    }
+}
+
+/// What alone tells the two apart, where some file systems do not.
+fn difference(one: &str, other: &str) -> Option<&'static str> {
+    if one == other {
+        return None;
+    }
+    let composed = |name: &str| ComposingNormalizerBorrowed::new_nfc().normalize(name).into_owned();
+    let (one, other) = (composed(one), composed(other));
+    if one == other {
+        return Some("how its characters are composed (Unicode NFC and NFD)");
+    }
+    (composed(&one.to_lowercase()) == composed(&other.to_lowercase())).then_some("case")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[track_caller]
+    fn check(one: &str, other: &str, expect: Option<&str>) {
+        let begins = |found: Option<&'static str>| found.map(|found| found.split(' ').next().unwrap());
+        assert_eq!(begins(difference(one, other)), expect);
+        assert_eq!(begins(difference(other, one)), expect);
+    }
+
+    #[test]
+    fn names_that_some_file_systems_take_for_one_are_told() {
+        check("Makefile", "makefile", Some("case"));
+        check("caf\u{e9}.txt", "cafe\u{301}.txt", Some("how"));
+        check("CAF\u{c9}.txt", "cafe\u{301}.txt", Some("case"));
+        check("cafe.txt", "caf\u{e9}.txt", None);
+        check("a", "b", None);
+        check("a", "a", None);
+    }
+}
