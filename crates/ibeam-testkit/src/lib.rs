@@ -12,6 +12,7 @@
 mod anthropic;
 mod finished;
 mod frame;
+mod instant;
 mod lifeline;
 mod openai;
 mod program;
@@ -19,13 +20,16 @@ mod request;
 mod script;
 mod server;
 mod stream;
+mod trace;
 mod workspace;
 
 pub use finished::Finished;
+pub use instant::left_behind;
 pub use lifeline::Lifeline;
 pub use program::{Ibeam, Running, Stdin};
 pub use request::{Request, Wire};
 pub use script::Answer;
 pub use server::{ModelServer, refusing_url};
 pub use stream::Stream;
+pub use trace::{Act, Call, Disk, Errno, Point, Traced, Untraceable};
 pub use workspace::Workspace;

@@ -47,7 +47,15 @@ pub struct Ibeam {
     stdout_gone: bool,
     terminal: bool,
     slow_reader: bool,
+    unread: Unread,
     pub(crate) guard: Duration,
+}
+
+/// The pipes that stay open and are never read.
+#[derive(Clone, Copy, Default)]
+struct Unread {
+    stdout: bool,
+    stderr: bool,
 }
 
 impl Ibeam {
@@ -63,6 +71,7 @@ impl Ibeam {
             stdout_gone: false,
             terminal: false,
             slow_reader: false,
+            unread: Unread::default(),
             guard: GUARD,
         }
     }
@@ -82,6 +91,20 @@ impl Ibeam {
         let rest = words.chain([self.program.into_os_string()]).chain(self.args).collect();
         self.program = program.into();
         self.args = rest;
+        self
+    }
+
+    /// Runs it by way of a shell that first does something to itself, e.g. `umask 000` or `exec <&-`.
+    #[must_use]
+    pub fn after(self, script: &str) -> Self {
+        let script = format!("{script}\nexec \"$0\" \"$@\"");
+        self.through(["/bin/bash", "-c", &script])
+    }
+
+    /// Leaves a variable out.
+    #[must_use]
+    pub fn env_remove(mut self, name: &str) -> Self {
+        self.environment.retain(|(found, _)| found != name);
         self
     }
 
@@ -110,6 +133,20 @@ impl Ibeam {
     #[must_use]
     pub fn slow_reader(mut self) -> Self {
         self.slow_reader = true;
+        self
+    }
+
+    /// The reader of stdout is there and never reads; what is printed is lost.
+    #[must_use]
+    pub fn unread_stdout(mut self) -> Self {
+        self.unread.stdout = true;
+        self
+    }
+
+    /// The same for stderr.
+    #[must_use]
+    pub fn unread_stderr(mut self) -> Self {
+        self.unread.stderr = true;
         self
     }
 
@@ -181,7 +218,16 @@ impl Ibeam {
             (_, pipe) => held = held.or_else(|| pipe.map(|pipe| OwnedFd::from(pipe).into())),
         }
         let pace = self.slow_reader.then_some(Duration::from_millis(1));
-        Running::watch(child, held, screen, pace, started, self.guard)
+        let mut unread = Vec::new();
+        if self.unread.stdout {
+            unread.extend(child.stdout.take().map(OwnedFd::from));
+        }
+        if self.unread.stderr {
+            unread.extend(child.stderr.take().map(OwnedFd::from));
+        }
+        let mut running = Running::watch(child, held, screen, pace, started, self.guard);
+        running.unread = unread;
+        running
     }
 }
 
@@ -190,6 +236,8 @@ pub struct Running {
     pid: Pid,
     seen: Arc<Seen>,
     stdin: Option<File>,
+    /// Pipes that only have to stay open.
+    unread: Vec<OwnedFd>,
     started: Instant,
     guard: Duration,
 }
@@ -271,7 +319,7 @@ impl Running {
             let status = child.wait().expect("the status of a child");
             waiter.change(|state| state.ended = Some((status, started.elapsed())));
         });
-        Self { pid, seen, stdin, started, guard }
+        Self { pid, seen, stdin, unread: Vec::new(), started, guard }
     }
 
     /// Waits until stdout holds `text`.
@@ -349,6 +397,38 @@ impl Running {
         let state = self.seen.lock();
         assert!(state.ended.is_none(), "it has ended before it was killed; {}", state.report());
         kill_process(self.pid, rustix::process::Signal::KILL).expect("a process to kill");
+    }
+
+    /// Its number, under which `/proc` knows it.
+    pub fn pid(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
+    }
+
+    /// Stops the program, as a suspended machine or a shell's ^Z does, and waits until it stands still.
+    ///
+    /// # Panics
+    /// When it has ended, or does not stop.
+    #[track_caller]
+    pub fn pause(&self) {
+        kill_process(self.pid, rustix::process::Signal::STOP).expect("a process to stop");
+        let path = format!("/proc/{}/stat", self.pid());
+        let stands = || {
+            let stat = std::fs::read_to_string(&path).expect("the state of the process");
+            stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('T'))
+        };
+        while !stands() {
+            assert!(self.started.elapsed() < self.guard, "it does not stop within {:?}", self.guard);
+            std::thread::yield_now();
+        }
+    }
+
+    /// Lets a stopped program go on.
+    ///
+    /// # Panics
+    /// When it has ended.
+    #[track_caller]
+    pub fn resume(&self) {
+        kill_process(self.pid, rustix::process::Signal::CONT).expect("a process to go on");
     }
 
     /// The most memory it has held so far, in bytes.

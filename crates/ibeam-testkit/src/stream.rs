@@ -65,6 +65,8 @@ const KEYS: [(&str, Option<&str>, &[&str]); 7] = [
             "request_id?",
             "session_id",
             "ibeam",
+            "resumable",
+            "result?",
         ],
     ),
 ];
@@ -221,6 +223,8 @@ impl Stream {
         let last = self.last();
         if last["type"] == "error" {
             law(last["exit_code"].as_u64().is_some_and(|code| code > 0), "an error has an exit code")?;
+            let said = last["result"].as_str().unwrap_or_default();
+            law(said == self.deltas().concat(), format!("`result` is what was said until then: {last}"))?;
             return law(
                 last["code"].is_string() && last["message"].is_string(),
                 "an error has a code and a message",

@@ -10,7 +10,7 @@ use ibeam_protocol::Reason;
 use crate::cli::Flags;
 use crate::config::Config;
 use crate::credentials::Credentials;
-use crate::environment::{catalogue, variable};
+use crate::environment::{catalogue, refuse_what_is_not_text, variable};
 use crate::place::Places;
 
 /// The resolved start.
@@ -32,6 +32,7 @@ impl App {
     /// `NoInput` for the workspace, `BadConfig`, `Usage`, `Unsupported`.
     pub(crate) fn new(flags: Flags, started: Instant) -> Result<Self, Reason> {
         refuse_what_does_not_exist(&flags)?;
+        refuse_what_is_not_text()?;
         let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let no_input = |said: String| Reason::NoInput { path: given.display().to_string(), said };
         let workspace = given.canonicalize().map_err(|error| no_input(error.to_string()))?;

@@ -11,6 +11,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ibeam_protocol::Reason;
 
+use crate::exit::Report;
+
 /// A coding agent for the command line that other programs can rely on.
 #[derive(Parser, Debug)]
 #[command(args_override_self = true)]
@@ -92,6 +94,17 @@ pub(crate) enum FailOnWord {
     ToolError,
     /// No text was given
     Empty,
+    /// A background command still ran at the end
+    Background,
+}
+
+/// What becomes of background commands when the answer is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BackgroundWord {
+    /// They are stopped
+    Stop,
+    /// They are waited for
+    Wait,
 }
 
 /// Flags that stand before or after the prompt or the command.
@@ -173,6 +186,18 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", global = true)]
     pub(crate) max_turns: Option<u32>,
 
+    /// The most tokens of a run, prompts and answers together
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) max_tokens: Option<u64>,
+
+    /// The most a run may cost, in US dollars, e.g. `0.50`
+    #[arg(long, value_name = "USD", global = true)]
+    pub(crate) max_cost: Option<String>,
+
+    /// The most tool calls of a run
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) max_tool_calls: Option<u32>,
+
     /// The longest a run may take, e.g. `90`, `90s`, `10m`
     #[arg(long, value_name = "TIME", global = true)]
     pub(crate) timeout: Option<String>,
@@ -181,6 +206,10 @@ pub(crate) struct Flags {
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', global = true)]
     pub(crate) fail_on: Vec<FailOnWord>,
 
+    /// What becomes of background commands when the answer is there [default: stop]
+    #[arg(long, value_enum, value_name = "WHAT", global = true)]
+    pub(crate) background: Option<BackgroundWord>,
+
     /// How stdin is treated beside a prompt
     #[arg(long, value_enum, value_name = "HOW", global = true)]
     pub(crate) stdin: Option<Stdin>,
@@ -188,6 +217,10 @@ pub(crate) struct Flags {
     /// How a failure is told on stderr
     #[arg(long, value_enum, value_name = "FORMAT", global = true)]
     pub(crate) error_format: Option<ErrorFormat>,
+
+    /// Write the failure as a JSON object to this file too; it is empty after a success
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) error_file: Option<PathBuf>,
 
     /// A line on stderr every so many seconds while the run lasts
     #[arg(long, value_name = "SECONDS", global = true)]
@@ -213,8 +246,8 @@ pub(crate) struct Flags {
     #[arg(long, global = true)]
     pub(crate) list_models: bool,
 
-    /// Accepted for clients of the original; there are no MCP servers yet
-    #[arg(long, global = true, hide = true)]
+    /// Start the MCP servers of the project too, and allow the calls of all servers
+    #[arg(long, global = true)]
     pub(crate) approve_mcps: bool,
 
     /// Not supported: certificates are always checked
@@ -226,7 +259,7 @@ pub(crate) struct Flags {
     pub(crate) worktree: Option<String>,
 
     /// Not supported: there is no cloud
-    #[arg(short, long, alias = "background", global = true, hide = true)]
+    #[arg(short, long, global = true, hide = true)]
     pub(crate) cloud: bool,
 
     /// Print the version and exit
@@ -280,6 +313,12 @@ pub(crate) enum Command {
         /// What to do
         words: Vec<OsString>,
     },
+    /// Print the table of failures: exit code, code, whether to try again
+    Errors {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
     /// Show the configuration
     Config {
         #[command(subcommand)]
@@ -293,12 +332,10 @@ pub(crate) enum Command {
     },
     /// Say what is missing here and how to get it
     Doctor,
-    /// Not there yet: MCP servers
-    #[command(hide = true)]
+    /// List MCP servers and their tools, switch them on and off
     Mcp {
-        /// Whatever follows
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        rest: Vec<OsString>,
+        #[command(subcommand)]
+        what: McpCommand,
     },
     /// Not there yet: the editor protocol
     #[command(hide = true)]
@@ -308,6 +345,38 @@ pub(crate) enum Command {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
+    },
+}
+
+/// What of the MCP servers.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum McpCommand {
+    /// Every server that the files name; starts none
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Start a server and list its tools
+    ListTools {
+        /// The server
+        name: String,
+    },
+    /// Not supported: servers over HTTP
+    #[command(hide = true)]
+    Login {
+        /// The server
+        name: String,
+    },
+    /// Let runs start a server
+    Enable {
+        /// The server
+        name: String,
+    },
+    /// Keep runs from starting a server
+    Disable {
+        /// The server
+        name: String,
     },
 }
 
@@ -355,13 +424,19 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, Unparsed> {
 }
 
 /// How a line that cannot be parsed wants to be told so.
-pub(crate) fn wanted_error_format(args: &[OsString]) -> ErrorFormat {
+pub(crate) fn wanted_report(args: &[OsString]) -> Report {
     let flags: Vec<&OsString> = args.iter().take_while(|arg| *arg != "--").collect();
-    let apart = flags
-        .windows(2)
-        .any(|pair| matches!(pair, [flag, word] if *flag == "--error-format" && *word == "json"));
-    let json = apart || flags.iter().any(|flag| *flag == "--error-format=json");
-    if json { ErrorFormat::Json } else { ErrorFormat::Text }
+    let value_of = |flag: &str| {
+        let joined = flags.iter().find_map(|arg| arg.to_str()?.strip_prefix(flag)?.strip_prefix('='));
+        let apart = flags.windows(2).find_map(|pair| match pair {
+            [name, value] if *name == flag => value.to_str(),
+            _ => None,
+        });
+        joined.or(apart).map(str::to_owned)
+    };
+    let json = value_of("--error-format").is_some_and(|format| format == "json");
+    let format = if json { ErrorFormat::Json } else { ErrorFormat::Text };
+    Report { format, file: value_of("--error-file").map(PathBuf::from) }
 }
 
 /// clap's message without its prefix, its usage block and its advice on `--help`.

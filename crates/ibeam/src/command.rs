@@ -5,8 +5,10 @@ mod completions;
 mod config;
 mod create_chat;
 mod doctor;
+mod errors;
 mod login;
 mod ls;
+mod mcp;
 mod models;
 mod setup;
 mod status;
@@ -36,11 +38,12 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::About { format } => about::about(app, format.unwrap_or_default(), stdout),
         Command::CreateChat => create_chat::create_chat(app, stdout),
         Command::Ls { all, format } => ls::ls(app, *all, format.unwrap_or_default(), stdout),
+        Command::Errors { format } => errors::errors(app, format.unwrap_or_default(), stdout),
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
         Command::Doctor => doctor::doctor(app, stdout),
         Command::Completions { shell } => completions::completions(*shell, stdout),
-        Command::Mcp { .. } => Err(Reason::Unsupported { what: "mcp".to_owned() }.into()),
+        Command::Mcp { what } => mcp::mcp(app, what, stdout),
         Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
         Command::Resume { .. } => Err(Reason::Internal { said: "`resume` is a run".to_owned() }.into()),
     }

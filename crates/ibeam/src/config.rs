@@ -13,11 +13,14 @@ use std::time::Duration;
 
 use ibeam_protocol::{Notice, Reason};
 
-use crate::cli::Flags;
+use crate::cli::{BackgroundWord, Flags};
 use crate::place::Places;
 pub(crate) use keys::Value;
 use keys::{KEYS, Key, Reach};
 pub(crate) use origin::Origin;
+
+/// A file full of unknown keys is not a configuration; nobody reads more warnings.
+const UNKNOWN_KEYS_TOLD: usize = 10;
 
 /// A value and where it came from.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,10 +73,11 @@ impl Config {
         trusted: bool,
         origin: impl Fn(PathBuf, u64) -> Origin,
     ) -> Result<(), Reason> {
-        for found in file::read(path)? {
+        let mut file = file::read(path)?;
+        let mut unknown = Vec::new();
+        for found in std::mem::take(&mut file.values) {
             let Some(key) = KEYS.iter().find(|key| key.matches(&found.path)) else {
-                let key = found.path.join(".");
-                self.notices.push(Notice::UnknownConfigKey { path: path.display().to_string(), key });
+                unknown.push(found.path.join("."));
                 continue;
             };
             if key.reach == Reach::Trusted && !trusted {
@@ -81,14 +85,24 @@ impl Config {
                 self.notices.push(Notice::UntrustedConfigKey { path: path.display().to_string(), key });
                 continue;
             }
-            let value = Value::from_toml(key.kind, &found.value).ok_or_else(|| Reason::BadConfig {
-                path: path.display().to_string(),
-                line: Some(found.line),
-                column: Some(found.column),
-                said: format!("`{}` should be {}", found.path.join("."), key.kind.describe()),
+            let value = Value::from_toml(key.kind, &found.value).ok_or_else(|| {
+                let (line, column) = file.place_of(&found);
+                Reason::BadConfig {
+                    path: path.display().to_string(),
+                    line: Some(line),
+                    column: Some(column),
+                    said: format!("`{}` should be {}", found.path.join("."), key.kind.describe()),
+                }
             })?;
-            self.set(found.path, Some(value), origin(path.to_owned(), found.line));
+            let line = file.line(&found);
+            self.set(found.path, Some(value), origin(path.to_owned(), line));
         }
+        let more = unknown.len().saturating_sub(UNKNOWN_KEYS_TOLD);
+        unknown.truncate(UNKNOWN_KEYS_TOLD);
+        unknown.extend((more > 0).then(|| format!("… (+{more})")));
+        let path = path.display().to_string();
+        self.notices
+            .extend(unknown.into_iter().map(|key| Notice::UnknownConfigKey { path: path.clone(), key }));
         Ok(())
     }
 
@@ -98,6 +112,21 @@ impl Config {
             ("--lang", "lang", flags.lang.clone()),
             ("--timeout", "limits.timeout", flags.timeout.clone()),
             ("--max-turns", "limits.max_turns", flags.max_turns.map(|turns| turns.to_string())),
+            ("--max-tokens", "limits.max_tokens", flags.max_tokens.map(|tokens| tokens.to_string())),
+            ("--max-cost", "limits.max_cost", flags.max_cost.clone()),
+            (
+                "--max-tool-calls",
+                "limits.max_tool_calls",
+                flags.max_tool_calls.map(|calls| calls.to_string()),
+            ),
+            (
+                "--background",
+                "background",
+                flags.background.map(|word| match word {
+                    BackgroundWord::Stop => "stop".to_owned(),
+                    BackgroundWord::Wait => "wait".to_owned(),
+                }),
+            ),
             ("--verbose", "verbose", flags.verbose.then(|| "true".to_owned())),
         ];
         for (flag, name, text) in texts {
@@ -139,7 +168,7 @@ impl Config {
     pub(crate) fn text(&self, path: &[&str]) -> Option<&str> {
         match &self.get(path)?.value {
             Value::Text(text) => Some(text),
-            Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::List(_) => None,
+            Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) | Value::List(_) => None,
         }
     }
 
@@ -147,7 +176,7 @@ impl Config {
     pub(crate) fn number(&self, path: &[&str]) -> Option<u64> {
         match &self.get(path)?.value {
             Value::Number(number) => Some(*number),
-            Value::Text(_) | Value::Switch(_) | Value::Time(_) | Value::List(_) => None,
+            Value::Text(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) | Value::List(_) => None,
         }
     }
 
@@ -155,8 +184,21 @@ impl Config {
     pub(crate) fn time(&self, path: &[&str]) -> Option<Duration> {
         match &self.get(path)?.value {
             Value::Time(time) => Some(*time),
-            Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::List(_) => None,
+            Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::Money(_) | Value::List(_) => None,
         }
+    }
+
+    /// The amount in force, in millionths of a US dollar.
+    pub(crate) fn money(&self, path: &[&str]) -> Option<u64> {
+        match &self.get(path)?.value {
+            Value::Money(micros) => Some(*micros),
+            Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::List(_) => None,
+        }
+    }
+
+    /// The bound `timeouts.KEY` of a wait, for a key that has a default.
+    pub(crate) fn bound(&self, key: &str) -> Duration {
+        self.time(&["timeouts", key]).unwrap_or_default()
     }
 
     /// The switch in force; off when nobody set it.
@@ -174,7 +216,9 @@ impl Config {
                 Value::List(entries) => {
                     entries.iter().map(|entry| (entry.as_str(), &setting.origin)).collect()
                 }
-                Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::Time(_) => Vec::new(),
+                Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) => {
+                    Vec::new()
+                }
             })
             .collect()
     }

@@ -3,11 +3,12 @@
 //! Ordered from what never changes to what changes daily, so that provider caches hit. Starts no process: the
 //! state of git is read from its files.
 
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::PermissionMode;
+
+use crate::regular_file;
 
 const SYSTEM: &str = include_str!("../prompts/system.md");
 const PLAN: &str = include_str!("../prompts/plan.md");
@@ -17,6 +18,8 @@ const ASK: &str = include_str!("../prompts/ask.md");
 const INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// The most of one such file that is given to the model, in bytes.
 const INSTRUCTIONS_LIMIT: usize = 32 * 1024;
+/// `.git/HEAD` and the link to a work tree are a line each; what is larger is neither.
+const GIT_FILE_LIMIT: u64 = 64 * 1024;
 
 /// What the prompt is made of.
 pub(crate) struct Surroundings<'a> {
@@ -77,7 +80,7 @@ fn instruction_files(workspace: &Path, top: Option<&Path>) -> Vec<PathBuf> {
 fn head_of(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(INSTRUCTIONS_LIMIT).unwrap_or(u64::MAX);
-    fs::File::open(path).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
+    regular_file::open(path, true).ok()?.take(limit).read_to_end(&mut bytes).ok()?;
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if bytes.len() == INSTRUCTIONS_LIMIT {
         text.push_str("\n… the rest of this file is left out; read it when you need it.");
@@ -92,14 +95,15 @@ fn repository_of(workspace: &Path) -> Option<PathBuf> {
 /// The branch, read from `.git/HEAD`; nothing where it cannot be told.
 fn branch_of(top: &Path) -> String {
     let dot_git = top.join(".git");
-    let directory = match fs::read_to_string(&dot_git) {
-        Ok(link) => match link.trim().strip_prefix("gitdir: ") {
+    let text = |path: &Path| String::from_utf8(regular_file::read(path, GIT_FILE_LIMIT).ok()?).ok();
+    let directory = match text(&dot_git) {
+        Some(link) => match link.trim().strip_prefix("gitdir: ") {
             Some(target) => top.join(target),
             None => return String::new(),
         },
-        Err(_) => dot_git,
+        None => dot_git,
     };
-    let Ok(head) = fs::read_to_string(directory.join("HEAD")) else { return String::new() };
+    let Some(head) = text(&directory.join("HEAD")) else { return String::new() };
     match head.trim().strip_prefix("ref: refs/heads/") {
         Some(branch) => format!(" (branch {branch})"),
         None => format!(" (detached at {})", head.trim().get(..12).unwrap_or_else(|| head.trim())),
@@ -113,6 +117,8 @@ fn date_of(now_ms: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn prompt_in(workspace: &Path) -> String {

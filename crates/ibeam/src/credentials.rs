@@ -7,8 +7,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::Reason;
-use rustix::fs::OFlags;
 use toml_edit::{DocumentMut, Item, value};
+
+use crate::regular_file;
+
+/// A key is a line.
+const LARGEST: u64 = 1024 * 1024;
 
 /// The stored keys, by provider.
 #[derive(Debug)]
@@ -55,6 +59,11 @@ impl Credentials {
         self.keys.get(provider).map(String::as_str)
     }
 
+    /// All stored keys.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        self.keys.values().map(String::as_str)
+    }
+
     /// Stores a key and writes the file.
     ///
     /// # Errors
@@ -96,8 +105,7 @@ impl Credentials {
 }
 
 fn read(path: &Path) -> io::Result<String> {
-    let flags = i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default();
-    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let file = regular_file::open(path, false)?;
     let mode = file.metadata()?.permissions().mode();
     if mode & 0o077 != 0 {
         return Err(io::Error::other(format!(
@@ -105,9 +113,8 @@ fn read(path: &Path) -> io::Result<String> {
             mode & 0o777
         )));
     }
-    let mut text = String::new();
-    io::Read::read_to_string(&mut file, &mut text)?;
-    Ok(text)
+    String::from_utf8(regular_file::bytes_of(&file, LARGEST)?)
+        .map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
 /// Writes a new file beside the old one and puts it in its place: the old or the new keys, never half.

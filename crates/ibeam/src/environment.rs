@@ -1,10 +1,30 @@
 //! The environment: variables that are set to text, and the language that the locale variables ask for.
 
 use ibeam_output::{Catalogue, Locale};
+use ibeam_protocol::Reason;
+use ibeam_providers::services::SERVICES;
 
 /// A variable of the environment that is set to text.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Holds that what we read from the environment is text; others' variables may be what they like.
+///
+/// # Errors
+/// `NotText` with the name of the variable.
+pub(crate) fn refuse_what_is_not_text() -> Result<(), Reason> {
+    let of_services =
+        SERVICES.iter().flat_map(|service| service.key_variables.iter().chain(service.base_url_variables));
+    let mut ours: Vec<&str> = of_services.copied().collect();
+    ours.sort_unstable();
+    for (name, value) in std::env::vars_os() {
+        let Some(name) = name.to_str() else { continue };
+        if (name.starts_with("IBEAM_") || ours.binary_search(&name).is_ok()) && value.to_str().is_none() {
+            return Err(Reason::NotText { what: format!("${name}") });
+        }
+    }
+    Ok(())
 }
 
 /// The catalogue before the configuration is known: from `--lang`, else the locale variables.

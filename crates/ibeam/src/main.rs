@@ -12,13 +12,16 @@ mod context;
 mod credentials;
 mod environment;
 mod exit;
+mod mcp;
 mod mode;
 mod model;
 mod place;
 mod prompt;
 mod pump;
+mod regular_file;
 mod run;
 mod signals;
+mod stderr;
 mod stdout;
 mod talk;
 
@@ -32,13 +35,14 @@ use std::time::Instant;
 use ibeam_protocol::Reason;
 
 use crate::app::App;
-use crate::cli::{Cli, Command, ErrorFormat, Unparsed};
-use crate::exit::Failed;
+use crate::cli::{Cli, Command, Unparsed};
+use crate::exit::{Failed, Report};
 use crate::mode::{Circumstances, RunMode};
 use crate::run::Target;
 
 fn main() -> ExitCode {
     let started = Instant::now();
+    keep_memory_private();
     exit::fail_on_panic();
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let stdout_terminal = rustix::termios::isatty(std::io::stdout().as_fd());
@@ -46,7 +50,7 @@ fn main() -> ExitCode {
         Ok(stdout) => stdout,
         Err(error) => {
             let reason = Reason::Io { what: "stdout".to_owned(), said: error.to_string() };
-            return exit::fail(&reason.into(), &environment::catalogue(None), ErrorFormat::Text);
+            return exit::fail(&reason.into(), &environment::catalogue(None));
         }
     };
     let Cli { flags, words, command } = match cli::parse(&args) {
@@ -56,28 +60,33 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(Unparsed::Wrong(reason)) => {
-            return exit::fail(
-                &reason.into(),
-                &environment::catalogue(None),
-                cli::wanted_error_format(&args),
-            );
+            // Its own failure would hide the one to be told.
+            drop(exit::report_as(cli::wanted_report(&args)));
+            return exit::fail(&reason.into(), &environment::catalogue(None));
         }
     };
     if flags.version {
         drop(writeln!(stdout, "{}", env!("CARGO_PKG_VERSION")));
         return ExitCode::SUCCESS;
     }
-    let (lang, error_format) = (flags.lang.clone(), flags.error_format.unwrap_or_default());
-    let app = match App::new(flags, started) {
+    let lang = flags.lang.clone();
+    let report =
+        Report { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
+    let app = match exit::report_as(report).and_then(|()| App::new(flags, started)) {
         Ok(app) => app,
-        Err(reason) => {
-            return exit::fail(&reason.into(), &environment::catalogue(lang.as_deref()), error_format);
-        }
+        Err(reason) => return exit::fail(&reason.into(), &environment::catalogue(lang.as_deref())),
     };
     match dispatch(&app, words, command, stdout, stdout_terminal) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failed) => exit::fail(&failed, &app.catalogue, error_format),
+        Err(failed) => exit::fail(&failed, &app.catalogue),
     }
+}
+
+/// Keys are in our memory and our environment: no core dump and no other process of this user shall have them.
+fn keep_memory_private() {
+    #[cfg(target_os = "linux")]
+    // Where the system does not know this, there is nothing to be done about it.
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 fn dispatch(

@@ -9,12 +9,12 @@ mod embedded;
 mod provider;
 
 use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason};
-use ibeam_providers::{default_model, known_model, model_label};
+use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
 use crate::app::App;
 pub(crate) use connect::list_of;
 pub(crate) use embedded::{DISPLAY as EMBEDDED_DISPLAY, is_installed, model_file};
-pub(crate) use provider::{Provider, keys, known_provider, secret_variables};
+pub(crate) use provider::{Provider, keys, known_provider, secret_variables, secrets};
 
 /// The provider name of the embedded model.
 pub(crate) const EMBEDDED: &str = "embedded";
@@ -45,6 +45,11 @@ impl Choice {
     /// The embedded model is small; whoever gets it should know.
     pub(crate) fn notice(&self) -> Option<Notice> {
         self.provider.is_none().then(|| Notice::EmbeddedModel { model: self.info.display.clone() })
+    }
+
+    /// The bounds of its requests; `None` for the embedded model.
+    pub(crate) fn bounds(&self) -> Option<Timeouts> {
+        self.provider.as_ref().map(|provider| provider.timeouts)
     }
 
     /// Where the key comes from.

@@ -15,12 +15,18 @@ use rustix::fs::{FileType, fstat};
 
 use crate::cli::Stdin;
 
-/// The longest silence between two bytes, and before the first where stdin is the prompt.
-const LONGEST_SILENCE: Duration = Duration::from_secs(30);
-/// What a shell's pipe may take to say its first byte beside a prompt.
-const PIPE_PATIENCE: Duration = Duration::from_secs(3);
-/// The same for a socket: programs that start children give them one and never write to it.
+/// What a socket beside a prompt is waited for at most: programs that start children give them one and never
+/// write to it.
 const SOCKET_PATIENCE: Duration = Duration::from_millis(100);
+
+/// How long stdin is waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// The longest silence between two bytes, and before the first where stdin is the prompt.
+    pub(crate) silence: Duration,
+    /// What a shell's pipe may take to say its first byte beside a prompt.
+    pub(crate) context: Duration,
+}
 
 /// The text blocks of the prompt and what is to be said about how they were had.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,15 +40,15 @@ pub(crate) struct Prompt {
 /// Puts the prompt together from `words` and the process's stdin.
 ///
 /// # Errors
-/// `EmptyPrompt`, `NotText` with the name of the argument, `StdinSilent`, `Io`.
-pub(crate) fn gather(words: &[OsString], how: Stdin) -> Result<Prompt, Reason> {
+/// `EmptyPrompt`, `NotText` with the name of the argument, `StdinSilent`, `NoInput`, `Io`.
+pub(crate) fn gather(words: &[OsString], how: Stdin, patience: Patience) -> Result<Prompt, Reason> {
     let dash = words.len() == 1 && words.first().is_some_and(|word| word == "-");
     let words = if dash { &[] } else { words };
     let how = if dash { Stdin::Read } else { how };
     let spoken = join(words)?;
     let (piped, notice) = match how {
         Stdin::Ignore => (None, None),
-        Stdin::Auto | Stdin::Read => read_stdin(spoken.is_some(), how == Stdin::Read)?,
+        Stdin::Auto | Stdin::Read => read_stdin(spoken.is_some(), how == Stdin::Read, patience)?,
     };
     let blocks: Vec<String> = [spoken, piped].into_iter().flatten().collect();
     if blocks.iter().all(|block| block.trim().is_empty()) {
@@ -74,7 +80,11 @@ fn join(words: &[OsString]) -> Result<Option<String>, Reason> {
 }
 
 /// Gives the text of stdin, `None` when there is none, or a notice when it was not waited for any longer.
-fn read_stdin(beside_prompt: bool, to_the_end: bool) -> Result<(Option<String>, Option<Notice>), Reason> {
+fn read_stdin(
+    beside_prompt: bool,
+    to_the_end: bool,
+    patience: Patience,
+) -> Result<(Option<String>, Option<Notice>), Reason> {
     let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), said: error.to_string() };
     let stdin = io::stdin();
     let Ok(stat) = fstat(stdin.as_fd()) else { return Ok((None, None)) };
@@ -82,14 +92,17 @@ fn read_stdin(beside_prompt: bool, to_the_end: bool) -> Result<(Option<String>, 
     if rustix::termios::isatty(stdin.as_fd()) && !to_the_end {
         return Ok((None, None));
     }
-    let patience = match (beside_prompt && !to_the_end, kind == FileType::Socket) {
-        (true, true) => Some(SOCKET_PATIENCE),
-        (true, false) => Some(PIPE_PATIENCE),
-        (false, _) => (!to_the_end).then_some(LONGEST_SILENCE),
+    if kind == FileType::Directory {
+        return Err(Reason::NoInput { path: "stdin".to_owned(), said: "it is a directory".to_owned() });
+    }
+    let first = match (beside_prompt && !to_the_end, kind == FileType::Socket) {
+        (true, true) => Some(SOCKET_PATIENCE.min(patience.context)),
+        (true, false) => Some(patience.context),
+        (false, _) => (!to_the_end).then_some(patience.silence),
     };
     let mut file = File::from(stdin.as_fd().try_clone_to_owned().map_err(failed)?);
     let mut bytes = Vec::new();
-    let mut wait = patience;
+    let mut wait = first;
     loop {
         if let Some(bound) = wait
             && !readable(&file, bound).map_err(failed)?
@@ -111,7 +124,7 @@ fn read_stdin(beside_prompt: bool, to_the_end: bool) -> Result<(Option<String>, 
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(failed(error)),
         }
-        wait = (!to_the_end).then_some(LONGEST_SILENCE);
+        wait = (!to_the_end).then_some(patience.silence);
     }
     if bytes.is_empty() {
         return Ok((None, None));

@@ -1,17 +1,19 @@
 //! One run: everything resolved becomes ports, the loop runs, the end is told.
 
 mod chat;
+mod figures;
 mod heartbeat;
 mod ports;
+mod shutdown;
 mod start;
 mod typed_lines;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
-use ibeam_core::{Journal, Run, Stop};
+use futures_util::future::join;
+use ibeam_core::{Journal, Redactor, Run, Stop};
 use ibeam_output::{EventWriter, Json, Sandbox, StreamJson, Text, TextOptions};
 use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
 use tokio::sync::{mpsc, oneshot};
@@ -19,15 +21,14 @@ use tokio::sync::{mpsc, oneshot};
 use crate::app::App;
 use crate::cli::Format;
 use crate::exit::Failed;
+use crate::mcp::Servers;
 use crate::pump::{Pump, WAITING_EVENTS};
 use crate::talk::Talk;
-use crate::{prompt, signals, stdout};
+use crate::{mcp, prompt, signals, stdout};
 
 pub(crate) use chat::chat;
+use shutdown::Shutdown;
 pub(crate) use start::{Target, reason_of, session_io, session_options};
-
-/// What an orderly shutdown may take, from the request to stop to the exit.
-const SHUTDOWN: Duration = Duration::from_secs(3);
 
 /// Runs the prompt and prints it in `format`.
 ///
@@ -47,9 +48,17 @@ pub(crate) fn print(
         let _context = runtime.enter();
         signals::watch(&stop).map_err(|error| system("sigaction", &error))?
     };
+    let shutdown = Shutdown::within(app.config.bound("shutdown"));
     let gather = || {
         let (words, how) = (words.to_vec(), app.flags.stdin.unwrap_or_default());
-        runtime.block_on(unless_stopped(&stop, move || prompt::gather(&words, how)))
+        let patience = prompt::Patience {
+            silence: app.config.bound("stdin"),
+            context: app.config.bound("stdin_context"),
+        };
+        runtime.block_on(async {
+            limit_time(app, &stop);
+            unless_stopped(&stop, move || prompt::gather(&words, how, patience)).await
+        })
     };
     // A wrong model is told at once where there is a prompt; without one, that is what is wrong first.
     let (model, gathered) = if prompt::is_one(words) {
@@ -59,10 +68,14 @@ pub(crate) fn print(
         let gathered = gather()?;
         (crate::model::choose(app)?, gathered)
     };
+    let declared = mcp::declared(app)?;
     let started = start::start(app, target, model)?;
+    let servers = runtime.block_on(Servers::start(app, declared, &stop))?;
     let mut notices = started.notices;
     notices.extend(gathered.notice);
+    notices.extend(servers.notices.iter().cloned());
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
+    let stdout = stdout::Paced::new(stdout, &stop, shutdown.patience());
     let writer: Box<dyn EventWriter + Send> = match format {
         Format::StreamJson => Box::new(StreamJson::new(stdout, Sandbox::none())),
         Format::Json => Box::new(Json::new(stdout)),
@@ -72,7 +85,7 @@ pub(crate) fn print(
         }
     };
     let approver = Arc::new(ibeam_core::Headless);
-    let run = ports::build(app, started.head, started.provider, approver, stop.clone())?;
+    let run = ports::build(app, started.head, started.provider, approver, &servers, stop.clone())?;
     stdout::watch_reader(watched, &stop).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let pump = Pump {
@@ -82,20 +95,18 @@ pub(crate) fn print(
         stop: stop.clone(),
     };
     let thread = pump.start(receiver).map_err(no_thread)?;
-    let mut journal = Journal::new(&started.past, Arc::clone(&run.run.clock), events);
-    let (outcome, left_running) = runtime.block_on(async {
-        limit_time(&run.run, &stop);
+    let mut journal = Journal::new(&started.past, Arc::clone(&run.run.clock), events)
+        .redacting(Redactor::new(crate::model::secrets(app)));
+    let outcome = runtime.block_on(async {
         heartbeat::start(app.flags.heartbeat);
-        let outcome = within_shutdown(&run.run, &mut journal, gathered.blocks, notices).await;
-        (outcome, run.background.stop_all().await)
+        let outcome = end_of(&shutdown, &run.run, &mut journal, gathered.blocks, notices).await;
+        // The run itself has ended what it left; this is for one that had to be dropped.
+        let left = shutdown.left();
+        drop(tokio::time::timeout(left, join(run.background.stop_all(), servers.shut_down(left))).await);
+        outcome
     });
     drop(journal);
-    let unwritten = join(thread, &stop);
-    if left_running > 0 {
-        let count = u32::try_from(left_running).unwrap_or(u32::MAX);
-        let said = app.catalogue.notice(&Notice::BackgroundStopped { count });
-        drop(writeln!(io::stderr(), "warning: {said}"));
-    }
+    let unwritten = shutdown.join(thread, &stop);
     match (outcome, unwritten) {
         // The end of a good run may be what could not be written, and then nobody has read it.
         (Ok(()), Some(reason)) => Err(reason.into()),
@@ -124,54 +135,34 @@ async fn unless_stopped<T: Send + 'static>(
 }
 
 /// Runs the turn; once a stop is asked for, waits a bounded time for the orderly end.
-async fn within_shutdown(
+async fn end_of(
+    shutdown: &Shutdown,
     run: &Run,
     journal: &mut Journal,
     blocks: Vec<String>,
     notices: Vec<Notice>,
 ) -> Result<(), Failed> {
-    let forced = async {
-        let reason = run.stop.wait().await;
-        tokio::time::sleep(SHUTDOWN).await;
-        reason
-    };
-    tokio::select! {
-        biased;
-        outcome = run.turn(journal, blocks, notices) => match outcome {
-            Ok(finished) => match finished.outcome.clone() {
-                RunOutcome::Completed => Ok(()),
-                RunOutcome::Failed(failure) => Err(Failed { failure, run: Some(Box::new(finished)) }),
-            },
-            Err(_closed) => {
-                let said = "the event stream closed without a reason".to_owned();
-                Err(run.stop.requested().cloned().unwrap_or(Reason::Internal { said }).into())
-            }
+    match shutdown.bound(&run.stop, run.turn(journal, blocks, notices)).await? {
+        Ok(finished) => match finished.outcome.clone() {
+            RunOutcome::Completed => Ok(()),
+            RunOutcome::Failed(failure) => Err(Failed { failure, run: Some(Box::new(finished)) }),
         },
-        reason = forced => Err(reason.into()),
+        Err(_closed) => {
+            let said = "the event stream closed without a reason".to_owned();
+            Err(run.stop.requested().cloned().unwrap_or(Reason::Internal { said }).into())
+        }
     }
 }
 
-/// Asks the run to stop at `--timeout`.
-fn limit_time(run: &Run, stop: &Stop) {
-    let Some(timeout_ms) = run.head.limits.timeout_ms else { return };
+/// Asks the run to stop at `--timeout`, counted from here.
+fn limit_time(app: &App, stop: &Stop) {
+    let Some(timeout) = app.config.time(&["limits", "timeout"]) else { return };
+    let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
     let stop = stop.clone();
     tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(timeout_ms)).await;
+        tokio::time::sleep(timeout).await;
         stop.request(Reason::TimedOut { timeout_ms });
     });
-}
-
-/// Waits for the pump to write what is left and gives what kept it from that; a reader that does not read is not waited for after a stop.
-fn join(thread: std::thread::JoinHandle<Option<Reason>>, stop: &Stop) -> Option<Reason> {
-    let deadline = std::time::Instant::now() + SHUTDOWN;
-    while stop.requested().is_some() && !thread.is_finished() {
-        if std::time::Instant::now() >= deadline {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    // A panic of the thread has been told by the panic hook.
-    thread.join().ok().flatten()
 }
 
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {

@@ -1,15 +1,23 @@
 //! Signals that end a run in order: the first asks to stop, the second ends the process at once.
+//!
+//! A hang-up that was to be ignored, as `nohup` has it, is ignored. A file that reaches the size limit of the
+//! process is an error of its write, never the death of the program.
 
 use ibeam_core::Stop;
 use ibeam_protocol::{FailureCode, Reason, Signal};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
+/// SIGXFSZ on Linux and macOS alike; tokio has no name for it.
+const FILE_SIZE_LIMIT: i32 = 25;
+
 /// Watches for the four signals until what it gives is dropped.
 ///
 /// # Errors
 /// The system's error when a handler cannot be set.
 pub(crate) fn watch(stop: &Stop) -> std::io::Result<JoinSet<()>> {
+    // Without a handler it would kill us; the handler stays, and nobody need listen.
+    drop(signal(SignalKind::from_raw(FILE_SIZE_LIMIT))?);
     let mut watchers = JoinSet::new();
     let signals = [
         (SignalKind::hangup(), Signal::Hup),
@@ -18,6 +26,9 @@ pub(crate) fn watch(stop: &Stop) -> std::io::Result<JoinSet<()>> {
         (SignalKind::terminate(), Signal::Term),
     ];
     for (kind, name) in signals {
+        if name == Signal::Hup && is_ignored(kind) {
+            continue;
+        }
         let mut arrivals = signal(kind)?;
         let stop = stop.clone();
         watchers.spawn(async move {
@@ -30,4 +41,12 @@ pub(crate) fn watch(stop: &Stop) -> std::io::Result<JoinSet<()>> {
         });
     }
     Ok(watchers)
+}
+
+/// Whether this process ignores the signal; false where the system does not tell.
+fn is_ignored(kind: SignalKind) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or_default();
+    mask >> (kind.as_raw_value() - 1) & 1 == 1
 }

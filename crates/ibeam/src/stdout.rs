@@ -1,13 +1,21 @@
 //! stdout as a private duplicate: after `take`, fd 1 is stderr, so no library and no child can spoil the stream.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use ibeam_core::Stop;
 use ibeam_protocol::Reason;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
+
+/// A pipe or socket that says it takes something takes this much without waiting (POSIX's PIPE_BUF on Linux).
+const PIECE: usize = 4096;
+/// How often a reader that does not read is compared with the wish to stop.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Takes stdout away from everybody else. Call once, before any thread starts.
 ///
@@ -36,4 +44,55 @@ pub(crate) fn watch_reader(stdout: File, stop: &Stop) -> io::Result<()> {
         }
     };
     thread::Builder::new().name("stdout-watch".to_owned()).spawn(watch).map(drop)
+}
+
+/// stdout at its reader's pace, until the run is to stop: then a reader that takes nothing is given up.
+///
+/// So a reader that is blocked for ever holds up the run, but neither its end nor the journal of it.
+pub(crate) struct Paced {
+    stdout: File,
+    /// A file never waits for a reader.
+    has_reader: bool,
+    stop: Stop,
+    /// How long a reader may take nothing once a stop was asked for.
+    patience: Duration,
+}
+
+impl Paced {
+    /// Writes to `stdout`.
+    pub(crate) fn new(stdout: File, stop: &Stop, patience: Duration) -> Self {
+        let kind = fstat(stdout.as_fd()).map(|stat| FileType::from_raw_mode(stat.st_mode));
+        Self { stdout, has_reader: kind != Ok(FileType::RegularFile), stop: stop.clone(), patience }
+    }
+
+    fn wait_for_reader(&self) -> io::Result<()> {
+        let mut idle_since = None;
+        loop {
+            match poll(&mut [PollFd::new(&self.stdout, PollFlags::OUT)], Some(&LOOK)) {
+                Ok(0) if self.stop.requested().is_some() => {
+                    let since: Instant = *idle_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() >= self.patience {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                }
+                Ok(0) | Err(Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+impl Write for Paced {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.has_reader {
+            return self.stdout.write(bytes);
+        }
+        self.wait_for_reader()?;
+        self.stdout.write(bytes.get(..PIECE).unwrap_or(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
 }

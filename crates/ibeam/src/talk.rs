@@ -1,10 +1,11 @@
 //! What people are told on stderr while a run goes on: notices and retries, a line each.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use ibeam_output::Catalogue;
 use ibeam_protocol::EventKind;
+
+use crate::stderr;
 
 /// Says what concerns people; a closed stderr changes nothing.
 pub(crate) struct Talk {
@@ -24,6 +25,9 @@ impl Talk {
             EventKind::Retrying { attempt, delay_ms, reason } => {
                 format!("warning: {}", self.catalogue.retrying(*attempt, *delay_ms, reason))
             }
+            EventKind::Compacted(compacted) => {
+                format!("warning: {}", self.catalogue.compacted(compacted))
+            }
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::TextDelta { .. }
@@ -31,9 +35,10 @@ impl Talk {
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
+            | EventKind::CallInterrupted { .. }
             | EventKind::ToolCallFinished { .. }
             | EventKind::RunFinished(_) => return,
         };
-        drop(writeln!(io::stderr(), "{line}"));
+        stderr::say(&line);
     }
 }

@@ -12,6 +12,8 @@
 
 #[path = "end_to_end/commands.rs"]
 mod commands;
+#[path = "end_to_end/crash.rs"]
+mod crash;
 #[path = "end_to_end/embedded.rs"]
 mod embedded;
 #[path = "end_to_end/failures.rs"]
@@ -22,6 +24,8 @@ mod faults;
 mod formats;
 #[path = "end_to_end/input.rs"]
 mod input;
+#[path = "end_to_end/limits.rs"]
+mod limits;
 #[path = "end_to_end/permissions.rs"]
 mod permissions;
 #[path = "end_to_end/samples.rs"]

@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use ibeam_protocol::Failure;
+use ibeam_providers::Timeouts;
 use serde_json::json;
 
 use super::{report, say};
@@ -33,6 +34,8 @@ fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Fai
             rows.push((path.clone(), setting.value.to_string(), setting.origin.to_string()));
         }
     }
+    rows.extend(bounds_of_the_service(app));
+    rows.sort();
     rows.push(model_row(app));
     let width = rows.iter().map(|(path, value, _)| path.len() + value.len() + 3).max().unwrap_or_default();
     let mut text = String::new();
@@ -47,6 +50,29 @@ fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Fai
         .map(|(path, value, origin)| json!({ "key": path, "value": value, "origin": origin }))
         .collect();
     report(stdout, format, &text, &json!(json))
+}
+
+/// The bounds that nobody set: those that suit the model in use.
+fn bounds_of_the_service(app: &App) -> Vec<(String, String, String)> {
+    let (bounds, origin) = match crate::model::choose(app) {
+        Ok(choice) => match choice.bounds() {
+            Some(bounds) => (bounds, format!("default of {}", choice.info().provider)),
+            // The embedded model is not waited for over a network.
+            None => return Vec::new(),
+        },
+        Err(_) => (Timeouts::default(), "default".to_owned()),
+    };
+    [
+        ("connect", bounds.connect),
+        ("first_byte", bounds.first_byte),
+        ("idle", bounds.idle),
+        ("content_idle", bounds.content_idle),
+        ("answer", bounds.whole),
+    ]
+    .into_iter()
+    .filter(|(key, _)| app.config.get(&["timeouts", key]).is_none())
+    .map(|(key, bound)| (format!("timeouts.{key}"), Value::Time(bound).to_string(), origin.clone()))
+    .collect()
 }
 
 /// The model that a run would use now, which may come from a key rather than from a setting.

@@ -1,84 +1,110 @@
-//! One TOML file as a flat list of values, each with its line.
+//! One TOML file as a flat list of values, each with its place.
 //!
 //! A missing file is empty. Anything that is no regular file, too large, or not TOML is an error that names the
 //! place.
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use ibeam_protocol::Reason;
 use toml_edit::{Document, Item};
 
+use crate::regular_file;
+
 /// No configuration written by hand comes near it.
 const LARGEST: u64 = 1024 * 1024;
+
+/// A file that was read.
+#[derive(Default)]
+pub(crate) struct TomlFile {
+    text: String,
+    /// Where each line begins, in bytes.
+    line_starts: Vec<usize>,
+    /// Every value, tables taken apart.
+    pub(crate) values: Vec<Found>,
+}
 
 /// A value of the file.
 pub(crate) struct Found {
     pub(crate) path: Vec<String>,
     pub(crate) value: Item,
-    /// From 1.
-    pub(crate) line: u64,
-    /// From 1.
-    pub(crate) column: u64,
+    /// In bytes.
+    offset: usize,
 }
 
 /// Reads the file.
 ///
 /// # Errors
 /// `BadConfig` with line and column.
-pub(crate) fn read(path: &Path) -> Result<Vec<Found>, Reason> {
-    let bad = |line_column: Option<(u64, u64)>, said: String| Reason::BadConfig {
+pub(crate) fn read(path: &Path) -> Result<TomlFile, Reason> {
+    let bad = |place: Option<(u64, u64)>, said: String| Reason::BadConfig {
         path: path.display().to_string(),
-        line: line_column.map(|(line, _)| line),
-        column: line_column.map(|(_, column)| column),
+        line: place.map(|(line, _)| line),
+        column: place.map(|(_, column)| column),
         said,
     };
-    let text = match text_of(path) {
-        Ok(text) => text,
+    let bytes = match regular_file::read(path, LARGEST) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
-            return Ok(Vec::new());
+            return Ok(TomlFile::default());
         }
         Err(error) => return Err(bad(None, error.to_string())),
     };
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let document = Document::parse(text).map_err(|error| {
-        let place = error.span().map(|span| line_column(text, span.start));
-        bad(place, error.message().to_owned())
+    let file = TomlFile::of(&bytes).map_err(|valid| {
+        let before = TomlFile::of(bytes.get(..valid).unwrap_or_default()).unwrap_or_default();
+        bad(Some(before.place(valid)), "it is not UTF-8".to_owned())
     })?;
-    let mut found = Vec::new();
+    let document = Document::parse(file.text.as_str())
+        .map_err(|error| bad(error.span().map(|span| file.place(span.start)), error.message().to_owned()))?;
+    let mut values = Vec::new();
     for (name, item) in document.iter() {
-        flatten(vec![name.to_owned()], item, text, &mut found);
+        flatten(vec![name.to_owned()], item, &mut values);
     }
-    Ok(found)
+    Ok(TomlFile { values, ..file })
 }
 
-fn text_of(path: &Path) -> io::Result<String> {
-    let metadata = std::fs::metadata(path)?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("not a regular file"));
+impl TomlFile {
+    /// The text of `bytes`, not parsed yet; else how many of them are UTF-8.
+    fn of(bytes: &[u8]) -> Result<Self, usize> {
+        let text = std::str::from_utf8(bytes).map_err(|error| error.valid_up_to())?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let line_starts = std::iter::once(0).chain(ends.map(|(offset, _)| offset + 1)).collect();
+        Ok(Self { text, line_starts, values: Vec::new() })
     }
-    if metadata.len() > LARGEST {
-        return Err(io::Error::other("larger than 1 MiB"));
+
+    /// The line of a value, from 1.
+    pub(crate) fn line(&self, found: &Found) -> u64 {
+        self.line_at(found.offset)
     }
-    std::fs::read_to_string(path)
+
+    /// Line and column of a value, from 1.
+    pub(crate) fn place_of(&self, found: &Found) -> (u64, u64) {
+        self.place(found.offset)
+    }
+
+    fn line_at(&self, offset: usize) -> u64 {
+        let line = self.line_starts.partition_point(|start| *start <= offset);
+        u64::try_from(line).unwrap_or(u64::MAX)
+    }
+
+    fn place(&self, offset: usize) -> (u64, u64) {
+        let offset = offset.min(self.text.len());
+        let line = self.line_at(offset);
+        let start = usize::try_from(line).ok().and_then(|line| self.line_starts.get(line.checked_sub(1)?));
+        let before = self.text.get(start.copied().unwrap_or_default()..offset).unwrap_or_default();
+        (line, u64::try_from(before.chars().count() + 1).unwrap_or(u64::MAX))
+    }
 }
 
-fn flatten(path: Vec<String>, item: &Item, text: &str, found: &mut Vec<Found>) {
+fn flatten(path: Vec<String>, item: &Item, found: &mut Vec<Found>) {
     if let Some(table) = item.as_table_like() {
         for (name, item) in table.iter() {
             let mut path = path.clone();
             path.push(name.to_owned());
-            flatten(path, item, text, found);
+            flatten(path, item, found);
         }
         return;
     }
-    let (line, column) = line_column(text, item.span().map_or(0, |span| span.start));
-    found.push(Found { path, value: item.clone(), line, column });
-}
-
-fn line_column(text: &str, offset: usize) -> (u64, u64) {
-    let before = text.get(..offset).unwrap_or(text);
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-    (u64::try_from(line).unwrap_or(u64::MAX), u64::try_from(column).unwrap_or(u64::MAX))
+    found.push(Found { path, value: item.clone(), offset: item.span().map_or(0, |span| span.start) });
 }

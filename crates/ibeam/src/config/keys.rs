@@ -11,7 +11,12 @@ pub(crate) enum Kind {
     Text,
     Number,
     Switch,
+    /// A bound: from a millisecond to a year.
     Time,
+    /// A pause or a wait that may be none at all.
+    Pause,
+    /// US dollars.
+    Money,
     List,
 }
 
@@ -22,7 +27,9 @@ impl Kind {
             Self::Text => "a string",
             Self::Number => "a whole number",
             Self::Switch => "true or false",
-            Self::Time => "a time: seconds, or text such as \"90s\", \"10m\", \"1h\"",
+            Self::Time => "a time above 0, at most a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
+            Self::Pause => "a time from 0 to a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
+            Self::Money => "US dollars, such as \"0.50\"",
             Self::List => "a list of strings",
         }
     }
@@ -35,6 +42,8 @@ pub(crate) enum Reach {
     Anyone,
     /// A project's file only in a trusted workspace: it could widen what is allowed or send a key elsewhere.
     Trusted,
+    /// A project's file too; whoever uses it tells the layers apart and what it may do with which.
+    Judged,
 }
 
 /// One key. `*` in `path` stands for any one name.
@@ -62,6 +71,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("verbose", Kind::Switch, None, Reach::Anyone),
     key("models.aliases.*", Kind::Text, None, Reach::Anyone),
     key("models.display.*", Kind::Text, None, Reach::Anyone),
+    key("models.context.*", Kind::Number, None, Reach::Anyone),
+    key("models.prices.*", Kind::Text, None, Reach::Anyone),
     key("providers.*.wire", Kind::Text, None, Reach::Trusted),
     key("providers.*.base_url", Kind::Text, None, Reach::Trusted),
     key("providers.*.key_variable", Kind::Text, None, Reach::Trusted),
@@ -71,16 +82,35 @@ pub(crate) const KEYS: &[Key] = &[
     key("permissions.deny", Kind::List, None, Reach::Anyone),
     with_variable(key("limits.max_turns", Kind::Number, Some("200"), Reach::Anyone), "IBEAM_MAX_TURNS"),
     with_variable(key("limits.timeout", Kind::Time, None, Reach::Anyone), "IBEAM_TIMEOUT"),
+    key("limits.max_tokens", Kind::Number, None, Reach::Anyone),
+    key("limits.max_cost", Kind::Money, None, Reach::Anyone),
+    key("limits.max_tool_calls", Kind::Number, None, Reach::Anyone),
     key("limits.max_output_tokens", Kind::Number, None, Reach::Anyone),
+    key("background", Kind::Text, Some("stop"), Reach::Anyone),
     // Without a value of the user's, the bounds that suit the service: a local server may first load its model.
     key("timeouts.connect", Kind::Time, None, Reach::Anyone),
     key("timeouts.first_byte", Kind::Time, None, Reach::Anyone),
     key("timeouts.idle", Kind::Time, None, Reach::Anyone),
     key("timeouts.content_idle", Kind::Time, None, Reach::Anyone),
     key("timeouts.answer", Kind::Time, None, Reach::Anyone),
+    key("timeouts.stdin", Kind::Time, Some("30s"), Reach::Anyone),
+    key("timeouts.stdin_context", Kind::Time, Some("3s"), Reach::Anyone),
+    key("timeouts.lock", Kind::Pause, Some("0s"), Reach::Anyone),
+    key("timeouts.tool", Kind::Time, Some("120s"), Reach::Anyone),
+    key("timeouts.tool_longest", Kind::Time, Some("600s"), Reach::Anyone),
+    key("timeouts.background", Kind::Time, Some("10m"), Reach::Anyone),
+    key("timeouts.shutdown", Kind::Time, Some("3s"), Reach::Anyone),
     key("retry.attempts", Kind::Number, Some("6"), Reach::Anyone),
-    key("retry.first_pause", Kind::Time, Some("1s"), Reach::Anyone),
-    key("retry.give_up_after", Kind::Time, Some("5m"), Reach::Anyone),
+    key("retry.first_pause", Kind::Pause, Some("1s"), Reach::Anyone),
+    key("timeouts.mcp_start", Kind::Time, Some("10s"), Reach::Anyone),
+    key("timeouts.mcp_call", Kind::Time, Some("120s"), Reach::Anyone),
+    key("mcp_servers.*.command", Kind::Text, None, Reach::Judged),
+    key("mcp_servers.*.args", Kind::List, None, Reach::Judged),
+    key("mcp_servers.*.env.*", Kind::Text, None, Reach::Judged),
+    key("mcp_servers.*.cwd", Kind::Text, None, Reach::Judged),
+    key("mcp_servers.*.url", Kind::Text, None, Reach::Judged),
+    key("mcp_servers.*.required", Kind::Switch, None, Reach::Judged),
+    key("mcp_servers.*.enabled", Kind::Switch, None, Reach::Judged),
     with_variable(key("local.model", Kind::Text, None, Reach::Trusted), "IBEAM_LOCAL_MODEL"),
     key("session.durability", Kind::Text, Some("default"), Reach::Anyone),
 ];
@@ -106,6 +136,8 @@ pub(crate) enum Value {
     Number(u64),
     Switch(bool),
     Time(Duration),
+    /// Millionths of a US dollar.
+    Money(u64),
     List(Vec<String>),
 }
 
@@ -116,7 +148,9 @@ impl Value {
             Kind::Text => Some(Self::Text(text.to_owned())),
             Kind::Number => text.trim().parse().ok().map(Self::Number),
             Kind::Switch => text.trim().parse().ok().map(Self::Switch),
-            Kind::Time => parse_time(text).map(Self::Time),
+            Kind::Time => parse_time(text).filter(is_bound).map(Self::Time),
+            Kind::Pause => parse_time(text).map(Self::Time),
+            Kind::Money => text.trim().parse().ok().and_then(micros).map(Self::Money),
             Kind::List => Some(Self::List(text.split(',').map(|entry| entry.trim().to_owned()).collect())),
         }
     }
@@ -127,9 +161,17 @@ impl Value {
             Kind::Text => item.as_str().map(|text| Self::Text(text.to_owned())),
             Kind::Number => item.as_integer().and_then(|number| number.try_into().ok()).map(Self::Number),
             Kind::Switch => item.as_bool().map(Self::Switch),
-            Kind::Time => match item.as_integer() {
-                Some(seconds) => seconds.try_into().ok().map(Duration::from_secs).map(Self::Time),
-                None => item.as_str().and_then(parse_time).map(Self::Time),
+            Kind::Time | Kind::Pause => match (item.as_str(), item.as_float(), item.as_integer()) {
+                (Some(text), ..) => Self::parse(kind, text),
+                (_, Some(seconds), _) => Self::parse(kind, &seconds.to_string()),
+                (.., Some(seconds)) => Self::parse(kind, &seconds.to_string()),
+                (None, None, None) => None,
+            },
+            Kind::Money => match (item.as_str(), item.as_float(), item.as_integer()) {
+                (Some(text), ..) => Self::parse(kind, text),
+                (_, Some(dollars), _) => micros(dollars).map(Self::Money),
+                (.., Some(dollars)) => micros(dollars as f64).map(Self::Money),
+                (None, None, None) => None,
             },
             Kind::List => {
                 let entries = item.as_array()?.iter().map(|entry| entry.as_str().map(str::to_owned));
@@ -146,12 +188,26 @@ impl fmt::Display for Value {
             Self::Number(number) => write!(f, "{number}"),
             Self::Switch(on) => write!(f, "{on}"),
             Self::Time(time) => write!(f, "{time:?}"),
+            Self::Money(micros) => write!(f, "\"{:.2}\"", *micros as f64 / 1e6),
             Self::List(entries) => write!(f, "{entries:?}"),
         }
     }
 }
 
-/// `90`, `90s`, `1.5s`, `250ms`, `10m`, `1h`.
+/// Dollars as millionths; `None` for what is no amount.
+fn micros(dollars: f64) -> Option<u64> {
+    (0.0..=1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
+}
+
+/// Nobody waits longer; what does not fit a clock is caught with it.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A wait of no time at all would fail before it began.
+fn is_bound(time: &Duration) -> bool {
+    *time >= Duration::from_millis(1)
+}
+
+/// `90`, `90s`, `1.5s`, `250ms`, `10m`, `1h`; a year at most.
 fn parse_time(text: &str) -> Option<Duration> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -163,7 +219,7 @@ fn parse_time(text: &str) -> Option<Duration> {
         "h" => 3600.0,
         _ => return None,
     };
-    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * factor).ok()
+    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * factor).ok().filter(|time| *time <= LONGEST)
 }
 
 #[cfg(test)]
@@ -182,8 +238,36 @@ mod tests {
             ("-1", None),
             ("1d", None),
             ("s", None),
+            ("0", Some(0)),
+            ("8760h", Some(31_536_000_000)),
+            ("8761h", None),
+            ("1e300", None),
+            ("99999999999999999999999999", None),
         ] {
             assert_eq!(parse_time(text), expect.map(Duration::from_millis), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_bound_is_never_nothing_but_a_pause_may_be() {
+        for (kind, text, expect) in [
+            (Kind::Time, "0", None),
+            (Kind::Time, "0.0001ms", None),
+            (Kind::Time, "1ms", Some(1)),
+            (Kind::Pause, "0s", Some(0)),
+        ] {
+            let expect = expect.map(|ms| Value::Time(Duration::from_millis(ms)));
+            assert_eq!(Value::parse(kind, text), expect, "{text}");
+        }
+    }
+
+    /// Without a default a missing bound would be no time at all.
+    #[test]
+    fn every_bound_that_does_not_depend_on_the_service_has_a_default() {
+        let of_the_service = ["connect", "first_byte", "idle", "content_idle", "answer"];
+        for key in KEYS.iter().filter(|key| key.path.starts_with("timeouts.")) {
+            let depends = of_the_service.iter().any(|name| key.path == format!("timeouts.{name}"));
+            assert_eq!(key.default.is_none(), depends, "{}", key.path);
         }
     }
 

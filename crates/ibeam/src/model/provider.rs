@@ -194,6 +194,14 @@ pub(crate) fn secret_variables(app: &App) -> Vec<String> {
     names(app).iter().flat_map(|name| key_variables(app, name, services::service(name))).collect()
 }
 
+/// Every key and every value of a header there is: none of them may be recorded or shown.
+pub(crate) fn secrets(app: &App) -> Vec<String> {
+    let variables = secret_variables(app).into_iter().filter_map(|name| variable(&name));
+    let headers = names(app).into_iter().flat_map(|name| headers(app, &name).unwrap_or_default());
+    let stored = app.credentials.all().map(str::to_owned);
+    variables.chain(headers.map(|(_, value)| value)).chain(stored).chain(app.flags.api_key.clone()).collect()
+}
+
 fn key_variables(app: &App, name: &str, service: Option<&Service>) -> Vec<String> {
     let configured = app.config.text(&["providers", name, "key_variable"]).map(str::to_owned);
     let known = service.map_or(&[][..], |service| service.key_variables);

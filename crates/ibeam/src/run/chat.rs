@@ -3,22 +3,22 @@
 //! One session, one run per prompt. An interrupt ends the run; at an empty prompt it ends the program.
 
 use std::fs::File;
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Approver, Journal, Stop};
+use ibeam_core::{Access, Approver, Journal, Redactor, Stop};
 use ibeam_output::{Text, TextOptions};
 use ibeam_protocol::{Failure, Notice, Reason, Signal, ToolCall};
 use tokio::sync::{Mutex, mpsc};
 
 use super::start::{self, Target};
 use super::typed_lines::TypedLines;
-use super::{join, limit_time, no_thread, ports, runtime, system, within_shutdown};
+use super::{Shutdown, end_of, limit_time, no_thread, ports, runtime, system};
 use crate::app::App;
 use crate::exit::Failed;
 use crate::pump::{Pump, WAITING_EVENTS};
 use crate::signals;
+use crate::stderr;
 use crate::talk::Talk;
 
 /// Runs prompts until the end of input.
@@ -27,11 +27,17 @@ use crate::talk::Talk;
 /// What keeps the loop from starting; a failed run is told and the loop goes on.
 pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: File) -> Result<(), Failure> {
     let model = crate::model::choose(app)?;
+    let declared = mcp::declared(app)?;
     let started = start::start(app, target, model)?;
+    let runtime = runtime()?;
+    let servers = runtime.block_on(async {
+        let stop = Stop::default();
+        let _watch = signals::watch(&stop).map_err(|error| system("sigaction", &error))?;
+        Servers::start(app, declared, &stop).await
+    })?;
     let typed = Arc::new(Mutex::new(TypedLines::start().map_err(no_thread)?));
     let person = Arc::new(Person { typed: Arc::clone(&typed) });
-    let mut ports = ports::build(app, started.head, started.provider, person, Stop::default())?;
-    let runtime = runtime()?;
+    let mut ports = ports::build(app, started.head, started.provider, person, &servers, Stop::default())?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let options = TextOptions { verbose: true, live: true };
     let pump = Pump {
@@ -41,8 +47,9 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
         stop: ports.run.stop.clone(),
     };
     let thread = pump.start(receiver).map_err(no_thread)?;
-    let mut journal = Journal::new(&started.past, Arc::clone(&ports.run.clock), events);
-    let mut notices: Vec<Notice> = started.notices;
+    let mut journal = Journal::new(&started.past, Arc::clone(&ports.run.clock), events)
+        .redacting(Redactor::new(crate::model::secrets(app)));
+    let mut notices: Vec<Notice> = [started.notices, servers.notices.clone()].concat();
     let mut waiting = first;
     let outcome = loop {
         let prompt = match waiting.take() {
@@ -59,22 +66,24 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
         ports.run.stop = Stop::default();
         let outcome = runtime.block_on(async {
             let _watch = signals::watch(&ports.run.stop).map_err(|error| system("sigaction", &error))?;
-            limit_time(&ports.run, &ports.run.stop);
+            limit_time(app, &ports.run.stop);
             let notices = std::mem::take(&mut notices);
-            within_shutdown(&ports.run, &mut journal, vec![prompt], notices).await
+            let shutdown = Shutdown::within(app.config.bound("shutdown"));
+            end_of(&shutdown, &ports.run, &mut journal, vec![prompt], notices).await
         });
         match outcome {
             Ok(()) => {}
             Err(Failed { failure, .. }) if ends_program(&failure.reason) => break Err(failure),
             Err(Failed { failure, .. }) => {
-                drop(writeln!(io::stderr(), "{}", app.catalogue.failure(&failure)));
+                stderr::say(&app.catalogue.failure(&failure).to_string());
             }
         }
         ports.run.head.resumed = true;
     };
-    let _: usize = runtime.block_on(ports.background.stop_all());
+    let patience = app.config.bound("shutdown");
+    runtime.block_on(join(ports.background.stop_all(), servers.shut_down(patience)));
     drop(journal);
-    let unwritten = join(thread, &ports.run.stop);
+    let unwritten = Shutdown::within(app.config.bound("shutdown")).join(thread, &ports.run.stop);
     match (outcome, unwritten) {
         (Ok(()), Some(reason)) => Err(reason.into()),
         (outcome, _) => outcome,

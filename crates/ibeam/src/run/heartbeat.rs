@@ -1,7 +1,8 @@
 //! `--heartbeat SECONDS`: a sign of life on stderr for whoever watches a silent run.
 
-use std::io::{self, Write};
 use std::time::{Duration, Instant};
+
+use crate::stderr;
 
 /// Says every `seconds` that the run goes on; ends with the runtime.
 pub(super) fn start(seconds: Option<u64>) {
@@ -11,7 +12,7 @@ pub(super) fn start(seconds: Option<u64>) {
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
         loop {
             ticks.tick().await;
-            drop(writeln!(io::stderr(), "heartbeat: {} s", begin.elapsed().as_secs()));
+            stderr::say(&format!("heartbeat: {} s", begin.elapsed().as_secs()));
         }
     });
 }

@@ -1,16 +1,19 @@
 //! The ports of a run, built from the configuration: tools, gate, limits, time.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use ibeam_core::{Approver, FailOn, Gate, Provider, RetryPolicy, Run, Stop};
+use ibeam_core::{Approver, FailOn, Gate, Obstacle, Provider, RetryPolicy, Run, Stop};
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::{Failure, Reason, SessionStarted};
 use ibeam_tools::{BackgroundProcesses, ToolSettings, Workspace};
 
+use super::figures;
 use crate::app::App;
 use crate::cli::FailOnWord;
 use crate::clock::SystemClock;
 use crate::context::{Surroundings, system_prompt};
+use crate::mcp::Servers;
 
 /// A run and what outlives its turns.
 pub(super) struct Ports {
@@ -27,6 +30,7 @@ pub(super) fn build(
     mut head: SessionStarted,
     provider: Arc<dyn Provider>,
     approver: Arc<dyn Approver>,
+    servers: &Servers,
     stop: Stop,
 ) -> Result<Ports, Failure> {
     let mut extra_dirs = Vec::new();
@@ -41,7 +45,7 @@ pub(super) fn build(
         path: app.workspace.display().to_string(),
         said: error.to_string(),
     })?;
-    let tools = ibeam_tools::all(
+    let mut tools = ibeam_tools::all(
         workspace,
         ToolSettings {
             environment: std::env::vars_os().collect(),
@@ -50,14 +54,16 @@ pub(super) fn build(
             background: background.clone(),
         },
     );
+    tools.extend(servers.tools(head.permission_mode));
     head.tools = tools.keys().cloned().collect();
+    head.mcp_servers.clone_from(&servers.told);
     let policy = Policy {
         mode: head.permission_mode,
         workspace: app.workspace.clone(),
         extra_dirs,
         home: app.places.home.clone(),
         private: vec![app.places.sessions(), app.places.credentials.clone()],
-        allow: rules(app, "allow")?,
+        allow: rules(app, "allow")?.into_iter().chain(approved_servers(app)).collect(),
         deny: rules(app, "deny")?,
     };
     let clock = Arc::new(SystemClock::since(app.started));
@@ -66,6 +72,11 @@ pub(super) fn build(
         mode: head.permission_mode,
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
+    let head_model = head.model.clone();
+    let prices = figures::prices(app, &head_model)?;
+    if head.limits.max_cost_micros.is_some() && prices.is_none() {
+        return Err(figures::no_price(&head_model).into());
+    }
     let fail_on = |word| app.flags.fail_on.contains(&word);
     let run = Run {
         head,
@@ -77,6 +88,7 @@ pub(super) fn build(
             denied: fail_on(FailOnWord::Denied),
             tool_error: fail_on(FailOnWord::ToolError),
             empty: fail_on(FailOnWord::Empty),
+            background: fail_on(FailOnWord::Background),
         },
         clock,
         system: system.into(),
@@ -84,9 +96,35 @@ pub(super) fn build(
             .config
             .number(&["limits", "max_output_tokens"])
             .and_then(|tokens| u32::try_from(tokens).ok()),
+        context_window: figures::context_window(app, &head_model),
+        prices,
+        background: Arc::new(background.clone()),
+        await_background: waits_for_background(app)?,
+        obstacle: workspace_gone(app.workspace.clone()),
         stop,
     };
     Ok(Ports { run, background })
+}
+
+fn waits_for_background(app: &App) -> Result<bool, Reason> {
+    match app.config.text(&["background"]) {
+        None | Some("stop") => Ok(false),
+        Some("wait") => Ok(true),
+        Some(other) => Err(Reason::BadConfig {
+            path: "background".to_owned(),
+            line: None,
+            column: None,
+            said: format!("`{other}` should be \"stop\" or \"wait\""),
+        }),
+    }
+}
+
+/// Tells when the directory of the run is no longer there.
+fn workspace_gone(workspace: PathBuf) -> Obstacle {
+    Arc::new(move || {
+        let gone = !workspace.is_dir();
+        gone.then(|| Reason::WorkspaceGone { path: workspace.display().to_string() })
+    })
 }
 
 fn retry_policy(app: &App) -> RetryPolicy {
@@ -102,6 +140,11 @@ fn retry_policy(app: &App) -> RetryPolicy {
         give_up_after: app.config.time(&["retry", "give_up_after"]).unwrap_or(standard.give_up_after),
         ..standard
     }
+}
+
+/// What `--approve-mcps` allows.
+fn approved_servers(app: &App) -> Option<Rule> {
+    if app.flags.approve_mcps { "Mcp(*:*)".parse().ok() } else { None }
 }
 
 fn rules(app: &App, which: &str) -> Result<Vec<Rule>, Failure> {

@@ -44,6 +44,7 @@ pub(super) struct Started {
 
 /// Opens or makes the session and connects the model.
 pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started, Failure> {
+    app.places.check_owned()?;
     let directory = app.places.sessions();
     let cwd = &app.workspace;
     let (id, known) = match target {
@@ -77,6 +78,12 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
                 .number(&["limits", "max_turns"])
                 .and_then(|turns| u32::try_from(turns).ok())
                 .unwrap_or(u32::MAX),
+            max_tokens: app.config.number(&["limits", "max_tokens"]),
+            max_cost_micros: app.config.money(&["limits", "max_cost"]),
+            max_tool_calls: app
+                .config
+                .number(&["limits", "max_tool_calls"])
+                .map(|calls| u32::try_from(calls).unwrap_or(u32::MAX)),
             timeout_ms: app
                 .config
                 .time(&["limits", "timeout"])

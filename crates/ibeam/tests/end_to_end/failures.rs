@@ -102,14 +102,20 @@ fn check_args(exit: i32, code: &str, args: &[&str]) {
 }
 
 #[test]
-fn a_prompt_that_is_empty_or_blank_is_a_usage_error() {
+fn f155_an_empty_prompt_is_a_usage_error() {
     check_args(2, "usage", &["-p", ""]);
-    check_args(2, "usage", &["-p", " \n\t "]);
+    check_args(2, "usage", &["-p", "", ""]);
     check_args(2, "usage", &["-p"]);
 }
 
 #[test]
-fn what_the_command_line_cannot_mean_is_a_usage_error() {
+fn f156_a_blank_prompt_is_a_usage_error() {
+    check_args(2, "usage", &["-p", "   "]);
+    check_args(2, "usage", &["-p", " \n\t\u{a0}\u{3000}"]);
+}
+
+#[test]
+fn f163_what_the_command_line_cannot_mean_is_a_usage_error() {
     for args in [
         &["-p", "x", "--no-such-flag"][..],
         &["-p", "x", "--max-turns", "many"],
@@ -121,13 +127,16 @@ fn what_the_command_line_cannot_mean_is_a_usage_error() {
         &["-p", "x", "--plan", "--mode", "ask"],
         &["-p", "x", "--contract", "7"],
         &["-p", "x", "--worktree"],
+        &["-p", "x", "--model"],
+        &["-p", "x", "--timeout", "0"],
+        &["-p", "x", "--timeout", "1e300"],
     ] {
         check_args(2, "usage", args);
     }
 }
 
 #[test]
-fn a_format_that_is_none_is_a_usage_error() {
+fn f163_a_format_that_is_none_is_a_usage_error() {
     let scene = Scene::new([]);
     check_told(&scene.print(["--output-format", "xml"]).run(), 2);
 }
@@ -155,7 +164,7 @@ fn fail_on_leaves_other_good_ends_alone() {
 }
 
 #[test]
-fn no_key_is_an_auth_failure_that_names_the_variable() {
+fn f166_a_missing_key_is_an_auth_failure_that_names_the_variable() {
     check(20, "auth", || {
         let scene = Scene::new([]);
         let ibeam = scene.bare(["--model", model(Wire::Anthropic), "-p", "x"]);
@@ -180,7 +189,7 @@ fn a_model_that_the_provider_does_not_know_is_a_model_failure() {
 }
 
 #[test]
-fn a_model_that_nobody_knows_is_a_model_failure() {
+fn f165_a_model_that_nobody_knows_is_a_model_failure() {
     for name in ["no-such-model", "nobody/no-such-model", "embedded"] {
         check(21, "model", || {
             let scene = Scene::new([]);
@@ -413,7 +422,7 @@ fn recorded() -> (Scene, String) {
 }
 
 #[test]
-fn a_damaged_session_is_told_with_its_line() {
+fn f150_a_damaged_session_is_told_with_its_line() {
     let damaged = || {
         let (scene, id) = recorded();
         let path = scene.workspace.journal(&id);
@@ -432,11 +441,16 @@ fn a_damaged_session_is_told_with_its_line() {
 }
 
 #[test]
-fn a_session_that_is_not_there_is_told() {
-    check_args(66, "noinput", &["-p", "x", "--continue"]);
+fn f169_an_id_that_is_none_is_told() {
     check_args(66, "noinput", &["-p", "x", "--resume=no-uuid"]);
-    check_args(66, "noinput", &["-p", "x", "--resume"]);
+    check_args(66, "noinput", &["-p", "x", "--resume=../../etc"]);
     check_args(66, "noinput", &["-p", "x", "--resume=-3"]);
+}
+
+#[test]
+fn f171_a_session_to_continue_that_is_not_there_is_told() {
+    check_args(66, "noinput", &["-p", "x", "--continue"]);
+    check_args(66, "noinput", &["-p", "x", "--resume"]);
 }
 
 #[test]
@@ -459,7 +473,7 @@ fn a_session_that_cannot_be_made_is_told() {
 }
 
 #[test]
-fn a_reader_of_stdout_that_is_gone_ends_the_run_and_keeps_the_session() {
+fn f126_a_reader_of_stdout_that_is_gone_ends_the_run_and_keeps_the_session() {
     for format in ["stream-json", "json", "text"] {
         let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("never read")]);
         let ran = scene.print(["--output-format", format]).stdout_gone().run();
@@ -480,7 +494,7 @@ fn stdout_on_a_full_disk_is_an_io_failure() {
 }
 
 #[test]
-fn a_session_that_another_process_holds_is_busy() {
+fn f146_a_session_that_another_process_holds_is_busy() {
     let scene = Scene::new([says("first ").stall()]);
     let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let holder = scene.print([format!("--resume={id}")]).start();
@@ -495,7 +509,7 @@ fn a_session_that_another_process_holds_is_busy() {
 }
 
 #[test]
-fn a_wrong_configuration_is_told_with_its_place() {
+fn f167_a_wrong_configuration_is_told_with_its_place() {
     for (config, place) in [
         ("model = \n", "config.toml:1"),
         ("[retry]\nattempts = \"many\"\n", "config.toml:2"),

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use ibeam_testkit::{Finished, Stdin};
+use ibeam_testkit::{Finished, Stdin, Workspace};
 
 use crate::scene::{Scene, says};
 
@@ -92,7 +92,7 @@ fn stdin_is_the_prompt() {
 }
 
 #[test]
-fn stdin_beside_a_prompt_is_its_context() {
+fn f162_stdin_beside_a_prompt_is_its_context() {
     check(&["-p", "explain this"], piped("fn main() {}\n"), &["explain this", "fn main() {}\n"]);
 }
 
@@ -103,7 +103,7 @@ fn a_dash_and_stdin_read_wait_for_the_end_of_stdin() {
 }
 
 #[test]
-fn stdin_that_is_ignored_is_not_read() {
+fn f132_stdin_that_is_ignored_is_not_read() {
     check(&["-p", "hello", "--stdin", "ignore"], piped("not this"), &["hello"]);
     let ran = check(&["-p", "hello", "--stdin", "ignore"], Stdin::SilentPipe, &["hello"]);
     assert!(ran.elapsed < Duration::from_millis(1500), "{ran}");
@@ -111,7 +111,7 @@ fn stdin_that_is_ignored_is_not_read() {
 }
 
 #[test]
-fn an_open_and_silent_pipe_is_waited_for_three_seconds() {
+fn f132_an_open_and_silent_pipe_is_waited_for_three_seconds() {
     let ran = check(&["-p", "hello"], Stdin::SilentPipe, &["hello"]);
     assert!((Duration::from_millis(2900)..Duration::from_millis(4500)).contains(&ran.elapsed), "{ran}");
     assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
@@ -119,7 +119,7 @@ fn an_open_and_silent_pipe_is_waited_for_three_seconds() {
 }
 
 #[test]
-fn an_open_and_silent_socket_is_hardly_waited_for() {
+fn f132_an_open_and_silent_socket_is_hardly_waited_for() {
     let ran = check(&["-p", "hello"], Stdin::SilentSocket, &["hello"]);
     assert!(ran.elapsed < Duration::from_millis(1500), "{ran}");
     assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
@@ -132,7 +132,7 @@ fn a_large_stdin_is_taken_whole() {
 }
 
 #[test]
-fn an_argument_that_is_not_utf_8_is_named() {
+fn f160_an_argument_that_is_not_utf_8_is_named() {
     let scene = Scene::new([]);
     let ran = scene.ibeam(["-p", "fine"]).args([OsStr::from_bytes(b"br\xffken")]).run();
     assert_eq!(ran.code, Some(2), "{ran}");
@@ -140,7 +140,7 @@ fn an_argument_that_is_not_utf_8_is_named() {
 }
 
 #[test]
-fn a_stdin_that_is_not_text_is_refused() {
+fn f160_a_stdin_that_is_not_text_is_refused() {
     for bytes in [&b"br\xffken"[..], b"nul \0 inside"] {
         let scene = Scene::new([]);
         let ran = scene.ibeam(["-p", "fine"]).stdin(Stdin::Piped(bytes.to_vec())).run();
@@ -153,7 +153,7 @@ fn a_stdin_that_is_not_text_is_refused() {
 #[test]
 fn the_project_and_the_place_are_told_to_the_model() {
     let scene = Scene::new([says("ok")]);
-    let workspace = ibeam_testkit::Workspace::new().file("AGENTS.md", "Always say moin.\n");
+    let workspace = Workspace::new().file("AGENTS.md", "Always say moin.\n");
     let scene = scene.within(workspace);
     scene.print::<&str>([]).run().succeeded();
     let request = &scene.server.requests()[0];
@@ -171,12 +171,27 @@ fn the_project_and_the_place_are_told_to_the_model() {
 
 /// Without words stdin is the prompt, and one that stays silent is given up in the end.
 #[test]
-fn a_silent_stdin_that_is_to_be_the_prompt_is_not_waited_for_for_ever() {
-    let scene = Scene::new([]);
-    let ran = scene.ibeam(["-p"]).stdin(Stdin::SilentPipe).guard(Duration::from_secs(60)).run();
-    assert_eq!(ran.code, Some(66), "{ran}");
-    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
-    assert!(ran.elapsed < Duration::from_secs(35), "{ran}");
+fn f161_a_silent_stdin_that_is_to_be_the_prompt_is_given_up() {
+    let config = "[timeouts]\nstdin = \"400ms\"\n";
+    for stdin in [Stdin::SilentPipe, Stdin::SilentSocket] {
+        let scene = Scene::new([]).within(Workspace::new().user_config(config));
+        let ran = scene.ibeam(["-p"]).stdin(stdin).run();
+        assert_eq!(ran.code, Some(66), "{ran}");
+        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+        assert!(ran.stderr.contains("0.4 s"), "{ran}");
+        assert!(ran.elapsed >= Duration::from_millis(400), "{ran}");
+    }
+}
+
+/// Also while all of stdin is waited for, as it was asked for.
+#[test]
+fn the_time_limit_bounds_the_wait_for_stdin() {
+    for words in [&["-p", "-"][..], &["-p", "hello", "--stdin", "read"], &["-p"]] {
+        let scene = Scene::new([]);
+        let ran = scene.ibeam(words).args(["--timeout", "300ms"]).stdin(Stdin::SilentPipe).run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(33), ""), "{ran}");
+        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use ibeam_testkit::{Answer, Ibeam, ModelServer, Wire, Workspace};
+use ibeam_testkit::{Answer, Finished, Ibeam, ModelServer, Wire, Workspace};
 use serde_json::{Value, json};
 
 /// The key of every provider; it must never be printed.
@@ -79,6 +79,36 @@ impl Scene {
     pub(crate) fn print<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
         self.ibeam(["-p", "do it"]).args(args)
     }
+}
+
+/// Holds that what was printed is in the journal of the session too.
+#[track_caller]
+pub(crate) fn check_kept(scene: &Scene, ran: &Finished) {
+    let printed: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let id = printed[0]["session_id"].as_str().unwrap();
+    let events = journal(scene, id);
+    let texts = |of: &[Value], pointer: &str| -> String {
+        of.iter().filter_map(|event| event.pointer(pointer)?.as_str()).collect()
+    };
+    let deltas: Vec<Value> = printed.iter().filter(|line| line["type"] == "assistant").cloned().collect();
+    let (said, kept) = (texts(&deltas, "/message/content/0/text"), texts(&events, "/kind/text_delta/text"));
+    assert!(kept.contains(&said), "printed {said:?}, kept {kept:?}");
+    let count = |subtype: &str, kind: &str| {
+        let printed = printed.iter().filter(|line| line["type"] == "tool_call" && line["subtype"] == subtype);
+        (printed.count(), events.iter().filter(|event| !event["kind"][kind].is_null()).count())
+    };
+    for (subtype, kind) in [("started", "tool_call_started"), ("completed", "tool_call_finished")] {
+        let (printed, kept) = count(subtype, kind);
+        assert!(kept >= printed, "{kept} of {printed} {subtype} calls were kept; {ran}");
+    }
+}
+
+/// The events of a session's journal.
+#[track_caller]
+pub(crate) fn journal(scene: &Scene, id: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(scene.workspace.journal(id)).unwrap();
+    let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    records.filter(|record| record.get("event").is_some()).map(|record| record["event"].clone()).collect()
 }
 
 /// An answer of one delta.

@@ -1,0 +1,135 @@
+//! The program under a tracer that sees each lasting step it takes, and can end it or fail it right there.
+//!
+//! Follows every thread and child with ptrace, through safe calls alone. Linux on x86_64 with glibc only; anywhere
+//! else, and where the system refuses, `Untraceable` says why. What it traces is let go, not killed, at the end.
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod calls;
+mod disk;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod engine;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+#[path = "trace/no_engine.rs"]
+mod engine;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+mod memory;
+mod point;
+
+use std::io::{Read, Write};
+use std::process::{Child, Stdio};
+
+pub use disk::Disk;
+pub use point::{Call, Point};
+
+use crate::program::Ibeam;
+
+/// What to do about a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Let it be.
+    Pass,
+    /// Kill the program, and it alone, before the step is taken.
+    KillBefore,
+    /// Kill it when the step has just been taken.
+    KillAfter,
+    /// Of a write, let the first half through, then kill it. Any other step: as `KillAfter`.
+    Tear,
+    /// Kill the program and everything it has started, before the step is taken: what a power cut does.
+    KillAll,
+    /// The step is not taken; the program is told that it failed with this error, e.g. `EIO`.
+    Fail(Errno),
+}
+
+/// What the system said no with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errno {
+    /// Try again: no process or thread to be had.
+    Again,
+    /// The device failed.
+    Io,
+    /// The disk is full.
+    NoSpace,
+    /// The file system turned read-only.
+    ReadOnly,
+}
+
+/// A run that was traced to its end.
+#[derive(Debug)]
+pub struct Traced {
+    /// The steps, in their order; the last is the one at which it was killed.
+    pub points: Vec<Point>,
+    /// An act other than `Pass` was carried out.
+    pub acted: bool,
+    /// The exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// All of stdout. Its last line may be torn.
+    pub stdout: String,
+    /// All of stderr.
+    pub stderr: String,
+}
+
+/// Programs cannot be traced here, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("programs cannot be traced here: {0}")]
+pub struct Untraceable(String);
+
+impl Ibeam {
+    /// Runs it to its end under a tracer; `act` is asked at each lasting step in the program's directories, which
+    /// are those under `disk`, and `disk` learns what is synced.
+    ///
+    /// stdin is `/dev/null` whatever was set.
+    ///
+    /// # Errors
+    /// `Untraceable` on systems without this ptrace, or where it is not permitted.
+    ///
+    /// # Panics
+    /// When the program cannot be started, or does not end within its guard.
+    pub fn trace(
+        self,
+        disk: &mut Disk,
+        act: impl FnMut(&Point) -> Act + Send,
+    ) -> Result<Traced, Untraceable> {
+        let guard = self.guard;
+        // The tracer is a thread, and whom it traces goes free with its end.
+        std::thread::scope(|scope| {
+            let tracer = scope.spawn(move || {
+                // Begins when the tracer has it: the shell waits for a line, then becomes the program.
+                let mut command = std::process::Command::new("/bin/sh");
+                command.args(["-c", "read -r go && exec \"$@\" </dev/null", "sh"]);
+                command.arg(&self.program).args(&self.args).current_dir(&self.directory);
+                command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+                command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                let mut child = command.spawn().expect("a shell");
+                let (stdout, stderr) = (follow(child.stdout.take()), follow(child.stderr.take()));
+                let end = engine::Engine::seize(&child, disk, act).map_err(|said| {
+                    // Its stdin ends, and so does the shell.
+                    drop(child.stdin.take());
+                    drop(child.wait());
+                    Untraceable(said)
+                })?;
+                go(&mut child);
+                let (points, acted, code) = end.follow(guard);
+                let text = |reader: std::thread::JoinHandle<Vec<u8>>| {
+                    String::from_utf8_lossy(&reader.join().expect("a reader")).into_owned()
+                };
+                Ok(Traced { points, acted, code, stdout: text(stdout), stderr: text(stderr) })
+            });
+            tracer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+fn go(child: &mut Child) {
+    let mut stdin = child.stdin.take().expect("a pipe to the shell");
+    stdin.write_all(b"\n").expect("a shell that waits");
+}
+
+/// Reads a pipe to its end on a thread of its own.
+fn follow(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut read = Vec::new();
+        // A pipe does not fail.
+        drop(pipe.map(|mut pipe| pipe.read_to_end(&mut read)));
+        read
+    })
+}

@@ -1,0 +1,68 @@
+//! From a system call to the step it is, if it is one.
+
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+
+use super::memory::Thread;
+use super::point::Call;
+
+/// The arguments of a system call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) call: i64,
+    pub(super) arguments: [u64; 6],
+}
+
+/// The directory argument of calls that have none.
+const HERE: u64 = libc::AT_FDCWD as u64;
+
+impl Entry {
+    /// The kind of step and its path, if it is one: in the program's own threads (`own`) everything under `root`,
+    /// in a child the start of programs alone.
+    pub(super) fn step(self, thread: Thread, own: bool, root: &Path) -> Option<(Call, PathBuf)> {
+        let [a, b, c, d, ..] = self.arguments;
+        let inside = |path: Option<PathBuf>| path.filter(|path| path.starts_with(root));
+        let of = |call: Call, path: Option<PathBuf>| path.map(|path| (call, path));
+        match self.call {
+            libc::SYS_execve => return of(Call::Exec, thread.path(HERE, a)),
+            libc::SYS_execveat => return of(Call::Exec, thread.path(a, b)),
+            _ if !own => return None,
+            _ => {}
+        }
+        match self.call {
+            libc::SYS_write
+            | libc::SYS_pwrite64
+            | libc::SYS_writev
+            | libc::SYS_pwritev
+            | libc::SYS_pwritev2 => of(Call::Write, inside(thread.descriptor(a))),
+            libc::SYS_fsync | libc::SYS_fdatasync => of(Call::Sync, inside(thread.descriptor(a))),
+            libc::SYS_rename => of(Call::Rename, inside(thread.path(HERE, b))),
+            libc::SYS_renameat | libc::SYS_renameat2 => of(Call::Rename, inside(thread.path(c, d))),
+            libc::SYS_link => of(Call::Link, inside(thread.path(HERE, b))),
+            libc::SYS_linkat => of(Call::Link, inside(thread.path(c, d))),
+            libc::SYS_unlink | libc::SYS_rmdir => of(Call::Remove, inside(thread.path(HERE, a))),
+            libc::SYS_unlinkat => of(Call::Remove, inside(thread.path(a, b))),
+            libc::SYS_truncate => of(Call::Truncate, inside(thread.path(HERE, a))),
+            libc::SYS_ftruncate => of(Call::Truncate, inside(thread.descriptor(a))),
+            libc::SYS_mkdir => of(Call::MakeDirectory, inside(thread.path(HERE, a))),
+            libc::SYS_mkdirat => of(Call::MakeDirectory, inside(thread.path(a, b))),
+            libc::SYS_exit_group => Some((Call::Exit, PathBuf::new())),
+            libc::SYS_fork | libc::SYS_vfork => Some((Call::Fork, PathBuf::new())),
+            libc::SYS_clone => forks(a),
+            libc::SYS_clone3 => forks(thread.word(a)?),
+            _ => None,
+        }
+    }
+
+    /// The descriptor that is to be synced, if it is that.
+    pub(super) fn synced(self) -> Option<u64> {
+        let sync = matches!(self.call, libc::SYS_fsync | libc::SYS_fdatasync);
+        sync.then_some(self.arguments[0])
+    }
+}
+
+/// A clone that makes no thread makes a process.
+fn forks(flags: u64) -> Option<(Call, PathBuf)> {
+    (flags & libc::CLONE_THREAD as u64 == 0).then(|| (Call::Fork, PathBuf::new()))
+}

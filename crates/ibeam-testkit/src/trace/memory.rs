@@ -1,0 +1,83 @@
+//! What a traced thread's arguments point at, and what its descriptors are.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use nix::libc;
+
+/// The longest path the system takes.
+const PATH_LIMIT: usize = 4096;
+const PAGE: u64 = 4096;
+
+/// A stopped thread.
+#[derive(Clone, Copy)]
+pub(super) struct Thread(pub(super) i32);
+
+impl Thread {
+    /// The process it belongs to.
+    pub(super) fn process(self) -> Option<i32> {
+        let status = std::fs::read_to_string(self.file("status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
+    }
+
+    /// What a descriptor is; pipes and sockets have names that are no paths.
+    pub(super) fn descriptor(self, number: u64) -> Option<PathBuf> {
+        std::fs::read_link(self.descriptor_link(number)).ok()
+    }
+
+    /// A path that leads to the open file itself, whatever its name is by now.
+    pub(super) fn descriptor_link(self, number: u64) -> PathBuf {
+        self.file(&format!("fd/{}", number as u32))
+    }
+
+    /// The absolute path that a pair of directory descriptor and string means.
+    pub(super) fn path(self, directory: u64, string: u64) -> Option<PathBuf> {
+        let text = self.string(string)?;
+        // The number is an `int`: the upper half of the register is not part of it.
+        let base = match directory as i32 {
+            libc::AT_FDCWD => std::fs::read_link(self.file("cwd")).ok()?,
+            _ if Path::new(&text).is_absolute() => PathBuf::new(),
+            _ => self.descriptor(directory)?,
+        };
+        Some(base.join(text))
+    }
+
+    /// A word of its memory.
+    pub(super) fn word(self, address: u64) -> Option<u64> {
+        let mut word = [0; 8];
+        self.memory()?.read_exact_at(&mut word, address).ok()?;
+        Some(u64::from_le_bytes(word))
+    }
+
+    fn string(self, address: u64) -> Option<OsString> {
+        let memory = self.memory()?;
+        let mut text = Vec::new();
+        while text.len() < PATH_LIMIT {
+            let from = address + text.len() as u64;
+            // Not beyond the page: the next one may not be there.
+            let mut piece = vec![0; (PAGE - from % PAGE) as usize];
+            let count = memory.read_at(&mut piece, from).ok()?;
+            let piece = &piece[..count];
+            match piece.iter().position(|byte| *byte == 0) {
+                Some(end) => {
+                    text.extend_from_slice(&piece[..end]);
+                    return Some(OsString::from_vec(text));
+                }
+                None if piece.is_empty() => return None,
+                None => text.extend_from_slice(piece),
+            }
+        }
+        None
+    }
+
+    fn memory(self) -> Option<File> {
+        File::open(self.file("mem")).ok()
+    }
+
+    fn file(self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/{name}", self.0))
+    }
+}

@@ -1,0 +1,183 @@
+//! `mcp`: which servers the files name, what tools one has, and switching one on or off.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use ibeam_core::Stop;
+use ibeam_protocol::{Failure, McpStatus, Reason};
+use serde_json::json;
+use toml_edit::{DocumentMut, Item, Table, value};
+
+use super::{report, say};
+use crate::app::App;
+use crate::cli::{McpCommand, ReportFormat};
+use crate::mcp::{Declaration, Launch, declared};
+use crate::{mcp, regular_file, run, signals};
+
+/// No configuration written by hand comes near it.
+const LARGEST: u64 = 1024 * 1024;
+
+pub(super) fn mcp(app: &App, what: &McpCommand, stdout: &mut File) -> Result<(), Failure> {
+    match what {
+        McpCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
+        McpCommand::ListTools { name } => list_tools(app, name, stdout),
+        McpCommand::Login { .. } => Err(Reason::Unsupported { what: "mcp login".to_owned() }.into()),
+        McpCommand::Enable { name } => switch(app, name, true, stdout),
+        McpCommand::Disable { name } => switch(app, name, false, stdout),
+    }
+}
+
+/// Lists what the files name; starts nothing.
+fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+    let servers = declared(app)?;
+    let width = servers.iter().map(|server| server.name.chars().count()).max().unwrap_or_default();
+    let mut text = String::new();
+    for server in &servers {
+        let (status, source, reached) = (word(server.status), source(server), reached(server));
+        let name = printable(&server.name);
+        text.push_str(&format!("{name:width$}  {status:11}  {}  # {source}\n", printable(&reached)));
+    }
+    if servers.is_empty() {
+        text.push_str("no MCP servers; docs/mcp.md says how to configure one\n");
+    }
+    let rows: Vec<_> = servers
+        .iter()
+        .map(|server| {
+            json!({
+                "name": server.name,
+                "status": word(server.status),
+                "required": server.required,
+                "source": source(server),
+            })
+        })
+        .collect();
+    report(stdout, format, &text, &json!(rows))
+}
+
+/// Starts one server, within its bound, and tells its tools.
+fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
+    let server = find(app, name)?;
+    match server.status {
+        McpStatus::Untrusted => {
+            let said = format!(
+                "`{name}` is a server of `{}`, a file of the project; add `--approve-mcps` or `--trust` to start it",
+                server.source.path.display()
+            );
+            return Err(Reason::Usage { said }.into());
+        }
+        McpStatus::Unsupported => return Err(Reason::Unsupported { what: "MCP over HTTP".to_owned() }.into()),
+        // Asking for it by name is reason enough to start it.
+        McpStatus::Connected | McpStatus::Failed | McpStatus::Disabled => {}
+    }
+    let stop = Stop::default();
+    let runtime = run::runtime()?;
+    let text = runtime.block_on(async {
+        let system =
+            |error: io::Error| Reason::System { what: "sigaction".to_owned(), said: error.to_string() };
+        let _watch = signals::watch(&stop).map_err(system)?;
+        let failed = |said| Reason::McpServerFailed { server: name.to_owned(), said };
+        let started = tokio::select! {
+            biased;
+            reason = stop.wait() => return Err(reason),
+            started = mcp::start(app, &server) => started.map_err(failed)?,
+        };
+        let mut text = String::new();
+        for tool in started.tools() {
+            let first_line = tool.description.as_deref().unwrap_or_default().trim().lines().next();
+            let reads = if tool.is_read_only() { " (only reads)" } else { "" };
+            let (name, said) = (printable(&tool.name), printable(first_line.unwrap_or_default()));
+            text.push_str(&format!("{name}{reads}: {said}\n"));
+        }
+        started.shut_down(mcp::GRACE).await;
+        Ok(text)
+    })?;
+    say(stdout, &text)
+}
+
+/// Writes `enabled` for the server into the user's file, where it stands above every file that names it.
+fn switch(app: &App, name: &str, enabled: bool, stdout: &mut File) -> Result<(), Failure> {
+    let server = find(app, name)?;
+    let path = &app.places.user_config;
+    let bad =
+        |said: String| Reason::BadConfig { path: path.display().to_string(), line: None, column: None, said };
+    let bytes = match regular_file::read(path, LARGEST) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(bad(error.to_string()).into()),
+    };
+    let text = String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8".to_owned()))?;
+    let mut document: DocumentMut =
+        text.parse().map_err(|error: toml_edit::TomlError| bad(error.message().to_owned()))?;
+    set(&mut document, name, enabled).ok_or_else(|| bad("`mcp_servers` is no table".to_owned()))?;
+    replace(path, document.to_string().as_bytes()).map_err(|error| Reason::CannotCreate {
+        path: path.display().to_string(),
+        said: error.to_string(),
+    })?;
+    let word = if enabled { "enabled" } else { "disabled" };
+    say(stdout, &format!("{word} `{}` in {}\n", printable(&server.name), path.display()))
+}
+
+fn set(document: &mut DocumentMut, name: &str, enabled: bool) -> Option<()> {
+    let implicit = || {
+        let mut table = Table::new();
+        table.set_implicit(true);
+        Item::Table(table)
+    };
+    let servers = document.entry("mcp_servers").or_insert_with(implicit).as_table_like_mut()?;
+    let server = servers.entry(name).or_insert_with(|| Item::Table(Table::new())).as_table_like_mut()?;
+    server.insert("enabled", value(enabled));
+    Some(())
+}
+
+/// The whole new file or the old one, never half; a link stays a link.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let directory = target.parent().unwrap_or_else(|| Path::new("."));
+    std::fs::create_dir_all(directory)?;
+    let new = target.with_extension("toml.new");
+    drop(std::fs::remove_file(&new));
+    let mut file = File::create_new(&new)?;
+    io::Write::write_all(&mut file, bytes)?;
+    if let Ok(old) = std::fs::metadata(&target) {
+        file.set_permissions(old.permissions())?;
+    }
+    file.sync_all()?;
+    std::fs::rename(&new, &target)
+}
+
+fn find(app: &App, name: &str) -> Result<Declaration, Reason> {
+    let servers = declared(app)?;
+    let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+    let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let said = format!("no MCP server is called `{name}`; there are: {known}");
+    servers.into_iter().find(|server| server.name == name).ok_or(Reason::Usage { said })
+}
+
+/// What `list` says of a server that was not started.
+fn word(status: McpStatus) -> &'static str {
+    match status {
+        McpStatus::Connected => "enabled",
+        McpStatus::Failed => "failed",
+        McpStatus::Untrusted => "untrusted",
+        McpStatus::Unsupported => "unsupported",
+        McpStatus::Disabled => "disabled",
+    }
+}
+
+fn source(server: &Declaration) -> String {
+    let path = server.source.path.display();
+    server.source.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}"))
+}
+
+fn reached(server: &Declaration) -> String {
+    match &server.launch {
+        Launch::Command { command, args, .. } => [&[command.clone()], args.as_slice()].concat().join(" "),
+        Launch::Url(url) => url.clone(),
+    }
+}
+
+/// Foreign text on one line: no control character reaches the terminal.
+fn printable(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}

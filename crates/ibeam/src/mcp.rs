@@ -1,0 +1,156 @@
+//! The MCP servers of a run: those the files name, those that may start, and what became of each.
+//!
+//! All start at the same time and the first request waits for them, so that no run is silently without its
+//! tools. A project's servers are programs of strangers: they start only where the workspace is trusted.
+
+mod cursor_file;
+mod declaration;
+mod placeholder;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use ibeam_core::{Stop, ToolSet};
+use ibeam_mcp::{Server, ServerConfig, StartError};
+use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
+
+use crate::app::App;
+pub(crate) use declaration::{Declaration, Launch, declared};
+use placeholder::Placeholders;
+
+/// How long a server gets to end by itself once its stdin is closed, and again after TERM.
+pub(crate) const GRACE: Duration = Duration::from_millis(500);
+
+/// The servers of a run. Dropping them kills what still runs.
+#[derive(Default)]
+pub(crate) struct Servers {
+    running: Vec<Arc<Server>>,
+    /// Every server that is configured, and what became of it.
+    pub(crate) told: Vec<McpServer>,
+    /// What people should know.
+    pub(crate) notices: Vec<Notice>,
+}
+
+impl Servers {
+    /// Starts what may start, all at once, and waits for each to be ready or given up.
+    ///
+    /// # Errors
+    /// `McpServerFailed` for one that is required; the reason of a stop. Nothing runs on then.
+    pub(crate) async fn start(
+        app: &App,
+        declarations: Vec<Declaration>,
+        stop: &Stop,
+    ) -> Result<Self, Reason> {
+        let started = join_all(declarations.into_iter().map(async |declaration| {
+            let outcome = match declaration.status {
+                McpStatus::Connected => start(app, &declaration).await.map(Some),
+                McpStatus::Unsupported if declaration.required => Err("HTTP is not supported".to_owned()),
+                McpStatus::Failed
+                | McpStatus::Untrusted
+                | McpStatus::Unsupported
+                | McpStatus::Disabled => Ok(None),
+            };
+            (declaration, outcome)
+        }));
+        let started = tokio::select! {
+            biased;
+            reason = stop.wait() => return Err(reason),
+            started = started => started,
+        };
+        let mut servers = Self::default();
+        for (declaration, outcome) in started {
+            servers.take(declaration, outcome)?;
+        }
+        Ok(servers)
+    }
+
+    fn take(
+        &mut self,
+        declaration: Declaration,
+        outcome: Result<Option<Server>, String>,
+    ) -> Result<(), Reason> {
+        let Declaration { name: server, mut status, source, required, .. } = declaration;
+        match outcome {
+            Ok(running) => self.running.extend(running.map(Arc::new)),
+            Err(said) if required => return Err(Reason::McpServerFailed { server, said }),
+            Err(said) => {
+                status = McpStatus::Failed;
+                self.notices.push(Notice::McpServerFailed { server: server.clone(), said });
+            }
+        }
+        match status {
+            McpStatus::Untrusted => {
+                let path = source.path.display().to_string();
+                self.notices.push(Notice::McpServerUntrusted { server: server.clone(), path });
+            }
+            McpStatus::Unsupported => {
+                self.notices.push(Notice::McpServerUnsupported { server: server.clone() });
+            }
+            McpStatus::Connected | McpStatus::Failed | McpStatus::Disabled => {}
+        }
+        self.told.push(McpServer { name: server, status });
+        Ok(())
+    }
+
+    /// The tools of all servers that run; in a mode that changes nothing, those that only read.
+    pub(crate) fn tools(&self, mode: PermissionMode) -> ToolSet {
+        let only_reading = match mode {
+            PermissionMode::Default | PermissionMode::Force => false,
+            PermissionMode::Plan | PermissionMode::Ask => true,
+        };
+        ibeam_mcp::offer(&self.running, only_reading)
+    }
+
+    /// Ends every server and everything it started, within `patience`.
+    pub(crate) async fn shut_down(&self, patience: Duration) {
+        let grace = GRACE.min(patience / 3);
+        join_all(self.running.iter().map(|server| server.shut_down(grace))).await;
+    }
+}
+
+/// Starts the server that a declaration speaks of.
+///
+/// # Errors
+/// Why it is not there, in words.
+pub(crate) async fn start(app: &App, declaration: &Declaration) -> Result<Server, String> {
+    let config = config_of(app, declaration)?;
+    Server::start(config).await.map_err(|error: StartError| error.to_string())
+}
+
+fn config_of(app: &App, declaration: &Declaration) -> Result<ServerConfig, String> {
+    let Launch::Command { command, args, environment: own, directory } = &declaration.launch else {
+        return Err("it is reached over HTTP, which is not supported".to_owned());
+    };
+    let placeholders = Placeholders { home: &app.places.home, workspace: &app.workspace };
+    let fill = |text: &String| placeholders.fill(text, &crate::environment::variable);
+    let mut environment = inherited(app);
+    for (name, value) in own {
+        environment.push((name.into(), fill(value)?.into()));
+    }
+    let directory = match directory {
+        Some(directory) => app.workspace.join(PathBuf::from(fill(directory)?)),
+        None => app.workspace.clone(),
+    };
+    Ok(ServerConfig {
+        name: declaration.name.clone(),
+        command: fill(command)?,
+        args: args.iter().map(fill).collect::<Result<_, _>>()?,
+        environment,
+        directory,
+        start_timeout: app.config.bound("mcp_start"),
+        call_timeout: app.config.bound("mcp_call"),
+    })
+}
+
+/// Our environment without the keys of models, as commands get it.
+fn inherited(app: &App) -> Vec<(OsString, OsString)> {
+    let secrets = crate::model::secret_variables(app);
+    let is_withheld = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.ends_with("_API_KEY") || secrets.iter().any(|secret| *secret == name)
+    };
+    std::env::vars_os().filter(|(name, _)| !is_withheld(name)).collect()
+}

@@ -1,0 +1,89 @@
+//! `mcp.json`, as editors write it: `{"mcpServers": {"name": {"command", "args", "env"}}}`.
+//!
+//! A missing file names no servers. Refuses what is no regular file and what is not JSON, with the place.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use ibeam_protocol::Reason;
+use serde::Deserialize;
+
+use super::declaration::{Declaration, Launch, Source};
+use crate::regular_file;
+
+/// No list of servers written by hand comes near it.
+const LARGEST: u64 = 1024 * 1024;
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CursorFile {
+    #[serde(default)]
+    mcp_servers: BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    command: Option<String>,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    cwd: Option<String>,
+    url: Option<String>,
+    #[serde(default)]
+    disabled: bool,
+}
+
+/// The servers that the file names; `switch` says which a stronger file switches on or off.
+///
+/// # Errors
+/// `BadConfig` with line and column.
+pub(super) fn read(
+    path: &Path,
+    of_project: bool,
+    switch: &dyn Fn(&str) -> Option<bool>,
+) -> Result<Vec<Declaration>, Reason> {
+    let bytes = match regular_file::read(path, LARGEST) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(bad(path, None, error.to_string())),
+    };
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let file: CursorFile = serde_json::from_slice(bytes).map_err(|error| {
+        let said = error.to_string();
+        let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
+        bad(path, Some((error.line(), error.column())), said.to_owned())
+    })?;
+    let servers = file.mcp_servers.into_iter().map(|(name, entry)| {
+        let enabled = switch(&name).unwrap_or(!entry.disabled);
+        let source = Source { path: path.to_owned(), line: None, of_project };
+        let launch = entry.launch().ok_or_else(|| {
+            bad(path, None, format!("`mcpServers.{name}` has neither `command` nor `url`"))
+        })?;
+        Ok(Declaration::new(name, source, launch, enabled))
+    });
+    servers.collect()
+}
+
+impl Entry {
+    fn launch(self) -> Option<Launch> {
+        let Self { command, args, env, cwd, url, disabled: _ } = self;
+        let environment = env.into_iter().collect();
+        let process = command.map(|command| Launch::Command { command, args, environment, directory: cwd });
+        process.or_else(|| url.map(Launch::Url))
+    }
+}
+
+fn bad(path: &Path, place: Option<(usize, usize)>, said: String) -> Reason {
+    let number = |number: usize| u64::try_from(number).ok();
+    Reason::BadConfig {
+        path: path.display().to_string(),
+        line: place.and_then(|(line, _)| number(line)),
+        column: place.and_then(|(_, column)| number(column)),
+        said,
+    }
+}

@@ -1,0 +1,186 @@
+//! A server as the files speak of it, and whether it may start.
+//!
+//! Strongest first: the project's `.ibeam/config.toml`, its `.cursor/mcp.json`, the user's `config.toml`, the
+//! user's `~/.cursor/mcp.json`. The strongest file that names a server counts whole, so that no project sends a
+//! user's token to a program of its own; a project that is not trusted replaces nothing.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ibeam_protocol::{McpStatus, Reason};
+
+use super::cursor_file;
+use crate::app::App;
+use crate::config::{Origin, Value};
+
+/// A server that some file names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Declaration {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    pub(crate) launch: Launch,
+    /// Without it there is no run.
+    pub(crate) required: bool,
+    /// `Connected` for one that may start.
+    pub(crate) status: McpStatus,
+}
+
+/// The file that names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    pub(crate) line: Option<u64>,
+    pub(crate) of_project: bool,
+}
+
+/// How it is reached. Placeholders are not filled yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Launch {
+    /// As a process, over stdio.
+    Command {
+        command: String,
+        args: Vec<String>,
+        environment: Vec<(String, String)>,
+        /// Relative to the workspace, which it is by default.
+        directory: Option<String>,
+    },
+    /// Over HTTP.
+    Url(String),
+}
+
+impl Declaration {
+    pub(super) fn new(name: String, source: Source, launch: Launch, enabled: bool) -> Self {
+        let status = match launch {
+            _ if !enabled => McpStatus::Disabled,
+            Launch::Command { .. } => McpStatus::Connected,
+            Launch::Url(_) => McpStatus::Unsupported,
+        };
+        Self { name, source, launch, required: false, status }
+    }
+}
+
+/// Every server that the files name, by name.
+///
+/// # Errors
+/// `BadConfig` for a file that cannot be read, or a server without a command.
+pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
+    let flags = &app.flags;
+    let trusted = flags.trust || flags.force || flags.approve_mcps;
+    let Tables { user, project } = tables(app);
+    let switch = |name: &str| {
+        let of = |tables: &BTreeMap<String, Table>| tables.get(name).and_then(|table| table.enabled);
+        of(&user).or_else(|| of(&project))
+    };
+    let mut servers = BTreeMap::new();
+    for server in cursor_file::read(&app.places.home.join(".cursor/mcp.json"), false, &switch)? {
+        servers.insert(server.name.clone(), server);
+    }
+    servers.extend(declarations(&user, &switch)?);
+    let mut of_project = BTreeMap::new();
+    for server in cursor_file::read(&app.workspace.join(".cursor/mcp.json"), true, &switch)? {
+        of_project.insert(server.name.clone(), server);
+    }
+    of_project.extend(declarations(&project, &switch)?);
+    for (name, mut server) in of_project {
+        if trusted {
+            servers.insert(name, server);
+        } else {
+            if server.status != McpStatus::Disabled {
+                server.status = McpStatus::Untrusted;
+            }
+            servers.entry(name).or_insert(server);
+        }
+    }
+    Ok(servers.into_values().collect())
+}
+
+/// `[mcp_servers.NAME]` of one file.
+#[derive(Default)]
+struct Table {
+    source: Option<Source>,
+    command: Option<String>,
+    args: Vec<String>,
+    environment: Vec<(String, String)>,
+    directory: Option<String>,
+    url: Option<String>,
+    required: bool,
+    enabled: Option<bool>,
+}
+
+#[derive(Default)]
+struct Tables {
+    user: BTreeMap<String, Table>,
+    project: BTreeMap<String, Table>,
+}
+
+fn tables(app: &App) -> Tables {
+    let mut tables = Tables::default();
+    for (path, settings) in app.config.all() {
+        let [first, name, key @ ..] = path else { continue };
+        if first != "mcp_servers" {
+            continue;
+        }
+        for setting in settings {
+            let (layer, path, line, of_project) = match &setting.origin {
+                Origin::User { path, line } => (&mut tables.user, path, *line, false),
+                Origin::Project { path, line } => (&mut tables.project, path, *line, true),
+                Origin::Default | Origin::Env(_) | Origin::Flag(_) => continue,
+            };
+            let table = layer.entry(name.clone()).or_default();
+            let first_line = table.source.as_ref().and_then(|source| source.line).unwrap_or(line).min(line);
+            table.source = Some(Source { path: path.clone(), line: Some(first_line), of_project });
+            table.take(key, &setting.value);
+        }
+    }
+    tables
+}
+
+impl Table {
+    fn take(&mut self, key: &[String], value: &Value) {
+        let key: Vec<&str> = key.iter().map(String::as_str).collect();
+        match (key.as_slice(), value) {
+            (["command"], Value::Text(text)) => self.command = Some(text.clone()),
+            (["args"], Value::List(entries)) => self.args.clone_from(entries),
+            (["env", name], Value::Text(text)) => self.environment.push(((*name).to_owned(), text.clone())),
+            (["cwd"], Value::Text(text)) => self.directory = Some(text.clone()),
+            (["url"], Value::Text(text)) => self.url = Some(text.clone()),
+            (["required"], Value::Switch(on)) => self.required = *on,
+            (["enabled"], Value::Switch(on)) => self.enabled = Some(*on),
+            // `keys.rs` lets nothing else through.
+            _ => {}
+        }
+    }
+}
+
+fn declarations(
+    tables: &BTreeMap<String, Table>,
+    switch: &dyn Fn(&str) -> Option<bool>,
+) -> Result<BTreeMap<String, Declaration>, Reason> {
+    let mut servers = BTreeMap::new();
+    for (name, table) in tables {
+        let Some(source) = &table.source else { continue };
+        let launch = match (&table.command, &table.url) {
+            (Some(command), _) => Launch::Command {
+                command: command.clone(),
+                args: table.args.clone(),
+                environment: table.environment.clone(),
+                directory: table.directory.clone(),
+            },
+            (None, Some(url)) => Launch::Url(url.clone()),
+            // It switches a server of another file.
+            (None, None) if table.enabled.is_some() => continue,
+            (None, None) => {
+                return Err(Reason::BadConfig {
+                    path: source.path.display().to_string(),
+                    line: source.line,
+                    column: None,
+                    said: format!("`mcp_servers.{name}` has neither `command` nor `url`"),
+                });
+            }
+        };
+        let enabled = switch(name).unwrap_or(true);
+        let server = Declaration::new(name.clone(), source.clone(), launch, enabled);
+        servers.insert(name.clone(), Declaration { required: table.required, ..server });
+    }
+    Ok(servers)
+}

@@ -1,0 +1,46 @@
+//! What a model takes and costs: as the configuration says, else as the catalogue knows.
+
+use ibeam_core::Prices;
+use ibeam_protocol::{ModelInfo, Reason};
+use ibeam_providers::{known_model, known_prices, parse_prices};
+
+use crate::app::App;
+use crate::model::EMBEDDED;
+
+/// Tokens of prompt and answer together; `None` where only the provider knows.
+pub(super) fn context_window(app: &App, model: &ModelInfo) -> Option<u64> {
+    app.config
+        .number(&["models", "context", &model.id])
+        .or_else(|| known_model(&model.id).map(|known| known.context_window.into()))
+}
+
+/// What its tokens cost; nothing for the embedded model, `None` where nobody knows.
+///
+/// # Errors
+/// `BadConfig` for a price that is none.
+pub(super) fn prices(app: &App, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
+    if let Some(text) = app.config.text(&["models", "prices", &model.id]) {
+        let bad = || Reason::BadConfig {
+            path: format!("models.prices.{}", model.id),
+            line: None,
+            column: None,
+            said: format!(
+                "`{text}` should be dollars for a million tokens, such as \"3/15\" or \"3/15/0.3/3.75\""
+            ),
+        };
+        return parse_prices(text).map(Some).ok_or_else(bad);
+    }
+    if model.provider == EMBEDDED {
+        return Ok(Some(Prices::default()));
+    }
+    Ok(known_prices(&model.id))
+}
+
+/// `--max-cost` cannot be kept for a model of unknown price.
+pub(super) fn no_price(model: &ModelInfo) -> Reason {
+    let id = &model.id;
+    let said = format!(
+        "`--max-cost` needs the price of `{id}`, which is not known; set `models.prices.\"{id}\" = \"IN/OUT\"` in dollars for a million tokens"
+    );
+    Reason::Usage { said }
+}

@@ -1,0 +1,179 @@
+//! The runs that are killed: what the model says, what is there before, what may be there after.
+
+use ibeam_testkit::{Answer, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, calls, model, says};
+
+/// The session of every such run: named up front, so that it can be asked for whatever became of it.
+pub(super) const UUID: &str = "7d9f1c52-3a68-4e0b-9c41-5b2f8e6a0d13";
+
+/// The file that counts how often commands ran.
+pub(super) const COUNTER: &str = "ran";
+
+/// A run to be killed.
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    /// What the workspace holds before.
+    pub(super) files: Vec<(&'static str, String)>,
+    /// A run of the same session came before.
+    pub(super) resumed: bool,
+    /// Nothing has to be asked for.
+    pub(super) force: bool,
+    pub(super) answers: Vec<Answer>,
+    /// What the calls do to files.
+    pub(super) changes: Vec<Change>,
+}
+
+/// A call that leaves a file as it was or as it should be, and nothing between.
+pub(super) struct Change {
+    pub(super) call: &'static str,
+    pub(super) path: &'static str,
+    pub(super) new: Option<String>,
+}
+
+impl Scenario {
+    fn new(name: &'static str, answers: Vec<Answer>) -> Self {
+        let (files, changes) = (Vec::new(), Vec::new());
+        Self { name, files, resumed: false, force: true, answers, changes }
+    }
+
+    fn file(mut self, path: &'static str, text: impl Into<String>) -> Self {
+        self.files.push((path, text.into()));
+        self
+    }
+
+    fn change(mut self, call: &'static str, path: &'static str, new: Option<&str>) -> Self {
+        self.changes.push(Change { call, path, new: new.map(str::to_owned) });
+        self
+    }
+
+    /// What a file held before.
+    pub(super) fn old(&self, path: &str) -> Option<&str> {
+        self.files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.as_str())
+    }
+
+    /// The workspace, with the run before this one where there is one, and the server of this run.
+    pub(super) fn stage(&self, durability: &str) -> Scene {
+        let mut workspace =
+            Workspace::new().user_config(&format!("[session]\ndurability = \"{durability}\"\n"));
+        for (path, text) in &self.files {
+            workspace = workspace.file(path, text);
+        }
+        let scene = Scene::new([says("First.")]).within(workspace);
+        if self.resumed {
+            scene.ibeam(["-p", "before", "--resume", UUID]).run().succeeded();
+        }
+        scene.then(self.answers.clone())
+    }
+
+    /// The arguments of the run.
+    pub(super) fn args(&self) -> Vec<&'static str> {
+        let mut args =
+            vec!["--model", model(ibeam_testkit::Wire::Anthropic), "-p", "do it", "--resume", UUID];
+        args.extend(self.force.then_some("--force"));
+        args
+    }
+}
+
+fn shell(id: &str, command: &str) -> Answer {
+    calls(id, "shell", &json!({ "command": command }))
+}
+
+fn write(path: &str, text: &str) -> Value {
+    json!({ "path": path, "fileText": text })
+}
+
+pub(super) fn text() -> Scenario {
+    let answer = (0..12).fold(Answer::new(), |answer, number| answer.text(format!("Piece {number}. ")));
+    Scenario::new("text", vec![answer])
+}
+
+pub(super) fn read() -> Scenario {
+    Scenario::new("read", vec![calls("t1", "read", &json!({ "path": "n.txt" })), says("It is 42.")])
+        .file("n.txt", "42\n")
+}
+
+pub(super) fn write_new() -> Scenario {
+    let answers =
+        vec![says("Now. ").call("t1", "write", &write("deep/new.txt", "one\ntwo\n")), says("Done.")];
+    Scenario::new("write of a new file", answers).change("t1", "deep/new.txt", Some("one\ntwo\n"))
+}
+
+pub(super) fn write_over() -> Scenario {
+    Scenario::new("write over a file", vec![calls("t1", "write", &write("n.txt", "new\n")), says("Done.")])
+        .file("n.txt", "old and longer\n")
+        .change("t1", "n.txt", Some("new\n"))
+}
+
+pub(super) fn edit() -> Scenario {
+    let arguments = json!({ "path": "n.txt", "oldText": "beta", "newText": "gamma" });
+    Scenario::new("edit", vec![calls("t1", "edit", &arguments), says("Done.")])
+        .file("n.txt", "alpha\nbeta\n")
+        .change("t1", "n.txt", Some("alpha\ngamma\n"))
+}
+
+pub(super) fn command() -> Scenario {
+    Scenario::new("command", vec![shell("t1", "echo x >> ran; sleep 0.01; ls"), says("Done.")])
+}
+
+pub(super) fn two_calls() -> Scenario {
+    let both = Answer::new().text("Both. ").call("t1", "delete", &json!({ "path": "n.txt" })).call(
+        "t2",
+        "shell",
+        &json!({ "command": "echo x >> ran" }),
+    );
+    Scenario::new("delete and command in one answer", vec![both, says("Done.")])
+        .file("n.txt", "old\n")
+        .change("t1", "n.txt", None)
+}
+
+pub(super) fn reads_together() -> Scenario {
+    let reads = ["a.txt", "b.txt", "c.txt"].into_iter().zip(["t1", "t2", "t3"]);
+    let answer =
+        reads.fold(Answer::new(), |answer, (path, id)| answer.call(id, "read", &json!({ "path": path })));
+    let files = Scenario::new("reads together", vec![answer, says("All read.")]);
+    files.file("a.txt", "a\n").file("b.txt", "b\n").file("c.txt", "c\n")
+}
+
+pub(super) fn background() -> Scenario {
+    let arguments = json!({ "command": "echo x >> ran; sleep 60", "isBackground": true });
+    Scenario::new("command in the background", vec![calls("t1", "shell", &arguments), says("It runs.")])
+}
+
+pub(super) fn failure() -> Scenario {
+    let wrong = json!({ "path": "n.txt", "oldText": "nowhere", "newText": "x" });
+    let answers = vec![
+        calls("t1", "edit", &wrong),
+        shell("t2", "echo x >> ran; exit 3"),
+        calls("t3", "write", &write("n.txt", "new\n")),
+        says("Done at last."),
+    ];
+    Scenario::new("failures, then success", answers).file("n.txt", "old\n").change(
+        "t3",
+        "n.txt",
+        Some("new\n"),
+    )
+}
+
+pub(super) fn second_run() -> Scenario {
+    let answers =
+        vec![says("Again. ").call("t1", "shell", &json!({ "command": "echo x >> ran" })), says("Done.")];
+    Scenario { resumed: true, ..Scenario::new("second run of a session", answers) }
+}
+
+/// More than a record should hold.
+pub(super) fn large() -> Scenario {
+    let text = "a line of some length that is there many times\n".repeat(4000);
+    let answers = vec![
+        says(&"A long answer. ".repeat(6000)).call("t1", "write", &write("large.txt", &text)),
+        calls("t2", "shell", &json!({ "command": "echo x >> ran; cat large.txt" })),
+        says("Done."),
+    ];
+    Scenario::new("large payloads", answers).change("t1", "large.txt", Some(&text))
+}
+
+pub(super) fn denied() -> Scenario {
+    let answers = vec![shell("t1", "echo x >> ran"), says("Then not.")];
+    Scenario { force: false, ..Scenario::new("refused command", answers) }
+}

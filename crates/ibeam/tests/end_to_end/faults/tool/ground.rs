@@ -1,0 +1,115 @@
+//! The workspace itself: removed, replaced, full.
+
+use ibeam_testkit::{Answer, Workspace};
+use serde_json::{Value, json};
+
+use super::{after_mounts, may_mount};
+use crate::scene::{Scene, calls, says, shell};
+
+#[test]
+fn f087_a_workspace_that_was_removed_is_told_and_ends_the_run() {
+    let workspace = Workspace::new().file("f", "x");
+    let removes = Answer::new()
+        .call("toolu_1", "shell", &json!({ "command": "rm -rf \"$PWD\"" }))
+        .call("toolu_2", "read", &json!({ "path": "f" }))
+        .call("toolu_3", "shell", &json!({ "command": "pwd" }));
+    let scene = Scene::new([removes, says("never asked for")]).within(workspace);
+    let ran = scene.print(["--force"]).run();
+    assert_eq!(ran.code, Some(66), "{ran}");
+    let stream = ran.stream();
+    let completed = stream.completed();
+    assert_eq!(completed[0].1["result"]["success"]["exitCode"], 0, "{ran}");
+    for (_, body) in &completed[1..] {
+        assert!(body["result"].to_string().contains("is gone"), "{body}");
+    }
+    assert_eq!(stream.last()["code"], "noinput", "{ran}");
+    assert!(ran.stderr_lines("error: ")[0].contains("was removed"), "{ran}");
+    assert_eq!(scene.server.requests().len(), 1);
+}
+
+#[test]
+fn f087_a_removed_workspace_is_no_success_even_without_another_call() {
+    // The model is asked no more: what it would say could not be about this workspace.
+    let scene = Scene::new([shell("rm -rf \"$PWD\""), says("done")]);
+    let ran = scene.print(["--force", "--output-format", "json"]).run();
+    assert_eq!(ran.code, Some(66), "{ran}");
+    assert!(!ran.stdout.contains("success"), "{ran}");
+}
+
+#[test]
+fn f088_a_workspace_whose_name_was_given_to_another_is_held() {
+    let write = calls("toolu_2", "write", &json!({ "path": "etc/new", "fileText": "x" }));
+    let read = calls("toolu_3", "read", &json!({ "path": "etc/f" }));
+    let list = calls("toolu_4", "ls", &json!({ "path": "etc" }));
+    let swap = shell("cd .. && mv project moved && mkdir -p other/etc && ln -s other project");
+    let workspace = Workspace::new().file("etc/f", "mine\n");
+    let scene = Scene::new([swap, write, read, list, says("done")]).within(workspace);
+    let ran = scene.print(["--force"]).run().succeeded();
+    let moved = scene.workspace.outside().join("moved");
+    assert_eq!(std::fs::read_to_string(moved.join("etc/new")).unwrap(), "x");
+    assert!(!scene.workspace.outside().join("other/etc/new").exists(), "{ran}");
+    let stream = ran.stream();
+    let results: Vec<&Value> = stream.completed().iter().map(|(_, body)| &body["result"]).collect();
+    assert_eq!(results[2]["success"]["content"], "mine\n", "{ran}");
+    // A walk goes by names, and the name leads elsewhere now.
+    assert!(results[3].to_string().contains("the workspace was moved"), "{ran}");
+}
+
+/// A few megabytes that hold the workspace, the home and the journal.
+const SMALL_DISK: &str = "mount -t tmpfs -o size=4m none \"$KEPT\"; mkdir \"$KEPT/project\" \"$KEPT/home\"";
+
+#[test]
+fn f083_a_command_that_fills_the_disk_ends_the_run_with_its_record_kept() {
+    if !may_mount() {
+        return;
+    }
+    let fills = shell("head -c 100m /dev/zero > fill; echo \"ended $?\"");
+    let scene = Scene::new([fills, says(&"much to say ".repeat(2000)), says("never")]);
+    // The journal is looked at from inside: the disk goes with the namespace.
+    let rescued = tempfile::tempdir().unwrap();
+    let script = format!(
+        "{SMALL_DISK}; cd \"$PWD\"; code=0; \"$@\" || code=$?; \
+         cp -r \"$KEPT/home/.local/share/ibeam/sessions/.\" \"$RESCUED\"; exit $code"
+    );
+    let ibeam =
+        scene.print(["--force"]).env("RESCUED", rescued.path()).env("KEPT", scene.workspace.outside());
+    let ran = ibeam.through(["unshare", "-m", "bash", "-c", &script, "bash"]).run();
+    assert_eq!(ran.code, Some(74), "{ran}");
+    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+    let stream = ran.stream();
+    assert_eq!((&stream.last()["type"], &stream.last()["exit_code"]), (&json!("error"), &json!(74)), "{ran}");
+    let printed = stream.completed().len();
+    let journal = rescued.path().join(stream.session_id()).join("events.jsonl");
+    let journal = std::fs::read_to_string(journal).unwrap();
+    assert!(journal.ends_with('\n'), "the last record is torn");
+    assert_eq!(journal.matches("\"tool_call_finished\"").count(), printed, "{journal}");
+    assert_eq!(journal.matches("\"run_finished\"").count(), 1, "{journal}");
+}
+
+#[test]
+fn f106_a_write_on_a_full_disk_leaves_the_old_file() {
+    if !may_mount() {
+        return;
+    }
+    let old = "o".repeat(40_000);
+    let scene = Scene::new([
+        calls("toolu_1", "write", &json!({ "path": "f", "fileText": "n".repeat(100_000) })),
+        calls("toolu_2", "edit", &json!({ "path": "small", "oldText": "x", "newText": "y".repeat(100_000) })),
+        calls("toolu_3", "write", &json!({ "path": "new", "fileText": "n".repeat(100_000) })),
+        shell("ls -A; cat f small"),
+        says("done"),
+    ]);
+    let script = format!(
+        "mount -t tmpfs -o size=64k none \"$KEPT/project\"; cd \"$PWD\"; printf {old} > f; echo x > small"
+    );
+    let ran = after_mounts(scene.print(["--force"]), &scene.workspace, &script).run().succeeded();
+    let stream = ran.stream();
+    let results: Vec<&Value> = stream.completed().iter().map(|(_, body)| &body["result"]).collect();
+    for refused in &results[..3] {
+        assert!(
+            refused["error"]["errorMessage"].to_string().contains("the disk is full (ENOSPC)"),
+            "{refused}"
+        );
+    }
+    assert_eq!(results[3]["success"]["stdout"], format!("f\nsmall\n{old}x\n"));
+}

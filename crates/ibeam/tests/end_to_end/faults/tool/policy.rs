@@ -1,0 +1,35 @@
+//! What nobody is there to permit, and what is not to be had.
+
+use serde_json::json;
+
+use crate::scene::{Scene, says, shell};
+
+#[test]
+fn f114_a_call_that_somebody_should_permit_is_refused_at_once() {
+    let scene = Scene::new([shell("make all"), says("done")]);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    let stream = ran.stream();
+    assert!(stream.completed()[0].1["result"]["rejected"].is_object(), "{ran}");
+    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    assert!(ran.stderr.contains("1 tool call was refused"), "{ran}");
+    assert!(ran.elapsed.as_secs() < 20, "{ran}");
+
+    let scene = Scene::new([shell("make all"), says("done")]);
+    let ran = scene.print(["--fail-on", "denied"]).run();
+    assert_eq!(ran.code, Some(3), "{ran}");
+    assert_eq!(ran.stream().last()["exit_code"], 3);
+}
+
+#[test]
+fn f115_a_sandbox_that_is_not_to_be_had_is_never_left_out() {
+    let scene = Scene::new([shell("echo unsafe"), says("done")]);
+    let ran = scene.print(["--force", "--sandbox", "enabled"]).run();
+    assert_eq!(ran.code, Some(40), "{ran}");
+    assert_eq!((ran.stdout.as_str(), ran.stderr_lines("error: ").len()), ("", 1), "{ran}");
+    assert_eq!(ran.stderr_lines("hint: ").len(), 1, "{ran}");
+    assert_eq!(scene.server.requests().len(), 0);
+
+    let ran = scene.print(["--force", "--sandbox", "enabled", "--error-format", "json"]).run();
+    let error: serde_json::Value = serde_json::from_str(ran.stderr.trim()).unwrap();
+    assert_eq!((&error["code"], &error["exit_code"]), (&json!("sandbox"), &json!(40)), "{ran}");
+}

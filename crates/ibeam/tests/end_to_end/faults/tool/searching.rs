@@ -1,0 +1,151 @@
+//! Trees that are deep, wide, circular or locked, and names that no one should print.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use ibeam_testkit::{Lifeline, Workspace};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+use serde_json::{Value, json};
+
+use super::{MORE, as_nobody, call, call_through, peak_of};
+use crate::scene::{Scene, calls, says};
+
+#[test]
+fn f108_names_of_any_kind_come_and_go_as_they_are() {
+    let long = "n".repeat(255);
+    for name in ["new\nline.x", "quote\"'.x", "esc\u{1b}[31m.x", "tab\t\\.x", long.as_str()] {
+        let told = call(Workspace::new(), "write", &json!({ "path": name, "fileText": name }));
+        told.arm("success");
+        assert_eq!(told.scene.workspace.read(name).as_deref(), Some(name));
+        let told = call(Workspace::new().file(name, "x"), "glob", &json!({ "globPattern": "*" }));
+        assert_eq!(told.arm("success")["files"], json!([name]), "{}", told.ran);
+        let told = call(Workspace::new().file(name, "x"), "ls", &json!({ "path": "." }));
+        assert_eq!(
+            told.arm("success")["directoryTreeRoot"]["childrenFiles"][0]["name"],
+            name,
+            "{}",
+            told.ran
+        );
+    }
+    // For people, nothing steers the terminal and a line stays a line.
+    let name = "a\nerror: b\u{1b}[31m\u{202e}c";
+    let write = calls("toolu_1", "write", &json!({ "path": name, "fileText": "x" }));
+    let scene = Scene::new([write, says("done")]);
+    let ran = scene.print(["--force", "--output-format", "text", "--verbose"]).run().succeeded();
+    assert!(ran.stdout.contains("error: b") && ran.stdout.lines().count() == 3, "{ran:?}");
+    assert!(!ran.stdout.contains(['\u{1b}', '\u{202e}']), "{ran:?}");
+}
+
+#[test]
+fn f108_a_deep_directory_is_read_and_walked() {
+    let deep = format!("{}f.txt", "d/".repeat(400));
+    let arguments = json!({ "path": deep, "fileText": "needle\n" });
+    let told = call(Workspace::new(), "write", &arguments);
+    told.arm("success");
+    let scene = told.scene.then([
+        calls("toolu_1", "grep", &json!({ "pattern": "needle" })),
+        calls("toolu_2", "read", &json!({ "path": deep })),
+        calls("toolu_3", "ls", &json!({ "path": "." })),
+        says("done"),
+    ]);
+    let ran = scene.print(["--force"]).run().succeeded();
+    let stream = ran.stream();
+    let completed = stream.completed();
+    assert!(completed[0].1["result"]["success"].to_string().contains(&deep), "{ran}");
+    assert_eq!(completed[1].1["result"]["success"]["content"], "needle\n");
+    assert!(completed[2].1["result"]["success"].is_object(), "{ran}");
+}
+
+/// A workspace with this many files, made as links of one.
+fn wide(count: u32) -> Workspace {
+    let workspace = Workspace::new().file("seed", "hay\n");
+    let flags = OFlags::PATH | OFlags::DIRECTORY;
+    // Fewer in one directory than a file may have names.
+    for directory in 0..count.div_ceil(1000) {
+        let path = workspace.path().join(format!("d{directory:04}"));
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("0"), "hay\n").unwrap();
+        let held = open(&path, flags, Mode::empty()).unwrap();
+        for file in 1..count.min(1000) {
+            linkat(CWD, path.join("0"), &held, file.to_string(), AtFlags::empty()).unwrap();
+        }
+    }
+    workspace
+}
+
+#[test]
+fn f109_a_wide_tree_is_searched_within_bounds() {
+    for (tool, arguments) in [
+        ("glob", json!({ "globPattern": "**/*" })),
+        ("grep", json!({ "pattern": "hay", "outputMode": "count" })),
+        ("ls", json!({ "path": "." })),
+    ] {
+        let (small, _) = peak_of(wide(10), tool, &arguments);
+        let (peak, body) = peak_of(wide(100_000), tool, &arguments);
+        assert!(peak < small + MORE, "{tool}: {} MB more", (peak - small) >> 20);
+        let success = &body["result"]["success"];
+        assert!(success.is_object() && success.to_string().len() < 256 << 10, "{tool}: {success}");
+        if tool == "glob" {
+            assert_eq!(success["totalFiles"], 100_001, "{success}");
+        }
+    }
+}
+
+#[test]
+fn f109_circles_are_not_followed_and_locked_trees_are_counted() {
+    let workspace = || {
+        let workspace =
+            Workspace::new().file("open/f.x", "hay\n").file("locked/f.x", "hay\n").file("f.x", "hay\n");
+        std::os::unix::fs::symlink("..", workspace.path().join("open/up")).unwrap();
+        std::fs::set_permissions(workspace.path().join("f.x"), PermissionsExt::from_mode(0o000)).unwrap();
+        std::fs::set_permissions(workspace.path().join("locked"), PermissionsExt::from_mode(0o000)).unwrap();
+        workspace
+    };
+    let told = call_through(workspace(), "grep", &json!({ "pattern": "hay" }), as_nobody);
+    let found = told.arm("success").to_string();
+    assert_eq!(found.matches("f.x").count(), 1, "{found}");
+    assert!(
+        told.for_model().contains("(2 paths could not be read and were skipped)"),
+        "{}",
+        told.for_model()
+    );
+
+    let told = call_through(workspace(), "glob", &json!({ "globPattern": "**/*.x" }), as_nobody);
+    assert_eq!(told.arm("success")["totalFiles"], 2, "{}", told.ran);
+    assert!(told.for_model().contains("(1 paths could not be read"), "{}", told.for_model());
+}
+
+#[test]
+fn f110_a_pattern_that_explodes_elsewhere_is_linear() {
+    let text = format!("{}!\n", "a".repeat(100_000));
+    let arguments = json!({ "pattern": "(a+)+$" });
+    let told = call(Workspace::new().file("f", text), "grep", &arguments);
+    told.arm("success");
+    assert!(told.ran.elapsed < Duration::from_secs(20), "{:?}", told.ran.elapsed);
+}
+
+/// A run in this repository starts, reads and ends as in any other directory.
+#[track_caller]
+fn starts_in(workspace: Workspace) {
+    let told = call(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }));
+    assert_eq!(told.arm("success")["content"], "x\n");
+    assert!(told.ran.elapsed < Duration::from_secs(20), "{:?}", told.ran.elapsed);
+}
+
+#[test]
+fn f112_a_start_does_not_depend_on_git() {
+    starts_in(Workspace::new().file(".git", "gitdir: /nowhere/at/all\n"));
+    starts_in(Workspace::new().file(".git", [0xff; 10]));
+    starts_in(Workspace::new().file(".git/HEAD", "ref: refs/heads/x\n").file(".git/index.lock", ""));
+    starts_in(Workspace::new().file(".git/HEAD/not-a-file", ""));
+    starts_in(Workspace::new().file(".git/HEAD", "h".repeat(50 << 20)).file(".git/index", "garbage"));
+    starts_in(Workspace::new().file(".git/packed-refs", "p".repeat(50 << 20)));
+    let workspace = Workspace::new().file(".git/config", "x");
+    let _pipe = Lifeline::new(&workspace, ".git/HEAD");
+    starts_in(workspace);
+    let workspace = Workspace::new().file(".git/HEAD", "ref: refs/heads/x\n");
+    std::fs::set_permissions(workspace.path().join(".git"), PermissionsExt::from_mode(0o000)).unwrap();
+    let told = call_through(workspace.file("f", "x\n"), "read", &json!({ "path": "f" }), as_nobody);
+    let content: &Value = &told.arm("success")["content"];
+    assert_eq!(content, "x\n");
+}
