@@ -151,32 +151,29 @@ impl Session {
     }
 
     /// Hands all waiting records to the system in one write: they survive the end of this process, however it
-    /// comes.
+    /// comes. With `Durability::Synced` waits for the disk too: whatever may be shown survives a power cut.
     ///
     /// # Errors
     /// `Low` when the room for the next records cannot be renewed; `Io`, for which records that do not fit are
     /// left out whole, or when the disk did not take what was handed to it earlier. Call it again all the same:
     /// a later record may fit.
     pub fn flush(&mut self) -> Result<(), SessionError> {
-        let written = self.write().and_then(|()| self.roll_when_long());
-        let renewed = self.segment.renew();
-        written?;
-        renewed.map_err(|source| SessionError::Low { path: self.segment.path.clone(), source })?;
-        self.syncer.outcome().map_err(|source| self.io(source))
+        let handed = self.hand_over();
+        let synced = match self.options.durability {
+            Durability::Written => Ok(()),
+            Durability::Synced => self.sync(),
+        };
+        handed.and(synced)
     }
 
-    /// A durable point: flushes, and tells the disk to store what was flushed. Waits for that with
-    /// `Durability::Synced` only.
+    /// A durable point: flushes, and tells the disk to store what was flushed, without waiting for it.
     ///
     /// # Errors
     /// As `flush`.
     pub fn point(&mut self) -> Result<(), SessionError> {
         let flushed = self.flush();
-        let synced = match self.options.durability {
-            Durability::Written => self.start_sync(),
-            Durability::Synced => self.sync(),
-        };
-        flushed.and(synced)
+        let started = self.start_sync();
+        flushed.and(started)
     }
 
     /// The end of a run: flushes, gives back the room set aside, and waits until everything survives a power
@@ -198,6 +195,14 @@ impl Session {
     pub fn roll(&mut self) -> Result<(), SessionError> {
         self.write()?;
         self.next_segment()
+    }
+
+    fn hand_over(&mut self) -> Result<(), SessionError> {
+        let written = self.write().and_then(|()| self.roll_when_long());
+        let renewed = self.segment.renew();
+        written?;
+        renewed.map_err(|source| SessionError::Low { path: self.segment.path.clone(), source })?;
+        self.syncer.outcome().map_err(|source| self.io(source))
     }
 
     fn write(&mut self) -> Result<(), SessionError> {

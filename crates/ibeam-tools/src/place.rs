@@ -63,6 +63,7 @@ impl Place {
             directory = match rustix::fs::openat(&directory, step, flags, Mode::empty()) {
                 Err(Errno::NOENT) if parents == Parents::Created => {
                     make_directory(&directory, step).map_err(fail)?;
+                    sync_names(&directory);
                     rustix::fs::openat(&directory, step, flags, Mode::empty()).map_err(fail)?
                 }
                 opened => opened.map_err(fail)?,
@@ -104,10 +105,12 @@ impl Place {
         }
     }
 
-    /// Removes the file or link there.
+    /// Removes the file or link there, for good.
     pub(crate) fn remove(&self) -> Result<(), FileError> {
         rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty())
-            .map_err(|errno| FileError::system("delete", &self.asked, errno))
+            .map_err(|errno| FileError::system("delete", &self.asked, errno))?;
+        sync_names(&self.directory);
+        Ok(())
     }
 }
 
@@ -124,6 +127,15 @@ pub(crate) fn open_met(path: &Path) -> Result<File, Errno> {
         | FileType::Socket
         | FileType::Symlink
         | FileType::Unknown => Err(Errno::INVAL),
+    }
+}
+
+/// Waits until the names in a directory survive a power cut. Best effort: what they name is in place and correct.
+pub(crate) fn sync_names(directory: &OwnedFd) {
+    // `directory` may be good for searching only.
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if let Ok(directory) = rustix::fs::openat(directory, ".", flags, Mode::empty()) {
+        let _ = rustix::fs::fsync(&directory);
     }
 }
 

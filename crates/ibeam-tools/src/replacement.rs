@@ -10,7 +10,7 @@ use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use crate::file_error::FileError;
-use crate::place::Place;
+use crate::place::{Place, sync_names};
 use crate::staging::{self, Staged};
 
 impl Place {
@@ -58,11 +58,7 @@ impl Place {
             ));
         }
         staged.publish(&self.directory, &self.name, old.is_none()).map_err(fail)?;
-        // The content is in place and correct; that the directory is flushed too is best effort.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        if let Ok(directory) = rustix::fs::openat(&self.directory, ".", flags, Mode::empty()) {
-            let _ = rustix::fs::fsync(&directory);
-        }
+        sync_names(&self.directory);
         Ok(())
     }
 
