@@ -194,7 +194,6 @@ fn stage(lines: Vec<Line>) -> Stage {
         permission_mode: PermissionMode::Default,
         tools: tools.keys().cloned().collect(),
         mcp_servers: Vec::new(),
-        mcp_servers: Vec::new(),
         version: "0".into(),
         limits: Limits { max_turns: 50, ..Limits::NONE },
         resumed: false,

@@ -61,10 +61,9 @@ impl Run {
         let fixed = fixed_weight(request);
         let before_tokens = gauge.estimate(fixed, journal.history());
         let messages = journal.history().messages().to_vec();
-        let tail_bytes = match self.room() {
-            Some(room) => gauge.bytes(room / 4),
-            None => weight(&messages) / 4,
-        };
+        // Whoever refuses it may know better than our figures how long it is.
+        let quarter = weight(&messages) / 4;
+        let tail_bytes = self.room().map_or(quarter, |room| gauge.bytes(room / 4).min(quarter));
         let replaced = first_kept(&messages, tail_bytes);
         let (older, kept) = messages.split_at(replaced);
         let too_long = |why: &str| {
