@@ -48,10 +48,9 @@ impl Servers {
             let outcome = match declaration.status {
                 McpStatus::Connected => start(app, &declaration).await.map(Some),
                 McpStatus::Unsupported if declaration.required => Err("HTTP is not supported".to_owned()),
-                McpStatus::Failed
-                | McpStatus::Untrusted
-                | McpStatus::Unsupported
-                | McpStatus::Disabled => Ok(None),
+                McpStatus::Failed | McpStatus::Untrusted | McpStatus::Unsupported | McpStatus::Disabled => {
+                    Ok(None)
+                }
             };
             (declaration, outcome)
         }));

@@ -36,7 +36,10 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
     for server in &servers {
         let (status, source, reached) = (word(server.status), source(server), reached(server));
         let name = printable(&server.name);
-        text.push_str(&format!("{name:width$}  {status:11}  {}  # {source}\n", printable(&reached)));
+        text.push_str(&format!(
+            "{name:width$}  {status:11}  {}  # {source}\n",
+            printable(reached.trim_end())
+        ));
     }
     if servers.is_empty() {
         text.push_str("no MCP servers; docs/mcp.md says how to configure one\n");
@@ -172,7 +175,7 @@ fn source(server: &Declaration) -> String {
 
 fn reached(server: &Declaration) -> String {
     match &server.launch {
-        Launch::Command { command, args, .. } => [&[command.clone()], args.as_slice()].concat().join(" "),
+        Launch::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
         Launch::Url(url) => url.clone(),
     }
 }

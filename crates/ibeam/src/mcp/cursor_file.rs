@@ -61,9 +61,9 @@ pub(super) fn read(
     let servers = file.mcp_servers.into_iter().map(|(name, entry)| {
         let enabled = switch(&name).unwrap_or(!entry.disabled);
         let source = Source { path: path.to_owned(), line: None, of_project };
-        let launch = entry.launch().ok_or_else(|| {
-            bad(path, None, format!("`mcpServers.{name}` has neither `command` nor `url`"))
-        })?;
+        let launch = entry
+            .launch()
+            .ok_or_else(|| bad(path, None, format!("`mcpServers.{name}` has neither `command` nor `url`")))?;
         Ok(Declaration::new(name, source, launch, enabled))
     });
     servers.collect()

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join};
 use ibeam_core::{Access, Approver, Journal, Redactor, Stop};
 use ibeam_output::{Text, TextOptions};
 use ibeam_protocol::{Failure, Notice, Reason, Signal, ToolCall};
@@ -16,6 +16,7 @@ use super::typed_lines::TypedLines;
 use super::{Shutdown, end_of, limit_time, no_thread, ports, runtime, system};
 use crate::app::App;
 use crate::exit::Failed;
+use crate::mcp::{self, Servers};
 use crate::pump::{Pump, WAITING_EVENTS};
 use crate::signals;
 use crate::stderr;
