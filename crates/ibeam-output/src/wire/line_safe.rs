@@ -1,7 +1,8 @@
-//! JSON that stays on one line for every reader.
+//! JSON that stays on one line for every reader, and steers no terminal.
 //!
 //! U+0085, U+2028 and U+2029 are legal inside a JSON string, but Node's `readline` and Python's `splitlines`
-//! end a line there. They are escaped; the value is the same.
+//! end a line there; U+007F and the other C1 controls are legal too, and U+009B begins a sequence on some
+//! terminals. They are escaped; the value is the same.
 
 use std::io;
 
@@ -24,16 +25,43 @@ impl Formatter for LineSafe {
         writer: &mut W,
         fragment: &str,
     ) -> io::Result<()> {
-        if fragment.is_ascii() {
+        if fragment.bytes().all(|byte| byte < 0x7f) {
             return writer.write_all(fragment.as_bytes());
         }
-        for part in fragment.split_inclusive(['\u{85}', '\u{2028}', '\u{2029}']) {
-            let text = part.trim_end_matches(['\u{85}', '\u{2028}', '\u{2029}']);
+        for part in fragment.split_inclusive(is_escaped) {
+            let text = part.trim_end_matches(is_escaped);
             CompactFormatter.write_string_fragment(writer, text)?;
-            if let Some(separator) = part.chars().next_back().filter(|_| text.len() < part.len()) {
-                write!(writer, "\\u{:04x}", u32::from(separator))?;
+            if let Some(escaped) = part.chars().next_back().filter(|_| text.len() < part.len()) {
+                write!(writer, "\\u{:04x}", u32::from(escaped))?;
             }
         }
         Ok(())
+    }
+}
+
+/// What JSON lets stand and readers of lines do not. The C0 controls are escaped by JSON itself.
+fn is_escaped(c: char) -> bool {
+    matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::write_line;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        let mut bytes = Vec::new();
+        write_line(&mut bytes, &text).unwrap();
+        assert_eq!(String::from_utf8(bytes.clone()).unwrap(), format!("\"{expect}\"\n"));
+        assert_eq!(serde_json::from_slice::<String>(&bytes).unwrap(), text);
+    }
+
+    #[test]
+    fn what_ends_a_line_or_steers_a_terminal_is_escaped() {
+        check("plain, né, 😀", "plain, né, 😀");
+        check("a\u{7f}\u{7f}b", "a\\u007f\\u007fb");
+        check("\u{9b}31m\u{85}", "\\u009b31m\\u0085");
+        check("a\u{2028}\u{2029}", "a\\u2028\\u2029");
+        check("\u{a0}\u{1b}\n", "\u{a0}\\u001b\\n");
     }
 }
