@@ -21,6 +21,8 @@ use crate::workspace::Workspace;
 
 /// Entries that are told.
 const ENTRY_LIMIT: usize = 400;
+/// Directories in each other that are told: many readers of JSON give up at a depth of 128.
+const DEPTH_LIMIT: usize = 40;
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Lists directories of the workspace.
@@ -125,6 +127,7 @@ struct Listing {
 impl Listing {
     fn fill(&mut self, start: &Start, ignored: &[GlobMatcher], end: &EndFlag) {
         let mut ahead: VecDeque<(Option<usize>, PathBuf)> = VecDeque::from([(None, start.path.clone())]);
+        let depth_of_start = start.path.components().count();
         while let Some((parent, path)) = ahead.pop_front() {
             if end.stopped() {
                 return;
@@ -133,7 +136,8 @@ impl Listing {
             let index = self.levels.len();
             let mut directory =
                 Directory { path: path.clone(), num_files: 0, files: Vec::new(), directories: Vec::new() };
-            if self.left > 0 && !self.end.out_of_time {
+            let depth = path.components().count() - depth_of_start;
+            if self.left > 0 && depth < DEPTH_LIMIT && !self.end.out_of_time {
                 for below in self.read(&mut directory, start, ignored) {
                     ahead.push_back((Some(index), below));
                 }

@@ -57,6 +57,22 @@ fn a_large_tree_is_cut_level_by_level_and_said() {
 }
 
 #[test]
+fn f108_a_deep_tree_is_told_to_a_depth_that_every_reader_takes() {
+    let fixture = Fixture::with(&format!("{}f", "d/".repeat(200)), "");
+    let (output, for_model) = ls(&fixture, json!({}));
+    assert!(output.truncated && for_model.contains("more exists"), "{for_model}");
+    let mut depth = 0;
+    let mut directory = &output.root;
+    while let Some(below) = directory.directories.first() {
+        (directory, depth) = (below, depth + 1);
+    }
+    assert_eq!(depth, 40);
+    // The tree begins at any directory.
+    let (output, _) = ls(&fixture, json!({"path": "d/".repeat(190)}));
+    assert!(!output.truncated);
+}
+
+#[test]
 fn what_is_no_directory_is_refused() {
     for (path, expect) in
         [("a.txt", "is a file, not a directory"), ("none", "(ENOENT)"), ("/dev/null", "device")]
