@@ -146,11 +146,12 @@ impl Segment {
                 self.room = to;
                 Ok(())
             }
-            Err(Errno::NOTSUP | Errno::NOSYS | Errno::INVAL) => {
+            Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::IO | Errno::ROFS)) => Err(error.into()),
+            // This file system, or this file, knows no such thing: then a write finds out.
+            Err(_) => {
                 self.can_reserve = false;
                 Ok(())
             }
-            Err(error) => Err(error.into()),
         }
     }
 }
@@ -163,4 +164,34 @@ fn keep_room(file: &File, from: u64, bytes: u64) -> rustix::io::Result<()> {
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn keep_room(_: &File, _: u64, _: u64) -> rustix::io::Result<()> {
     Err(Errno::NOTSUP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What every write to it fails for, as on a device that broke.
+    #[test]
+    fn f135_a_write_that_fails_leaves_whole_records_and_is_told_every_time() {
+        let home = tempfile::tempdir().unwrap();
+        let at = SegmentPath { number: 1, path: home.path().join("events.jsonl") };
+        fs::write(&at.path, "whole\n").unwrap();
+        let mut segment = Segment::new(File::open(&at.path).unwrap(), at.clone(), 6, 1 << 20);
+        for _ in 0..2 {
+            assert!(segment.write(b"lost\n").is_err());
+            assert_eq!(segment.len(), 6);
+        }
+        assert_eq!(fs::read(&at.path).unwrap(), b"whole\n");
+    }
+
+    #[test]
+    fn a_write_that_broke_off_is_cut_before_the_next_one() {
+        let home = tempfile::tempdir().unwrap();
+        let at = SegmentPath { number: 1, path: home.path().join("events.jsonl") };
+        fs::write(&at.path, "whole\nbroke o").unwrap();
+        let file = File::options().append(true).open(&at.path).unwrap();
+        let mut segment = Segment { unsure: true, ..Segment::new(file, at.clone(), 6, 0) };
+        segment.write(b"next\n").unwrap();
+        assert_eq!(fs::read(&at.path).unwrap(), b"whole\nnext\n");
+    }
 }

@@ -164,3 +164,53 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    /// A pipe cannot be synced; it stands for a disk that fails.
+    fn failing() -> Step {
+        let (reader, _) = io::pipe().unwrap();
+        Step::Content(Arc::new(File::from(OwnedFd::from(reader))))
+    }
+
+    #[test]
+    fn f135_a_failure_stands_although_later_steps_go_well() {
+        let home = tempfile::tempdir().unwrap();
+        let good = || Step::Entries(home.path().to_owned());
+        let mut syncer = Syncer::default();
+        syncer.start(vec![good()]).unwrap();
+        syncer.wait().unwrap();
+        syncer.start(vec![good(), failing()]).unwrap();
+        let told = syncer.wait().unwrap_err();
+        assert_eq!(told.kind(), ErrorKind::InvalidInput);
+        assert!(syncer.start(vec![good()]).is_err());
+        assert!(syncer.wait().is_err() && syncer.outcome().is_err());
+    }
+
+    #[test]
+    fn a_directory_that_is_gone_is_a_failure() {
+        let mut syncer = Syncer::default();
+        let gone = tempfile::tempdir().unwrap().path().join("gone");
+        drop(syncer.start(vec![Step::Entries(gone)]));
+        assert_eq!(syncer.wait().unwrap_err().kind(), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn what_waits_already_waits_once_at_its_last_place() {
+        let file = Arc::new(tempfile::tempfile().unwrap());
+        let (one, other) = (Step::Content(Arc::clone(&file)), Step::Entries("/".into()));
+        assert!(one.covers(&Step::Content(file)) && !one.covers(&other) && other.covers(&other));
+        let mut syncer = Syncer::default();
+        // No thread takes them.
+        syncer.started = true;
+        syncer.start(vec![one.clone(), other.clone()]).unwrap();
+        syncer.start(vec![one.clone()]).unwrap();
+        let waiting = std::mem::take(&mut syncer.shared.lock().waiting);
+        assert_eq!(waiting.len(), 2);
+        assert!(waiting[0].covers(&other) && waiting[1].covers(&one));
+    }
+}

@@ -1,0 +1,134 @@
+//! What a check tells and what a repair keeps.
+
+use std::fs;
+
+use ibeam_protocol::{EventKind, ToolOutcome};
+use ibeam_session::{SessionError, check, repair};
+use serde_json::json;
+
+use super::store::{Store, call_started, name_of, prompt, text, texts};
+
+#[test]
+fn a_whole_session_is_counted() {
+    let store = Store::rolling(2000);
+    let mut events = texts(40);
+    events.push(text(40, &"x".repeat(70_000)));
+    events.push(call_started(41, json!({})));
+    store.keep(&events);
+    let report = store.check();
+    let segments = store.segments().len() as u64;
+    assert_eq!(report.damage, None);
+    assert_eq!((report.events, report.segments, report.records), (42, segments, 42 + segments));
+    assert_eq!((report.blobs, report.orphan_blobs, report.gaps, report.open_calls), (1, 0, 0, 1));
+    assert!(report.blob_bytes > 70_000 && report.bytes < 20_000);
+    assert_eq!(report.header.unwrap().session_id, store.id);
+}
+
+#[test]
+fn a_call_is_open_until_it_is_finished() {
+    let started = call_started(0, json!({}));
+    let EventKind::ToolCallStarted { model_call_id, call } = started.kind.clone() else { unreachable!() };
+    let mut finished = text(1, "");
+    finished.kind =
+        EventKind::ToolCallFinished { model_call_id, call, outcome: ToolOutcome::error("no such file") };
+    assert_eq!(Store::holding(std::slice::from_ref(&started)).check().open_calls, 1);
+    assert_eq!(Store::holding(&[started.clone(), finished]).check().open_calls, 0);
+    assert_eq!(Store::holding(&[started, prompt(1, "again")]).check().open_calls, 0);
+}
+
+#[test]
+fn a_gap_in_the_numbers_is_told() {
+    assert_eq!(Store::holding(&[text(0, "a"), text(2, "b"), text(3, "c")]).check().gaps, 1);
+}
+
+#[test]
+fn a_session_that_is_being_written_to_can_be_checked() {
+    let store = Store::new();
+    let mut session = store.create().unwrap();
+    session.append(&prompt(0, "x")).unwrap();
+    session.flush().unwrap();
+    assert_eq!(store.check().events, 1);
+    assert!(matches!(repair(store.home.path(), store.id, &store.options), Err(SessionError::Busy { .. })));
+}
+
+#[test]
+fn a_check_changes_nothing() {
+    let store = Store::holding(&texts(3));
+    let whole = fs::read(store.journal()).unwrap();
+    let torn = &whole[..whole.len() - 4];
+    fs::write(store.journal(), torn).unwrap();
+    let report = store.check();
+    assert_eq!((report.events, report.damage), (2, None));
+    assert!(report.torn_bytes > 0);
+    assert_eq!(fs::read(store.journal()).unwrap(), torn);
+}
+
+#[test]
+fn an_unknown_session_cannot_be_checked() {
+    let store = Store::new();
+    assert!(matches!(check(store.home.path(), store.id), Err(SessionError::Unknown { .. })));
+    assert!(matches!(repair(store.home.path(), store.id, &store.options), Err(SessionError::Unknown { .. })));
+}
+
+#[test]
+fn f150_a_repair_keeps_the_good_beginning_and_the_rest_aside() {
+    let store = Store::rolling(1500);
+    let events = texts(100);
+    store.keep(&events);
+    let names = store.segments();
+    assert!(names.len() > 3);
+    let bytes: Vec<Vec<u8>> = names.iter().map(|name| fs::read(store.path(name)).unwrap()).collect();
+    let mut spoiled = bytes[1].clone();
+    let middle = spoiled.len() / 2;
+    spoiled[middle] ^= 4;
+    fs::write(store.path(&names[1]), &spoiled).unwrap();
+    let (file, line, _) = store.damage();
+    let report = store.check();
+    let damage = report.damage.clone().unwrap();
+    assert_eq!((name_of(&damage.path), damage.line), (file, line));
+
+    let repaired = repair(store.home.path(), store.id, &store.options).unwrap();
+    assert_eq!(repaired.damage, report.damage);
+    assert!(repaired.remains);
+    assert_eq!(store.segments(), names[..2]);
+    let kept = store.events();
+    assert_eq!(kept.len() as u64, report.events);
+    assert_eq!(kept, events[..kept.len()]);
+    // Not a byte is gone: the later segments as they were, and the rest of the damaged one.
+    let aside: Vec<Vec<u8>> = repaired.aside.iter().rev().map(|path| fs::read(path).unwrap()).collect();
+    let prefix = fs::read(store.path(&names[1])).unwrap();
+    assert_eq!([prefix, aside[0].clone()].concat(), spoiled);
+    assert_eq!(aside[1..], bytes[2..]);
+    assert_eq!(store.check().damage, None);
+    assert_eq!(repair(store.home.path(), store.id, &store.options).unwrap().damage, None);
+}
+
+#[test]
+fn without_a_header_nothing_is_kept_and_nothing_lost() {
+    let store = Store::holding(&texts(3));
+    let mut bytes = fs::read(store.journal()).unwrap();
+    bytes[0] = b'!';
+    fs::write(store.journal(), &bytes).unwrap();
+    let repaired = repair(store.home.path(), store.id, &store.options).unwrap();
+    assert!(!repaired.remains);
+    assert_eq!(fs::read(&repaired.aside[0]).unwrap(), bytes);
+    assert!(!ibeam_session::exists(store.home.path(), store.id));
+    store.keep(&texts(1));
+    assert_eq!(store.events().len(), 1, "the id can be used again");
+    assert!(repaired.aside[0].exists());
+}
+
+#[test]
+fn what_a_later_version_wrote_is_not_repaired() {
+    let store = Store::holding(&texts(3));
+    let payload = br#"{"format":2}"#;
+    let head =
+        format!("{{\"len\":{},\"crc\":\"{:08x}\",\"header\":", payload.len(), crc32fast::hash(payload));
+    let bytes = [head.as_bytes(), payload, b"}\nwhatever\n"].concat();
+    fs::write(store.journal(), &bytes).unwrap();
+    assert!(matches!(
+        repair(store.home.path(), store.id, &store.options),
+        Err(SessionError::Damaged { line: 1, .. })
+    ));
+    assert_eq!(fs::read(store.journal()).unwrap(), bytes);
+}

@@ -1,0 +1,194 @@
+//! Round trips, segments, leases.
+
+use std::fs;
+use std::io::Write;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use ibeam_session::{Durability, Options, Session, SessionError};
+use serde_json::Value;
+
+use super::store::{Store, call_started, prompt, text, texts, write};
+
+#[test]
+fn what_was_appended_is_loaded_and_the_session_goes_on() {
+    let events = [prompt(0, "hello\nworld"), text(1, "a\u{2028}b"), text(2, "")];
+    let store = Store::holding(&events);
+    let (mut session, loaded) = store.open().unwrap();
+    assert_eq!(loaded.events, events);
+    assert_eq!(loaded.header.cwd, std::path::Path::new("/work"));
+    write(&mut session, &[text(3, "more")]);
+    drop(session);
+    assert_eq!(store.events().len(), 4);
+}
+
+#[test]
+fn every_line_is_json_that_other_programs_can_read() {
+    let store = Store::holding(&[prompt(0, "x"), text(1, "y"), text(2, &"z".repeat(100_000))]);
+    for line in fs::read_to_string(store.journal()).unwrap().lines() {
+        let record: Value = serde_json::from_str(line).unwrap();
+        assert!(record.get("len").is_some() && record.get("crc").is_some());
+    }
+}
+
+#[test]
+fn long_journals_are_in_segments_whose_names_sort() {
+    let store = Store::rolling(1000);
+    let events = texts(200);
+    store.keep(&events);
+    let names = store.segments();
+    assert!(names.len() > 12, "{names:?}");
+    assert_eq!(names[..3], ["events.jsonl", "events.part0002.jsonl", "events.part0003.jsonl"]);
+    assert_eq!(store.events(), events);
+    let mut all = String::new();
+    for name in names {
+        all.push_str(&fs::read_to_string(store.path(&name)).unwrap());
+    }
+    let numbers: Vec<u64> = all
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).unwrap()["event"]["seq"].as_u64())
+        .collect();
+    assert!(numbers.iter().copied().eq(0..200), "the order of the names is the order of the events");
+}
+
+#[test]
+fn a_segment_is_closed_on_demand_but_never_empty() {
+    let store = Store::new();
+    let mut session = store.create().unwrap();
+    session.roll().unwrap();
+    write(&mut session, &[prompt(0, "x")]);
+    session.append(&text(1, "y")).unwrap();
+    session.roll().unwrap();
+    session.roll().unwrap();
+    write(&mut session, &[text(2, "z")]);
+    session.settle().unwrap();
+    assert_eq!(store.segments(), ["events.jsonl", "events.part0002.jsonl"]);
+    drop(session);
+    let (mut session, loaded) = store.open().unwrap();
+    assert_eq!(loaded.events.len(), 3);
+    session.roll().unwrap();
+    assert_eq!(store.segments().len(), 3, "one that was opened again holds something");
+}
+
+#[test]
+fn a_missing_segment_is_damage() {
+    let store = Store::rolling(1000);
+    store.keep(&texts(100));
+    fs::remove_file(store.path("events.part0003.jsonl")).unwrap();
+    let (file, line, said) = store.damage();
+    assert_eq!((file.as_str(), line), ("events.part0004.jsonl", 1));
+    assert!(said.contains("segment 3"), "{said}");
+    fs::remove_file(store.journal()).unwrap();
+    assert_eq!(store.damage().0, "events.part0002.jsonl");
+    assert!(matches!(store.create(), Err(SessionError::Create { .. })), "what is left is not written over");
+}
+
+#[test]
+fn strict_sessions_hold_the_same() {
+    let options = Options { durability: Durability::Synced, segment_bytes: 1000, ..Options::default() };
+    let store = Store { options, ..Store::new() };
+    let mut session = store.create().unwrap();
+    let mut events = texts(30);
+    events.push(text(30, &"x".repeat(70_000)));
+    for event in &events {
+        session.append(event).unwrap();
+        session.point().unwrap();
+    }
+    drop(session);
+    assert_eq!(store.events(), events);
+}
+
+/// The loop cannot outrun the disk for ever: what waits is bounded, and all of it is done.
+#[test]
+fn many_points_in_a_row_are_all_kept() {
+    let store = Store::new();
+    let mut session = store.create().unwrap();
+    let events: Vec<_> = (0..300).map(|seq| text(seq, &format!("{seq} {}", "x".repeat(66_000)))).collect();
+    for event in &events {
+        session.append(event).unwrap();
+        session.point().unwrap();
+    }
+    session.settle().unwrap();
+    drop(session);
+    assert_eq!(store.events(), events);
+}
+
+#[test]
+fn deep_arguments_come_back() {
+    let mut arguments = Value::Null;
+    // As deep as the parsers of the providers let them be.
+    for _ in 0..126 {
+        arguments = Value::Array(vec![arguments]);
+    }
+    let big = Value::Array(vec![arguments.clone(), Value::String("x".repeat(80_000))]);
+    let events = [call_started(0, arguments), call_started(1, big)];
+    let store = Store::holding(&events);
+    assert_eq!(store.events(), events);
+}
+
+#[test]
+fn a_second_writer_is_told_at_once_who_holds_the_session() {
+    let store = Store::new();
+    let first = store.create().unwrap();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    let expected = format!("process {} on {}", std::process::id(), host.trim());
+    for second in [store.open().map(drop), store.create().map(drop)] {
+        match second {
+            Err(SessionError::Busy { holder }) => assert_eq!(holder, expected),
+            other => panic!("{other:?}"),
+        }
+    }
+    drop(first);
+    assert!(store.open().is_ok());
+}
+
+#[test]
+fn a_second_writer_may_wait() {
+    let store = Store::new();
+    let first = store.create().unwrap();
+    let (waiting, waits) = mpsc::channel();
+    let (sessions, id) = (store.home.path().to_owned(), store.id);
+    let second = std::thread::spawn(move || {
+        let options = Options { wait: Duration::from_secs(60), ..Options::default() };
+        waiting.send(()).unwrap();
+        Session::open(&sessions, id, &options).map(drop)
+    });
+    waits.recv().unwrap();
+    drop(first);
+    assert!(second.join().unwrap().is_ok());
+}
+
+/// The number in the file may be a living process of somebody else's by now.
+#[test]
+fn f148_what_a_dead_holder_left_in_the_lock_means_nothing() {
+    let store = Store::holding(&[prompt(0, "x")]);
+    for stale in ["process 1 on elsewhere", "", "\u{1}\nnonsense"] {
+        fs::File::create(store.path("lock")).unwrap().write_all(stale.as_bytes()).unwrap();
+        assert_eq!(store.events().len(), 1);
+    }
+}
+
+#[test]
+fn an_unknown_session_is_unknown() {
+    let store = Store::new();
+    assert!(matches!(store.open(), Err(SessionError::Unknown { .. })));
+    fs::create_dir(store.directory()).unwrap();
+    assert!(matches!(store.open(), Err(SessionError::Unknown { .. })));
+}
+
+/// What a process leaves that was killed while it made a session.
+#[test]
+fn a_session_that_was_never_whole_is_none() {
+    for left in [&[][..], &["lock"], &["lock", "events.new"]] {
+        let store = Store::new();
+        fs::create_dir(store.directory()).unwrap();
+        for name in left {
+            fs::write(store.path(name), "{\"len\":9").unwrap();
+        }
+        assert!(!ibeam_session::exists(store.home.path(), store.id), "{left:?}");
+        assert!(ibeam_session::list(store.home.path(), None).unwrap().is_empty());
+        store.keep(&[prompt(0, "x")]);
+        assert_eq!(store.events().len(), 1);
+        assert!(!store.names().contains(&"events.new".to_owned()));
+    }
+}

@@ -1,0 +1,126 @@
+//! Modes, links, owners.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use ibeam_protocol::SessionId;
+use ibeam_session::{Options, Session, SessionError};
+
+use super::store::{Store, prompt, text};
+
+#[test]
+fn files_are_for_the_owner_only() {
+    let store = Store::new();
+    let sessions = store.home.path().join("new").join("sessions");
+    let mut session = Session::create(&sessions, store.id, Path::new("/work"), &store.options).unwrap();
+    session.append(&text(0, &"x".repeat(70_000))).unwrap();
+    session.roll().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let directory = sessions.join(store.id.to_string());
+    for name in ["events.jsonl", "events.part0002.jsonl", "lock"] {
+        assert_eq!(mode(&directory.join(name)), 0o600, "{name}");
+    }
+    for directory in [&directory, &directory.join("blobs"), &sessions, &store.home.path().join("new")] {
+        assert_eq!(mode(directory), 0o700, "{}", directory.display());
+    }
+}
+
+/// `plant` puts something where the session is or would be; it is refused, and `victim` is left alone.
+#[track_caller]
+fn refused(plant: impl Fn(&Store, &Path)) {
+    let store = Store::holding(&[prompt(0, "x")]);
+    let victim = store.home.path().join("victim");
+    fs::write(&victim, "mine").unwrap();
+    plant(&store, &victim);
+    for outcome in [store.open().map(drop), store.create().map(drop)] {
+        assert!(matches!(outcome, Err(SessionError::Create { .. })), "{outcome:?}");
+    }
+    assert_eq!(fs::read_to_string(victim).unwrap(), "mine");
+}
+
+#[test]
+fn f144_a_link_in_the_place_of_the_lock_is_refused() {
+    refused(|store, victim| {
+        fs::remove_file(store.path("lock")).unwrap();
+        symlink(victim, store.path("lock")).unwrap();
+    });
+}
+
+#[test]
+fn f144_a_link_in_the_place_of_the_journal_is_refused() {
+    refused(|store, victim| {
+        fs::remove_file(store.journal()).unwrap();
+        symlink(victim, store.journal()).unwrap();
+    });
+}
+
+#[test]
+fn f144_a_link_in_the_place_of_the_session_is_refused() {
+    refused(|store, _| {
+        let moved = store.home.path().join("moved");
+        fs::rename(store.directory(), &moved).unwrap();
+        symlink(moved, store.directory()).unwrap();
+    });
+}
+
+#[test]
+fn f144_a_link_in_the_place_of_a_new_journal_is_refused() {
+    let store = Store::new();
+    fs::create_dir(store.directory()).unwrap();
+    let victim = store.home.path().join("victim");
+    fs::write(&victim, "mine").unwrap();
+    symlink(&victim, store.path("events.new")).unwrap();
+    assert!(matches!(store.create(), Err(SessionError::Create { .. })));
+    assert_eq!(fs::read_to_string(victim).unwrap(), "mine");
+}
+
+#[test]
+fn f144_a_link_in_the_place_of_all_sessions_is_refused() {
+    let store = Store::holding(&[prompt(0, "x")]);
+    let link = store.home.path().with_extension("link");
+    symlink(store.home.path(), &link).unwrap();
+    for id in [store.id, SessionId::random()] {
+        let outcomes = [
+            Session::open(&link, id, &Options::default()).map(drop),
+            Session::create(&link, id, Path::new("/work"), &Options::default()).map(drop),
+        ];
+        fs::metadata(&link).unwrap();
+        for outcome in outcomes {
+            assert!(matches!(outcome, Err(SessionError::Create { .. })), "{outcome:?}");
+        }
+    }
+    fs::remove_file(link).unwrap();
+}
+
+#[test]
+fn f144_a_directory_of_somebody_else_is_refused() {
+    let store = Store::holding(&[prompt(0, "x")]);
+    if let Err(error) = std::os::unix::fs::chown(store.directory(), Some(12_345), None) {
+        eprintln!("SKIP: only root can give a directory away: {error}");
+        return;
+    }
+    for outcome in [store.open().map(drop), store.create().map(drop)] {
+        match outcome {
+            Err(SessionError::Create { source, .. }) => {
+                assert!(source.to_string().contains("12345"), "{source}")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_fifo_in_the_place_of_the_journal_is_not_waited_for() {
+    let store = Store::holding(&[prompt(0, "x")]);
+    fs::remove_file(store.journal()).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        store.journal(),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    assert!(matches!(store.open(), Err(SessionError::Io { .. })));
+}

@@ -1,0 +1,186 @@
+//! Room that is set aside, and a disk that fills.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+#[allow(clippy::disallowed_types, reason = "a test mounts a small disk")]
+use std::process::Command;
+
+use ibeam_protocol::SessionId;
+use ibeam_session::{Durability, Options, SessionError};
+
+use super::store::{Store, prompt, text, texts, write};
+
+#[test]
+fn room_is_set_aside_while_a_session_is_open_and_given_back_at_its_end() {
+    let store = Store::new();
+    let allocated = || fs::metadata(store.journal()).unwrap().blocks() * 512;
+    let mut session = store.create().unwrap();
+    write(&mut session, &[prompt(0, "x")]);
+    if allocated() < store.options.reserve_bytes {
+        eprintln!("SKIP: the file system of {} sets no room aside", store.home.path().display());
+        return;
+    }
+    assert!(fs::metadata(store.journal()).unwrap().len() < 1000, "readers do not see it");
+    session.settle().unwrap();
+    assert!(allocated() < 100_000);
+    write(&mut session, &[text(1, "the next run")]);
+    assert!(allocated() >= store.options.reserve_bytes);
+    drop(session);
+    assert!(allocated() < 100_000);
+}
+
+#[test]
+fn what_a_killed_process_had_set_aside_is_given_back() {
+    let store = Store::new();
+    let mut session = store.create().unwrap();
+    write(&mut session, &[prompt(0, "x")]);
+    std::mem::forget(session);
+    // The lease went with nobody; a copy of the files is what a killed process leaves.
+    let copy = Store { id: SessionId::random(), ..Store::new() };
+    fs::create_dir(copy.directory()).unwrap();
+    fs::copy(store.journal(), copy.journal()).unwrap();
+    let file = fs::OpenOptions::new().write(true).open(copy.journal()).unwrap();
+    let length = file.metadata().unwrap().len();
+    if rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::KEEP_SIZE, length, 4 << 20).is_err() {
+        eprintln!("SKIP: the file system of {} sets no room aside", copy.home.path().display());
+        return;
+    }
+    drop(copy.open().unwrap());
+    assert!(fs::metadata(copy.journal()).unwrap().blocks() * 512 < 100_000);
+}
+
+/// A disk of `megabytes`, gone when dropped.
+struct SmallDisk(tempfile::TempDir);
+
+#[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test mounts a small disk")]
+impl SmallDisk {
+    fn new(megabytes: u32) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "none"])
+            .arg(directory.path())
+            .output();
+        match mounted {
+            Ok(output) if output.status.success() => Some(Self(directory)),
+            other => {
+                eprintln!("SKIP: no small disk can be mounted here: {other:?}");
+                None
+            }
+        }
+    }
+
+    /// Fills what is left, as a command of the model may.
+    fn fill(&self) {
+        let mut file = File::create(self.0.path().join("filler")).unwrap();
+        for block in [1 << 20, 4096, 1] {
+            let bytes = vec![b'x'; block];
+            while match file.write(&bytes) {
+                Ok(_) => true,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::StorageFull);
+                    false
+                }
+            } {}
+        }
+    }
+}
+
+#[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a test mounts a small disk")]
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(Command::new("umount").arg("-l").arg(self.0.path()).status());
+    }
+}
+
+fn on(disk: &SmallDisk, options: Options) -> Store {
+    let home = tempfile::tempdir_in(disk.0.path()).unwrap();
+    Store { home, id: SessionId::random(), options }
+}
+
+#[test]
+fn f083_a_full_disk_still_takes_the_records_of_the_end() {
+    for durability in [Durability::Written, Durability::Synced] {
+        let Some(disk) = SmallDisk::new(16) else { return };
+        let store = on(&disk, Options { durability, ..Options::default() });
+        let mut session = store.create().unwrap();
+        write(&mut session, &[prompt(0, "x")]);
+        disk.fill();
+        let mut told = None;
+        let mut events = vec![prompt(0, "x")];
+        for seq in 1..400 {
+            // Also one that would be a blob.
+            let event = text(seq, &"y".repeat(if seq == 300 { 200_000 } else { 3000 }));
+            session.append(&event).unwrap();
+            match session.point() {
+                Ok(()) => assert!(told.is_none()),
+                Err(SessionError::Low { source, .. }) => {
+                    assert_eq!(source.kind(), ErrorKind::StorageFull);
+                    told.get_or_insert(seq);
+                }
+                other => panic!("{seq}: {other:?}"),
+            }
+            events.push(event);
+        }
+        let told = told.unwrap();
+        assert!((200..400).contains(&told), "told at the half: {told}");
+        session.settle().unwrap();
+        drop(session);
+        assert_eq!(store.events(), events);
+        assert_eq!(store.check().damage, None);
+    }
+}
+
+#[test]
+fn f083_a_record_that_does_not_fit_is_left_out_whole_and_the_end_is_kept() {
+    let Some(disk) = SmallDisk::new(16) else { return };
+    let store = on(&disk, Options::default());
+    let mut session = store.create().unwrap();
+    write(&mut session, &[prompt(0, "x")]);
+    disk.fill();
+    for event in [text(1, "before"), text(2, &"y".repeat(5 << 20)), text(3, "after")] {
+        session.append(&event).unwrap();
+    }
+    match session.flush() {
+        Err(SessionError::Io { source, .. }) => assert_eq!(source.kind(), ErrorKind::StorageFull),
+        other => panic!("{other:?}"),
+    }
+    session.append(&text(4, "the end")).unwrap();
+    session.settle().unwrap();
+    drop(session);
+    assert_eq!(store.events(), [prompt(0, "x"), text(1, "before"), text(3, "after"), text(4, "the end")]);
+    let report = store.check();
+    assert_eq!((report.damage, report.gaps), (None, 1));
+}
+
+#[test]
+fn f083_a_segment_that_cannot_be_begun_is_no_loss() {
+    let Some(disk) = SmallDisk::new(16) else { return };
+    let store = on(&disk, Options { segment_bytes: 4000, ..Options::default() });
+    let mut session = store.create().unwrap();
+    let events = texts(200);
+    session.append(&events[0]).unwrap();
+    session.flush().unwrap();
+    disk.fill();
+    // tmpfs has no room for a new name's first page.
+    let mut low = 0;
+    for event in &events[1..] {
+        session.append(event).unwrap();
+        low += u32::from(session.flush().is_err());
+    }
+    assert!(low > 0);
+    drop(session);
+    assert_eq!(store.segments(), ["events.jsonl"]);
+    assert_eq!(store.events(), events);
+}
+
+#[test]
+fn a_disk_without_room_makes_no_session_and_leaves_none() {
+    let Some(disk) = SmallDisk::new(1) else { return };
+    let store = on(&disk, Options::default());
+    disk.fill();
+    assert!(matches!(store.create(), Err(SessionError::Create { .. })));
+    assert!(!ibeam_session::exists(store.home.path(), store.id));
+    assert!(!Path::new(&store.path("events.new")).exists());
+}

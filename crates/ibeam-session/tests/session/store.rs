@@ -1,0 +1,132 @@
+//! A directory of sessions with one session in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ibeam_protocol::{CallId, Event, EventKind, ModelCallId, SessionId, ToolCall};
+use ibeam_session::{Loaded, Options, Report, Session, SessionError};
+use tempfile::TempDir;
+
+pub(super) struct Store {
+    pub(super) home: TempDir,
+    pub(super) id: SessionId,
+    pub(super) options: Options,
+}
+
+impl Store {
+    pub(super) fn new() -> Self {
+        Self { home: tempfile::tempdir().unwrap(), id: SessionId::random(), options: Options::default() }
+    }
+
+    /// With segments that are closed at this length.
+    pub(super) fn rolling(segment_bytes: u64) -> Self {
+        Self { options: Options { segment_bytes, ..Options::default() }, ..Self::new() }
+    }
+
+    /// A session with these events, closed again.
+    pub(super) fn holding(events: &[Event]) -> Self {
+        let store = Self::new();
+        store.keep(events);
+        store
+    }
+
+    /// Makes the session with these events, a flush after each, and closes it.
+    pub(super) fn keep(&self, events: &[Event]) {
+        let mut session = self.create().unwrap();
+        write(&mut session, events);
+        session.settle().unwrap();
+    }
+
+    pub(super) fn create(&self) -> Result<Session, SessionError> {
+        Session::create(self.home.path(), self.id, Path::new("/work"), &self.options)
+    }
+
+    pub(super) fn open(&self) -> Result<(Session, Loaded), SessionError> {
+        Session::open(self.home.path(), self.id, &self.options)
+    }
+
+    /// The events that open gives.
+    pub(super) fn events(&self) -> Vec<Event> {
+        self.open().unwrap().1.events
+    }
+
+    /// The file and line that open says is damaged.
+    #[track_caller]
+    pub(super) fn damage(&self) -> (String, u64, String) {
+        match self.open() {
+            Err(SessionError::Damaged { path, line, said }) => (name_of(&path), line, said),
+            other => panic!("not damaged: {other:?}"),
+        }
+    }
+
+    pub(super) fn check(&self) -> Report {
+        ibeam_session::check(self.home.path(), self.id).unwrap()
+    }
+
+    pub(super) fn directory(&self) -> PathBuf {
+        self.home.path().join(self.id.to_string())
+    }
+
+    /// A file of the session.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory().join(name)
+    }
+
+    /// The first segment.
+    pub(super) fn journal(&self) -> PathBuf {
+        self.path("events.jsonl")
+    }
+
+    /// The names of the segments, as a plain sort has them.
+    pub(super) fn segments(&self) -> Vec<String> {
+        self.names().into_iter().filter(|name| name.ends_with(".jsonl")).collect()
+    }
+
+    /// What is in the directory of the session, sorted.
+    pub(super) fn names(&self) -> Vec<String> {
+        names_in(&self.directory())
+    }
+
+    /// The names of the blobs.
+    pub(super) fn blobs(&self) -> Vec<String> {
+        names_in(&self.path("blobs"))
+    }
+}
+
+pub(super) fn name_of(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let mut names: Vec<String> = entries.map(|entry| name_of(&entry.unwrap().path())).collect();
+    names.sort();
+    names
+}
+
+/// Appends and flushes one by one.
+pub(super) fn write(session: &mut Session, events: &[Event]) {
+    for event in events {
+        session.append(event).unwrap();
+        session.flush().unwrap();
+    }
+}
+
+pub(super) fn text(seq: u64, text: &str) -> Event {
+    Event { seq, at_ms: 1_000 + seq, kind: EventKind::TextDelta { text: text.to_owned() } }
+}
+
+pub(super) fn prompt(seq: u64, text: &str) -> Event {
+    Event { seq, at_ms: 1, kind: EventKind::UserMessage { content: vec![text.to_owned()] } }
+}
+
+pub(super) fn call_started(seq: u64, arguments: serde_json::Value) -> Event {
+    let call = ToolCall { id: CallId::from("c1"), name: "read".to_owned(), arguments };
+    let model_call_id = ModelCallId::from("m1");
+    Event { seq, at_ms: 1, kind: EventKind::ToolCallStarted { model_call_id, call } }
+}
+
+/// `count` small events, numbered from 0.
+pub(super) fn texts(count: u64) -> Vec<Event> {
+    (0..count).map(|seq| text(seq, &"é".repeat(seq as usize % 40))).collect()
+}

@@ -1,0 +1,157 @@
+//! What is torn, and what is damaged.
+
+use std::fs;
+
+use ibeam_protocol::Event;
+
+use super::store::{Store, prompt, text};
+
+fn sample() -> [Event; 3] {
+    [prompt(0, "x"), text(1, "kept"), text(2, "lost")]
+}
+
+/// After `spoil` the session opens with `kept` events, what was cut off is aside, and it can be gone on with.
+#[track_caller]
+fn torn(spoil: impl Fn(&mut Vec<u8>), kept: usize, aside: &str) {
+    let store = Store::holding(&sample());
+    let mut bytes = fs::read(store.journal()).unwrap();
+    spoil(&mut bytes);
+    fs::write(store.journal(), &bytes).unwrap();
+    let (session, loaded) = store.open().unwrap();
+    assert_eq!(loaded.events, sample()[..kept]);
+    assert!(loaded.torn_bytes > 0);
+    drop(session);
+    let cut = fs::read(store.path("events.torn")).unwrap();
+    assert_eq!(cut.len() as u64, loaded.torn_bytes);
+    assert!(String::from_utf8_lossy(&cut).contains(aside));
+    assert_eq!(store.open().unwrap().1.torn_bytes, 0);
+}
+
+/// After `spoil` the session does not open, and nothing of it is touched.
+#[track_caller]
+fn damaged(spoil: impl Fn(&mut Vec<u8>), line: u64, words: &str) {
+    let store = Store::holding(&sample());
+    let mut bytes = fs::read(store.journal()).unwrap();
+    spoil(&mut bytes);
+    fs::write(store.journal(), &bytes).unwrap();
+    let (_, found, said) = store.damage();
+    assert_eq!(found, line, "{said}");
+    assert!(said.contains(words), "{said}");
+    assert_eq!(fs::read(store.journal()).unwrap(), bytes);
+    assert!(!store.path("events.torn").exists());
+}
+
+fn start_of_last(bytes: &[u8]) -> usize {
+    bytes[..bytes.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1
+}
+
+#[test]
+fn f149_a_torn_last_record_is_kept_aside() {
+    torn(|bytes| bytes.truncate(bytes.len() - 7), 2, "\"seq\":2");
+}
+
+#[test]
+fn f149_a_last_record_without_its_line_end_is_torn() {
+    torn(|bytes| bytes.truncate(bytes.len() - 1), 2, "lost");
+}
+
+/// A power cut leaves blocks of a file that was made longer before they were written.
+#[test]
+fn f149_nuls_at_the_end_are_torn() {
+    torn(|bytes| bytes.resize(bytes.len() + 4096, 0), 3, "\0\0");
+    torn(
+        |bytes| {
+            let at = start_of_last(bytes) + 9;
+            bytes[at..].fill(0);
+        },
+        2,
+        "\0",
+    );
+}
+
+#[test]
+fn f150_a_last_record_with_its_line_end_is_damaged_not_torn() {
+    damaged(|bytes| *bytes.iter_mut().rev().nth(4).unwrap() ^= 1, 4, "checksum");
+    damaged(
+        |bytes| {
+            let (start, end) = (start_of_last(bytes), bytes.len() - 1);
+            bytes[start..end].fill(0);
+        },
+        4,
+        "does not begin",
+    );
+}
+
+#[test]
+fn f150_damage_before_the_end_is_told_with_its_line() {
+    damaged(
+        |bytes| {
+            let at = start_of_last(bytes) - 5;
+            bytes[at] = 0;
+        },
+        3,
+        "checksum",
+    );
+    damaged(|bytes| bytes.splice(0..0, *b"\n").for_each(drop), 1, "does not begin");
+}
+
+#[test]
+fn f150_a_record_that_was_cut_and_written_after_is_damaged() {
+    damaged(
+        |bytes| {
+            let at = start_of_last(bytes);
+            bytes.splice(at - 7..at, []);
+        },
+        3,
+        "length",
+    );
+}
+
+#[test]
+fn f150_an_empty_journal_is_damaged() {
+    damaged(Vec::clear, 1, "empty");
+}
+
+#[test]
+fn f150_a_torn_header_is_damaged() {
+    damaged(|bytes| bytes.truncate(20), 1, "no end");
+}
+
+#[test]
+fn f150_another_version_is_told() {
+    let payload = br#"{"format":9,"new":"things"}"#;
+    let header =
+        format!("{{\"len\":{},\"crc\":\"{:08x}\",\"header\":", payload.len(), crc32fast::hash(payload));
+    let line = [header.as_bytes(), payload, b"}\n"].concat();
+    damaged(move |bytes| *bytes = line.clone(), 1, "version 9");
+}
+
+#[test]
+fn f181_deep_nesting_is_damage_and_no_crash() {
+    let payload = [&br#"{"seq":0,"at_ms":1,"kind":"#[..], &[b'['; 100_000][..]].concat();
+    let head =
+        format!("{{\"len\":{},\"crc\":\"{:08x}\",\"event\":", payload.len(), crc32fast::hash(&payload));
+    let line = [head.as_bytes(), &payload, b"}\n"].concat();
+    damaged(move |bytes| bytes.extend_from_slice(&line), 5, "not understood");
+}
+
+#[test]
+fn only_the_last_segment_may_be_torn() {
+    let store = Store::rolling(400);
+    store.keep(&(0..20).map(|seq| text(seq, "some words")).collect::<Vec<_>>());
+    assert!(store.segments().len() > 3);
+    let first = fs::read(store.journal()).unwrap();
+    fs::write(store.journal(), &first[..first.len() - 3]).unwrap();
+    assert_eq!(store.damage().0, "events.jsonl");
+}
+
+#[test]
+fn a_line_longer_than_any_record_is_damage() {
+    let store = Store::holding(&sample());
+    let file = fs::OpenOptions::new().write(true).open(store.journal()).unwrap();
+    // Sparse: reading it whole would take all memory.
+    file.set_len(1 << 40).unwrap();
+    let (_, line, said) = store.damage();
+    assert_eq!(line, 5);
+    assert!(said.contains("longer"), "{said}");
+}
