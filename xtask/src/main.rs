@@ -1,8 +1,12 @@
 //! The checks and chores of the repository: `cargo xtask <what>`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 
+mod bounds;
 mod faults;
+mod flood;
+mod kill_sweep;
 mod local_eval;
+mod mutations;
 mod test;
 mod tidy;
 
@@ -12,9 +16,16 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <WHAT>
 
+  bounds  resume a session of 10,000 turns and take long answers; prints time and memory
   faults  write docs/faults.md from the corpus of faults and the tests that hold them
+  flood [BYTES]
+          send ten gigabytes of output through a release build; prints time and memory
+  kill-sweep [SEED]
+          kill the program at each step of many runs and at random instants; prints what was lost
   local-eval [NAME…]
           run the small tasks on the embedded model; prints score and speed
+  mutations [WORD]
+          take protections out one by one and see that some test notices each
   tidy    check the edges between crates, the sizes of files and what must change together
   test    set up what the tests need, then run every check and every test
 ";
@@ -23,10 +34,18 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let what = args.next().unwrap_or_default();
     let result = match what.as_str() {
+        "bounds" => bounds::run(&root()).map_err(|error| error.to_string()),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
+        "flood" => flood::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
+        "kill-sweep" => {
+            kill_sweep::run(&root(), args.next().as_deref()).map_err(|error| error.to_string())
+        }
         "local-eval" => {
             let args: Vec<String> = args.collect();
             local_eval::run(&root(), &args).map_err(|error| error.to_string())
+        }
+        "mutations" => {
+            mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string())
         }
         "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
         "test" => test::run(&root()).map_err(|error| error.to_string()),

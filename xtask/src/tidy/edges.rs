@@ -29,10 +29,11 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "ibeam-tools",
-        may_know: &["ibeam-protocol", "ibeam-core"],
+        may_know: &["ibeam-protocol", "ibeam-core", "ibeam-sandbox"],
         alone_knows: &["grep-searcher", "grep-regex", "similar"],
     },
     Room { name: "ibeam-mcp", may_know: &["ibeam-protocol", "ibeam-core"], alone_knows: &[] },
+    Room { name: "ibeam-sandbox", may_know: &["ibeam-protocol"], alone_knows: &["libc"] },
     Room { name: "ibeam-session", may_know: &["ibeam-protocol"], alone_knows: &[] },
     Room {
         name: "ibeam-output",
@@ -52,7 +53,7 @@ const ROOMS: &[Room] = &[
             "ibeam-session",
             "ibeam-output",
         ],
-        alone_knows: &["clap", "clap_complete", "etcetera", "toml_edit"],
+        alone_knows: &["clap", "clap_complete", "toml_edit"],
     },
     Room { name: "ibeam-testkit", may_know: &["ibeam-protocol"], alone_knows: &["axum"] },
     Room { name: "xtask", may_know: &[], alone_knows: &[] },
@@ -60,7 +61,8 @@ const ROOMS: &[Room] = &[
 
 /// Crates that only the rooms with async work may use.
 const ASYNC: &[&str] = &["tokio", "tokio-util", "futures-util"];
-const SYNC_ROOMS: &[&str] = &["ibeam-protocol", "ibeam-policy", "ibeam-session", "ibeam-output", "xtask"];
+const SYNC_ROOMS: &[&str] =
+    &["ibeam-protocol", "ibeam-policy", "ibeam-sandbox", "ibeam-session", "ibeam-output", "xtask"];
 
 pub(super) fn check(root: &Path) -> Result<Vec<String>, Untidy> {
     let metadata = output_of(root, "cargo", &["metadata", "--format-version", "1", "--no-deps", "--locked"])?;

@@ -1,0 +1,134 @@
+//! The check of the checks: each listed protection is taken out in turn, and some test must notice.
+//!
+//! Works in the checkout itself, one file at a time, and puts every file back, whatever happens. Refuses a file with
+//! changes of somebody's own.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+const LIST: &str = "corpus/mutations.toml";
+
+/// Why the check ended early.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    /// The list or a file of it cannot be read or written.
+    #[error("{0}: {1}")]
+    File(PathBuf, std::io::Error),
+    /// The list is not what it should be.
+    #[error("{LIST}: {0}")]
+    List(#[from] toml::de::Error),
+    /// A program could not be started.
+    #[error("cannot start `{0}`: {1}")]
+    Start(&'static str, std::io::Error),
+    /// Somebody's work would be lost.
+    #[error("`{0}` has changes of its own; commit them first")]
+    Changed(String),
+    /// The protection is no longer written as the list has it.
+    #[error("`{0}`: `{1}` does not stand in it exactly once; bring {LIST} up to date")]
+    Stale(String, String),
+    /// The unchanged tests do not pass, so nothing can be told.
+    #[error("`{0}` fails without any change")]
+    Broken(String),
+    /// Nobody noticed.
+    #[error("{0} of the protections can be taken out without any test failing")]
+    Unnoticed(usize),
+}
+
+#[derive(Deserialize)]
+struct List {
+    mutation: Vec<Mutation>,
+}
+
+/// One protection, and how it is taken out.
+#[derive(Deserialize)]
+struct Mutation {
+    /// What is taken out, in words.
+    what: String,
+    file: String,
+    find: String,
+    replace: String,
+    /// The crate whose tests must notice.
+    package: String,
+    /// A filter of nextest for those that should.
+    tests: String,
+}
+
+/// Takes each protection out that has `only` in its words, all without it, and runs the tests that should notice.
+pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), Failed> {
+    let path = root.join(LIST);
+    let text = std::fs::read_to_string(&path).map_err(|error| Failed::File(path, error))?;
+    let List { mutation: mut all } = toml::from_str(&text)?;
+    all.retain(|mutation| only.is_none_or(|only| mutation.what.contains(only)));
+    let mut unnoticed = 0;
+    for mutation in &all {
+        if !passes(root, mutation)? {
+            return Err(Failed::Broken(mutation.tests.clone()));
+        }
+        let noticed = {
+            let _mutated = Mutated::apply(root, mutation)?;
+            !passes(root, mutation)?
+        };
+        println!("{}  without {}", if noticed { "noticed  " } else { "UNNOTICED" }, mutation.what);
+        unnoticed += usize::from(!noticed);
+    }
+    println!("{} protections taken out, {unnoticed} unnoticed", all.len());
+    if unnoticed == 0 { Ok(()) } else { Err(Failed::Unnoticed(unnoticed)) }
+}
+
+/// A file that is put back when this is dropped.
+struct Mutated {
+    path: PathBuf,
+    original: String,
+}
+
+impl Mutated {
+    fn apply(root: &Path, mutation: &Mutation) -> Result<Self, Failed> {
+        let changed = Command::new("git")
+            .args(["status", "--porcelain", "--", &mutation.file])
+            .current_dir(root)
+            .output()
+            .map_err(|error| Failed::Start("git", error))?;
+        if !changed.stdout.is_empty() {
+            return Err(Failed::Changed(mutation.file.clone()));
+        }
+        let path = root.join(&mutation.file);
+        let file = |error| Failed::File(path.clone(), error);
+        let original = std::fs::read_to_string(&path).map_err(file)?;
+        if original.matches(&mutation.find).count() != 1 {
+            return Err(Failed::Stale(mutation.file.clone(), mutation.find.clone()));
+        }
+        let mutated = original.replacen(&mutation.find, &mutation.replace, 1);
+        let guard = Self { path: path.clone(), original };
+        std::fs::write(&path, mutated).map_err(file)?;
+        Ok(guard)
+    }
+}
+
+impl Drop for Mutated {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::write(&self.path, &self.original) {
+            eprintln!("error: {} could not be put back: {error}", self.path.display());
+        }
+    }
+}
+
+/// Whether the tests pass; a change that does not even compile proves nothing and counts as a pass.
+fn passes(root: &Path, mutation: &Mutation) -> Result<bool, Failed> {
+    let cargo = |args: &[&str]| {
+        let output = Command::new("cargo")
+            .args(args)
+            .args(["-p", &mutation.package, "--locked"])
+            .current_dir(root)
+            .output();
+        output.map_err(|error| Failed::Start("cargo", error))
+    };
+    let built = cargo(&["nextest", "run", "--no-run"])?;
+    if !built.status.success() {
+        eprintln!("{}", String::from_utf8_lossy(&built.stderr));
+        return Ok(true);
+    }
+    let ran = cargo(&["nextest", "run", "-E", &mutation.tests])?;
+    Ok(ran.status.success())
+}
