@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+use ibeam_core::{Background, Stop};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
 
 use super::spawn::{MARK_VARIABLE, Running};
@@ -112,6 +114,17 @@ impl BackgroundProcesses {
                 if marked { Pid::from_raw(pid) } else { None }
             })
             .collect()
+    }
+}
+
+impl Background for BackgroundProcesses {
+    fn running(&self) -> u32 {
+        let groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
+        u32::try_from(groups.len()).unwrap_or(u32::MAX)
+    }
+
+    fn finish<'a>(&'a self, _wait: bool, _stop: &'a Stop) -> BoxFuture<'a, u32> {
+        Box::pin(async { u32::try_from(self.stop_all().await).unwrap_or(u32::MAX) })
     }
 }
 
