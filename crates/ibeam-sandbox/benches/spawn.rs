@@ -1,0 +1,51 @@
+//! What supervision costs: `true` started and waited for, plainly and through the fork server.
+
+#![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use divan::Bencher;
+use ibeam_sandbox::{ForkServer, Launch};
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench]
+fn plain(bencher: Bencher<'_, '_>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    bencher.bench_local(|| {
+        runtime.block_on(async {
+            let mut command = tokio::process::Command::new("/bin/true");
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            command.status().await.unwrap()
+        })
+    });
+}
+
+#[divan::bench]
+fn supervised(bencher: Bencher<'_, '_>) {
+    let server = ForkServer::start().unwrap();
+    let null = File::options().read(true).write(true).open("/dev/null").unwrap();
+    let launch = Launch {
+        program: Path::new("/bin/true"),
+        arguments: &[OsStr::new("true")],
+        environment: &[],
+        directory: Path::new("/"),
+        stdio: [null.as_fd(); 3],
+    };
+    bencher.bench_local(|| {
+        let mut tree = server.spawn(&launch).unwrap();
+        assert!(tree.wait_until_gone(Duration::from_secs(10)));
+    });
+}
+
+#[divan::bench]
+fn server(bencher: Bencher<'_, '_>) {
+    bencher.bench_local(|| ForkServer::start().unwrap());
+}

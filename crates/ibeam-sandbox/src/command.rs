@@ -1,0 +1,46 @@
+//! The last steps of a child before it becomes the command.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, chdir, getppid, set_parent_process_death_signal, setsid};
+
+use crate::raw::{self, Shared};
+use crate::request::{self, Layout};
+
+/// Becomes the command of `request`. If that fails, notes why there and gives the exit code of the child.
+pub(crate) fn become_command(request: &mut Shared, stdio: &[OwnedFd; 3], supervisor: Pid) -> i32 {
+    let errno = attempt(request, stdio, supervisor);
+    request::set_error(request.bytes(), errno.raw_os_error());
+    127
+}
+
+fn attempt(request: &mut Shared, stdio: &[OwnedFd; 3], supervisor: Pid) -> Errno {
+    let Some(layout) = Layout::of(request.bytes()) else { return Errno::INVAL };
+    if let Err(errno) = prepare(request, layout.directory, stdio, supervisor) {
+        return errno;
+    }
+    raw::unblock_signals();
+    request.exec(&layout)
+}
+
+fn prepare(request: &Shared, directory: usize, stdio: &[OwnedFd; 3], supervisor: Pid) -> Result<(), Errno> {
+    // A session of its own: no controlling terminal, and signals to the group of the command stay there.
+    setsid()?;
+    // A supervisor that is killed by force takes the command along; the server ends the rest.
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() != Some(supervisor) {
+        return Err(Errno::SRCH);
+    }
+    // When memory runs out, the command goes and not we. Where it may not be set, nothing is lost.
+    if let Ok(score) =
+        openat(CWD, c"/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
+    {
+        let _ = rustix::io::write(score, b"1000");
+    }
+    for (number, descriptor) in (0..).zip(stdio) {
+        raw::place(descriptor.as_fd(), number)?;
+    }
+    chdir(request.text(directory).ok_or(Errno::INVAL)?)
+}

@@ -1,0 +1,224 @@
+//! The fork server's own life: forks supervisors, and ends what fell to it.
+//!
+//! Every supervisor is a child of it. A child that is none belonged to a supervisor that was killed by force,
+//! and is killed. When its socket closes it ends, and everything below it: as the first process of a pid
+//! namespace by that alone, else by its own hand.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::{Errno, IoSliceMut};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
+use rustix::process::{
+    Pid, Resource, Rlimit, WaitStatus, chdir, getpid, getrlimit, set_child_subreaper, setrlimit, setsid,
+};
+
+use crate::descendants::{any, kill_all, reap};
+use crate::frame::Frame;
+use crate::memory::{Begin, forget};
+use crate::raw::{self, Fork, Shared};
+use crate::supervisor::{self, PASS, SIGNALS, drain_signals, wait_for_signal};
+
+/// The socket of the server.
+const CONTROL: i32 = 0;
+/// Commands that may run at once.
+const SUPERVISORS: usize = 256;
+/// How long a child that does not die keeps new commands waiting, in passes.
+const PASSES: usize = 50;
+/// Until the next look at a child that did not die.
+const LATER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// What the server is to be.
+pub(crate) struct Setup<'a> {
+    /// It is the first process of a new pid namespace.
+    pub(crate) namespace: bool,
+    /// The file by which it becomes a member of its cgroup.
+    pub(crate) members: Option<BorrowedFd<'a>>,
+    /// The most processes its user may have.
+    pub(crate) processes: Option<u64>,
+    /// The last process id that counts as given away in the new namespace, as text.
+    pub(crate) last_pid: String,
+    /// What to wipe.
+    pub(crate) begin: Begin,
+}
+
+/// Serves until the socket closes. Gives the exit code of the process.
+pub(crate) fn live(control: BorrowedFd<'_>, setup: &Setup<'_>) -> i32 {
+    if let Err(errno) = settle(control, setup) {
+        Frame::Failed(errno.raw_os_error()).send(control);
+        return 1;
+    }
+    Frame::Started(getpid().as_raw_pid()).send(raw::placed(CONTROL));
+    Server { supervisors: [const { None }; SUPERVISORS] }.serve();
+    if !setup.namespace {
+        while reap(|_, _| {}) {
+            kill_all(|_| false);
+            wait_for_signal(&PASS);
+        }
+    }
+    0
+}
+
+fn settle(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), Errno> {
+    if setup.namespace {
+        // Only what is below /proc is hidden from others: what the user's commands mount elsewhere is seen
+        // wherever it would be seen without us.
+        mount_change(c"/proc", MountPropagationFlags::PRIVATE)?;
+        mount(c"proc", c"/proc", c"proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)?;
+        // Programs name files by their process id: two runs at once must not begin with the same numbers.
+        write_to(c"/proc/sys/kernel/ns_last_pid", setup.last_pid.as_bytes());
+    }
+    if let Some(members) = setup.members {
+        // Without it there is no bound, as on systems that have none.
+        let _ = rustix::io::write(members, b"0");
+    }
+    if let Some(processes) = setup.processes {
+        let Rlimit { current, maximum } = getrlimit(Resource::Nproc);
+        let bound = |limit: Option<u64>| Some(limit.map_or(processes, |limit| limit.min(processes)));
+        let _ = setrlimit(Resource::Nproc, Rlimit { current: bound(current), maximum: bound(maximum) });
+    }
+    raw::reset_handlers();
+    raw::place(control, CONTROL)?;
+    raw::close_from(1);
+    // The numbers 0 to 2 are taken from here on, so that no descriptor of a command is one of them.
+    let signals = raw::signal_descriptor()?;
+    raw::place(signals.as_fd(), SIGNALS)?;
+    raw::place(signals.as_fd(), 2)?;
+    // It is number 1 already, or a copy that is closed with the process.
+    std::mem::forget(signals);
+    let _ = setsid();
+    chdir(c"/")?;
+    set_child_subreaper(Some(getpid()))?;
+    let _ = rustix::thread::set_name(c"ibeam-init");
+    forget(&setup.begin);
+    Ok(())
+}
+
+fn write_to(path: &std::ffi::CStr, text: &[u8]) {
+    if let Ok(file) = openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty()) {
+        let _ = rustix::io::write(file, text);
+    }
+}
+
+struct Server {
+    /// Those that live, each with a copy of its end of the socket: the client sees the end of the tree only
+    /// after what a killed supervisor left is gone too.
+    supervisors: [Option<(Pid, OwnedFd)>; SUPERVISORS],
+}
+
+impl Server {
+    fn serve(&mut self) {
+        let mut strays = false;
+        loop {
+            let (control, signals) = (raw::placed(CONTROL), raw::placed(SIGNALS));
+            let mut both = [PollFd::new(&control, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
+            let _ = poll(&mut both, strays.then_some(&LATER));
+            let [asked, signalled] = both.map(|descriptor| !descriptor.revents().is_empty());
+            if signalled || strays {
+                drain_signals();
+                strays = self.collect(strays);
+            }
+            if asked && !self.answer() {
+                return;
+            }
+        }
+    }
+
+    /// Takes the ends of children, and kills those that fell to it: if there may be `orphans`, or a supervisor was
+    /// killed. Gives whether some did not die.
+    fn collect(&mut self, mut orphans: bool) -> bool {
+        let mut ended = [const { None }; SUPERVISORS];
+        for _ in 0..PASSES {
+            reap(|pid, status: WaitStatus| {
+                for (place, ended) in self.supervisors.iter_mut().zip(&mut ended) {
+                    if place.as_ref().is_some_and(|(supervisor, _)| *supervisor == pid) {
+                        *ended = place.take();
+                        orphans |= status.signaled();
+                        return;
+                    }
+                }
+                orphans = true;
+            });
+            let supervisors = &self.supervisors;
+            let is_supervisor = |pid| supervisors.iter().flatten().any(|(supervisor, _)| *supervisor == pid);
+            if !orphans || !any(is_supervisor) {
+                return false;
+            }
+            kill_all(is_supervisor);
+            wait_for_signal(&PASS);
+        }
+        true
+    }
+
+    /// Takes one request. Gives whether there is somebody left to ask.
+    fn answer(&mut self) -> bool {
+        match receive() {
+            Ok(Some(([session, stdin, stdout, stderr], request))) => {
+                self.start(session, [stdin, stdout, stderr], request);
+                true
+            }
+            Ok(None) => false,
+            Err(Errno::INTR | Errno::AGAIN) => true,
+            Err(_) => false,
+        }
+    }
+
+    fn start(&mut self, session: OwnedFd, stdio: [OwnedFd; 3], request: Shared) {
+        let Some(place) = self.supervisors.iter_mut().find(|place| place.is_none()) else {
+            return Frame::Failed(Errno::AGAIN.raw_os_error()).send(&session);
+        };
+        let ours = getpid();
+        let mut given = Some((session, stdio, request));
+        let forked = raw::fork(Fork::Plain, || {
+            given
+                .take()
+                .map_or(1, |(session, stdio, request)| supervisor::live(ours, session, stdio, request))
+        });
+        let Some((session, ..)) = given else { return };
+        match forked {
+            Ok(pid) => *place = Some((pid, session)),
+            Err(errno) => Frame::Failed(errno.raw_os_error()).send(&session),
+        }
+    }
+}
+
+/// One request and its descriptors; `None` at the end of the socket.
+fn receive() -> Result<Option<([OwnedFd; 4], Shared)>, Errno> {
+    let control = raw::placed(CONTROL);
+    let mut length = [0; size_of::<usize>()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let mut whole = [IoSliceMut::new(&mut length)];
+    let got = recvmsg(control, &mut whole, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    if got.bytes == 0 {
+        return Ok(None);
+    }
+    let mut descriptors = [const { None }; 4];
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(given) = message {
+            for (place, descriptor) in descriptors.iter_mut().zip(given) {
+                *place = Some(descriptor);
+            }
+        }
+    }
+    let ([Some(session), Some(stdin), Some(stdout), Some(stderr)], true) =
+        (descriptors, got.bytes == length.len() && !got.flags.contains(ReturnFlags::CTRUNC))
+    else {
+        return Err(Errno::PROTO);
+    };
+    let mut request = Shared::new(usize::from_ne_bytes(length))?;
+    let mut left = request.bytes();
+    while !left.is_empty() {
+        let count = match rustix::io::read(control, &mut *left) {
+            Ok(0) => return Ok(None),
+            Ok(count) => count,
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(errno),
+        };
+        left = left.get_mut(count..).unwrap_or_default();
+    }
+    Ok(Some(([session, stdin, stdout, stderr], request)))
+}

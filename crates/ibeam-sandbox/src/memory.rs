@@ -1,0 +1,145 @@
+//! What the fork server forgets of the process it was copied from.
+//!
+//! The copy would keep every page alive that its original changes, and show the original's command line and
+//! environment, with keys in it, to whoever looks into /proc. It also makes every later fork cheaper.
+
+use std::ops::Range;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+
+use crate::raw;
+
+/// Where the arguments and the environment of this process lie.
+pub(crate) struct Begin(Option<Range<usize>>);
+
+impl Begin {
+    /// Asks the system; allocates, so before the fork.
+    pub(crate) fn of_this_process() -> Self {
+        let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+        // The name may hold anything; fields are counted after it, the third of proc(5) being the first here.
+        let fields: Vec<usize> = stat
+            .rsplit_once(") ")
+            .map(|(_, rest)| rest.split_ascii_whitespace().map(|field| field.parse().unwrap_or(0)).collect())
+            .unwrap_or_default();
+        Self(match fields.get(45..49) {
+            Some(&[arguments, middle, environment, end])
+                if arguments != 0 && arguments <= middle && middle <= environment && environment <= end =>
+            {
+                Some(arguments..end)
+            }
+            _ => None,
+        })
+    }
+}
+
+/// Overwrites arguments and environment and gives back the heap. Only in a child whose code uses neither.
+pub(crate) fn forget(begin: &Begin) {
+    if let Some(range) = &begin.0 {
+        raw::wipe(range.clone());
+    }
+    let local = 0_u8;
+    let spared = [&raw const local as usize, raw::thread_area()];
+    let Ok(maps) = openat(CWD, c"/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
+        return;
+    };
+    let mut buffer = [0; 4096];
+    let mut line = Line::default();
+    while let Ok(count @ 1..) = rustix::io::read(&maps, &mut buffer) {
+        for byte in buffer.get(..count).unwrap_or_default() {
+            if line.feed(*byte)
+                && line.is_heap()
+                && !spared.iter().any(|address| line.range().contains(address))
+            {
+                raw::unmap(&line.range());
+            }
+        }
+    }
+}
+
+/// One line of /proc/self/maps: `start-end rwxp offset device inode  name`.
+#[derive(Default)]
+struct Line {
+    field: usize,
+    start: usize,
+    end: usize,
+    writable: bool,
+    private: bool,
+    inode: usize,
+    /// The first character of the name.
+    name: Option<u8>,
+    is_stack: bool,
+    /// The end of the last mapping of a file: what follows without a gap is that file's zeroed data.
+    file_end: usize,
+    over: bool,
+}
+
+impl Line {
+    /// Takes the next byte; gives whether the line is complete.
+    fn feed(&mut self, byte: u8) -> bool {
+        if self.over {
+            let of_file = self.inode != 0 || self.start == self.file_end;
+            let file_end = if of_file { self.end } else { self.file_end };
+            *self = Self { file_end, ..Self::default() };
+        }
+        match (byte, self.field) {
+            (b'\n', _) => self.over = true,
+            (b'-', 0) | (b' ', 1..=5) => self.field += 1,
+            (b' ', _) => {}
+            (digit, 0) => self.start = self.start << 4 | nibble(digit),
+            (digit, 1) => self.end = self.end << 4 | nibble(digit),
+            (b'w', 2) => self.writable = true,
+            (b'p', 2) => self.private = true,
+            (digit, 5) => self.inode = self.inode << 4 | nibble(digit),
+            (first, 6..) if self.name.is_none() => self.name = Some(first),
+            (b's', 6..) => self.is_stack = true,
+            (_, _) => {}
+        }
+        self.over
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.start..self.end
+    }
+
+    /// Memory of its own that no file backs: the heap, arenas, stacks of other threads.
+    fn is_heap(&self) -> bool {
+        // `[heap]` and nameless memory; the stack, and what the kernel put there, is spared.
+        let kernels = self.name == Some(b'[') && self.is_stack;
+        self.writable && self.private && self.inode == 0 && self.start != self.file_end && !kernels
+    }
+}
+
+fn nibble(digit: u8) -> usize {
+    match digit {
+        b'0'..=b'9' => usize::from(digit - b'0'),
+        b'a'..=b'f' => usize::from(digit - b'a') + 10,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Line;
+
+    #[test]
+    fn only_memory_of_no_file_is_heap() {
+        let maps = "\
+55d0c000-55d0d000 rw-p 00003000 fe:00 1234                       /usr/bin/ibeam
+55d0d000-55d0e000 rw-p 00000000 00:00 0 
+55d10000-55d31000 rw-p 00000000 00:00 0                          [heap]
+7f000000-7f100000 rw-p 00000000 00:00 0 
+7f100000-7f200000 r--p 00000000 fe:00 99                         /usr/lib/libc.so.6
+7f300000-7f400000 rw-s 00000000 00:01 55                         /dev/zero (deleted)
+7ffc0000-7ffd0000 rw-p 00000000 00:00 0                          [stack]
+7ffe0000-7ffe1000 r-xp 00000000 00:00 0                          [vdso]
+";
+        let mut line = Line::default();
+        let mut heap = Vec::new();
+        for byte in maps.bytes() {
+            if line.feed(byte) && line.is_heap() {
+                heap.push((line.range().start, line.range().end));
+            }
+        }
+        assert_eq!(heap, [(0x55d1_0000, 0x55d3_1000), (0x7f00_0000, 0x7f10_0000)]);
+    }
+}

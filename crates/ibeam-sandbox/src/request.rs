@@ -1,0 +1,150 @@
+//! What is asked of the fork server, as bytes that need no allocation to become a program.
+//!
+//! Words first: error number, count of arguments, count of variables, place of program and of directory, then
+//! the places of the arguments and of the variables, each list ended by 0. The texts follow, each ended by NUL.
+//! Places are counted from the first byte, so that adding the address of the whole makes pointers of them.
+
+use std::ffi::{OsStr, OsString};
+use std::iter::once;
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+const WORD: usize = size_of::<usize>();
+const HEAD: usize = 5;
+
+/// A command to start.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// Absolute path of the program.
+    pub program: &'a Path,
+    /// Its arguments, the name it sees as its own first.
+    pub arguments: &'a [&'a OsStr],
+    /// Its whole environment.
+    pub environment: &'a [(OsString, OsString)],
+    /// Where it begins; absolute.
+    pub directory: &'a Path,
+    /// Its standard input, output and error.
+    pub stdio: [BorrowedFd<'a>; 3],
+}
+
+/// Some text holds a NUL byte.
+#[derive(Debug)]
+pub(crate) struct Nul;
+
+/// The request as bytes.
+pub(crate) fn encode(launch: &Launch<'_>) -> Result<Vec<u8>, Nul> {
+    let variables: Vec<Vec<u8>> = launch
+        .environment
+        .iter()
+        .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat())
+        .collect();
+    let (argc, envc) = (launch.arguments.len(), variables.len());
+    let mut place = (HEAD + argc + 1 + envc + 1) * WORD;
+    let mut texts = Vec::new();
+    let mut put = |text: &[u8]| {
+        if text.contains(&0) {
+            return Err(Nul);
+        }
+        texts.extend_from_slice(text);
+        texts.push(0);
+        let here = place;
+        place += text.len() + 1;
+        Ok(here)
+    };
+    let program = put(launch.program.as_os_str().as_bytes())?;
+    let directory = put(launch.directory.as_os_str().as_bytes())?;
+    let arguments =
+        launch.arguments.iter().map(|text| put(text.as_bytes())).collect::<Result<Vec<_>, _>>()?;
+    let variables = variables.iter().map(|text| put(text)).collect::<Result<Vec<_>, _>>()?;
+    let words = [0, argc, envc, program, directory].into_iter();
+    let words = words.chain(arguments).chain(once(0)).chain(variables).chain(once(0));
+    let mut bytes: Vec<u8> = words.flat_map(usize::to_ne_bytes).collect();
+    bytes.extend_from_slice(&texts);
+    Ok(bytes)
+}
+
+/// Where things are in a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// The path of the program.
+    pub(crate) program: usize,
+    /// The path of the directory.
+    pub(crate) directory: usize,
+    /// The list of arguments.
+    pub(crate) arguments: usize,
+    /// The list of variables.
+    pub(crate) environment: usize,
+    end: usize,
+}
+
+impl Layout {
+    /// Reads it from a request; `None` for bytes that are too few.
+    pub(crate) fn of(request: &[u8]) -> Option<Self> {
+        let (argc, envc) = (word(request, 1)?, word(request, 2)?);
+        let arguments = HEAD * WORD;
+        let environment = argc.checked_add(1)?.checked_mul(WORD)?.checked_add(arguments)?;
+        let end = envc.checked_add(1)?.checked_mul(WORD)?.checked_add(environment)?;
+        (end <= request.len()).then_some(Self {
+            program: word(request, 3)?,
+            directory: word(request, 4)?,
+            arguments,
+            environment,
+            end,
+        })
+    }
+
+    /// The places of all words that become pointers.
+    pub(crate) fn pointers(&self) -> impl Iterator<Item = usize> + use<> {
+        (self.arguments..self.end).step_by(WORD)
+    }
+}
+
+/// Notes why the command could not begin.
+pub(crate) fn set_error(request: &mut [u8], errno: i32) {
+    if let Some(place) = request.first_chunk_mut() {
+        *place = (errno as usize).to_ne_bytes();
+    }
+}
+
+/// Why the command could not begin; 0 if it did.
+pub(crate) fn error(request: &[u8]) -> i32 {
+    word(request, 0).and_then(|errno| i32::try_from(errno).ok()).unwrap_or(0)
+}
+
+fn word(request: &[u8], index: usize) -> Option<usize> {
+    Some(usize::from_ne_bytes(*request.get(index * WORD..)?.first_chunk()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd as _;
+
+    #[test]
+    fn a_request_holds_every_text_at_its_place() {
+        let (stdin, arguments) = (std::io::stdin(), [OsStr::new("bash"), OsStr::new("-c")]);
+        let launch = Launch {
+            program: Path::new("/bin/bash"),
+            arguments: &arguments,
+            environment: &[("A".into(), "b".into())],
+            directory: Path::new("/tmp"),
+            stdio: [stdin.as_fd(); 3],
+        };
+        let bytes = encode(&launch).unwrap();
+        let layout = Layout::of(&bytes).unwrap();
+        let text =
+            |place: usize| std::ffi::CStr::from_bytes_until_nul(&bytes[place..]).unwrap().to_str().unwrap();
+        let list: Vec<&str> = layout
+            .pointers()
+            .map(|at| match word(&bytes, at / WORD).unwrap() {
+                0 => "|",
+                place => text(place),
+            })
+            .collect();
+        assert_eq!((text(layout.program), text(layout.directory)), ("/bin/bash", "/tmp"));
+        assert_eq!(list, ["bash", "-c", "|", "A=b", "|"]);
+        assert_eq!(Layout::of(&bytes[..40]), None);
+        assert!(encode(&Launch { directory: Path::new("/a\0b"), ..launch }).is_err());
+    }
+}

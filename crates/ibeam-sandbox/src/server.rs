@@ -1,0 +1,171 @@
+//! The fork server as its client holds it.
+
+use std::fs::File;
+use std::io::{self, IoSlice, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
+
+use crate::cgroup::Cgroup;
+use crate::frame::{Frame, LENGTH};
+use crate::init::{self, Setup};
+use crate::memory::Begin;
+use crate::raw::{self, Fork, SignalsBlocked};
+use crate::request::{self, Launch};
+use crate::tree::Tree;
+
+/// The most processes that the commands of a run may have.
+const PROCESSES: u32 = 4096;
+/// Longer than a loaded system takes to fork.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the end of everything is waited for when the server is dropped.
+const LAST: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+
+/// Why a command does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    /// The server cannot be made, or this command cannot begin; the number tells which of many causes.
+    #[error("the system refuses: {0}")]
+    Refused(#[source] Errno),
+    /// A text holds a NUL byte.
+    #[error("a NUL byte cannot be part of a command")]
+    Nul,
+    /// The server has ended, killed by force. A new one may be started.
+    #[error("the fork server has ended")]
+    Lost,
+}
+
+/// The process from which commands are forked. Dropping it ends all of them, and waits up to two seconds.
+#[derive(Debug)]
+pub struct ForkServer {
+    pid: Pid,
+    namespace: bool,
+    control: Mutex<Option<UnixStream>>,
+    cgroup: Option<Cgroup>,
+}
+
+impl ForkServer {
+    /// Starts it, in a pid namespace where the system lets us.
+    ///
+    /// # Errors
+    /// `Refused`: the system has no processes or descriptors left.
+    pub fn start() -> Result<Self, SpawnError> {
+        let cgroup = Cgroup::new(PROCESSES);
+        let members = cgroup.as_ref().map(Cgroup::members);
+        // Whatever refuses the namespace, the system or its guards, refuses it for good.
+        let (namespace, begun) = match begin(Fork::Namespace, members) {
+            Ok(begun) => (true, Ok(begun)),
+            Err(_refused) => (false, begin(Fork::Plain, members)),
+        };
+        let (pid, control) = begun.map_err(SpawnError::Refused)?;
+        Ok(Self { pid, namespace, control: Mutex::new(Some(control)), cgroup })
+    }
+
+    /// What holds the processes: `pid-namespace` where there is one, and always `subreaper`; `pids-cgroup` where
+    /// their number is bound by one.
+    pub fn layers(&self) -> Vec<&'static str> {
+        let namespace = self.namespace.then_some("pid-namespace");
+        let cgroup = self.cgroup.is_some().then_some("pids-cgroup");
+        namespace.into_iter().chain(["subreaper"]).chain(cgroup).collect()
+    }
+
+    /// Starts a command. Returns when its program runs; waits at most some seconds for that.
+    ///
+    /// # Errors
+    /// `Refused` with what exec(2) or chdir(2) said, `Nul`, or `Lost`.
+    pub fn spawn(&self, launch: &Launch<'_>) -> Result<Tree, SpawnError> {
+        let request = request::encode(launch).map_err(|request::Nul| SpawnError::Nul)?;
+        let (ours, theirs) = UnixStream::pair().map_err(refused)?;
+        {
+            let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut control = control.as_ref().ok_or(SpawnError::Lost)?;
+            let [stdin, stdout, stderr] = launch.stdio;
+            let descriptors = [theirs.as_fd(), stdin, stdout, stderr];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+            let mut ancillary = SendAncillaryBuffer::new(&mut space);
+            ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+            let length = request.len().to_ne_bytes();
+            sendmsg(control, &[IoSlice::new(&length)], &mut ancillary, SendFlags::NOSIGNAL)
+                .map_err(|_ended| SpawnError::Lost)?;
+            control.write_all(&request).map_err(|_ended| SpawnError::Lost)?;
+        }
+        drop(theirs);
+        match first_frame(&ours) {
+            Ok(Some(Frame::Started(pid))) => Tree::new(pid, ours).map_err(refused),
+            Ok(Some(Frame::Failed(errno))) => Err(SpawnError::Refused(Errno::from_raw_os_error(errno))),
+            // Its first act was to kill its supervisor: a tree that has ended, as any other.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Tree::new(0, ours).map_err(refused),
+            Ok(Some(Frame::Ended(_)) | None) | Err(_) => Err(SpawnError::Lost),
+        }
+    }
+}
+
+/// Forks the server and waits until it is ready.
+fn begin(how: Fork, members: Option<&File>) -> Result<(Pid, UnixStream), Errno> {
+    let (ours, theirs) = UnixStream::pair().map_err(|error| errno(&error))?;
+    let setup = Setup {
+        namespace: matches!(how, Fork::Namespace),
+        members: members.map(AsFd::as_fd),
+        processes: most_processes(),
+        last_pid: std::process::id().to_string(),
+        begin: Begin::of_this_process(),
+    };
+    let pid = {
+        // The child begins with them blocked, and no handler of ours runs in it.
+        let _blocked = SignalsBlocked::new();
+        raw::fork(how, || init::live(theirs.as_fd(), &setup))?
+    };
+    drop(theirs);
+    let refusal = match first_frame(&ours) {
+        Ok(Some(Frame::Started(_))) => {
+            ours.set_read_timeout(None).and(ours.set_write_timeout(Some(PATIENCE))).map_err(|e| errno(&e))?;
+            return Ok((pid, ours));
+        }
+        Ok(Some(Frame::Failed(number))) => Errno::from_raw_os_error(number),
+        Ok(Some(Frame::Ended(_)) | None) | Err(_) => Errno::CHILD,
+    };
+    let _ = kill_process(pid, Signal::KILL);
+    let _ = waitpid(Some(pid), WaitOptions::empty());
+    Err(refusal)
+}
+
+/// All tasks of the system, which are no fewer than those of our user, and as many as the commands may have.
+fn most_processes() -> Option<u64> {
+    let load = std::fs::read_to_string("/proc/loadavg").ok()?;
+    let all: u64 = load.split_ascii_whitespace().nth(3)?.split_once('/')?.1.parse().ok()?;
+    Some(all + u64::from(PROCESSES))
+}
+
+/// The first word from the other side. `UnexpectedEof` when it has ended; another error when it takes too long.
+fn first_frame(mut socket: &UnixStream) -> io::Result<Option<Frame>> {
+    let mut bytes = [0; LENGTH];
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.read_exact(&mut bytes)?;
+    Ok(Frame::decode(bytes))
+}
+
+fn errno(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}
+
+fn refused(error: io::Error) -> SpawnError {
+    SpawnError::Refused(errno(&error))
+}
+
+impl Drop for ForkServer {
+    fn drop(&mut self) {
+        // The end of the socket is the server's end.
+        drop(self.control.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        if let Ok(server) = pidfd_open(self.pid, PidfdFlags::empty()) {
+            let _ = poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(&LAST));
+        }
+        let _ = waitpid(Some(self.pid), WaitOptions::NOHANG);
+    }
+}
