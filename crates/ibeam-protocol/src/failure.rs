@@ -108,6 +108,8 @@ pub enum Reason {
     UnknownSession { session: String },
     /// `--continue` with no session in this workspace.
     NoSessionToContinue { cwd: String },
+    /// The session belongs to another workspace, which is still there.
+    SessionElsewhere { session: String, cwd: String },
     /// Another process holds the session.
     SessionBusy { session: String, holder: String },
     /// stdin was to be the prompt and never ended or never began.
@@ -198,6 +200,7 @@ impl Reason {
             | Self::NoText
             | Self::UnknownSession { .. }
             | Self::NoSessionToContinue { .. }
+            | Self::SessionElsewhere { .. }
             | Self::SessionBusy { .. }
             | Self::StdinSilent { .. }
             | Self::WorkspaceGone { .. }
@@ -245,6 +248,7 @@ impl Reason {
             Self::SessionDamaged { .. } => C::Data,
             Self::UnknownSession { .. }
             | Self::NoSessionToContinue { .. }
+            | Self::SessionElsewhere { .. }
             | Self::StdinSilent { .. }
             | Self::WorkspaceGone { .. }
             | Self::NoInput { .. } => C::NoInput,

@@ -1,5 +1,6 @@
 //! What every command starts from: flags, places, configuration, words. Resolved once.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,6 +13,7 @@ use crate::config::Config;
 use crate::credentials::Credentials;
 use crate::environment::{catalogue, refuse_what_is_not_text, variable};
 use crate::place::Places;
+use crate::shortage;
 
 /// The resolved start.
 pub(crate) struct App {
@@ -35,7 +37,8 @@ impl App {
         refuse_what_is_not_text()?;
         let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let no_input = |said: String| Reason::NoInput { path: given.display().to_string(), said };
-        let workspace = given.canonicalize().map_err(|error| no_input(error.to_string()))?;
+        let unread = |error: io::Error| shortage::behind(&error).unwrap_or_else(|| no_input(error.to_string()));
+        let workspace = given.canonicalize().map_err(unread)?;
         if !workspace.is_dir() {
             return Err(no_input("not a directory".to_owned()));
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ibeam_protocol::Reason;
 use toml_edit::{DocumentMut, Item, value};
 
-use crate::regular_file;
+use crate::{regular_file, shortage};
 
 /// A key is a line.
 const LARGEST: u64 = 1024 * 1024;
@@ -49,7 +49,7 @@ impl Credentials {
             }
             Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
             }
-            Err(error) => return Err(bad(error.to_string())),
+            Err(error) => return Err(shortage::behind(&error).unwrap_or_else(|| bad(error.to_string()))),
         }
         Ok(Self { path: path.to_owned(), keys })
     }

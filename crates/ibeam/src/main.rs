@@ -20,6 +20,7 @@ mod prompt;
 mod pump;
 mod regular_file;
 mod run;
+mod shortage;
 mod signals;
 mod stderr;
 mod stdout;

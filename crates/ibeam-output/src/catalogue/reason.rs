@@ -75,6 +75,9 @@ pub(crate) fn words(reason: &Reason) -> Words {
             .text("said", said),
         Reason::UnknownSession { session } => Words::new("reason-unknown-session").text("session", session),
         Reason::NoSessionToContinue { cwd } => Words::new("reason-no-session-to-continue").text("cwd", cwd),
+        Reason::SessionElsewhere { session, cwd } => {
+            Words::new("reason-session-elsewhere").text("session", session).text("cwd", cwd)
+        }
         Reason::SessionBusy { session, holder } => {
             Words::new("reason-session-busy").text("session", session).text("holder", holder)
         }

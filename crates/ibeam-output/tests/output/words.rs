@@ -160,6 +160,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::SessionDamaged { session: s(), line: 1, said: s() },
         Reason::UnknownSession { session: s() },
         Reason::NoSessionToContinue { cwd: s() },
+        Reason::SessionElsewhere { session: s(), cwd: s() },
         Reason::SessionBusy { session: s(), holder: s() },
         Reason::StdinSilent { waited_ms: 1 },
         Reason::WorkspaceGone { path: s() },

@@ -1,8 +1,8 @@
 //! Both outputs of a command, read as they come, kept in bounds.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use tokio::io::AsyncReadExt as _;
@@ -93,7 +93,7 @@ impl Pipes {
     /// Writes everything from here on to a new file at `path` as well, readable by its owner only.
     pub(super) fn log_to(&mut self, path: &Path) -> io::Result<()> {
         if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         self.log = Some(Log { file, left: LOG_LIMIT });

@@ -9,7 +9,7 @@ use std::path::Path;
 use ibeam_protocol::Reason;
 use toml_edit::{Document, Item};
 
-use crate::regular_file;
+use crate::{regular_file, shortage};
 
 /// No configuration written by hand comes near it.
 const LARGEST: u64 = 1024 * 1024;
@@ -48,7 +48,7 @@ pub(crate) fn read(path: &Path) -> Result<TomlFile, Reason> {
         Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
             return Ok(TomlFile::default());
         }
-        Err(error) => return Err(bad(None, error.to_string())),
+        Err(error) => return Err(shortage::behind(&error).unwrap_or_else(|| bad(None, error.to_string()))),
     };
     let file = TomlFile::of(&bytes).map_err(|valid| {
         let before = TomlFile::of(bytes.get(..valid).unwrap_or_default()).unwrap_or_default();

@@ -7,29 +7,29 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, Finished, Ibeam, Lifeline, Stdin, Workspace};
+use ibeam_testkit::{Answer, Finished, Ibeam, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{BINARY, KEY, Scene, calls, check_kept, journal, says, shell};
 
 /// Says why a fault cannot be brought about here.
-fn skip(why: &str) {
+pub(crate) fn skip(why: &str) {
     eprintln!("SKIP: {why}");
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     rustix::process::getuid().is_root()
 }
 
 /// Whether a program that brings faults about does so here.
-fn works(launcher: &[&str]) -> bool {
+pub(crate) fn works(launcher: &[&str]) -> bool {
     let Some((program, args)) = launcher.split_first() else { return false };
     Command::new(program).args(args).arg("true").output().is_ok_and(|output| output.status.success())
 }
 
 /// One `error:` line, the exit code, no success.
 #[track_caller]
-fn failed(ran: &Finished, exit: i32) {
+pub(crate) fn failed(ran: &Finished, exit: i32) {
     assert_eq!(ran.code, Some(exit), "{ran}");
     assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
     assert!(!ran.stdout.contains(r#""subtype":"success""#), "{ran}");
@@ -104,7 +104,8 @@ fn f122_commands_have_the_signal_as_usual() {
 }
 
 /// Two attempts, and no patience.
-const IDLE: &str = "[timeouts]\nidle = \"2s\"\nfirst_byte = \"2s\"\n[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n";
+const IDLE: &str =
+    "[timeouts]\nidle = \"2s\"\nfirst_byte = \"2s\"\n[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n";
 
 /// Stands still for longer than the time-out while the model is silent; then the time-out has passed.
 #[test]
@@ -167,7 +168,12 @@ fn f128_a_reader_that_never_reads_holds_up_neither_the_end_nor_the_journal() {
         assert!(ran.elapsed < Duration::from_millis(1500 + 3500), "{ran}");
         assert!(peak < 128 << 20, "{peak} bytes");
         let events = journal(&scene, &id);
-        assert!(!events.last().unwrap()["kind"]["run_finished"].is_null(), "{format}: the journal has its end");
+        let last = events.last().unwrap();
+        assert!(
+            !last["kind"]["run_finished"].is_null(),
+            "{format}: {} events, the last {last}; {ran}",
+            events.len()
+        );
     }
 }
 
@@ -360,7 +366,8 @@ fn f138_a_run_that_the_system_killed_for_its_memory_is_gone_on_with() {
         Err(why) => return skip(&why),
     };
     let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("half ").stall()]);
-    let run = scene.print::<&str>([]).after(&format!("{}\necho 1000 >/proc/self/oom_score_adj", group.enter()));
+    let run =
+        scene.print::<&str>([]).after(&format!("{}\necho 1000 >/proc/self/oom_score_adj", group.enter()));
     let running = run.start();
     running.wait_for_stdout("half ");
     // A neighbour takes all there is; the one to go is the run.
@@ -383,7 +390,7 @@ fn id_of(ran: &Finished) -> Option<String> {
 // ---- clocks
 
 /// A library between the program and its C library, built from `preload.c`.
-fn preload(scene: &Scene) -> Option<PathBuf> {
+pub(crate) fn preload(scene: &Scene) -> Option<PathBuf> {
     let library = scene.workspace.outside().join("preload.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/faults/preload.c");
     let built = Command::new("cc").args(["-shared", "-fPIC", "-O", "-o"]).arg(&library).arg(source).output();
@@ -584,7 +591,11 @@ fn f142_a_run_needs_no_temporary_directory() {
     let answers = || {
         [
             calls("a", "write", &json!({ "path": "made.txt", "fileText": "one\n" })),
-            calls("b", "edit", &json!({ "path": "made.txt", "strReplace": { "oldText": "one", "newText": "two" } })),
+            calls(
+                "b",
+                "edit",
+                &json!({ "path": "made.txt", "strReplace": { "oldText": "one", "newText": "two" } }),
+            ),
             shell("cat made.txt"),
             says("done"),
         ]
@@ -643,7 +654,8 @@ fn f144_a_planted_link_is_not_followed() {
     let id = "0f0e0d0c-0b0a-4908-8706-050403020100";
     let session = format!(".local/share/ibeam/sessions/{id}");
     let inside = [format!("{session}/lock"), format!("{session}/events.jsonl")];
-    let places = [".local/share/ibeam", ".local/share/ibeam/sessions", ".cache/ibeam", ".cache/ibeam/background"];
+    let places =
+        [".local/share/ibeam", ".local/share/ibeam/sessions", ".cache/ibeam", ".cache/ibeam/background"];
     for place in places.into_iter().chain([session.as_str()]).chain(inside.iter().map(String::as_str)) {
         for victim in ["directory", "file", "missing"] {
             let scene = Scene::new([says("never")]);
@@ -678,8 +690,10 @@ fn f144_a_directory_of_somebody_else_is_not_used() {
     std::fs::create_dir_all(&planted).unwrap();
     std::fs::set_permissions(&planted, std::fs::Permissions::from_mode(0o777)).unwrap();
     opened_to_all(&scene);
-    let ran =
-        scene.print::<&str>([]).through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]).run();
+    let ran = scene
+        .print::<&str>([])
+        .through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
+        .run();
     failed(&ran, 73);
     assert!(ran.stderr.contains("another user"), "{ran}");
 }
@@ -763,7 +777,8 @@ fn f149_a_torn_last_line_is_kept_aside_and_the_run_goes_on() {
 /// Damage of every kind before the last line: told with its line, nothing written, nothing sent.
 #[test]
 fn f150_a_session_that_is_damaged_in_its_middle_is_not_gone_on_with() {
-    let line_of = |bytes: &[u8], offset: usize| bytes[..offset].iter().filter(|byte| **byte == b'\n').count() + 1;
+    let line_of =
+        |bytes: &[u8], offset: usize| bytes[..offset].iter().filter(|byte| **byte == b'\n').count() + 1;
     let (scene, id) = recorded();
     let path = scene.workspace.journal(&id);
     let whole = std::fs::read(&path).unwrap();
@@ -781,7 +796,11 @@ fn f150_a_session_that_is_damaged_in_its_middle_is_not_gone_on_with() {
     let second = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     damages.push(("no header".to_owned(), whole[second..].to_vec(), 1));
     damages.push(("nothing".to_owned(), Vec::new(), 1));
-    damages.push(("a header of a later version".to_owned(), [later_header(&whole[..second]), whole[second..].to_vec()].concat(), 1));
+    damages.push((
+        "a header of a later version".to_owned(),
+        [later_header(&whole[..second]), whole[second..].to_vec()].concat(),
+        1,
+    ));
     let third = second + whole[second..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
     damages.push(("a line left out".to_owned(), [&whole[..second], &whole[third..]].concat(), 2));
     for (what, bytes, line) in damages {
@@ -799,7 +818,10 @@ fn f150_a_session_that_is_damaged_in_its_middle_is_not_gone_on_with() {
 fn later_header(line: &[u8]) -> Vec<u8> {
     let text = std::str::from_utf8(line).unwrap().trim_end();
     let payload = text.split_once("\"header\":").unwrap().1.strip_suffix('}').unwrap();
-    record("header", &payload.replacen("\"format\":1", "\"format\":99", 1).replacen("\"format\":2", "\"format\":99", 1))
+    record(
+        "header",
+        &payload.replacen("\"format\":1", "\"format\":99", 1).replacen("\"format\":2", "\"format\":99", 1),
+    )
 }
 
 /// A record as the journal frames it.
@@ -847,16 +869,4 @@ fn f152_a_binary_that_is_replaced_or_removed_goes_on_working() {
         assert!(transcript.contains("hello") && transcript.contains("needle"), "{transcript}; {ran}");
         assert_eq!(ran.stream().last()["result"], "one done");
     }
-}
-
-/// Children that would outlive the run are counted by what they hold.
-#[test]
-fn a_run_that_is_over_leaves_nobody_behind() {
-    let scene = Scene::new([]);
-    let mut lifeline = Lifeline::new(&scene.workspace, "line");
-    let command = format!("({}) >/dev/null 2>&1 & disown; echo started", lifeline.command());
-    let scene = scene.then([shell(&command), says("done")]);
-    goes_well(&scene, scene.print(["--force"]));
-    lifeline.wait_until_held();
-    lifeline.wait_until_gone();
 }

@@ -1,1 +1,502 @@
-//! Faults of the input: prompts, flags, files of the configuration.
+//! Faults of the input: prompts, flags, files of the configuration, keys.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use ibeam_testkit::{Answer, Finished, Stdin, Workspace};
+use serde_json::json;
+
+use super::host::{failed, is_root, preload, record, skip, works};
+use crate::scene::{Scene, calls, check_kept, journal, model, says, shell};
+
+// ---- prompts and flags
+
+#[test]
+fn f160_a_variable_of_ours_that_is_no_text_is_named() {
+    for name in ["IBEAM_MODEL", "IBEAM_LANG", "IBEAM_NO_SUCH", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"] {
+        let scene = Scene::new([]);
+        let ran = scene.print::<&str>([]).env(name, OsStr::from_bytes(b"br\xffken")).run();
+        failed(&ran, 2);
+        assert!(ran.stderr.contains(name), "{ran}");
+    }
+}
+
+/// Nobody else's broken variable is our business, and commands get it as it is.
+#[test]
+fn f160_other_variables_and_paths_need_not_be_text() {
+    let odd = OsStr::from_bytes(b"br\xffken");
+    let scene = Scene::new([shell("printf %s \"$THEIRS\" | od -An -tx1"), says("ok")]);
+    let home = scene.workspace.outside().join(odd);
+    std::fs::create_dir(&home).unwrap();
+    let run = scene
+        .print(["--force"])
+        .env("THEIRS", odd)
+        .env("HOME", &home)
+        .env("XDG_DATA_HOME", home.join("data"));
+    let ran = run.env("LANG", odd).run().succeeded();
+    let shown = ran.stream().completed()[0].1["result"]["success"]["stdout"].to_string();
+    assert!(shown.contains("62 72 ff 6b 65 6e"), "{shown}");
+    assert!(home.join("data/ibeam/sessions").is_dir(), "a home whose name is no text holds the session");
+}
+
+#[test]
+fn f160_a_flag_that_is_no_text_is_an_error() {
+    let odd = OsStr::from_bytes(b"--br\xffken");
+    for args in [vec![OsStr::new("-p"), OsStr::new("x"), odd], vec![OsStr::new("--model"), odd]] {
+        let scene = Scene::new([]);
+        let ran = scene.ibeam(args).run();
+        failed(&ran, 2);
+    }
+}
+
+#[test]
+fn f162_stdin_beside_a_prompt_is_waited_for_as_long_as_the_configuration_says() {
+    let config = "[timeouts]\nstdin_context = \"200ms\"\n";
+    let scene = Scene::new([says("ok")]).within(Workspace::new().user_config(config));
+    let ran = scene.print::<&str>([]).stdin(Stdin::SilentPipe).run().succeeded();
+    assert_eq!(ran.stream().prompt(), ["do it"]);
+    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    assert!(ran.elapsed < Duration::from_millis(2500), "{ran}");
+}
+
+/// There are no slash commands when printing: whatever is said is said to the model.
+#[test]
+fn f164_a_prompt_that_begins_with_a_slash_is_text() {
+    for prompt in ["/nope", "/help", "/", "/compact now", "!ls", "@file", "#note"] {
+        let scene = Scene::new([says("ok")]);
+        let ran = scene.ibeam(["-p", prompt]).run().succeeded();
+        assert_eq!(ran.stream().prompt(), [prompt]);
+        assert_eq!(scene.server.requests()[0].transcript(), [format!("user: {prompt}")]);
+    }
+}
+
+/// Before anything is sent.
+#[test]
+fn f165_a_model_that_nobody_knows_is_told_before_anything_is_sent() {
+    for name in ["nope", "nobody/nope", "anthropic/"] {
+        let scene = Scene::new([]);
+        let ran = scene
+            .bare(["--model", name, "-p", "x"])
+            .env("ANTHROPIC_BASE_URL", scene.server.url())
+            .env("ANTHROPIC_API_KEY", "k")
+            .env("OPENAI_API_KEY", "k")
+            .run();
+        failed(&ran, 21);
+        assert!(ran.stderr.contains(name), "{ran}");
+        assert_eq!(scene.server.requests().len(), 0);
+    }
+}
+
+/// At once: nobody is asked to log in.
+#[test]
+fn f166_a_missing_key_is_told_at_once() {
+    let scene = Scene::new([]);
+    for stdin in [Stdin::Closed, Stdin::SilentPipe] {
+        let ran = scene.keyless(["-p", "x"]).stdin(stdin).run();
+        failed(&ran, 20);
+        assert!(ran.stderr.contains("ANTHROPIC_API_KEY"), "{ran}");
+        assert!(ran.elapsed < Duration::from_secs(2), "{ran}");
+    }
+    assert_eq!(scene.server.requests().len(), 0);
+}
+
+// ---- configuration
+
+/// A workspace whose configuration of the user is these bytes.
+fn configured(bytes: &[u8]) -> Scene {
+    let scene = Scene::new([says("ok")]);
+    let path = scene.workspace.home().join(".config/ibeam/config.toml");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, bytes).unwrap();
+    scene
+}
+
+/// The place of the error as editors take it.
+#[track_caller]
+fn check_refused(bytes: &[u8], place: &str) -> Finished {
+    let scene = configured(bytes);
+    let ran = scene.print::<&str>([]).run();
+    failed(&ran, 78);
+    assert!(ran.stderr.contains(&format!("config.toml{place}")), "{place}: {ran}");
+    assert!(ran.elapsed < Duration::from_secs(10), "{ran}");
+    assert_eq!(scene.server.requests().len(), 0);
+    ran
+}
+
+#[test]
+fn f167_a_broken_configuration_is_told_with_file_line_and_column() {
+    check_refused(b"model = \n", ":1:9");
+    check_refused(b"{ \"model\": \"x\" }\n", ":1:1");
+    check_refused(b"# fine\n[limits\nmax_turns = 1\n", ":2:8");
+    check_refused(b"[retry]\n  attempts = \"many\"\n", ":2:14");
+    check_refused("# é ü 日本\n[retry]\nfirst_pause = \"日\"\n".as_bytes(), ":3:15");
+    check_refused(b"[limits]\nmax_turns = -1\n", ":2:13");
+    check_refused(b"[limits]\ntimeout = 0\n", ":2:11");
+    check_refused(b"[timeouts]\nidle = \"9999999h\"\n", ":2:8");
+    check_refused(b"[timeouts]\nstdin = []\n", ":2:9");
+    check_refused(b"[permissions]\ndeny = [1]\n", ":2:8");
+    check_refused(b"model = \"a\"\nmodel = \"b\"\n", ":2:1");
+    check_refused(b"model = \"a\"\n[x]\ny = \"br\xffken\"\n", ":3:8");
+    check_refused(b"model = \"nul \0\"\n", ":1:14");
+}
+
+#[test]
+fn f167_a_byte_order_mark_comments_and_line_ends_are_no_error() {
+    let text = "\u{feff}# a comment\r\n[limits] # another\r\nmax_turns = 7\r\n";
+    let scene = configured(text.as_bytes());
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(ran.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{ran}");
+    assert_eq!(ran.stderr, "");
+    check_refused("\u{feff}max = [\r\n".as_bytes(), ":");
+}
+
+#[test]
+fn f167_unknown_keys_are_warned_of_and_a_flood_of_them_is_summed_up() {
+    let ran = configured(b"modle = \"x\"\n[limits]\nmax_turn = 3\n").print::<&str>([]).run().succeeded();
+    assert_eq!(ran.stderr_lines("warning: ").len(), 2, "{ran}");
+    assert!(ran.stderr.contains("modle") && ran.stderr.contains("limits.max_turn"), "{ran}");
+    let many: String = (0..20_000).map(|number| format!("unknown_key_{number} = {number}\n")).collect();
+    let ran = configured(many.as_bytes()).print::<&str>([]).run().succeeded();
+    assert_eq!(ran.stderr_lines("warning: ").len(), 11, "{ran}");
+    assert!(ran.stderr.contains("+19990"), "{ran}");
+    assert!(ran.elapsed < Duration::from_secs(20), "{ran}");
+}
+
+#[test]
+fn f167_a_configuration_of_50_mb_is_refused_without_being_read() {
+    let ran = check_refused(&vec![b'#'; 50 << 20], "");
+    assert!(ran.stderr.contains("larger than"), "{ran}");
+    assert!(ran.elapsed < Duration::from_secs(3), "{ran}");
+}
+
+/// Nested deeper than any parser's stack.
+#[test]
+fn f181_a_configuration_that_is_nested_deeply_is_refused() {
+    for text in [
+        format!("a = {}", "[".repeat(100_000)),
+        format!("a = {}1{}", "[".repeat(100_000), "]".repeat(100_000)),
+        format!("{}1{}", "a = { b = ".repeat(20_000), "}".repeat(20_000)),
+        format!("a{} = 1", ".b".repeat(100_000)),
+        format!("[a{}]\nx = 1", ".b".repeat(100_000)),
+    ] {
+        let ran = check_refused(text.as_bytes(), ":1:");
+        assert!(ran.stderr.len() < 1000, "{ran}");
+    }
+}
+
+/// Every file that is read at the start, replaced by what would be waited for or read without end.
+#[test]
+fn f167_a_file_that_is_no_file_is_refused_at_once() {
+    let places = [".config/ibeam/config.toml", ".config/ibeam/credentials.toml"];
+    for place in places {
+        for kind in ["mkfifo", "mkdir", "ln -s /dev/zero", "ln -s ."] {
+            let scene = Scene::new([]);
+            let path = scene.workspace.home().join(place);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let make = format!("{kind} {}", path.display());
+            assert!(Command::new("/bin/sh").args(["-c", &make]).status().unwrap().success());
+            let ran = scene.print::<&str>([]).run();
+            failed(&ran, 78);
+            assert!(ran.stderr.contains(place), "{kind}: {ran}");
+            assert!(ran.elapsed < Duration::from_secs(3), "{kind}: {ran}");
+        }
+    }
+}
+
+/// A project cannot keep anybody waiting either.
+#[test]
+fn f167_a_project_whose_files_are_no_files_holds_nobody_up() {
+    for (place, exit) in [(".ibeam/config.toml", 78), ("AGENTS.md", 0), (".git", 0), (".git/HEAD", 0)] {
+        let scene = Scene::new([says("ok")]);
+        let path = scene.workspace.path().join(place);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let ran = scene.print::<&str>([]).run();
+        assert_eq!(ran.code, Some(exit), "{place}: {ran}");
+        assert!(ran.elapsed < Duration::from_secs(3), "{place}: {ran}");
+    }
+}
+
+#[test]
+fn f167_a_configuration_that_may_not_be_read_is_refused() {
+    if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
+        return skip("only root can be a user without the right to read");
+    }
+    let scene = configured(b"model = \"x\"\n");
+    let path = scene.workspace.home().join(".config/ibeam/config.toml");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
+    open_to_all(&scene);
+    let run =
+        scene.print::<&str>([]).through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+    let ran = run.run();
+    failed(&ran, 78);
+    assert!(ran.stderr.contains("config.toml"), "{ran}");
+}
+
+/// Lets another user walk to the workspace and the home.
+fn open_to_all(scene: &Scene) {
+    for path in [scene.workspace.outside(), scene.workspace.path(), scene.workspace.home()] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+}
+
+/// What each wait is bounded by, and where that comes from.
+#[test]
+fn every_bound_is_explained() {
+    let config = "[timeouts]\nidle = \"7s\"\nshutdown = \"2s\"\n";
+    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    let bounds = |name: &str| {
+        let explained = scene.bare(["--model", name, "config", "explain", "--format", "json"]);
+        let rows = explained.env("ANTHROPIC_API_KEY", "k").run().succeeded().json();
+        let rows = rows.as_array().unwrap().clone();
+        move |key: &str| {
+            let row = rows.iter().find(|row| row["key"] == format!("timeouts.{key}"));
+            row.map(|row| {
+                (row["value"].as_str().unwrap().to_owned(), row["origin"].as_str().unwrap().to_owned())
+            })
+        }
+    };
+    let value = bounds(model(ibeam_testkit::Wire::Anthropic));
+    for (key, expect) in [
+        ("connect", "10s"),
+        ("first_byte", "120s"),
+        ("idle", "7s"),
+        ("content_idle", "300s"),
+        ("answer", "900s"),
+        ("stdin", "30s"),
+        ("stdin_context", "3s"),
+        ("lock", "0ns"),
+        ("tool", "120s"),
+        ("tool_longest", "600s"),
+        ("background", "600s"),
+        ("shutdown", "2s"),
+    ] {
+        let (value, origin) = value(key).unwrap_or_else(|| panic!("`{key}` is not explained"));
+        assert_eq!(value, expect, "{key} from {origin}");
+        let set = ["idle", "shutdown"].contains(&key);
+        assert_eq!(origin.contains("config.toml:"), set, "{key} from {origin}");
+    }
+    let local = bounds("ollama/x");
+    assert_eq!(local("first_byte").unwrap(), ("600s".to_owned(), "default of ollama".to_owned()));
+}
+
+// ---- sessions
+
+#[test]
+fn f181_a_journal_that_is_nested_deeply_is_damaged() {
+    let scene = Scene::new([says("first")]);
+    let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
+    let path = scene.workspace.journal(&id);
+    let whole = std::fs::read(&path).unwrap();
+    let header = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for deep in
+        ["[".repeat(100_000) + &"]".repeat(100_000), "{\"a\":".repeat(100_000) + "1" + &"}".repeat(100_000)]
+    {
+        let event = format!(
+            "{{\"seq\":0,\"at_ms\":0,\"kind\":{{\"text_delta\":{{\"text\":\"x\",\"deep\":{deep}}}}}}}"
+        );
+        std::fs::write(&path, [&whole[..header], &record("event", &event), &whole[header..]].concat())
+            .unwrap();
+        let ran = scene.print([format!("--resume={id}")]).run();
+        failed(&ran, 65);
+        assert!(ran.stderr.contains("line 2"), "{ran}");
+    }
+}
+
+/// What a model writes may be nested without end; it is not carried out, and the model is told.
+#[test]
+fn f181_arguments_that_are_nested_deeply_are_refused() {
+    for wire in crate::scene::WIRES {
+        let deep =
+            format!("{{\"path\":\"a.txt\",\"fileText\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        let scene = Scene::on(wire, [Answer::new().call_as_written("t", "write", &deep), says("sorry")]);
+        let ran = scene.print(["--force"]).run().succeeded();
+        assert_eq!(scene.workspace.read("a.txt"), None);
+        assert_eq!(ran.stream().last()["result"], "sorry");
+        let told = scene.server.requests()[1].transcript();
+        assert!(told.iter().any(|line| line.starts_with("result ")), "{told:?}");
+        check_kept(&scene, &ran);
+    }
+}
+
+/// A tool is given arguments that are legal and deep: too deep for the journal to be read again.
+#[test]
+fn f181_arguments_that_are_nested_just_deeply_enough_can_be_resumed() {
+    for depth in [100, 118, 120, 122, 124, 126] {
+        let deep = format!("{{\"pattern\":\"x\",\"deep\":{}1{}}}", "[".repeat(depth), "]".repeat(depth));
+        let scene = Scene::new([Answer::new().call_as_written("t", "grep", &deep), says("first")]);
+        let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
+        let scene = scene.then([says("second")]);
+        let ran = scene.print([format!("--resume={id}")]).run();
+        assert_eq!(ran.code, Some(0), "nested {depth} deep: {ran}");
+    }
+}
+
+// ---- stdout belongs to the stream
+
+/// A library that prints, a command that finds our descriptors, a bug of ours: the stream has none of it.
+#[test]
+fn f180_whatever_others_print_is_not_in_the_stream() {
+    for format in ["stream-json", "json"] {
+        let scene = Scene::new([shell("echo spoiled by a child >/proc/$PPID/fd/1; echo done"), says("ok")]);
+        let Some(library) = preload(&scene) else { return };
+        let run = scene.print(["--force", "--output-format", format]).env("LD_PRELOAD", library);
+        let ran = run.env("SPOIL_STDOUT", "1").run().succeeded();
+        for line in ran.stdout.lines() {
+            let object: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{ran}"));
+            assert!(object["type"].is_string(), "{ran}");
+        }
+        for spoiled in ["spoiled by printf", "spoiled by write"] {
+            assert!(ran.stderr.contains(spoiled), "the library did print; {ran}");
+        }
+    }
+}
+
+#[test]
+fn f180_fd_1_is_stderr_for_everybody_but_the_stream() {
+    let scene = Scene::new([says("one ").stall()]);
+    let running = scene.print::<&str>([]).start();
+    running.wait_for_stdout("one ");
+    let at = |fd: u32| std::fs::read_link(format!("/proc/{}/fd/{fd}", running.pid())).unwrap();
+    assert_eq!(at(1), at(2));
+}
+
+#[test]
+fn f169_a_session_of_another_project_is_told() {
+    let scene = Scene::new([says("one")]);
+    let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
+    let other = scene.workspace.outside().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let scene = scene.then([says("never")]);
+    let ran = scene.print([format!("--resume={id}"), format!("--workspace={}", other.display())]).run();
+    failed(&ran, 66);
+    assert!(ran.stderr.contains(scene.workspace.path().to_str().unwrap()), "{ran}");
+    assert_eq!(scene.server.requests().len(), 0);
+    let before = journal(&scene, &id).len();
+    assert!(before > 0, "the session is as it was");
+}
+
+/// A chat that was only created belongs to whoever uses it first.
+#[test]
+fn f169_a_chat_that_nothing_was_said_in_is_of_no_project() {
+    let scene = Scene::new([says("one")]);
+    let other = scene.workspace.outside().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+    scene.print([format!("--resume={id}"), format!("--workspace={}", other.display())]).run().succeeded();
+}
+
+// ---- keys
+
+/// In every form in which a value travels.
+fn forms(key: &str) -> Vec<(&'static str, String)> {
+    let base64 = |alphabet: &[u8; 64], padded: bool| {
+        let mut text = String::new();
+        for chunk in key.as_bytes().chunks(3) {
+            let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte))
+                << (8 * (3 - chunk.len()));
+            for position in 0..4 {
+                match position <= chunk.len() {
+                    true => text.push(char::from(alphabet[(bits >> (18 - 6 * position) & 63) as usize])),
+                    false if padded => text.push('='),
+                    false => {}
+                }
+            }
+        }
+        text
+    };
+    let standard = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let url_safe = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let percent: String = key
+        .bytes()
+        .map(|byte| match byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect();
+    vec![
+        ("as it is", key.to_owned()),
+        ("base64", base64(standard, true)),
+        ("base64 for URLs", base64(url_safe, false)),
+        ("percent-encoded", percent),
+    ]
+}
+
+/// Every byte that a run has left in its home, with its path.
+fn left_in(directory: &Path) -> Vec<(String, String)> {
+    let mut left = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            left.extend(left_in(&path));
+        } else if let Ok(bytes) = std::fs::read(&path) {
+            left.push((path.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
+        }
+    }
+    left
+}
+
+/// A key with what is written differently in base64 and in URLs.
+const ODD_KEY: &str = "sk-odd+/key?>~0123456789abcdefghijklmnopqrstuvwxyz==";
+
+#[test]
+fn the_key_is_nowhere() {
+    let look = "env; printenv ANTHROPIC_API_KEY OPENROUTER_API_KEY; tr '\\0' '\\n' </proc/$$/environ; \
+                cat /proc/$PPID/environ /proc/$PPID/cmdline; cat /proc/*/environ; set; export -p";
+    let echo = forms(ODD_KEY).into_iter().map(|(_, form)| form).collect::<Vec<_>>().join(" and ");
+    let unprivileged = is_root() && works(&["setpriv", "--reuid=65534", "--clear-groups"]);
+    if !unprivileged {
+        skip("only root can run as somebody else: /proc of the run itself is not looked at");
+    }
+    for failing in [false, true] {
+        let last = match failing {
+            true => Answer::error(401, "authentication_error", &format!("the key {echo} is not valid")),
+            false => says(&format!("Your key is {echo}.")),
+        };
+        let scene = Scene::new([
+            shell(look),
+            calls("b", "shell", &json!({ "command": look, "isBackground": true })),
+            last,
+        ]);
+        open_to_all(&scene);
+        let mut run =
+            scene.keyless(["-p", "look around", "--force", "--verbose"]).env("ANTHROPIC_API_KEY", ODD_KEY);
+        if unprivileged {
+            run = run.through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
+        }
+        let ran = run.run();
+        assert_eq!(ran.code, Some(if failing { 20 } else { 0 }), "{ran}");
+        let mut places = left_in(scene.workspace.home());
+        assert!(places.iter().any(|(path, _)| path.ends_with("events.jsonl")), "the journal was searched");
+        places.extend([("stdout".to_owned(), ran.stdout.clone()), ("stderr".to_owned(), ran.stderr.clone())]);
+        for (what, form) in forms(ODD_KEY) {
+            for (place, text) in &places {
+                assert!(!text.contains(&form), "the key, {what}, is in {place}: {text}");
+                let escaped = form.replace('/', "\\/");
+                assert!(!text.contains(&escaped), "the key, {what} in JSON, is in {place}");
+            }
+        }
+    }
+}
+
+/// Other processes of the same user do not see our environment.
+#[test]
+fn the_environment_of_a_run_is_private() {
+    if !is_root() || !works(&["setpriv", "--reuid=65534", "--clear-groups"]) {
+        return skip("root sees everything, and only root can run as somebody else");
+    }
+    let somebody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let scene = Scene::new([says("one ").stall()]);
+    open_to_all(&scene);
+    let running = scene.print::<&str>([]).through(somebody).start();
+    running.wait_for_stdout("one ");
+    for file in ["environ", "mem", "maps"] {
+        let path = format!("/proc/{}/{file}", running.pid());
+        let read = Command::new("setpriv").args(&somebody[1..]).args(["cat", &path]).output().unwrap();
+        assert!(!read.status.success() && read.stdout.is_empty(), "{file} is open to all of the same user");
+    }
+}
