@@ -1,4 +1,4 @@
-//! The one gate around all tools: rules first, then whoever can be asked.
+//! The one gate around all tools: what hooks object, then the rules, then whoever can be asked.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use ibeam_policy::{Access, Policy, Verdict};
 use ibeam_protocol::ToolCall;
 
 use crate::approver::Approver;
+use crate::hook::Objection;
 
 /// What the gate says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +29,21 @@ impl Gate {
         Self { policy, approver }
     }
 
-    /// Decides about one call.
-    pub async fn decide(&self, call: &ToolCall, access: &Access) -> Decision {
-        match self.policy.decide(access) {
+    /// Decides about one call, to which a hook may object.
+    pub async fn decide(&self, call: &ToolCall, access: &Access, objection: Option<&Objection>) -> Decision {
+        if let Some(objection) = objection
+            && !objection.unless_approved
+        {
+            return Decision { rule: objection.rule(), refusal: Some(objection.message.clone()) };
+        }
+        let verdict = match (self.policy.decide(access), objection) {
+            // A hook narrows what the rules allow, and lifts nothing that they do not.
+            (Verdict::Allow { .. }, Some(objection)) => {
+                Verdict::Ask { rule: objection.rule(), reason: objection.message.clone() }
+            }
+            (verdict, _) => verdict,
+        };
+        match verdict {
             Verdict::Allow { rule } => Decision { rule, refusal: None },
             Verdict::Deny { rule, reason } => Decision { rule, refusal: Some(reason) },
             Verdict::Ask { rule, reason } => match self.approver.decide(call, access, &reason).await {

@@ -1,6 +1,6 @@
 //! The loop of ibeam: ask the model, act on its tool calls, record every fact.
 //!
-//! Speaks to the world through ports only (`Provider`, `Tool`, `Approver`, `Clock`); refuses files, sockets,
+//! Speaks to the world through ports only (`Provider`, `Tool`, `Hooks`, `Approver`, `Clock`); refuses files, sockets,
 //! processes, the terminal, the environment and every output format.
 
 pub mod approver;
@@ -9,6 +9,7 @@ pub mod clock;
 pub mod gate;
 mod gauge;
 pub mod history;
+pub mod hook;
 pub mod journal;
 mod limits;
 pub mod price;
@@ -25,6 +26,7 @@ pub use background::{Background, NoBackground};
 pub use clock::Clock;
 pub use gate::Gate;
 pub use history::History;
+pub use hook::{EndedCall, Heard, Hooks, Moment, NoHooks, Objection, Word};
 pub use ibeam_policy::Access;
 pub use journal::{Closed, Envelope, Journal};
 pub use price::Prices;

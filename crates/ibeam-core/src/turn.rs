@@ -6,6 +6,7 @@
 mod act;
 mod ask;
 mod compact;
+mod listen;
 mod repetition;
 
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::background::Background;
 use crate::clock::Clock;
 use crate::gate::Gate;
 use crate::gauge::Gauge;
+use crate::hook::Hooks;
 use crate::journal::{Closed, Journal};
 use crate::limits::Watch;
 use crate::price::Prices;
@@ -59,6 +61,8 @@ pub struct Run {
     pub tools: ToolSet,
     /// What it may do.
     pub gate: Gate,
+    /// Who is told, and may narrow it.
+    pub hooks: Arc<dyn Hooks>,
     /// When a failed request is repeated.
     pub retry: RetryPolicy,
     /// What makes a good end a failure.
@@ -128,10 +132,14 @@ impl Run {
             Err(Ended::Closed) => return Err(Closed),
         };
         self.end_background(journal, conversed.is_ok()).await?;
-        let outcome = match conversed.and_then(|()| self.judge(journal)) {
+        let mut outcome = match conversed.and_then(|()| self.judge(journal)) {
             Ok(()) => RunOutcome::Completed,
             Err(failure) => RunOutcome::Failed(failure),
         };
+        self.close(journal, &outcome).await?;
+        if let (RunOutcome::Completed, Some(reason)) = (&outcome, self.stop.requested()) {
+            outcome = RunOutcome::Failed(reason.clone().into());
+        }
         let denied = u32::try_from(journal.tally().totals.denials.len()).unwrap_or(u32::MAX);
         if denied > 0 {
             journal.record(EventKind::Notice(Notice::CallsDenied { count: denied })).await?;
@@ -153,11 +161,12 @@ impl Run {
     async fn converse(
         &self,
         journal: &mut Journal,
-        prompt: Vec<String>,
+        mut prompt: Vec<String>,
         notices: Vec<Notice>,
     ) -> Result<(), Ended> {
         journal.record(EventKind::SessionStarted(Box::new(self.head.clone()))).await?;
         self.look_after_interrupted(journal).await?;
+        self.open(journal, &mut prompt).await?;
         journal.record(EventKind::UserMessage { content: prompt }).await?;
         for notice in notices {
             journal.record(EventKind::Notice(notice)).await?;

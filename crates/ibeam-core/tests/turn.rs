@@ -12,6 +12,8 @@
 mod background;
 #[path = "turn/compact.rs"]
 mod compact;
+#[path = "turn/hooks.rs"]
+mod hooks;
 #[path = "turn/limits.rs"]
 mod limits;
 #[path = "turn/secrets.rs"]
@@ -203,6 +205,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         provider: provider.clone(),
         tools,
         gate: Gate::new(policy, Arc::new(Headless)),
+        hooks: Arc::new(ibeam_core::NoHooks),
         retry: RetryPolicy::default(),
         fail_on: FailOn::default(),
         clock: Arc::new(Jumping::default()),

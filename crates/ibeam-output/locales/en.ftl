@@ -116,6 +116,8 @@ reason-output-limit = the output limit cut the model's answer again and again
     .hint = ask for smaller steps, or choose another model with `--model`
 reason-refused = the model declined to answer
     .hint = put the task differently, or choose another model with `--model`
+reason-prompt-refused = the hook `{ $hook }` refused the prompt: { $said }
+    .hint = put the prompt differently; the files that name hooks are listed in docs/hooks.md
 reason-timed-out = the run took longer than { $seconds } s
     .hint = raise `--timeout`, or go on with `--continue`
 reason-denied = { $count ->
@@ -175,7 +177,7 @@ failure-request-id = the provider knows the failed request as `{ $id }`
 
 ## Table of failures
 code-usage = flags, an empty prompt, or a format without print mode
-code-denied = a call was refused or failed, no text was given, or work was left running, and --fail-on makes that a failure
+code-denied = a hook refused the prompt; or a call was refused or failed, no text was given, or work was left running, and --fail-on makes that a failure
 code-auth = no key, or the provider refused it
 code-model = unknown model, or the embedded model is not set up
 code-request = the provider rejected the request
@@ -224,6 +226,9 @@ notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trus
 notice-mcp-server-failed = the MCP server `{ $server }` is not there: { $said }
 notice-mcp-server-untrusted = the MCP server `{ $server }` of `{ $path }` was not started: only a trusted workspace may start programs (`--approve-mcps` or `--trust`)
 notice-mcp-server-unsupported = the MCP server `{ $server }` is reached over HTTP, which this version does not support; servers with a `command` are
+notice-hook-failed = the hook `{ $hook }` ({ $event }) failed, and the run went on without it: { $said }
+notice-hooks-untrusted = the hooks of `{ $path }` were not run: only a trusted workspace may run programs (`--trust`)
+notice-hooks-not-run = `{ $path }` has hooks that this version does not run: { $what }
 notice-background-awaited = { $count ->
         [one] waiting for { $count } background command to end
        *[other] waiting for { $count } background commands to end

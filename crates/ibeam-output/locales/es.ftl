@@ -114,6 +114,8 @@ reason-output-limit = el límite de salida cortó la respuesta del modelo una y 
     .hint = pide pasos más pequeños, o elige otro modelo con `--model`
 reason-refused = el modelo se negó a responder
     .hint = plantea la tarea de otra manera, o elige otro modelo con `--model`
+reason-prompt-refused = el hook `{ $hook }` rechazó el mensaje: { $said }
+    .hint = plantea el mensaje de otra manera; docs/hooks.md indica los archivos que nombran hooks
 reason-timed-out = la ejecución duró más de { $seconds } s
     .hint = aumenta `--timeout`, o sigue con `--continue`
 reason-denied = { $count ->
@@ -173,7 +175,7 @@ failure-request-id = el proveedor conoce la petición fallida como `{ $id }`
 
 ## Tabla de fallos
 code-usage = opciones, una petición vacía o un formato sin modo de impresión
-code-denied = una llamada fue rechazada o falló, no hubo texto o quedó trabajo en marcha, y --fail-on lo convierte en fallo
+code-denied = un hook rechazó el mensaje; o una llamada fue rechazada o falló, no hubo texto o quedó trabajo en marcha, y --fail-on lo convierte en fallo
 code-auth = no hay clave, o el proveedor la rechazó
 code-model = modelo desconocido, o el modelo integrado no está instalado
 code-request = el proveedor rechazó la solicitud
@@ -222,6 +224,9 @@ notice-untrusted-config-key = `{ $key }` en `{ $path }` se ignoró: solo puede f
 notice-mcp-server-failed = falta el servidor MCP `{ $server }`: { $said }
 notice-mcp-server-untrusted = el servidor MCP `{ $server }` de `{ $path }` no se inició: solo un espacio de trabajo de confianza puede iniciar programas (`--approve-mcps` o `--trust`)
 notice-mcp-server-unsupported = al servidor MCP `{ $server }` se llega por HTTP, que esta versión no admite; sí admite servidores con `command`
+notice-hook-failed = el hook `{ $hook }` ({ $event }) falló y la ejecución siguió sin él: { $said }
+notice-hooks-untrusted = los hooks de `{ $path }` no se ejecutaron: solo un espacio de trabajo de confianza puede ejecutar programas (`--trust`)
+notice-hooks-not-run = `{ $path }` tiene hooks que esta versión no ejecuta: { $what }
 notice-background-awaited = { $count ->
         [one] esperando a que termine { $count } comando en segundo plano
        *[other] esperando a que terminen { $count } comandos en segundo plano

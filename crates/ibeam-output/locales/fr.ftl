@@ -114,6 +114,8 @@ reason-output-limit = la limite de sortie a coupé la réponse du modèle à plu
     .hint = demandez des étapes plus petites, ou choisissez un autre modèle avec `--model`
 reason-refused = le modèle a refusé de répondre
     .hint = formulez la tâche autrement, ou choisissez un autre modèle avec `--model`
+reason-prompt-refused = le hook `{ $hook }` a refusé le message : { $said }
+    .hint = formulez le message autrement ; docs/hooks.md indique les fichiers qui nomment des hooks
 reason-timed-out = l'exécution a duré plus de { $seconds } s
     .hint = augmentez `--timeout`, ou poursuivez avec `--continue`
 reason-denied = { $count ->
@@ -173,7 +175,7 @@ failure-request-id = le fournisseur connaît la requête échouée sous `{ $id }
 
 ## Table des échecs
 code-usage = options, demande vide, ou format sans mode impression
-code-denied = un appel a été refusé ou a échoué, aucun texte, ou du travail encore en cours, et --fail-on en fait un échec
+code-denied = un hook a refusé le message ; ou un appel a été refusé ou a échoué, aucun texte, ou du travail encore en cours, et --fail-on en fait un échec
 code-auth = aucune clé, ou le fournisseur l’a refusée
 code-model = modèle inconnu, ou le modèle intégré n’est pas installé
 code-request = le fournisseur a rejeté la requête
@@ -222,6 +224,9 @@ notice-untrusted-config-key = `{ $key }` dans `{ $path }` a été ignoré : seu
 notice-mcp-server-failed = le serveur MCP `{ $server }` manque : { $said }
 notice-mcp-server-untrusted = le serveur MCP `{ $server }` de `{ $path }` n'a pas été démarré : seul un espace de travail de confiance peut démarrer des programmes (`--approve-mcps` ou `--trust`)
 notice-mcp-server-unsupported = le serveur MCP `{ $server }` est joint par HTTP, ce que cette version ne permet pas ; les serveurs avec `command` le sont
+notice-hook-failed = le hook `{ $hook }` ({ $event }) a échoué et l'exécution a continué sans lui : { $said }
+notice-hooks-untrusted = les hooks de `{ $path }` n'ont pas été exécutés : seul un espace de travail de confiance peut exécuter des programmes (`--trust`)
+notice-hooks-not-run = `{ $path }` contient des hooks que cette version n'exécute pas : { $what }
 notice-background-awaited = { $count ->
         [one] attente de la fin de { $count } commande en arrière-plan
        *[other] attente de la fin de { $count } commandes en arrière-plan

@@ -105,6 +105,8 @@ reason-output-limit = batas keluaran berulang kali memotong jawaban model
     .hint = minta langkah yang lebih kecil, atau pilih model lain dengan `--model`
 reason-refused = model menolak menjawab
     .hint = rumuskan tugasnya secara lain, atau pilih model lain dengan `--model`
+reason-prompt-refused = hook `{ $hook }` menolak prompt: { $said }
+    .hint = rumuskan prompt secara lain; docs/hooks.md mencantumkan berkas yang menyebut hook
 reason-timed-out = proses berlangsung lebih dari { $seconds } dtk
     .hint = naikkan `--timeout`, atau lanjutkan dengan `--continue`
 reason-denied = { $count } panggilan alat ditolak
@@ -155,7 +157,7 @@ failure-request-id = penyedia mengenal permintaan yang gagal itu sebagai `{ $id 
 
 ## Tabel kegagalan
 code-usage = opsi, permintaan kosong, atau format tanpa mode cetak
-code-denied = panggilan ditolak atau gagal, tidak ada teks, atau masih ada yang berjalan, dan --fail-on menjadikannya kegagalan
+code-denied = hook menolak prompt; atau panggilan ditolak atau gagal, tidak ada teks, atau masih ada yang berjalan, dan --fail-on menjadikannya kegagalan
 code-auth = tidak ada kunci, atau penyedia menolaknya
 code-model = model tidak dikenal, atau model tertanam belum dipasang
 code-request = penyedia menolak permintaan
@@ -198,6 +200,9 @@ notice-untrusted-config-key = `{ $key }` di `{ $path }` diabaikan: hanya ruang k
 notice-mcp-server-failed = server MCP `{ $server }` tidak ada: { $said }
 notice-mcp-server-untrusted = server MCP `{ $server }` dari `{ $path }` tidak dijalankan: hanya ruang kerja tepercaya yang boleh menjalankan program (`--approve-mcps` atau `--trust`)
 notice-mcp-server-unsupported = server MCP `{ $server }` dicapai lewat HTTP, yang tidak didukung versi ini; server dengan `command` didukung
+notice-hook-failed = hook `{ $hook }` ({ $event }) gagal dan proses dilanjutkan tanpanya: { $said }
+notice-hooks-untrusted = hook dari `{ $path }` tidak dijalankan: hanya ruang kerja tepercaya yang boleh menjalankan program (`--trust`)
+notice-hooks-not-run = `{ $path }` memuat hook yang tidak dijalankan versi ini: { $what }
 notice-background-awaited = menunggu { $count } perintah latar belakang selesai
 notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan
 compacted = percakapan menjadi terlalu panjang dan diringkas, dari sekitar { $before } menjadi { $after } token

@@ -105,6 +105,8 @@ reason-output-limit = モデルの応答が出力上限で繰り返し切られ�
     .hint = 作業を小さく分けるか、`--model` で別のモデルを選んでください
 reason-refused = モデルが応答を断りました
     .hint = 頼み方を変えるか、`--model` で別のモデルを選んでください
+reason-prompt-refused = フック `{ $hook }` がプロンプトを拒否しました: { $said }
+    .hint = プロンプトを言い換えてください。フックを定めるファイルは docs/hooks.md にあります
 reason-timed-out = 実行が { $seconds } 秒を超えました
     .hint = `--timeout` を延ばすか、`--continue` で続けてください
 reason-denied = { $count } 件のツール呼び出しが拒否されました
@@ -155,7 +157,7 @@ failure-request-id = 失敗したリクエストのプロバイダー側の ID �
 
 ## 失敗の表
 code-usage = フラグの誤り、空のプロンプト、または出力モードなしの形式指定
-code-denied = 呼び出しが拒否または失敗した、テキストがなかった、または作業が残っていたことを --fail-on が失敗とした
+code-denied = フックがプロンプトを拒否した。または呼び出しが拒否または失敗した、テキストがなかった、または作業が残っていたことを --fail-on が失敗とした
 code-auth = キーがない、またはプロバイダーが拒否した
 code-model = モデルが不明、または組み込みモデルが未設定
 code-request = プロバイダーがリクエストを拒否した
@@ -198,6 +200,9 @@ notice-untrusted-config-key = `{ $path }` の `{ $key }` を無視しました: 
 notice-mcp-server-failed = `{ $server }` という MCP サーバーを利用できません: { $said }
 notice-mcp-server-untrusted = `{ $path }` の MCP サーバー `{ $server }` は起動しませんでした: プログラムを起動できるのは信頼済みのワークスペースだけです (`--approve-mcps` または `--trust`)
 notice-mcp-server-unsupported = `{ $server }` という MCP サーバーは HTTP で接続するもので、このバージョンでは対応していません。`command` を持つサーバーには対応しています
+notice-hook-failed = フック `{ $hook }` ({ $event }) が失敗したため、これを使わずに続行しました: { $said }
+notice-hooks-untrusted = `{ $path }` のフックは実行しませんでした: プログラムを実行できるのは信頼済みのワークスペースだけです (`--trust`)
+notice-hooks-not-run = `{ $path }` には、このバージョンでは実行しないフックがあります: { $what }
 notice-background-awaited = { $count } 個のバックグラウンドコマンドの終了を待っています
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
 compacted = 会話が長くなりすぎたため、約 { $before } トークンから { $after } トークンに短縮しました

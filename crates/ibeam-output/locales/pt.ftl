@@ -114,6 +114,8 @@ reason-output-limit = o limite de saída cortou a resposta do modelo repetidas v
     .hint = peça passos menores, ou escolha outro modelo com `--model`
 reason-refused = o modelo se recusou a responder
     .hint = formule a tarefa de outro modo, ou escolha outro modelo com `--model`
+reason-prompt-refused = o hook `{ $hook }` recusou a mensagem: { $said }
+    .hint = formule a mensagem de outro modo; docs/hooks.md indica os ficheiros que nomeiam hooks
 reason-timed-out = a execução durou mais de { $seconds } s
     .hint = aumente `--timeout`, ou continue com `--continue`
 reason-denied = { $count ->
@@ -173,7 +175,7 @@ failure-request-id = o provedor conhece a requisição que falhou como `{ $id }`
 
 ## Tabela de falhas
 code-usage = opções, pedido vazio, ou formato sem modo de impressão
-code-denied = uma chamada foi recusada ou falhou, não houve texto, ou ficou trabalho a correr, e --fail-on torna isso uma falha
+code-denied = um hook recusou a mensagem; ou uma chamada foi recusada ou falhou, não houve texto, ou ficou trabalho a correr, e --fail-on torna isso uma falha
 code-auth = sem chave, ou o fornecedor recusou-a
 code-model = modelo desconhecido, ou o modelo integrado não está instalado
 code-request = o fornecedor rejeitou o pedido
@@ -222,6 +224,9 @@ notice-untrusted-config-key = `{ $key }` em `{ $path }` foi ignorado: só um esp
 notice-mcp-server-failed = falta o servidor MCP `{ $server }`: { $said }
 notice-mcp-server-untrusted = o servidor MCP `{ $server }` de `{ $path }` não foi iniciado: só um espaço de trabalho confiável pode iniciar programas (`--approve-mcps` ou `--trust`)
 notice-mcp-server-unsupported = o servidor MCP `{ $server }` é alcançado por HTTP, o que esta versão não permite; servidores com `command` são permitidos
+notice-hook-failed = o hook `{ $hook }` ({ $event }) falhou e a execução continuou sem ele: { $said }
+notice-hooks-untrusted = os hooks de `{ $path }` não foram executados: só um espaço de trabalho confiável pode executar programas (`--trust`)
+notice-hooks-not-run = `{ $path }` tem hooks que esta versão não executa: { $what }
 notice-background-awaited = { $count ->
         [one] à espera do fim de { $count } comando em segundo plano
        *[other] à espera do fim de { $count } comandos em segundo plano

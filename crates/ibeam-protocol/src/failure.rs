@@ -91,6 +91,8 @@ pub enum Reason {
     OutputLimit,
     /// The model declined.
     Refused,
+    /// A hook refused the prompt.
+    PromptRefused { hook: String, said: String },
     /// `--timeout`.
     TimedOut { timeout_ms: u64 },
     /// `--fail-on denied`.
@@ -173,6 +175,7 @@ impl Reason {
             | Self::System { said, .. }
             | Self::BadConfig { said, .. }
             | Self::McpServerFailed { said, .. }
+            | Self::PromptRefused { said, .. }
             | Self::Internal { said } => said,
             Self::EmptyPrompt
             | Self::FormatWithoutPrint
@@ -242,9 +245,11 @@ impl Reason {
             Self::EmptyAnswer => C::Empty,
             Self::Refused => C::Refused,
             Self::TimedOut { .. } => C::Timeout,
-            Self::Denied { .. } | Self::ToolErrors { .. } | Self::BackgroundStopped { .. } | Self::NoText => {
-                C::Denied
-            }
+            Self::PromptRefused { .. }
+            | Self::Denied { .. }
+            | Self::ToolErrors { .. }
+            | Self::BackgroundStopped { .. }
+            | Self::NoText => C::Denied,
             Self::SessionDamaged { .. } => C::Data,
             Self::UnknownSession { .. }
             | Self::NoSessionToContinue { .. }

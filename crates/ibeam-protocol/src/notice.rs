@@ -84,6 +84,27 @@ pub enum Notice {
         /// The server.
         server: String,
     },
+    /// A hook failed, and what it should have judged or heard went on without it.
+    HookFailed {
+        /// The hook.
+        hook: String,
+        /// The event it was told of.
+        event: String,
+        /// What went wrong.
+        said: String,
+    },
+    /// A project's file has hooks, and the workspace is not trusted.
+    HooksUntrusted {
+        /// The file.
+        path: String,
+    },
+    /// A file has hooks of a kind that this version does not run.
+    HooksNotRun {
+        /// The file.
+        path: String,
+        /// Their events and types.
+        what: String,
+    },
     /// Commands still ran in the background when the run ended and were stopped.
     BackgroundStopped {
         /// How many.
@@ -129,6 +150,9 @@ impl Notice {
             | Self::McpServerFailed { .. }
             | Self::McpServerUntrusted { .. }
             | Self::McpServerUnsupported { .. }
+            | Self::HookFailed { .. }
+            | Self::HooksUntrusted { .. }
+            | Self::HooksNotRun { .. }
             | Self::BackgroundAwaited { .. }
             | Self::BackgroundStopped { .. } => None,
         }

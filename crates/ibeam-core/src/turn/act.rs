@@ -14,6 +14,7 @@ use ibeam_protocol::{Answer, EventKind, ModelCallId, PermissionDecided, ToolCall
 use super::repetition::Repetition;
 use super::{Ended, Run};
 use crate::gate::Decision;
+use crate::hook::{EndedCall, Objection};
 use crate::journal::Journal;
 use crate::tool::{Tool, ToolContext};
 
@@ -31,9 +32,9 @@ pub(super) struct Acted {
 }
 
 /// A call before it starts.
-enum Planned {
-    /// To be put to the gate.
-    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access },
+pub(super) enum Planned {
+    /// To be put to the gate, with what a hook has against it.
+    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, objection: Option<Objection> },
     /// Cannot run; the outcome is known.
     Settled { call: ToolCall, outcome: ToolOutcome },
 }
@@ -61,7 +62,7 @@ impl Run {
         let mut together = Vec::new();
         let mut finished = Vec::new();
         for call in answer.calls() {
-            let planned = match calls_left {
+            let mut planned = match calls_left {
                 Some(left) if acted.calls >= left => {
                     settled(call, "the run has reached its limit of tool calls")
                 }
@@ -69,6 +70,11 @@ impl Run {
                 Some(_) | None => self.plan(call.clone()),
             };
             acted.calls += 1;
+            // Hooks see what the calls before have left; and what they make of a call may bar others too.
+            if planned.bars_others() {
+                self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
+            }
+            self.put_to_hooks(journal, &mut planned).await?;
             if planned.bars_others() {
                 self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
                 together.push(planned);
@@ -96,7 +102,7 @@ impl Run {
             Ok(arguments) => {
                 call.arguments = arguments;
                 let access = tool.access(&call.arguments);
-                Planned::Ready { call, tool: Arc::clone(tool), access }
+                Planned::Ready { call, tool: Arc::clone(tool), access, objection: None }
             }
             Err(message) => Planned::Settled { call, outcome: ToolOutcome::error(message) },
         }
@@ -114,8 +120,13 @@ impl Run {
         let mut waiting = std::mem::take(planned).into_iter();
         let mut running = FuturesUnordered::new();
         let mut open: Vec<ToolCall> = Vec::new();
-        let mut finish = async |journal: &mut Journal, call: ToolCall, outcome: ToolOutcome| {
+        let mut ended: Vec<EndedCall> = Vec::new();
+        let hear_ends = self.hooks.hear_ends();
+        let mut finish = async |journal: &mut Journal, call: ToolCall, outcome: ToolOutcome, duration| {
             finished.push((call.clone(), outcome.for_model()));
+            if hear_ends {
+                ended.push(EndedCall { call: call.clone(), outcome: outcome.clone(), duration });
+            }
             let model_call_id = model_call_id.clone();
             journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await
         };
@@ -133,26 +144,32 @@ impl Run {
                     EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() };
                 journal.record(started).await?;
                 match next {
-                    Planned::Settled { outcome, .. } => finish(journal, call, outcome).await?,
-                    Planned::Ready { tool, access, .. } => {
+                    Planned::Settled { outcome, .. } => {
+                        finish(journal, call, outcome, Duration::ZERO).await?;
+                    }
+                    Planned::Ready { tool, access, objection, .. } => {
                         // A person may take long to answer, or never do.
                         let decision = tokio::select! {
                             biased;
                             reason = self.stop.wait() => {
-                                finish(journal, call, not_run()).await?;
+                                finish(journal, call, not_run(), Duration::ZERO).await?;
                                 self.let_end(journal, model_call_id, &mut running, &mut open).await?;
                                 return Err(reason.into());
                             }
-                            decision = self.gate.decide(&call, &access) => decision,
+                            decision = self.gate.decide(&call, &access, objection.as_ref()) => decision,
                         };
                         match self.decided(journal, &call, decision).await? {
-                            Some(reason) => finish(journal, call, ToolOutcome::Rejected { reason }).await?,
+                            Some(reason) => {
+                                let rejected = ToolOutcome::Rejected { reason };
+                                finish(journal, call, rejected, Duration::ZERO).await?;
+                            }
                             None => {
                                 open.push(call.clone());
                                 let context = context.clone();
                                 running.push(async move {
+                                    let began = self.clock.monotonic();
                                     let outcome = tool.run(&call, &context).await;
-                                    (call, outcome)
+                                    (call, outcome, self.clock.monotonic().saturating_sub(began))
                                 });
                             }
                         }
@@ -168,11 +185,11 @@ impl Run {
                 }
             };
             match next {
-                Some((call, outcome)) => {
+                Some((call, outcome, duration)) => {
                     open.retain(|other| other.id != call.id);
-                    finish(journal, call, outcome).await?;
+                    finish(journal, call, outcome, duration).await?;
                 }
-                None => return Ok(()),
+                None => return self.tell_ends(journal, ended).await,
             }
         }
     }
@@ -203,7 +220,7 @@ impl Run {
         open: &mut Vec<ToolCall>,
     ) -> Result<(), Ended>
     where
-        F: Future<Output = (ToolCall, ToolOutcome)>,
+        F: Future<Output = (ToolCall, ToolOutcome, Duration)>,
     {
         let mut grace = self.clock.sleep(STOP_GRACE);
         loop {
@@ -212,7 +229,7 @@ impl Run {
                 ended = running.next() => ended,
                 () = &mut grace => None,
             };
-            let Some((call, outcome)) = ended else { break };
+            let Some((call, outcome, _)) = ended else { break };
             open.retain(|other| other.id != call.id);
             let model_call_id = model_call_id.clone();
             journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await?;

@@ -40,6 +40,13 @@ pub(crate) fn words(notice: &Notice) -> Words {
         Notice::McpServerUnsupported { server } => {
             Words::new("notice-mcp-server-unsupported").text("server", server)
         }
+        Notice::HookFailed { hook, event, said } => {
+            Words::new("notice-hook-failed").text("hook", hook).text("event", event).text("said", said)
+        }
+        Notice::HooksUntrusted { path } => Words::new("notice-hooks-untrusted").text("path", path),
+        Notice::HooksNotRun { path, what } => {
+            Words::new("notice-hooks-not-run").text("path", path).text("what", what)
+        }
         Notice::BackgroundAwaited { count } => Words::new("notice-background-awaited").count("count", *count),
         Notice::BackgroundStopped { count } => Words::new("notice-background-stopped").count("count", *count),
     }

@@ -64,6 +64,9 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::EmptyAnswer => Words::new("reason-empty-answer"),
         Reason::OutputLimit => Words::new("reason-output-limit"),
         Reason::Refused => Words::new("reason-refused"),
+        Reason::PromptRefused { hook, said } => {
+            Words::new("reason-prompt-refused").text("hook", hook).text("said", said)
+        }
         Reason::TimedOut { timeout_ms } => Words::new("reason-timed-out").seconds(*timeout_ms),
         Reason::Denied { count } => Words::new("reason-denied").count("count", *count),
         Reason::ToolErrors { count } => Words::new("reason-tool-errors").count("count", *count),

@@ -172,6 +172,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::NoSandbox,
         Reason::BadConfig { path: s(), line: Some(1), column: Some(2), said: s() },
         Reason::McpServerFailed { server: s(), said: s() },
+        Reason::PromptRefused { hook: s(), said: s() },
         Reason::Signalled(Signal::Term),
         Reason::Internal { said: s() },
     ]
@@ -197,6 +198,9 @@ fn every_notice() -> Vec<Notice> {
         Notice::McpServerFailed { server: s(), said: s() },
         Notice::McpServerUntrusted { server: s(), path: s() },
         Notice::McpServerUnsupported { server: s() },
+        Notice::HookFailed { hook: s(), event: s(), said: s() },
+        Notice::HooksUntrusted { path: s() },
+        Notice::HooksNotRun { path: s(), what: s() },
         Notice::BackgroundAwaited { count: 1 },
         Notice::BackgroundStopped { count: 1 },
     ]

@@ -83,6 +83,7 @@ pub(super) fn build(
         provider,
         tools,
         gate: Gate::new(policy, approver),
+        hooks: Arc::new(ibeam_core::NoHooks),
         retry: retry_policy(app),
         fail_on: FailOn {
             denied: fail_on(FailOnWord::Denied),

@@ -1,0 +1,114 @@
+//! The port to programs of the user's that are told of a run, and may narrow it.
+//!
+//! They are heard before the rules. They may refuse, ask for a person, or put other arguments in place, which
+//! the rules then judge like any others. No word of theirs lets anything run: there is none that could.
+
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use ibeam_policy::Access;
+use ibeam_protocol::{Notice, RunOutcome, ToolCall, ToolOutcome};
+use serde_json::Value;
+
+/// A point of a run at which hooks are told.
+#[derive(Clone, Copy, Debug)]
+pub enum Moment<'a> {
+    /// The run begins.
+    RunBegins,
+    /// The user's prompt is about to become part of the conversation. May be refused.
+    Prompt(&'a [String]),
+    /// A call is about to be put to the rules. May be refused, or get other arguments.
+    Call {
+        /// The call, its arguments canonical.
+        call: &'a ToolCall,
+        /// What it would touch.
+        access: &'a Access,
+        /// The arguments are a hook's already; they are not changed again.
+        rewritten: bool,
+    },
+    /// A call ended, whether it ran or not.
+    CallEnded(&'a EndedCall),
+    /// The run ends so.
+    RunEnds(&'a RunOutcome),
+}
+
+/// A call and what it came to.
+#[derive(Clone, Debug)]
+pub struct EndedCall {
+    /// The call as it ran, its arguments canonical.
+    pub call: ToolCall,
+    /// How it ended.
+    pub outcome: ToolOutcome,
+    /// How long it ran; nothing where it did not.
+    pub duration: Duration,
+}
+
+/// What hooks say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Heard {
+    /// What should become of it.
+    pub word: Word,
+    /// What the model should know, as text of the user's; at `RunBegins` only.
+    pub context: Vec<String>,
+    /// What people should know.
+    pub notices: Vec<Notice>,
+}
+
+/// The one word that counts of all that hooks say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Word {
+    /// Go on.
+    #[default]
+    Nothing,
+    /// Not that.
+    Object(Objection),
+    /// These arguments instead.
+    Rewrite {
+        /// Who says so.
+        hook: String,
+        /// The arguments, as a model might write them.
+        arguments: Value,
+    },
+}
+
+/// A refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Objection {
+    /// Who says so.
+    pub hook: String,
+    /// Why, for the model.
+    pub message: String,
+    /// A person may overrule it.
+    pub unless_approved: bool,
+}
+
+impl Objection {
+    /// The rule that it stands for.
+    pub(crate) fn rule(&self) -> String {
+        format!("hook: {}", self.hook)
+    }
+}
+
+/// Tells hooks what happens and gives what they say.
+pub trait Hooks: Send + Sync {
+    /// Whether anybody wants to be told of `CallEnded`; the outcomes are kept only then.
+    fn hear_ends(&self) -> bool;
+
+    /// Tells all who listen, one after the other; `None` when nobody does.
+    ///
+    /// Dropping the future ends the hook that runs.
+    fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>>;
+}
+
+/// Nobody listens.
+pub struct NoHooks;
+
+impl Hooks for NoHooks {
+    fn hear_ends(&self) -> bool {
+        false
+    }
+
+    fn tell<'a>(&'a self, _: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
+        None
+    }
+}

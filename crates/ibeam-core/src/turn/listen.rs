@@ -1,0 +1,102 @@
+//! Hooks at their moments: told by the loop, bounded by the stop of the run.
+
+use std::time::Duration;
+
+use ibeam_protocol::{EventKind, Reason, RunOutcome};
+
+use super::act::Planned;
+use super::{Ended, Run};
+use crate::hook::{EndedCall, Heard, Moment, Objection, Word};
+use crate::journal::{Closed, Journal};
+
+/// How long hooks may go on at the end of a run that was asked to stop.
+const STOP_GRACE: Duration = Duration::from_millis(500);
+
+impl Run {
+    /// Tells of a moment and records what people should know of the answer; a stop ends the hooks.
+    async fn hear(&self, journal: &mut Journal, moment: Moment<'_>) -> Result<Heard, Ended> {
+        let Some(hearing) = self.hooks.tell(moment) else { return Ok(Heard::default()) };
+        let mut heard = tokio::select! {
+            biased;
+            reason = self.stop.wait() => return Err(reason.into()),
+            heard = hearing => heard,
+        };
+        for notice in std::mem::take(&mut heard.notices) {
+            journal.record(EventKind::Notice(notice)).await?;
+        }
+        Ok(heard)
+    }
+
+    /// Puts the prompt to the hooks, and adds what those of the beginning have for the model.
+    ///
+    /// # Errors
+    /// `PromptRefused`; the prompt has not become part of the conversation then.
+    pub(super) async fn open(&self, journal: &mut Journal, prompt: &mut Vec<String>) -> Result<(), Ended> {
+        let context = self.hear(journal, Moment::RunBegins).await?.context;
+        match self.hear(journal, Moment::Prompt(prompt)).await?.word {
+            Word::Object(Objection { hook, message, unless_approved: _ }) => {
+                return Err(Reason::PromptRefused { hook, said: message }.into());
+            }
+            Word::Nothing | Word::Rewrite { .. } => {}
+        }
+        prompt.extend(context);
+        Ok(())
+    }
+
+    /// Puts a call to the hooks. Arguments of theirs become canonical, are put to them once more, and to the rules
+    /// then.
+    pub(super) async fn put_to_hooks(
+        &self,
+        journal: &mut Journal,
+        planned: &mut Planned,
+    ) -> Result<(), Ended> {
+        for rewritten in [false, true] {
+            let Planned::Ready { call, tool, access, objection } = planned else { return Ok(()) };
+            match self.hear(journal, Moment::Call { call, access, rewritten }).await?.word {
+                Word::Nothing => return Ok(()),
+                Word::Object(found) => {
+                    *objection = Some(found);
+                    return Ok(());
+                }
+                Word::Rewrite { hook, arguments } => match tool.canonical(&arguments) {
+                    Ok(arguments) => {
+                        *access = tool.access(&arguments);
+                        call.arguments = arguments;
+                    }
+                    Err(said) => {
+                        let message = format!("a hook changed the arguments to some that cannot be: {said}");
+                        *objection = Some(Objection { hook, message, unless_approved: false });
+                        return Ok(());
+                    }
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells of calls that ended, in the order of their ends.
+    pub(super) async fn tell_ends(&self, journal: &mut Journal, ended: Vec<EndedCall>) -> Result<(), Ended> {
+        for ended in ended {
+            self.hear(journal, Moment::CallEnded(&ended)).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells of the end, whatever it is; after a stop only as long as that allows.
+    pub(super) async fn close(&self, journal: &mut Journal, outcome: &RunOutcome) -> Result<(), Closed> {
+        let Some(hearing) = self.hooks.tell(Moment::RunEnds(outcome)) else { return Ok(()) };
+        let patience = async {
+            self.stop.wait().await;
+            self.clock.sleep(STOP_GRACE).await;
+        };
+        let heard = tokio::select! {
+            biased;
+            heard = hearing => heard,
+            () = patience => Heard::default(),
+        };
+        for notice in heard.notices {
+            journal.record(EventKind::Notice(notice)).await?;
+        }
+        Ok(())
+    }
+}

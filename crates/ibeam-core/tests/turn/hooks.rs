@@ -1,0 +1,236 @@
+//! Hooks as the loop hears them: they narrow, and never widen.
+
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{Approver, Gate, Heard, Hooks, Moment, Objection, Word};
+use ibeam_policy::{Access, Policy};
+use ibeam_protocol::{EventKind, Notice, PermissionMode, Reason, RunOutcome, ToolCall, ToolOutcome};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{Stage, call, calls, play, say, stage};
+
+/// Says one thing to each call, another to the prompt, and keeps what it was told.
+#[derive(Default)]
+struct Watcher {
+    of_calls: Word,
+    of_prompt: Word,
+    context: Vec<String>,
+    notices: Vec<Notice>,
+    told: Mutex<Vec<String>>,
+}
+
+impl Hooks for Watcher {
+    fn hear_ends(&self) -> bool {
+        true
+    }
+
+    fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
+        let (told, word) = match moment {
+            Moment::RunBegins => ("begin".to_owned(), Word::Nothing),
+            Moment::Prompt(content) => (content.join("|"), self.of_prompt.clone()),
+            Moment::Call { call, rewritten, .. } => {
+                let again = if rewritten { " again" } else { "" };
+                (format!("{} {}{again}", call.name, call.arguments), self.of_calls.clone())
+            }
+            Moment::CallEnded(ended) => {
+                let how = match ended.outcome {
+                    ToolOutcome::Success { .. } => "done",
+                    ToolOutcome::Failure { .. } => "failed",
+                    ToolOutcome::Rejected { .. } => "rejected",
+                };
+                (format!("{} {how}", ended.call.name), Word::Nothing)
+            }
+            Moment::RunEnds(outcome) => {
+                let how = if *outcome == RunOutcome::Completed { "end" } else { "failed end" };
+                (how.to_owned(), Word::Nothing)
+            }
+        };
+        self.told.lock().unwrap().push(told);
+        let context = self.context.clone();
+        Some(Box::pin(async move { Heard { word, context, notices: self.notices.clone() } }))
+    }
+}
+
+fn objects(unless_approved: bool) -> Word {
+    Word::Object(Objection { hook: "guard".into(), message: "not here".into(), unless_approved })
+}
+
+fn watched(mut stage: Stage, watcher: Watcher) -> (Stage, Arc<Watcher>) {
+    let watcher = Arc::new(watcher);
+    stage.run.hooks = watcher.clone();
+    (stage, watcher)
+}
+
+/// Asked by nobody here, who says yes to everything.
+struct Willing;
+
+impl Approver for Willing {
+    fn decide<'a>(&'a self, _: &'a ToolCall, _: &'a Access, _: &'a str) -> BoxFuture<'a, bool> {
+        Box::pin(std::future::ready(true))
+    }
+}
+
+#[test]
+fn every_moment_is_told_in_its_order() {
+    let both = calls(vec![call("1", "look", json!({})), call("2", "change", json!({}))]);
+    let (stage, watcher) = watched(stage(vec![both, say(&["done"])]), Watcher::default());
+    let (outcome, _) = play(&stage, &[]);
+    assert_eq!(outcome, RunOutcome::Completed);
+    let told = watcher.told.lock().unwrap().clone();
+    let expect = ["begin", "do it", "look {}", "look done", "change {}", "change done", "end"];
+    assert_eq!(told, expect);
+}
+
+#[test]
+fn a_refused_call_does_not_run_and_says_who_refused() {
+    for unless_approved in [false, true] {
+        let line = calls(vec![call("1", "change", json!({}))]);
+        let watcher = Watcher { of_calls: objects(unless_approved), ..Watcher::default() };
+        let (stage, watcher) = watched(stage(vec![line, say(&["done"])]), watcher);
+        let (outcome, events) = play(&stage, &[]);
+        assert_eq!(outcome, RunOutcome::Completed);
+        let decided = events.iter().find_map(|event| match &event.kind {
+            EventKind::PermissionDecided(decided) => Some((decided.allowed, decided.rule.clone())),
+            _ => None,
+        });
+        assert_eq!(decided, Some((false, "hook: guard".to_owned())));
+        let rejected = events.iter().any(|event| match &event.kind {
+            EventKind::ToolCallFinished { outcome: ToolOutcome::Rejected { reason }, .. } => {
+                reason == "not here"
+            }
+            _ => false,
+        });
+        assert!(rejected, "{events:?}");
+        assert!(watcher.told.lock().unwrap().contains(&"change rejected".to_owned()));
+    }
+}
+
+#[test]
+fn a_person_may_lift_what_a_hook_asks_about_and_nothing_else() {
+    for (unless_approved, runs) in [(true, true), (false, false)] {
+        let line = calls(vec![call("1", "change", json!({}))]);
+        let watcher = Watcher { of_calls: objects(unless_approved), ..Watcher::default() };
+        let (mut stage, _) = watched(stage(vec![line, say(&["done"])]), watcher);
+        let policy = Policy::new(PermissionMode::Default, "/w".into(), "/home/nobody".into());
+        stage.run.gate = Gate::new(policy, Arc::new(Willing));
+        let (_, events) = play(&stage, &[]);
+        assert_eq!(finished_well(&events), runs);
+    }
+}
+
+#[test]
+fn other_arguments_of_a_hook_are_what_runs_and_they_are_judged_again() {
+    let line = calls(vec![call("1", "look", json!({"say": "a"}))]);
+    let word = Word::Rewrite { hook: "guard".into(), arguments: json!({"say": "b"}) };
+    let watcher = Watcher { of_calls: word, ..Watcher::default() };
+    let (stage, watcher) = watched(stage(vec![line, say(&["done"])]), watcher);
+    let (_, events) = play(&stage, &[]);
+    let started = events.iter().find_map(|event| match &event.kind {
+        EventKind::ToolCallStarted { call, .. } => Some(call.arguments.clone()),
+        _ => None,
+    });
+    assert_eq!(started, Some(json!({"say": "b"})));
+    let told = watcher.told.lock().unwrap().clone();
+    assert_eq!(told[2..4], ["look {\"say\":\"a\"}", "look {\"say\":\"b\"} again"]);
+}
+
+#[test]
+fn arguments_of_a_hook_that_cannot_be_refuse_the_call() {
+    let line = calls(vec![call("1", "look", json!({}))]);
+    let word = Word::Rewrite { hook: "guard".into(), arguments: json!("no object") };
+    let watcher = Watcher { of_calls: word, ..Watcher::default() };
+    let (stage, _) = watched(stage(vec![line, say(&["done"])]), watcher);
+    let (_, events) = play(&stage, &[]);
+    assert!(!finished_well(&events), "{events:?}");
+}
+
+#[test]
+fn a_refused_prompt_never_becomes_part_of_the_conversation() {
+    let watcher = Watcher { of_prompt: objects(false), ..Watcher::default() };
+    let (stage, watcher) = watched(stage(vec![]), watcher);
+    let (outcome, events) = play(&stage, &[]);
+    let RunOutcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(failure.reason, Reason::PromptRefused { hook: "guard".into(), said: "not here".into() });
+    assert!(!events.iter().any(|event| matches!(event.kind, EventKind::UserMessage { .. })));
+    assert_eq!(watcher.told.lock().unwrap().last().unwrap(), "failed end");
+}
+
+#[test]
+fn context_of_a_hook_is_text_of_the_users() {
+    let watcher = Watcher { context: vec!["it is Monday".into()], ..Watcher::default() };
+    let (stage, _) = watched(stage(vec![say(&["done"])]), watcher);
+    let (_, events) = play(&stage, &[]);
+    let said = events.iter().find_map(|event| match &event.kind {
+        EventKind::UserMessage { content } => Some(content.clone()),
+        _ => None,
+    });
+    assert_eq!(said.unwrap(), ["do it", "it is Monday"]);
+}
+
+#[test]
+fn what_hooks_have_for_people_is_recorded() {
+    let notice = Notice::HookFailed { hook: "h".into(), event: "e".into(), said: "s".into() };
+    let watcher = Watcher { notices: vec![notice.clone()], ..Watcher::default() };
+    let (stage, _) = watched(stage(vec![say(&["done"])]), watcher);
+    let (_, events) = play(&stage, &[]);
+    let told = events.iter().filter(|event| event.kind == EventKind::Notice(notice.clone()));
+    // Beginning, prompt and end.
+    assert_eq!(told.count(), 3);
+}
+
+/// A hook that never answers: the stop of the run does not wait for it.
+#[test]
+fn a_stop_does_not_wait_for_hooks() {
+    struct Silent;
+    impl Hooks for Silent {
+        fn hear_ends(&self) -> bool {
+            false
+        }
+        fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
+            match moment {
+                Moment::Call { .. } | Moment::RunEnds(_) => Some(Box::pin(std::future::pending())),
+                Moment::RunBegins | Moment::Prompt(_) | Moment::CallEnded(_) => None,
+            }
+        }
+    }
+    let line = calls(vec![call("1", "change", json!({}))]);
+    let mut stage = stage(vec![line]);
+    stage.run.hooks = Arc::new(Silent);
+    let stop = stage.run.stop.clone();
+    let asked = std::thread::spawn(move || stop.request(Reason::TimedOut { timeout_ms: 1 }));
+    let (outcome, _) = play(&stage, &[]);
+    asked.join().unwrap();
+    let RunOutcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(failure.reason, Reason::TimedOut { timeout_ms: 1 });
+}
+
+fn finished_well(events: &[ibeam_protocol::Event]) -> bool {
+    events.iter().any(|event| {
+        matches!(&event.kind, EventKind::ToolCallFinished { outcome: ToolOutcome::Success { .. }, .. })
+    })
+}
+
+proptest! {
+    /// Whatever a hook says, a call that the rules refuse does not run.
+    #[test]
+    fn no_word_of_a_hook_lets_a_refused_call_run(
+        tool in prop::sample::select(vec!["outside", "change", "look"]),
+        kind in 0..4,
+        key in "[a-z]{0,6}",
+        value in "[a-z]{0,6}",
+    ) {
+        let word = match kind {
+            0 => Word::Nothing,
+            1 => Word::Rewrite { hook: "h".into(), arguments: json!({ key: value }) },
+            kind => objects(kind == 2),
+        };
+        let line = || calls(vec![call("1", tool, json!({}))]);
+        let alone = finished_well(&play(&stage(vec![line(), say(&["done"])]), &[]).1);
+        let watcher = Watcher { of_calls: word, ..Watcher::default() };
+        let (stage, _) = watched(stage(vec![line(), say(&["done"])]), watcher);
+        let hooked = finished_well(&play(&stage, &[]).1);
+        prop_assert!(alone || !hooked);
+    }
+}
