@@ -26,7 +26,8 @@ impl Bounds {
     /// Counts content that is about to be kept.
     pub(crate) fn take(&mut self, content: &str) -> Result<(), WireFault> {
         let left = self.bytes.checked_sub(content.len());
-        let too_large = || WireFault::TooLarge(format!("its answer is longer than {ANSWER_LIMIT_BYTES} bytes"));
+        let too_large =
+            || WireFault::TooLarge(format!("its answer is longer than {ANSWER_LIMIT_BYTES} bytes"));
         self.bytes = left.ok_or_else(too_large)?;
         Ok(())
     }
@@ -38,7 +39,8 @@ impl Bounds {
 
     /// Counts a block or a call that begins.
     pub(crate) fn take_part(&mut self) -> Result<(), WireFault> {
-        let too_large = || WireFault::TooLarge(format!("its answer has more than {ANSWER_LIMIT_PARTS} parts"));
+        let too_large =
+            || WireFault::TooLarge(format!("its answer has more than {ANSWER_LIMIT_PARTS} parts"));
         self.parts = self.parts.checked_sub(1).ok_or_else(too_large)?;
         Ok(())
     }

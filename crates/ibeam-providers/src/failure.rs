@@ -42,12 +42,7 @@ impl Origin {
         let has_port = host.rsplit(']').next().is_some_and(|tail| tail.contains(':'));
         let port = if endpoint.base_url.starts_with("https") { 443 } else { 80 };
         let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
-        Self {
-            provider: endpoint.service.clone(),
-            model: endpoint.model.clone(),
-            address,
-            keys,
-        }
+        Self { provider: endpoint.service.clone(), model: endpoint.model.clone(), address, keys }
     }
 
     /// A response whose status is not success. `body` may be anything.

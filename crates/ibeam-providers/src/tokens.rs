@@ -4,8 +4,9 @@ use ibeam_protocol::Usage;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// No request counts more tokens than this; a larger figure is a provider's slip.
-const SANE_TOKENS: u64 = 1_000_000_000;
+/// No model takes or gives more tokens at once; a larger figure is a provider's slip, and would make the loop
+/// believe that the conversation is too long.
+const SANE_TOKENS: u64 = 10_000_000;
 
 /// A figure that may be missing, negative, fractional or absurd.
 #[derive(Clone, Debug, Default, Deserialize)]

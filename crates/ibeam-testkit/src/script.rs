@@ -13,6 +13,8 @@ use serde_json::Value;
 pub struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
+    /// How long the head is held back.
+    pub(crate) late: Duration,
     pub(crate) content: Content,
 }
 
@@ -68,6 +70,7 @@ impl Answer {
         Self {
             status: 200,
             headers: Vec::new(),
+            late: Duration::ZERO,
             content: Content::Steps { steps: Vec::new(), usage, stop: None },
         }
     }
@@ -75,30 +78,37 @@ impl Answer {
     /// A failing status with a body of any kind.
     pub fn status(status: u16, body: impl Into<String>) -> Self {
         let content = Content::Body { mime: "text/plain", text: body.into() };
-        Self { status, headers: Vec::new(), content }
+        Self { status, headers: Vec::new(), late: Duration::ZERO, content }
     }
 
     /// A web page, as proxies and portals answer, under any status.
     pub fn html(status: u16, body: impl Into<String>) -> Self {
         let content = Content::Body { mime: "text/html", text: body.into() };
-        Self { status, headers: Vec::new(), content }
+        Self { status, headers: Vec::new(), late: Duration::ZERO, content }
     }
 
     /// A failing status with the error object of the wire that asks, e.g. `not_found_error`.
     pub fn error(status: u16, kind: &str, message: &str) -> Self {
         let content = Content::Error { kind: kind.to_owned(), message: message.to_owned() };
-        Self { status, headers: Vec::new(), content }
+        Self { status, headers: Vec::new(), late: Duration::ZERO, content }
     }
 
     /// A connection on which nothing ever comes, not even a head.
     pub fn silence() -> Self {
-        Self { status: 200, headers: Vec::new(), content: Content::Silence }
+        Self { status: 200, headers: Vec::new(), late: Duration::ZERO, content: Content::Silence }
     }
 
     /// A header of the answer.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Even the head comes only after this time.
+    #[must_use]
+    pub fn late(mut self, by: Duration) -> Self {
+        self.late = by;
         self
     }
 

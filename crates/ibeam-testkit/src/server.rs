@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
 use futures_util::{StreamExt, stream};
@@ -192,6 +192,7 @@ async fn answer(script: &Script, wire: Wire, headers: &HeaderMap, body: &[u8]) -
             format!("the script has {} answers; this is request {}", script.answers.len(), number + 1);
         return error(500, "api_error", &message);
     };
+    tokio::time::sleep(answer.late).await;
     let mut response = match &answer.content {
         Content::Silence => std::future::pending().await,
         Content::Error { kind, message } => error(answer.status, kind, message),
@@ -212,7 +213,8 @@ async fn answer(script: &Script, wire: Wire, headers: &HeaderMap, body: &[u8]) -
     given.extend(answer.headers.iter().cloned());
     for (name, value) in given {
         let name: axum::http::HeaderName = name.parse().expect("a header's name");
-        response.headers_mut().insert(name, value.parse().expect("a header's value"));
+        let value = HeaderValue::from_bytes(value.as_bytes()).expect("a header's value");
+        response.headers_mut().insert(name, value);
     }
     response
 }

@@ -1,0 +1,222 @@
+//! What a model answers, whole and well-formed, and yet wrong.
+
+use ibeam_protocol::{StopReason, Usage};
+use ibeam_testkit::{Answer, Wire};
+use serde_json::{Value, json};
+
+use super::raw::{block, chunk, end, start};
+use super::{QUICK, configured, fails, fails_on_both, survives, survives_on_both};
+use crate::scene::{Scene, WIRES, calls, journal, says};
+
+#[test]
+fn f048_a_call_that_the_output_limit_cut_is_not_executed() {
+    let cut = || {
+        let arguments = r#"{"path": "made.txt", "fileText": "hal"#;
+        Answer::new().text("I write. ").call_as_written("t", "write", arguments).stop(StopReason::MaxTokens)
+    };
+    for (scene, ran) in survives_on_both(QUICK, || vec![cut(), says("done")]) {
+        assert_eq!(scene.workspace.read("made.txt"), None, "{ran}");
+        let told = scene.server.requests()[1].transcript().join("\n");
+        assert!(told.contains("cut off by the output limit"), "{told}");
+    }
+}
+
+/// A whole call of a cut answer may lack what was to come after it.
+#[test]
+fn f048_a_whole_call_of_a_cut_answer_is_not_executed_either() {
+    let cut = || {
+        let whole = calls("t", "write", &json!({ "path": "made.txt", "fileText": "whole" }));
+        whole.stop(StopReason::MaxTokens)
+    };
+    for (scene, ran) in survives_on_both(QUICK, || vec![cut(), says("done")]) {
+        assert_eq!(scene.workspace.read("made.txt"), None, "{ran}");
+        let told = scene.server.requests()[1].transcript().join("\n");
+        assert!(told.contains("not executed"), "{told}");
+    }
+}
+
+#[test]
+fn f049_no_arguments_are_enough_only_where_none_are_required() {
+    for (tool, key) in [("ls", "success"), ("read", "error")] {
+        let answers = || vec![Answer::new().call_as_written("t", tool, ""), says("done")];
+        for (_, ran) in survives_on_both(QUICK, answers) {
+            let stream = ran.stream();
+            let (_, body) = stream.completed()[0];
+            assert!(body["result"].get(key).is_some(), "{tool}: {ran}");
+        }
+    }
+}
+
+#[test]
+fn f050_an_unknown_tool_is_named_to_the_model() {
+    for (scene, ran) in survives_on_both(QUICK, || vec![calls("t", "teleport", &json!({})), says("done")]) {
+        let result = &scene.server.requests()[1].transcript()[2];
+        assert!(result.contains("teleport") && !result.contains("update_todos"), "{result}; {ran}");
+    }
+}
+
+#[test]
+fn f051_of_two_calls_with_one_id_only_the_first_is_executed() {
+    let twice = || {
+        let write = |name: &str| json!({ "path": name, "fileText": "x" });
+        Answer::new().call("same", "write", &write("first")).call("same", "write", &write("second"))
+    };
+    for (scene, ran) in survives_on_both(QUICK, || vec![twice(), says("done")]) {
+        assert!(scene.workspace.read("first").is_some() && scene.workspace.read("second").is_none(), "{ran}");
+        let stream = ran.stream();
+        let results: Vec<bool> =
+            stream.completed().iter().map(|(_, body)| body["result"].get("success").is_some()).collect();
+        assert_eq!(results, [true, false], "{ran}");
+        let told = scene.server.requests()[1].body.to_string();
+        assert!(told.contains("has the id `same` too"), "{told}");
+    }
+}
+
+#[test]
+fn f052_a_call_without_an_id_gets_one_that_stays() {
+    let call = json!({ "type": "tool_use", "name": "ls", "input": { "path": "." } });
+    let anthropic = start() + &block(0, &call, &[]) + &end("tool_use");
+    let function = json!({ "name": "ls", "arguments": "{\"path\":\".\"}" });
+    let openai = chunk(&json!({ "tool_calls": [{ "index": 0, "function": function }] }), None)
+        + &chunk(&json!({}), Some("tool_calls"));
+    for (wire, body) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
+        let scene = Scene::on(wire, [Answer::status(200, body), says("done")]).within(configured(QUICK));
+        let ran = survives(&scene, scene.print::<&str>([]));
+        let stream = ran.stream();
+        let id = stream.events[2]["call_id"].as_str().unwrap();
+        assert!(!id.is_empty(), "{ran}");
+        let events = journal(&scene, stream.session_id());
+        let kept: Vec<&Value> = events
+            .iter()
+            .flat_map(|event| {
+                ["tool_call_started", "tool_call_finished"].map(|kind| &event["kind"][kind]["call"]["id"])
+            })
+            .filter(|id| !id.is_null())
+            .collect();
+        assert_eq!(kept, [id, id], "{ran}");
+        // The next run sends the same conversation again.
+        let scene = scene.then([says("again")]);
+        scene.print(["--continue"]).run().succeeded();
+        assert!(scene.server.requests()[0].body["messages"].to_string().contains(id), "{ran}");
+    }
+}
+
+#[test]
+fn f053_256_calls_of_one_answer_are_answered_in_their_order() {
+    let many = || {
+        (0..256).fold(Answer::new(), |answer, number| {
+            answer.call(&format!("t{number}"), "read", &json!({ "path": format!("f{number}") }))
+        })
+    };
+    for wire in WIRES {
+        let workspace = (0..256).fold(configured(QUICK), |workspace, number| {
+            workspace.file(&format!("f{number}"), format!("content {number}\n"))
+        });
+        let scene = Scene::on(wire, [many(), says("done")]).within(workspace);
+        let ran = survives(&scene, scene.print::<&str>([]));
+        assert_eq!(ran.stream().completed().len(), 256);
+        let transcript = scene.server.requests()[1].transcript();
+        let results: Vec<&String> = transcript.iter().filter(|line| line.starts_with("result ")).collect();
+        assert_eq!(results.len(), 256);
+        for (number, result) in results.iter().enumerate() {
+            assert!(result.contains(&format!("content {number}")), "{number}: {result}");
+        }
+        // No more than eight are begun before one is finished.
+        let mut running = 0_i32;
+        for word in ran.stream().outline() {
+            running += i32::from(word == "started read") - i32::from(word == "completed read");
+            assert!(running <= 8, "{running} at once");
+        }
+    }
+}
+
+#[test]
+fn f054_the_same_call_for_ever_is_ended() {
+    let again =
+        || (0..20).map(|number| calls(&format!("t{number}"), "ls", &json!({ "path": "." }))).collect();
+    fails_on_both(30, QUICK, again);
+    let scene = Scene::new(again());
+    let ran = scene.print::<&str>([]).run();
+    assert_eq!(scene.server.requests().len(), 10, "{ran}");
+    let told = scene.server.requests()[5].transcript().join("\n");
+    assert!(told.contains("5 times with the same arguments"), "{told}");
+}
+
+#[test]
+fn f055_other_calls_for_ever_are_ended_by_the_limit_of_turns() {
+    let other =
+        || (0..20).map(|number| calls(&format!("t{number}"), "ls", &json!({ "path": format!("d{number}") })));
+    for wire in WIRES {
+        let ran = fails(30, || {
+            let scene = Scene::on(wire, other());
+            let ibeam = scene.print(["--max-turns", "5"]);
+            (scene, ibeam)
+        });
+        assert_eq!(ran.stream().last()["code"], "limit", "{ran}");
+    }
+}
+
+#[test]
+fn f056_a_model_that_says_nothing_twice_is_a_failure() {
+    let ran = fails_on_both(31, QUICK, || vec![Answer::new(); 8]);
+    assert_eq!(ran.stream().last()["code"], "empty", "{ran}");
+}
+
+#[test]
+fn f056_a_model_that_says_nothing_once_is_asked_again() {
+    for (_, ran) in survives_on_both(QUICK, || vec![Answer::new(), says("here")]) {
+        assert_eq!(ran.stream().last()["result"], "here", "{ran}");
+    }
+}
+
+#[test]
+fn f058_an_unknown_reason_to_stop_ends_the_turn_with_a_warning() {
+    let odd = || says("all done").stop(StopReason::Unknown("cosmic_ray".to_owned()));
+    for (_, ran) in survives_on_both(QUICK, || vec![odd()]) {
+        assert_eq!(ran.stream().last()["result"], "all done", "{ran}");
+        let warnings = ran.stderr_lines("warning: ");
+        assert!(warnings.len() == 1 && warnings[0].contains("cosmic_ray"), "{ran}");
+    }
+}
+
+/// Words of a server that end up on the terminal are words, and short.
+#[test]
+fn f058_a_reason_to_stop_cannot_speak_to_the_terminal() {
+    let odd =
+        || says("x").stop(StopReason::Unknown(format!("\u{1b}[31m{}\nerror: forged", "y".repeat(9999))));
+    for (_, ran) in survives_on_both(QUICK, || vec![odd()]) {
+        assert!(!ran.stderr.contains('\u{1b}') && ran.stderr.len() < 1000, "{ran}");
+    }
+}
+
+#[test]
+fn f061_usage_that_cannot_be_is_left_out() {
+    let answer = |usage: Value| {
+        let text = chunk(&json!({ "content": "ok" }), None) + &chunk(&json!({}), Some("stop"));
+        let usage = json!({ "id": "c", "choices": [], "usage": usage });
+        Answer::status(200, text + &format!("data: {usage}\n\ndata: [DONE]\n\n"))
+    };
+    for usage in [
+        json!(null),
+        json!({}),
+        json!({ "prompt_tokens": -1, "completion_tokens": 5 }),
+        json!({ "prompt_tokens": u64::MAX, "completion_tokens": u64::MAX }),
+        json!({ "prompt_tokens": 1e300, "completion_tokens": 5 }),
+        json!({ "prompt_tokens": "many", "completion_tokens": [] }),
+    ] {
+        let scene = Scene::on(Wire::OpenAi, [answer(usage.clone())]).within(configured(QUICK));
+        let ran = survives(&scene, scene.print::<&str>([]));
+        let stream = ran.stream();
+        let last = stream.last();
+        assert!(last.get("usage").is_none_or(Value::is_null), "{usage}: {ran}");
+    }
+}
+
+#[test]
+fn f061_usage_beyond_every_model_is_left_out() {
+    let usage = Usage { input: 1_000_000_000, output: 1_000_000_000, cache_read: 0, cache_write: 0 };
+    let answers = || vec![calls("t", "ls", &json!({ "path": "." })).usage(usage), says("done").usage(usage)];
+    for (_, ran) in survives_on_both(QUICK, answers) {
+        assert!(ran.stream().last().get("usage").is_none_or(Value::is_null), "{ran}");
+    }
+}

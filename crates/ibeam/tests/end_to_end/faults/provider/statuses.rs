@@ -1,0 +1,199 @@
+//! What a service says by its status and its headers.
+
+use std::time::Duration;
+
+use ibeam_testkit::Answer;
+use serde_json::json;
+
+use super::{QUICK, configured, fails, fails_on_both, retries, survives, survives_on_both};
+use crate::scene::{KEY, Scene, WIRES, model, says};
+
+/// More answers than any run may ask for.
+fn always(answer: &Answer) -> Vec<Answer> {
+    vec![answer.clone(); 50]
+}
+
+fn refused_key() -> Answer {
+    Answer::error(401, "authentication_error", "invalid x-api-key")
+}
+
+#[test]
+fn f002_a_key_that_is_refused_once_is_tried_once_more() {
+    for (_, ran) in survives_on_both(QUICK, || vec![refused_key(), says("ok")]) {
+        assert_eq!(retries(&ran), 1, "{ran}");
+    }
+}
+
+#[test]
+fn f002_a_key_that_stays_refused_is_told_after_two_requests() {
+    fails_on_both(20, QUICK, || always(&refused_key()));
+    let scene = Scene::new(always(&refused_key())).within(configured(QUICK));
+    scene.print::<&str>([]).run();
+    assert_eq!(scene.server.requests().len(), 2);
+}
+
+/// The stored key is replaced while the run waits for its answer; the refusal of the old one changes nothing on disk.
+#[test]
+fn f002_a_stored_key_is_read_again_and_never_overwritten() {
+    let slow_refusal = || refused_key().late(Duration::from_millis(700));
+    let scene = Scene::new([slow_refusal(), says("ok")]).within(configured(QUICK));
+    let login = |key: &str| {
+        scene.bare(["login", "anthropic", "--api-key", key]).run().succeeded();
+        std::fs::read(scene.workspace.home().join(".config/ibeam/credentials.toml")).unwrap()
+    };
+    login(KEY);
+    let running = scene.keyless(["-p", "do it"]).start();
+    scene.server.wait_for_requests(1);
+    let stored = login("key-that-is-newer");
+    let ran = running.finish().succeeded();
+    let requests = scene.server.requests();
+    let keys: Vec<_> = requests.iter().map(|request| request.header("x-api-key").unwrap()).collect();
+    assert_eq!(keys, [KEY, "key-that-is-newer"], "{ran}");
+    let kept = std::fs::read(scene.workspace.home().join(".config/ibeam/credentials.toml")).unwrap();
+    assert_eq!(kept, stored, "the file is as `login` left it");
+}
+
+#[test]
+fn f002_a_refused_stored_key_stays_stored() {
+    let scene = Scene::new(always(&refused_key())).within(configured(QUICK));
+    scene.bare(["login", "anthropic", "--api-key", KEY]).run().succeeded();
+    let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
+    let stored = std::fs::read(&path).unwrap();
+    let ran = scene.keyless(["-p", "do it"]).run();
+    super::check_told(&ran, 20);
+    assert_eq!(std::fs::read(&path).unwrap(), stored);
+}
+
+#[test]
+fn f004_an_unknown_model_is_named_and_not_asked_for_again() {
+    for wire in WIRES {
+        let unknown = Answer::error(404, "not_found_error", "model: no such model");
+        let ran = fails(21, || {
+            let scene = Scene::on(wire, always(&unknown)).within(configured(QUICK));
+            let ibeam = scene.print::<&str>([]);
+            (scene, ibeam)
+        });
+        let (_, name) = model(wire).split_once('/').unwrap();
+        assert!(ran.stderr.contains(name) && ran.stderr.contains("--model"), "{ran}");
+        assert_eq!(retries(&ran), 0, "{ran}");
+    }
+}
+
+/// What is too large stays too large, however often it is asked; shortening it is the loop's.
+#[test]
+fn f006_a_request_that_is_too_large_is_a_context_failure() {
+    let too_large = Answer::error(413, "request_too_large", "Request exceeds the maximum size");
+    let ran = fails_on_both(23, QUICK, || always(&too_large));
+    assert_eq!(ran.stream().last()["http_status"], 413, "{ran}");
+}
+
+#[test]
+fn f008_a_provider_that_names_a_pause_is_given_it() {
+    let slow_down = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "2");
+    let scene = Scene::new([slow_down, says("ok")]).within(configured(QUICK));
+    let ran = survives(&scene, scene.print::<&str>([]));
+    assert!(ran.elapsed >= Duration::from_secs(2), "{ran}");
+    assert_eq!((retries(&ran), ran.stderr_lines("warning: ").len()), (1, 1), "{ran}");
+}
+
+#[test]
+fn f010_without_a_named_pause_each_is_at_least_the_first() {
+    let limited = Answer::error(429, "rate_limit_error", "slow down");
+    let config = "[retry]\nfirst_pause = \"100ms\"\n";
+    let answers = || vec![limited.clone(), limited.clone(), limited.clone(), says("ok")];
+    for (_, ran) in survives_on_both(config, answers) {
+        assert!(ran.elapsed >= Duration::from_millis(300), "{ran}");
+        assert_eq!(retries(&ran), 3, "{ran}");
+    }
+}
+
+#[test]
+fn f011_a_limit_that_never_ends_is_given_up_after_six_attempts() {
+    let limited = Answer::error(429, "rate_limit_error", "slow down");
+    let ran = fails_on_both(24, QUICK, || always(&limited));
+    assert!(ran.stderr.contains("slow down"), "{ran}");
+    assert_eq!(retries(&ran), 5, "{ran}");
+}
+
+#[test]
+fn f011_a_limit_that_never_ends_is_given_up_after_its_time() {
+    let limited = Answer::error(429, "rate_limit_error", "slow down");
+    let config = "[retry]\nattempts = 1000\nfirst_pause = \"150ms\"\ngive_up_after = \"400ms\"\n";
+    let scene = Scene::new(always(&limited)).within(configured(config));
+    let ran = scene.print::<&str>([]).run();
+    super::check_told(&ran, 24);
+    assert!(scene.server.requests().len() <= 4, "{ran}");
+}
+
+/// A wait that is plausible and longer than ours is told to whoever can wait.
+#[test]
+fn f011_a_long_wait_is_told_instead_of_waited() {
+    let limited = Answer::error(429, "rate_limit_error", "daily quota").header("retry-after", "7200");
+    let ran = fails_on_both(24, QUICK, || always(&limited));
+    assert_eq!(ran.stream().last()["retry_after_ms"], 7_200_000, "{ran}");
+    assert_eq!(retries(&ran), 0, "{ran}");
+}
+
+#[test]
+fn f012_a_pause_that_no_limit_asks_for_is_ignored() {
+    for value in ["Wed, 21 Oct 2099 07:28:00 GMT", "-5", "2\u{b2}", "soon", "1e9", "999999999", ""] {
+        let limited = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", value);
+        let scene = Scene::new([limited, says("ok")]).within(configured(QUICK));
+        let ran = survives(&scene, scene.print::<&str>([]));
+        assert_eq!(retries(&ran), 1, "{value}: {ran}");
+    }
+}
+
+#[test]
+fn f012_a_date_in_the_past_is_no_pause() {
+    let limited = Answer::error(429, "rate_limit_error", "slow down");
+    let limited = limited.header("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT");
+    survives_on_both(QUICK, || vec![limited.clone(), says("ok")]);
+}
+
+#[test]
+fn f013_a_provider_that_fails_once_is_asked_again() {
+    let broken = Answer::error(500, "api_error", "internal server error");
+    for (_, ran) in survives_on_both(QUICK, || vec![broken.clone(), says("ok")]) {
+        assert_eq!(retries(&ran), 1, "{ran}");
+    }
+}
+
+#[test]
+fn f014_a_provider_that_always_fails_is_told_with_its_status_and_the_request() {
+    let broken = Answer::error(500, "api_error", "internal server error");
+    let ran = fails_on_both(25, QUICK, || always(&broken));
+    let stream = ran.stream();
+    let last = stream.last();
+    // Six attempts; the id is that of the last.
+    assert_eq!((&last["http_status"], &last["request_id"]), (&json!(500), &json!("req_0005")), "{ran}");
+    assert!(ran.stderr.contains("internal server error"), "{ran}");
+}
+
+#[test]
+fn f016_an_overloaded_provider_is_asked_again() {
+    let busy = Answer::error(529, "overloaded_error", "Overloaded");
+    for (_, ran) in survives_on_both(QUICK, || vec![busy.clone(), busy.clone(), says("ok")]) {
+        assert_eq!(retries(&ran), 2, "{ran}");
+    }
+}
+
+#[test]
+fn f043_a_redirect_to_another_host_is_not_followed() {
+    let elsewhere = Scene::new([says("never")]);
+    let to = format!("{}/v1/messages", elsewhere.server.url().replace("127.0.0.1", "localhost"));
+    let redirect = Answer::status(307, "").header("location", &to);
+    let ran = fails_on_both(26, QUICK, || always(&redirect));
+    assert!(ran.stderr.contains("http://localhost"), "{ran}");
+    assert_eq!(retries(&ran), 0, "{ran}");
+    assert!(elsewhere.server.requests().is_empty(), "the key stayed");
+}
+
+#[test]
+fn f062_a_provider_whose_clock_is_ten_years_off_is_believed_all_the_same() {
+    for date in ["Sat, 21 Nov 2036 04:00:00 GMT", "Mon, 21 Nov 2016 04:00:00 GMT", "yesterday"] {
+        let limited = Answer::error(429, "rate_limit_error", "slow").header("date", date);
+        let dated = |answer: Answer| answer.header("date", date);
+        survives_on_both(QUICK, || vec![limited.clone().header("retry-after", date), dated(says("ok"))]);
+    }
+}

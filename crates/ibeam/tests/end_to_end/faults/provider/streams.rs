@@ -1,0 +1,374 @@
+//! What happens to an answer on its way: cuts, stalls, floods, wrong bytes.
+
+use std::time::Duration;
+
+use ibeam_protocol::StopReason;
+use ibeam_testkit::{Answer, Finished, Wire};
+use serde_json::{Value, json};
+
+use super::raw::{
+    Act, RawServer, block, call_answer, chunk, end, event, open_head, response, start, text_answer,
+    text_delta,
+};
+use super::{QUICK, configured, fails, fails_on_both, retries, survives, survives_on_both};
+use crate::scene::{Scene, calls, journal, says};
+
+/// Short waits and few attempts.
+const IMPATIENT: &str = "[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n[timeouts]\nidle = \"400ms\"\n\
+                         first_byte = \"400ms\"\ncontent_idle = \"900ms\"\n";
+
+/// An answer of these bytes, whatever the wire would have.
+fn bytes(body: impl Into<String>) -> Answer {
+    Answer::status(200, body)
+}
+
+/// A whole answer on the OpenAI wire.
+fn openai_text(text: &str) -> String {
+    chunk(&json!({ "content": text }), None) + &chunk(&json!({}), Some("stop")) + "data: [DONE]\n\n"
+}
+
+/// The answer of either wire, in bytes.
+fn text_on(wire: Wire, text: &str) -> String {
+    match wire {
+        Wire::Anthropic => text_answer(text),
+        Wire::OpenAi => openai_text(text),
+    }
+}
+
+/// A server that goes on for ever in this way.
+fn fails_against(exit: i32, config: &str, act: &Act) -> Finished {
+    fails(exit, || {
+        let scene = Scene::new([]).within(configured(config));
+        let server = RawServer::start(vec![act.clone(); 8]);
+        let ibeam = scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", server.url());
+        (scene, ibeam)
+    })
+}
+
+#[test]
+fn f024_a_server_that_never_answers_is_given_up() {
+    let ran = fails_on_both(28, IMPATIENT, || vec![Answer::silence(); 4]);
+    assert_eq!(retries(&ran), 1, "{ran}");
+}
+
+#[test]
+fn f024_a_server_that_answers_the_second_time_is_heard() {
+    survives_on_both(IMPATIENT, || vec![Answer::silence(), says("ok")]);
+}
+
+#[test]
+fn f025_a_stream_that_falls_silent_is_given_up() {
+    let words = || (0..5).fold(Answer::new(), |answer, number| answer.text(format!("{number} "))).stall();
+    let ran = fails_on_both(28, IMPATIENT, || vec![words(); 4]);
+    assert_eq!(ran.stream().deltas(), ["0 ", "1 ", "2 ", "3 ", "4 "], "{ran}");
+}
+
+#[test]
+fn f025_comments_keep_a_silent_stream_alive_only_so_long() {
+    let first = [open_head(), (start() + ": ping\n\n").into_bytes()].concat();
+    let again = b": keep-alive\n\n".to_vec();
+    let ran = fails_against(28, IMPATIENT, &Act::Repeat { first, again, pause: Duration::from_millis(20) });
+    assert!(ran.stderr.contains("0.9"), "the bound on content is the one that ended it; {ran}");
+}
+
+#[test]
+fn f026_a_trickle_without_end_is_given_up() {
+    let config = "[timeouts]\nanswer = \"1s\"\n";
+    let words =
+        || (0..400).fold(Answer::new(), |answer, _| answer.text("x").pause(Duration::from_millis(20)));
+    let ran = fails_on_both(28, config, || vec![words(); 2]);
+    assert!(ran.elapsed < Duration::from_secs(7), "{ran}");
+    assert_eq!(retries(&ran), 0, "{ran}");
+}
+
+/// Bytes that are always there when they are asked for are no reason not to look at the clock.
+#[test]
+fn f026_a_flood_without_end_is_given_up() {
+    let config = "[timeouts]\nanswer = \"1s\"\n";
+    let again = "event: ping\ndata: {\"type\": \"ping\"}\n\n".repeat(500).into_bytes();
+    let first = [open_head(), start().into_bytes()].concat();
+    fails_against(28, config, &Act::Repeat { first, again, pause: Duration::ZERO });
+}
+
+#[test]
+fn f027_pings_without_content_are_no_answer() {
+    let again = "event: ping\ndata: {\"type\": \"ping\"}\n\n".to_owned().into_bytes();
+    let first = [open_head(), start().into_bytes()].concat();
+    fails_against(28, IMPATIENT, &Act::Repeat { first, again, pause: Duration::from_millis(20) });
+}
+
+#[test]
+fn f030_a_stream_that_ends_before_its_text_is_asked_for_again() {
+    let halves = [start(), chunk(&json!({ "role": "assistant", "content": "" }), None)];
+    for (wire, half) in [Wire::Anthropic, Wire::OpenAi].into_iter().zip(halves) {
+        let scene = Scene::on(wire, [bytes(half), says("ok")]).within(configured(QUICK));
+        let ran = survives(&scene, scene.print::<&str>([]));
+        assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["ok"], 1), "{ran}");
+    }
+}
+
+#[test]
+fn f030_a_stream_that_ends_after_its_text_is_no_success() {
+    let half = || {
+        let whole = text_answer("half an ans");
+        vec![bytes(whole.split_once("event: content_block_stop").unwrap().0); 4]
+    };
+    let run = || {
+        let scene = Scene::new(half()).within(configured(QUICK));
+        let ibeam = scene.print::<&str>([]);
+        (scene, ibeam)
+    };
+    let ran = fails(25, run);
+    assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["half an ans"], 0), "{ran}");
+    fails_on_both(25, QUICK, || vec![says("half an ans").cut(); 4]);
+}
+
+#[test]
+fn f031_an_answer_that_is_cut_inside_its_final_event_is_whole() {
+    for (wire, cut) in [(Wire::Anthropic, "sage_stop\"}\n\n"), (Wire::OpenAi, "NE]\n\n")] {
+        let body = text_on(wire, "ok");
+        let body = body.strip_suffix(cut).unwrap_or_else(|| panic!("{body} ends with {cut}"));
+        let scene = Scene::on(wire, [bytes(body)]).within(configured(QUICK));
+        let ran = survives(&scene, scene.print::<&str>([]));
+        assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["ok"], 0), "{ran}");
+    }
+}
+
+#[test]
+fn f032_line_ends_of_every_kind_and_a_byte_order_mark_change_nothing() {
+    for wire in [Wire::Anthropic, Wire::OpenAi] {
+        for line_end in ["\n", "\r\n", "\r"] {
+            for mark in ["", "\u{feff}"] {
+                let body = mark.to_owned() + &text_on(wire, "one two").replace('\n', line_end);
+                let scene = Scene::on(wire, [bytes(body)]).within(configured(QUICK));
+                let ran = survives(&scene, scene.print::<&str>([]));
+                assert_eq!(
+                    (ran.stream().deltas(), retries(&ran)),
+                    (vec!["one two"], 0),
+                    "{line_end:?}: {ran}"
+                );
+            }
+        }
+    }
+}
+
+/// Every byte comes alone, so every character is split at every offset.
+#[test]
+fn f033_characters_that_are_split_arrive_whole() {
+    const TEXT: &str = "\u{1f600}漢字\u{1f469}\u{200d}\u{1f680} é";
+    let call = call_answer("write", &json!({ "path": "made.txt", "fileText": TEXT }));
+    let head = "content-type: text/event-stream\r\n";
+    let server = RawServer::start([
+        Act::Dribble(response(head, call.as_bytes())),
+        Act::Dribble(response(head, text_answer(TEXT).as_bytes())),
+    ]);
+    let scene = Scene::new([]).within(configured(QUICK));
+    let ran = survives(&scene, scene.print::<&str>([]).env("ANTHROPIC_BASE_URL", server.url()));
+    assert_eq!(ran.stream().deltas().concat(), TEXT, "{ran}");
+    assert_eq!(scene.workspace.read("made.txt").as_deref(), Some(TEXT));
+    let journal = std::fs::read_to_string(scene.workspace.journal(ran.stream().session_id())).unwrap();
+    for kept in [&journal, &ran.stdout] {
+        assert!(kept.contains("漢字") && !kept.contains('\u{fffd}'), "{ran}");
+    }
+}
+
+#[test]
+fn f034_bytes_that_are_no_text_end_the_answer() {
+    let delta =
+        |text: &str| event(&json!({ "type": "content_block_delta", "index": 0, "delta": text_delta(text) }));
+    let spoiled = || Answer::new().raw([delta("a").as_bytes(), b"data: \xff\n\n"].concat());
+    let ran = fails_on_both(25, QUICK, || vec![spoiled(); 4]);
+    assert!(ran.stderr.contains("UTF-8"), "{ran}");
+    assert_eq!(retries(&ran), 1, "a slip is asked about once; {ran}");
+}
+
+#[test]
+fn f035_half_a_surrogate_pair_is_replaced_in_text() {
+    let spoil = |body: String| bytes(body.replace("HALF", "\\ud83d"));
+    for wire in [Wire::Anthropic, Wire::OpenAi] {
+        let scene = Scene::on(wire, [spoil(text_on(wire, "a HALF b"))]).within(configured(QUICK));
+        let ran = survives(&scene, scene.print::<&str>([]));
+        assert_eq!(ran.stream().deltas(), ["a \u{fffd} b"], "{ran}");
+    }
+}
+
+#[test]
+fn f035_a_call_with_half_a_surrogate_pair_is_not_executed() {
+    let call = call_answer("write", &json!({ "path": "made.txt", "fileText": "HALF" }));
+    let scene =
+        Scene::new([bytes(call.replace("HALF", "\\\\ud83d")), says("done")]).within(configured(QUICK));
+    let ran = survives(&scene, scene.print::<&str>([]));
+    assert_eq!(scene.workspace.read("made.txt"), None);
+    let (key, body) =
+        ran.stream().completed().first().map(|(key, body)| ((*key).to_owned(), (*body).clone())).unwrap();
+    assert_eq!(key, "writeToolCall");
+    assert!(body["result"].get("error").is_some(), "{ran}");
+}
+
+/// The longest event that a run takes, by far exceeded.
+const HUGE: usize = 64 * 1024 * 1024;
+const MEGABYTE: u64 = 1024 * 1024;
+
+fn huge_event() -> Answer {
+    let mut body = b"data: ".to_vec();
+    body.resize(HUGE, b'x');
+    Answer::new().raw(body)
+}
+
+#[test]
+fn f036_an_event_of_64_megabytes_is_refused_and_not_held() {
+    let run = |format: &str| {
+        let scene = Scene::new([huge_event(), huge_event()]).within(configured(QUICK));
+        let ran = scene.print(["--output-format", format]).run();
+        super::check_told(&ran, 25);
+        assert!(ran.stderr.contains("longer than 16777216 bytes"), "{ran}");
+        ran
+    };
+    assert!(run("json").stdout.is_empty());
+    run("stream-json").stream();
+    // It still runs when it has read the event, and asks once more.
+    let scene = Scene::new([huge_event(), Answer::silence()]).within(configured(QUICK));
+    let running = scene.print::<&str>([]).start();
+    scene.server.wait_for_requests(2);
+    let peak = running.peak_memory();
+    eprintln!("peak after an event of {} MB: {} MB", HUGE as u64 / MEGABYTE, peak / MEGABYTE);
+    assert!(peak < 160 * MEGABYTE, "{peak}");
+}
+
+/// An answer may be long, but not without bound: one of tiny events too.
+#[test]
+fn f036_an_answer_of_more_than_64_megabytes_is_refused() {
+    let delta = event(&json!({
+        "type": "content_block_delta", "index": 0,
+        "delta": { "type": "thinking_delta", "thinking": "x".repeat(4 * 1024 * 1024) },
+    }));
+    let first = event(&json!({
+        "type": "content_block_start", "index": 0, "content_block": { "type": "thinking", "thinking": "" },
+    }));
+    let answer = Answer::new().raw(first).raw(delta.repeat(17)).stall();
+    let scene = Scene::new([answer]).within(configured(QUICK));
+    let ran = scene.print(["--output-format", "json"]).run();
+    super::check_told(&ran, 25);
+    assert!(ran.stdout.is_empty() && ran.stderr.contains("longer than 67108864 bytes"), "{}", ran.stderr);
+}
+
+/// Memory at the peak, once `count` deltas of one byte have been read.
+fn peak_after_deltas(count: usize, args: &[&str], slowly: bool) -> u64 {
+    let delta = event(&json!({ "type": "content_block_delta", "index": 0, "delta": text_delta("x") }));
+    let text = event(&json!({
+        "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" },
+    }));
+    let stop = event(&json!({ "type": "content_block_stop", "index": 0 }));
+    let call = block(1, &json!({ "type": "tool_use", "id": "t", "name": "ls", "input": {} }), &[]);
+    let answer = Answer::new().raw(text + &delta.repeat(count) + &stop + &call).stop(StopReason::ToolUse);
+    let scene = Scene::new([answer, Answer::silence()]).within(configured(QUICK));
+    let ibeam = scene.print(args).guard(Duration::from_secs(200));
+    let running = if slowly { ibeam.slow_reader() } else { ibeam }.start();
+    // The call of the answer is acted upon when all of it was read; then the model is asked again.
+    let before = std::time::Instant::now();
+    while scene.server.requests().len() < 2 {
+        assert!(before.elapsed() < Duration::from_secs(180), "{count} deltas take too long");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let peak = running.peak_memory();
+    eprintln!("{count} deltas in {:?}: peak {} kB", before.elapsed(), peak / 1024);
+    peak
+}
+
+/// The answer itself grows by a byte a delta; nothing else may grow with their number.
+#[test]
+fn f037_tiny_deltas_without_number_leave_memory_flat() {
+    const COUNT: usize = 75_000;
+    let few = peak_after_deltas(COUNT, &["--output-format", "json"], false);
+    let many = peak_after_deltas(4 * COUNT, &["--output-format", "json"], false);
+    assert!(many < few + 12 * MEGABYTE, "{few} and {many}");
+}
+
+/// A reader that takes its time holds the server up, not our memory.
+#[test]
+fn f037_a_slow_reader_holds_the_stream_back() {
+    const COUNT: usize = 20_000;
+    let few = peak_after_deltas(COUNT, &[], true);
+    let many = peak_after_deltas(4 * COUNT, &[], true);
+    assert!(many < few + 12 * MEGABYTE, "{few} and {many}");
+}
+
+#[test]
+fn f039_an_event_that_is_no_json_is_asked_about_once() {
+    let ran = fails_on_both(25, QUICK, || vec![Answer::new().raw("data: {oops\n\n"); 4]);
+    assert_eq!(retries(&ran), 1, "{ran}");
+    survives_on_both(QUICK, || vec![Answer::new().raw("data: {oops\n\n"), says("ok")]);
+}
+
+/// Deltas of arguments that come twice make no JSON, so nobody executes them; the run goes on.
+#[test]
+fn f044_a_call_whose_deltas_come_twice_is_not_executed() {
+    let arguments = json!({ "path": "made.txt", "fileText": "x" }).to_string();
+    let piece = |text: &str| json!({ "type": "input_json_delta", "partial_json": text });
+    let (head, tail) = arguments.split_at(9);
+    let call = json!({ "type": "tool_use", "id": "toolu_1", "name": "write", "input": {} });
+    let deltas = [piece(head), piece(head), piece(tail), piece(tail)];
+    let anthropic = start() + &block(0, &call, &deltas) + &end("tool_use");
+    let piece = |text: &str, id: Value| {
+        let call = json!({ "index": 0, "id": id, "function": { "name": "write", "arguments": text } });
+        chunk(&json!({ "tool_calls": [call] }), None)
+    };
+    let openai = piece(&arguments, json!("c1")).repeat(2) + &chunk(&json!({}), Some("tool_calls"));
+    for (wire, body) in [(Wire::Anthropic, anthropic), (Wire::OpenAi, openai)] {
+        let scene = Scene::on(wire, [bytes(body), says("done")]).within(configured(QUICK));
+        let ran = survives(&scene, scene.print::<&str>([]));
+        assert_eq!(ran.stream().outline()[2..4], ["started write", "completed write"], "{ran}");
+        assert_eq!(ran.stream().completed().len(), 1, "{ran}");
+        assert_eq!(scene.workspace.read("made.txt"), None);
+    }
+}
+
+/// A whole call that comes twice, under one id or under none, is one.
+#[test]
+fn f044_a_call_that_comes_twice_is_executed_once() {
+    for id in [json!("c1"), Value::Null] {
+        let call = |index: u32| {
+            let function = json!({ "name": "shell", "arguments": "{\"command\":\"echo once >> log\"}" });
+            let index = if id.is_null() { 0 } else { index };
+            chunk(&json!({ "tool_calls": [{ "index": index, "id": id, "function": function }] }), None)
+        };
+        let body = call(0) + &call(1) + &chunk(&json!({}), Some("tool_calls")) + "data: [DONE]\n\n";
+        let scene = Scene::on(Wire::OpenAi, [bytes(body), says("done")]).within(configured(QUICK));
+        let ran = survives(&scene, scene.print(["--force"]));
+        assert_eq!(scene.workspace.read("log").as_deref(), Some("once\n"), "{ran}");
+        assert_eq!(ran.stream().completed().len(), 1, "{ran}");
+    }
+}
+
+#[test]
+fn f044_an_answer_whose_every_event_comes_twice_is_asked_for_again() {
+    let twice: String = text_answer("ok").split_inclusive("\n\n").flat_map(|event| [event, event]).collect();
+    let scene = Scene::new([bytes(twice), says("ok")]).within(configured(QUICK));
+    let ran = survives(&scene, scene.print::<&str>([]));
+    assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["ok"], 1), "{ran}");
+}
+
+#[test]
+fn f046_events_out_of_order_are_asked_about_once() {
+    let stop_first = event(&json!({ "type": "content_block_stop", "index": 0 })) + &text_answer("late");
+    let run = || {
+        let scene = Scene::new(vec![bytes(stop_first.clone()); 4]).within(configured(QUICK));
+        let ibeam = scene.print::<&str>([]);
+        (scene, ibeam)
+    };
+    let ran = fails(25, run);
+    assert_eq!(retries(&ran), 1, "{ran}");
+    assert!(ran.stderr.contains("out of order"), "{ran}");
+}
+
+/// What was said stays said: the text before a fault is kept, and a call of a broken answer is not executed.
+#[test]
+fn f030_a_call_of_an_answer_without_an_end_is_not_executed() {
+    let cut = || calls("t", "write", &json!({ "path": "made.txt", "fileText": "x" })).cut();
+    let scene = Scene::new(vec![cut(); 4]).within(configured("[retry]\nattempts = 1\n"));
+    let ran = scene.print::<&str>([]).run();
+    super::check_told(&ran, 25);
+    assert_eq!(scene.workspace.read("made.txt"), None);
+    let started = |event: &Value| !event["kind"]["tool_call_started"].is_null();
+    assert!(!journal(&scene, ran.stream().session_id()).iter().any(started), "{ran}");
+}
