@@ -197,8 +197,9 @@ trees! {
     fn term_reaches_the_whole_tree() {
         let world = World::new();
         let (mut tree, mut reader) = world.start(
-            "exec 2>/dev/null; setsid bash -c 'trap \"echo cleaned; exit 0\" TERM; echo up; while :; do sleep 0.01; done' & \
-             trap 'wait; exit 4' TERM; wait",
+            "exec 2>/dev/null; trap 'wait; exit 4' TERM; \
+             setsid bash -c 'trap \"echo cleaned; exit 0\" TERM; echo up; while :; do sleep 0.01; done' & \
+             wait",
         );
         assert_eq!(line(&mut reader), "up");
         tree.terminate();

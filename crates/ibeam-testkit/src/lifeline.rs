@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,7 +23,12 @@ pub struct Lifeline {
 impl Lifeline {
     /// Makes the pipe.
     pub fn new(workspace: &Workspace, name: &str) -> Self {
-        let path = workspace.path().join(name);
+        Self::within(workspace.path(), name)
+    }
+
+    /// Makes the pipe in the directory where the command will run.
+    pub fn within(directory: &Path, name: &str) -> Self {
+        let path = directory.join(name);
         mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a named pipe");
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).expect("flags of open");
         let end = OpenOptions::new().read(true).custom_flags(flags).open(path).expect("the reading end");

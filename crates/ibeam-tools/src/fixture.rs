@@ -9,7 +9,7 @@ use ibeam_protocol::{CallId, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{BackgroundProcesses, ToolSettings, Workspace, all};
+use crate::{BackgroundProcesses, Timeouts, ToolSettings, Workspace, all};
 
 /// A workspace with its tools.
 pub(crate) struct Fixture {
@@ -21,10 +21,15 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
+        Self::in_time(Timeouts::default())
+    }
+
+    /// A fixture whose commands may take so long.
+    pub(crate) fn in_time(timeouts: Timeouts) -> Self {
         let directory = TempDir::with_prefix("ibeam-tools-").unwrap();
         std::fs::create_dir(directory.path().join("ws")).unwrap();
         let workspace = Workspace::new(&directory.path().join("ws"), &[]).unwrap();
-        let background = BackgroundProcesses::default();
+        let background = BackgroundProcesses::new(timeouts);
         let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let settings = ToolSettings {
             environment: vec![

@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use ibeam_core::{Tool, ToolSet};
 
-pub use shell::background::BackgroundProcesses;
+pub use shell::background::{BackgroundProcesses, Timeouts};
 pub use workspace::{PathError, ResolvedPath, Workspace};
 
 /// What the tools need to know of the run besides its workspace.
@@ -47,7 +47,7 @@ pub struct ToolSettings {
     pub secret_variables: Vec<String>,
     /// Where logs of background commands go; `None` keeps none.
     pub log_directory: Option<PathBuf>,
-    /// The commands left running. Keep a clone and call `stop_all` at the end of the run.
+    /// The commands left running, and how long each may take. Keep a clone, for their end with the run.
     pub background: BackgroundProcesses,
 }
 

@@ -1,16 +1,16 @@
 //! `shell`: a command run by bash, in a session of its own, without terminal or input.
 //!
-//! Time and output are bounded, and nothing in the command's process group outlives the call unless it was
-//! asked to. Refuses a login shell, start-up files, and to hand provider keys to commands. A process that
-//! leaves the group is found by its mark at the end of the run; to hold it is the sandbox's work.
+//! Time and output are bounded, and nothing that the command started outlives the call unless it was asked to.
+//! Refuses a login shell, start-up files, and to hand provider keys to commands.
 
 pub(crate) mod background;
 mod capture;
-mod group;
 mod pipes;
 mod report;
 mod spawn;
+mod tree;
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -28,16 +28,10 @@ use crate::arguments::{self, Arguments, lenient};
 use crate::file_error::FileError;
 use crate::tree::Start;
 use crate::workspace::Workspace;
-use background::BackgroundProcesses;
+use background::{BackgroundProcesses, KILLED, Timeouts};
 use report::{ended, output, status_parts, with_newline};
 use spawn::{Launcher, Running};
 
-/// Time a command gets when the call does not say, in milliseconds.
-const TIMEOUT_MS: u64 = 120_000;
-/// The longest time a call may ask for, in milliseconds.
-const TIMEOUT_LIMIT_MS: u64 = 600_000;
-/// Between TERM and KILL.
-const GRACE: Duration = Duration::from_secs(2);
 /// How long output is waited for after the command itself has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 /// How long a background command is watched for an early end.
@@ -59,9 +53,9 @@ struct ShellArguments {
     #[serde(default, alias = "working_directory", alias = "cwd", alias = "workdir")]
     #[serde(deserialize_with = "directory")]
     working_directory: String,
-    /// Milliseconds, default 120000
-    #[serde(default = "default_timeout", alias = "timeout_ms", deserialize_with = "timeout")]
-    timeout: u64,
+    /// Milliseconds
+    #[serde(default, alias = "timeout_ms", deserialize_with = "lenient::number")]
+    timeout: Option<u64>,
     #[serde(default, alias = "is_background", alias = "run_in_background")]
     #[serde(deserialize_with = "lenient::switch", skip_serializing_if = "Option::is_none")]
     is_background: Option<bool>,
@@ -75,7 +69,7 @@ impl Arguments for ShellArguments {
 impl Shell {
     pub(crate) fn new(workspace: &Arc<Workspace>, settings: ToolSettings) -> Self {
         let ToolSettings { environment, secret_variables, log_directory, background } = settings;
-        let launcher = Launcher::new(environment, &secret_variables, background.mark());
+        let launcher = Launcher::new(environment, &secret_variables);
         Self { workspace: Arc::clone(workspace), launcher, background, log_directory }
     }
 
@@ -96,7 +90,7 @@ impl Shell {
                 | FileError::Path(_) => ToolOutcome::from(error),
             })
         })?;
-        self.launcher.start(&wanted.command, &directory.path).map_err(|message| {
+        self.launcher.start(&wanted.command, &directory.path, &self.background).map_err(|message| {
             Box::new(ToolOutcome::Failure {
                 for_model: message.as_str().into(),
                 failure: ToolFailure::SpawnFailed { message },
@@ -107,11 +101,18 @@ impl Shell {
 
 impl Tool for Shell {
     fn spec(&self) -> ToolSpec {
-        arguments::spec::<ShellArguments>(include_str!("shell.md"))
+        let mut spec = arguments::spec::<ShellArguments>(include_str!("shell.md"));
+        if let Some(text) = spec.parameters.pointer_mut("/properties/timeout/description") {
+            *text =
+                format!("Milliseconds, default {}", self.background.timeouts().default.as_millis()).into();
+        }
+        spec
     }
 
     fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        arguments::canonical::<ShellArguments>(arguments)
+        let mut wanted = arguments::parse::<ShellArguments>(arguments)?;
+        wanted.timeout = Some(self.time_of(&wanted));
+        serde_json::to_value(wanted).map_err(|error| arguments::explain::<ShellArguments>(&error.to_string()))
     }
 
     fn access(&self, arguments: &Value) -> Access {
@@ -134,7 +135,7 @@ impl Tool for Shell {
             if wanted.is_background == Some(true) {
                 self.in_background(&wanted, running, context).await
             } else {
-                in_foreground(&wanted, running, context).await
+                self.in_foreground(&wanted, running, context).await
             }
         })
     }
@@ -142,79 +143,52 @@ impl Tool for Shell {
 
 /// Why the command is no longer waited for.
 enum End {
-    Exited(std::io::Result<ExitStatus>),
+    Exited(ExitStatus),
     TimedOut,
     Stopped,
 }
 
-async fn in_foreground(wanted: &ShellArguments, mut running: Running, context: &ToolContext) -> ToolOutcome {
-    let timeout = Duration::from_millis(wanted.timeout);
-    match watch(&mut running, timeout, context).await {
-        End::Exited(status) => {
-            running.drain(LAST_WORDS).await;
-            running.group.kill();
-            ended(&wanted.command, running, status)
-        }
-        End::TimedOut => {
-            let status = stop(&mut running).await;
-            let partial = output(&wanted.command, &mut running, status_parts(&status));
-            let for_model = format!(
-                "{}(timed out after {} ms and was ended; ask for a longer `timeout`, or set `isBackground`)\n",
-                with_newline(&partial.interleaved),
-                wanted.timeout
-            );
-            ToolOutcome::Failure {
-                failure: ToolFailure::TimedOut { timeout_ms: wanted.timeout, partial },
-                for_model: for_model.into(),
+impl Shell {
+    /// The time a command gets, in milliseconds.
+    fn time_of(&self, wanted: &ShellArguments) -> u64 {
+        let Timeouts { default, longest, .. } = *self.background.timeouts();
+        let asked = wanted.timeout.filter(|ms| *ms > 0).map_or(default, Duration::from_millis);
+        u64::try_from(asked.min(longest).as_millis()).unwrap_or(u64::MAX)
+    }
+
+    async fn in_foreground(
+        &self,
+        wanted: &ShellArguments,
+        mut running: Running,
+        context: &ToolContext,
+    ) -> ToolOutcome {
+        let timeout_ms = self.time_of(wanted);
+        let grace = self.background.timeouts().grace;
+        match watch(&mut running, Duration::from_millis(timeout_ms), context).await {
+            End::Exited(status) => {
+                running.drain(LAST_WORDS).await;
+                running.end().await;
+                ended(&wanted.command, running, status)
+            }
+            End::TimedOut => {
+                let status = running.stop(grace).await;
+                let partial = output(&wanted.command, &mut running, status_parts(status));
+                let for_model = format!(
+                    "{}(timed out after {timeout_ms} ms and was ended; ask for a longer `timeout`, or set `isBackground`)\n",
+                    with_newline(&partial.interleaved),
+                );
+                ToolOutcome::Failure {
+                    failure: ToolFailure::TimedOut { timeout_ms, partial },
+                    for_model: for_model.into(),
+                }
+            }
+            End::Stopped => {
+                let status = running.stop(grace).await;
+                ended(&wanted.command, running, status)
             }
         }
-        End::Stopped => {
-            let status = stop(&mut running).await;
-            ended(&wanted.command, running, status)
-        }
     }
-}
 
-/// Reads output until the command ends, its time is up, or the run is asked to stop.
-async fn watch(running: &mut Running, time: Duration, context: &ToolContext) -> End {
-    let time_up = tokio::time::sleep(time);
-    tokio::pin!(time_up);
-    loop {
-        tokio::select! {
-            status = running.child.wait() => return End::Exited(status),
-            () = &mut time_up => return End::TimedOut,
-            _ = context.stop.wait() => return End::Stopped,
-            () = running.pipes.read(), if running.pipes.open() => {}
-        }
-    }
-}
-
-/// TERM, then after a while KILL, to the whole group; gives the end of the command itself.
-async fn stop(running: &mut Running) -> std::io::Result<ExitStatus> {
-    running.group.terminate();
-    let grace = tokio::time::sleep(GRACE);
-    tokio::pin!(grace);
-    loop {
-        tokio::select! {
-            _ = running.child.wait() => break,
-            () = &mut grace => break,
-            () = running.pipes.read(), if running.pipes.open() => {}
-        }
-    }
-    // The command may be gone while others of its group use their time.
-    while running.group.is_alive() && !grace.is_elapsed() {
-        tokio::select! {
-            () = &mut grace => {}
-            () = tokio::time::sleep(Duration::from_millis(10)) => {}
-            () = running.pipes.read(), if running.pipes.open() => {}
-        }
-    }
-    running.group.kill();
-    running.drain(LAST_WORDS).await;
-    running.child.wait().await
-}
-
-impl Shell {
     async fn in_background(
         &self,
         wanted: &ShellArguments,
@@ -224,21 +198,20 @@ impl Shell {
         let log = self.log_directory.as_deref().and_then(|directory| running.keep_log(directory));
         match watch(&mut running, EARLY, context).await {
             End::Stopped => {
-                let status = stop(&mut running).await;
+                let status = running.stop(self.background.timeouts().grace).await;
                 return ended(&wanted.command, running, status);
             }
             // `server &` ends at once and leaves the server; a failure is a failure at once.
             End::Exited(status) => {
-                running.drain(LAST_WORDS).await;
-                let succeeded = status.as_ref().is_ok_and(ExitStatus::success);
-                if !succeeded || !running.group.is_alive() {
-                    running.group.kill();
+                running.follow(LAST_WORDS).await;
+                if !status.success() || running.tree.is_gone() {
+                    running.end().await;
                     return ended(&wanted.command, running, status);
                 }
             }
             End::TimedOut => {}
         }
-        let pid = running.group.pid();
+        let pid = running.tree.pid();
         let mut output = output(&wanted.command, &mut running, (0, None));
         output.is_background = true;
         let place = log.map_or(String::new(), |log| format!("; its output goes to `{}`", log.display()));
@@ -251,13 +224,18 @@ impl Shell {
     }
 }
 
-fn default_timeout() -> u64 {
-    TIMEOUT_MS
-}
-
-fn timeout<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
-    let asked = lenient::number(from)?.filter(|ms| *ms > 0);
-    Ok(asked.unwrap_or(TIMEOUT_MS).min(TIMEOUT_LIMIT_MS))
+/// Reads output until the command ends, its time is up, or the run is asked to stop.
+async fn watch(running: &mut Running, time: Duration, context: &ToolContext) -> End {
+    let time_up = tokio::time::sleep(time);
+    tokio::pin!(time_up);
+    loop {
+        tokio::select! {
+            status = running.tree.ended() => return End::Exited(status),
+            () = &mut time_up => return End::TimedOut,
+            _ = context.stop.wait() => return End::Stopped,
+            () = running.pipes.read(), if running.pipes.open() => {}
+        }
+    }
 }
 
 fn directory<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
@@ -277,9 +255,38 @@ impl Running {
         }
     }
 
+    /// Reads output until the whole tree is gone, for at most `time`.
+    async fn follow(&mut self, time: Duration) {
+        let time_up = tokio::time::sleep(time);
+        tokio::pin!(time_up);
+        while !self.tree.is_gone() {
+            tokio::select! {
+                () = self.tree.gone() => {}
+                () = &mut time_up => return,
+                () = self.pipes.read(), if self.pipes.open() => {}
+            }
+        }
+    }
+
+    /// Ends whatever is left, and reads what it said last.
+    async fn end(&mut self) {
+        self.tree.kill();
+        self.follow(KILLED).await;
+        self.drain(LAST_WORDS).await;
+    }
+
+    /// TERM, then after a while KILL, to the whole tree; gives the end of the command itself. A command that the
+    /// system holds counts as killed.
+    async fn stop(&mut self, grace: Duration) -> ExitStatus {
+        self.tree.terminate();
+        self.follow(grace).await;
+        self.end().await;
+        self.tree.status().unwrap_or_else(|| ExitStatus::from_raw(rustix::process::Signal::KILL.as_raw()))
+    }
+
     /// A log of all output from here on, where one can be made.
     fn keep_log(&mut self, directory: &Path) -> Option<PathBuf> {
-        let path = directory.join(format!("shell-{}.log", self.group.pid()));
+        let path = directory.join(format!("shell-{}.log", self.tree.pid()));
         self.pipes.log_to(&path).ok()?;
         Some(path)
     }

@@ -1,11 +1,12 @@
 use std::time::{Duration, Instant};
 
-use ibeam_core::Access;
+use ibeam_core::{Access, Background as _, Stop};
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{Reason, Signal, ToolFailure, ToolOutput};
-use rustix::process::{Pid, test_kill_process};
+use ibeam_testkit::Lifeline;
 use serde_json::{Value, json};
 
+use crate::Timeouts;
 use crate::fixture::{Fixture, failure, runtime, success};
 
 #[track_caller]
@@ -30,24 +31,26 @@ fn failed(command: &str, exit_code: i32, signal: Option<&str>, expect_for_model:
     output
 }
 
-/// A process id that a command wrote to a file.
-fn pid(fixture: &Fixture, file: &str) -> Pid {
-    let text = String::from_utf8(fixture.bytes(file)).unwrap();
-    Pid::from_raw(text.trim().parse().unwrap()).unwrap()
+/// What a command holds as long as one of its processes lives.
+fn lifeline(fixture: &Fixture) -> Lifeline {
+    Lifeline::within(&fixture.root(), "lifeline")
 }
 
-/// Gone, or a zombie that nobody in this container collects.
-fn is_gone(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
-    test_kill_process(pid).is_err() || stat.contains(") Z ") || stat.is_empty()
+/// Starts a command in the background and gives the pid that is told.
+async fn background(fixture: &Fixture, command: &str) -> (String, String) {
+    let call = fixture.tools["shell"].canonical(&json!({"command": command, "isBackground": true})).unwrap();
+    let (output, for_model) = ran(fixture.run("shell", call).await);
+    assert!(output.is_background, "{for_model}");
+    let (_, rest) = for_model.split_once("runs in the background with pid ").unwrap();
+    (rest.split([';', ')']).next().unwrap().to_owned(), for_model)
 }
 
-#[track_caller]
-fn dies(pid: Pid) {
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while !is_gone(pid) {
-        assert!(Instant::now() < deadline, "{pid:?} lives");
-        std::thread::yield_now();
+/// Waits until nothing runs in the background.
+async fn none_left(fixture: &Fixture) {
+    let patience = Instant::now() + Duration::from_secs(20);
+    while fixture.background.running() > 0 {
+        assert!(Instant::now() < patience, "{:?}", fixture.background);
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
@@ -121,9 +124,10 @@ fn the_shell_reads_no_start_up_files() {
 
 #[test]
 fn a_timeout_ends_even_what_ignores_term() {
-    let fixture = Fixture::new();
-    let command = "trap '' TERM; echo $$ > pid; echo before; while :; do sleep 0.05; done";
-    let started = Instant::now();
+    let timeouts = Timeouts { grace: Duration::from_millis(300), ..Timeouts::default() };
+    let fixture = Fixture::in_time(timeouts);
+    let mut held = lifeline(&fixture);
+    let command = format!("trap '' TERM; echo before; {}", held.command());
     let (why, for_model) = failure(fixture.call("shell", json!({"command": command, "timeout": 1000})));
     let ToolFailure::TimedOut { timeout_ms, partial } = why else { panic!("{why:?}") };
     assert_eq!(
@@ -131,8 +135,26 @@ fn a_timeout_ends_even_what_ignores_term() {
         (1000, "before\n", Some("SIGKILL"))
     );
     assert!(for_model.starts_with("before\n(timed out after 1000 ms"), "{for_model}");
-    assert!(started.elapsed() < Duration::from_secs(5));
-    dies(pid(&fixture, "pid"));
+    held.wait_until_held();
+    held.wait_until_gone();
+}
+
+#[test]
+fn the_time_of_a_command_is_set_from_outside() {
+    let timeouts = Timeouts {
+        default: Duration::from_millis(200),
+        longest: Duration::from_millis(300),
+        ..Timeouts::default()
+    };
+    let fixture = Fixture::in_time(timeouts);
+    for (asked, expect) in [(None, 200), (Some(0), 200), (Some(250), 250), (Some(60_000), 300)] {
+        let call = json!({"command": "sleep 60", "timeout": asked});
+        assert_eq!(fixture.tools["shell"].canonical(&call).unwrap()["timeout"], expect);
+        let (why, _) = failure(fixture.call("shell", call));
+        assert!(matches!(why, ToolFailure::TimedOut { timeout_ms, .. } if timeout_ms == expect), "{why:?}");
+    }
+    let described = fixture.tools["shell"].spec().parameters["properties"]["timeout"]["description"].clone();
+    assert_eq!(described, "Milliseconds, default 200");
 }
 
 #[test]
@@ -165,47 +187,67 @@ fn a_run_that_ends_ends_the_command() {
 }
 
 #[test]
-fn a_dropped_call_kills_its_group() {
+fn a_dropped_call_kills_its_tree() {
     let fixture = Fixture::new();
+    let mut held = lifeline(&fixture);
     runtime().block_on(async {
-        let command =
-            json!({"command": "sleep 60 & echo $! > child; echo $$ > pid; echo ready > flag; wait"});
-        let call = fixture.tools["shell"].canonical(&command).unwrap();
+        let command = format!("setsid bash -c '{}' & touch flag; wait", held.command());
+        let call = fixture.tools["shell"].canonical(&json!({"command": command})).unwrap();
         let ready = async {
             while !fixture.path("flag").exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
+            held.wait_until_held();
         };
         tokio::select! {
             outcome = fixture.run("shell", call) => panic!("{outcome:?}"),
             () = ready => {}
         }
     });
-    dies(pid(&fixture, "pid"));
-    dies(pid(&fixture, "child"));
+    held.wait_until_gone();
 }
 
 #[test]
 fn a_child_that_holds_the_pipe_is_not_waited_for() {
     let fixture = Fixture::new();
+    let mut held = lifeline(&fixture);
     let started = Instant::now();
-    let call = json!({"command": "sleep 60 & echo $! > child; echo done"});
-    let (output, _) = ran(fixture.call("shell", call));
+    let command = format!("({}) & while [ ! -e go ]; do sleep 0.01; done; echo done", held.command());
+    let outcome = runtime().block_on(async {
+        let call = fixture.tools["shell"].canonical(&json!({"command": command})).unwrap();
+        let go = async {
+            tokio::task::yield_now().await;
+            held.wait_until_held();
+            fixture.put("go", "");
+        };
+        tokio::join!(fixture.run("shell", call), go).0
+    });
+    let (output, _) = ran(outcome);
     assert_eq!(output.stdout, "done\n");
-    assert!(started.elapsed() < Duration::from_secs(5));
-    dies(pid(&fixture, "child"));
+    assert!(started.elapsed() < Duration::from_secs(20));
+    held.wait_until_gone();
 }
 
 #[test]
-fn a_daemon_that_leaves_its_group_ends_with_the_run() {
+fn a_daemon_ends_with_its_call() {
     let fixture = Fixture::new();
-    let call = json!({"command": "setsid -f bash -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 60' >/dev/null 2>&1; \
-                                  while [ ! -e pid ]; do sleep 0.01; done"});
-    ran(fixture.call("shell", call));
-    let daemon = pid(&fixture, "pid");
-    assert!(!is_gone(daemon));
-    assert_eq!(runtime().block_on(fixture.background.stop_all()), 1);
-    dies(daemon);
+    let mut held = lifeline(&fixture);
+    let daemon = held.command().replace("sleep 60", "touch up; exec sleep 60");
+    let command = format!(
+        "(setsid bash -c 'trap \"\" TERM HUP; {daemon}' </dev/null >/dev/null 2>&1 &); while [ ! -e up ]; do sleep 0.01; done"
+    );
+    ran(fixture.call("shell", json!({"command": command})));
+    held.wait_until_held();
+    held.wait_until_gone();
+}
+
+#[test]
+fn a_command_that_kills_its_supervisor_is_told_as_killed() {
+    let fixture = Fixture::new();
+    let (why, _) = failure(fixture.call("shell", json!({"command": "echo said; kill -9 $PPID; sleep 60"})));
+    let ToolFailure::CommandFailed(output) = why else { panic!("{why:?}") };
+    assert_eq!((output.stdout.as_str(), output.signal.as_deref()), ("said\n", Some("SIGKILL")));
+    ran(fixture.call("shell", json!({"command": "true"})));
 }
 
 #[test]
@@ -246,36 +288,86 @@ fn binary_output_becomes_text_with_a_marker() {
 #[test]
 fn a_background_command_goes_on_and_is_ended_with_the_run() {
     let fixture = Fixture::new();
+    let mut held = lifeline(&fixture);
     runtime().block_on(async {
-        let command = json!({"command": "echo up; echo $$ > pid; sleep 60", "isBackground": true});
-        let call = fixture.tools["shell"].canonical(&command).unwrap();
-        let (output, for_model) = ran(fixture.run("shell", call).await);
-        let server = pid(&fixture, "pid");
-        assert!(output.is_background && output.stdout == "up\n" && !is_gone(server));
-        let log = fixture.outside("logs").join(format!("shell-{}.log", server.as_raw_pid()));
-        assert!(for_model.contains(&format!(
-            "pid {}; its output goes to `{}`",
-            server.as_raw_pid(),
-            log.display()
-        )));
+        let (pid, for_model) = background(&fixture, &format!("echo up; {}", held.command())).await;
+        held.wait_until_held();
+        let log = fixture.outside("logs").join(format!("shell-{pid}.log"));
+        assert!(for_model.contains(&format!("pid {pid}; its output goes to `{}`", log.display())));
         assert_eq!(std::fs::read_to_string(log).unwrap(), "up\n");
+        assert_eq!(fixture.background.running(), 1);
         assert_eq!(fixture.background.stop_all().await, 1);
-        assert!(is_gone(server));
         assert_eq!(fixture.background.stop_all().await, 0);
     });
+    held.wait_until_gone();
 }
 
 #[test]
 fn a_server_left_by_a_background_command_goes_on() {
     let fixture = Fixture::new();
+    let mut held = lifeline(&fixture);
     runtime().block_on(async {
-        let command = json!({"command": "sleep 60 & echo $! > pid", "isBackground": true});
-        let call = fixture.tools["shell"].canonical(&command).unwrap();
-        let (output, _) = ran(fixture.run("shell", call).await);
-        assert!(output.is_background && !is_gone(pid(&fixture, "pid")));
+        background(&fixture, &format!("({}) &", held.command())).await;
+        held.wait_until_held();
         assert_eq!(fixture.background.stop_all().await, 1);
-        assert!(is_gone(pid(&fixture, "pid")));
     });
+    held.wait_until_gone();
+}
+
+#[test]
+fn a_background_command_is_ended_by_a_later_one() {
+    for kill in ["kill -- -PID", "kill PID", "kill -9 PID"] {
+        let fixture = Fixture::new();
+        let mut held = lifeline(&fixture);
+        runtime().block_on(async {
+            // The shell waits for a child that does not die with it.
+            let command = format!("setsid bash -c '{}' & wait", held.command());
+            let (pid, _) = background(&fixture, &command).await;
+            held.wait_until_held();
+            let call = json!({"command": kill.replace("PID", &pid)});
+            ran(fixture.run("shell", fixture.tools["shell"].canonical(&call).unwrap()).await);
+            none_left(&fixture).await;
+        });
+        held.wait_until_gone();
+    }
+}
+
+#[test]
+fn background_commands_are_waited_for_within_bounds() {
+    let timeouts = Timeouts { background: Duration::from_secs(1), ..Timeouts::default() };
+    let fixture = Fixture::in_time(timeouts);
+    runtime().block_on(async {
+        let stop = Stop::default();
+        background(&fixture, "sleep 1.2; touch done").await;
+        assert_eq!(fixture.background.finish(true, &stop).await, 0);
+        assert!(fixture.path("done").exists());
+
+        background(&fixture, "sleep 60").await;
+        assert_eq!(fixture.background.finish(true, &stop).await, 1);
+        assert_eq!(fixture.background.running(), 0);
+    });
+}
+
+#[test]
+fn a_stop_ends_the_wait_for_background_commands() {
+    let fixture = Fixture::new();
+    runtime().block_on(async {
+        background(&fixture, "sleep 60").await;
+        fixture.stop.request(Reason::Signalled(Signal::Int));
+        assert_eq!(fixture.background.finish(true, &fixture.stop).await, 1);
+    });
+}
+
+#[test]
+fn what_ignores_term_in_the_background_is_killed() {
+    let fixture = Fixture::in_time(Timeouts { grace: Duration::from_millis(200), ..Timeouts::default() });
+    let mut held = lifeline(&fixture);
+    runtime().block_on(async {
+        background(&fixture, &format!("trap '' TERM; {}", held.command())).await;
+        held.wait_until_held();
+        assert_eq!(fixture.background.stop_all().await, 1);
+    });
+    held.wait_until_gone();
 }
 
 #[test]

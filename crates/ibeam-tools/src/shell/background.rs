@@ -1,133 +1,186 @@
-//! Commands that outlive their call, and their end with the run.
+//! The processes of a run: where they come from, those that outlive their call, and the end of all.
 
-use std::collections::BTreeSet;
 use std::fmt;
+use std::os::unix::process::ExitStatusExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Background, Stop};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, test_kill_process_group};
+use ibeam_sandbox::{ForkServer, Launch, SpawnError};
+use tokio::sync::watch;
 
-use super::spawn::{MARK_VARIABLE, Running};
+use super::spawn::Running;
 
-/// Between TERM and KILL at the end of the run.
-const GRACE: Duration = Duration::from_secs(1);
-const POLL: Duration = Duration::from_millis(10);
+/// How long the end of killed processes is waited for; one that the system holds is not waited for longer.
+pub(super) const KILLED: Duration = Duration::from_secs(5);
+
+/// How long commands may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// A command whose call does not say.
+    pub default: Duration,
+    /// The longest a call may ask for.
+    pub longest: Duration,
+    /// Between the request to end and the end by force.
+    pub grace: Duration,
+    /// All background commands together, where they are waited for at the end of the run.
+    pub background: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            default: Duration::from_secs(120),
+            longest: Duration::from_secs(600),
+            grace: Duration::from_secs(2),
+            background: Duration::from_secs(600),
+        }
+    }
+}
 
 /// The commands of a run that were left running. Clones share one list.
 #[derive(Clone)]
-pub struct BackgroundProcesses {
-    mark: Arc<str>,
-    groups: Arc<Mutex<BTreeSet<i32>>>,
+pub struct BackgroundProcesses(Arc<Shared>);
+
+struct Shared {
+    timeouts: Timeouts,
+    server: Mutex<Option<ForkServer>>,
+    running: watch::Sender<u32>,
+    wish: watch::Sender<Wish>,
+}
+
+/// What the commands in the background are to do.
+#[derive(Clone, Copy)]
+enum Wish {
+    GoOn,
+    Terminate,
+    Kill,
 }
 
 impl Default for BackgroundProcesses {
     fn default() -> Self {
-        Self { mark: format!("{:016x}", fastrand::u64(..)).into(), groups: Arc::default() }
+        Self::new(Timeouts::default())
     }
 }
 
 impl fmt::Debug for BackgroundProcesses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BackgroundProcesses").field("mark", &self.mark).finish_non_exhaustive()
+        f.debug_struct("BackgroundProcesses").field("running", &self.running()).finish_non_exhaustive()
     }
 }
 
 impl BackgroundProcesses {
-    /// Ends every command that still runs, and every process of this run that has left its group, with TERM
-    /// and after a second with KILL. Returns how many commands and strays there were.
+    /// None yet; `timeouts` hold for all commands of the run.
+    pub fn new(timeouts: Timeouts) -> Self {
+        Self(Arc::new(Shared {
+            timeouts,
+            server: Mutex::default(),
+            running: watch::Sender::new(0),
+            wish: watch::Sender::new(Wish::GoOn),
+        }))
+    }
+
+    /// Ends every command that still runs, with TERM and after `grace` with KILL. Returns how many there were.
     pub async fn stop_all(&self) -> usize {
-        let groups: Vec<Pid> = {
-            let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *groups).into_iter().filter_map(Pid::from_raw).collect()
-        };
-        let groups: Vec<Pid> =
-            groups.into_iter().filter(|pid| test_kill_process_group(*pid).is_ok()).collect();
-        let strays: Vec<Pid> = self.marked().into_iter().filter(|pid| !in_any(*pid, &groups)).collect();
-        let found = groups.len() + strays.len();
-        if found == 0 {
-            return 0;
-        }
-        for pid in &groups {
-            let _ = kill_process_group(*pid, Signal::TERM);
-            let _ = kill_process_group(*pid, Signal::CONT);
-        }
-        for pid in &strays {
-            let _ = kill_process(*pid, Signal::TERM);
-        }
-        let all_gone = async {
-            while groups.iter().any(|pid| test_kill_process_group(*pid).is_ok()) || !self.marked().is_empty()
-            {
-                tokio::time::sleep(POLL).await;
-            }
-        };
-        if tokio::time::timeout(GRACE, all_gone).await.is_err() {
-            for pid in groups {
-                let _ = kill_process_group(pid, Signal::KILL);
-            }
-            for pid in self.marked() {
-                let _ = kill_process(pid, Signal::KILL);
-            }
-        }
-        found
+        self.finish(false, &Stop::default()).await as usize
     }
 
-    /// The word in the environment by which processes of this run are known.
-    pub(super) fn mark(&self) -> &str {
-        &self.mark
+    /// What holds the processes: see [`ForkServer::layers`]. Empty before the first command.
+    pub fn layers(&self) -> Vec<&'static str> {
+        let server = self.0.server.lock().unwrap_or_else(PoisonError::into_inner);
+        server.as_ref().map(ForkServer::layers).unwrap_or_default()
     }
 
-    /// Takes over a command: its output is read, so that it never waits, until it and its group are gone.
+    pub(super) fn timeouts(&self) -> &Timeouts {
+        &self.0.timeouts
+    }
+
+    /// Starts a command, from a new server if there is none or if it was killed.
+    pub(super) fn spawn(&self, launch: &Launch<'_>) -> Result<ibeam_sandbox::Tree, SpawnError> {
+        let mut server = self.0.server.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(server) = server.as_ref() {
+            match server.spawn(launch) {
+                Err(SpawnError::Lost) => {}
+                answer @ (Ok(_) | Err(SpawnError::Nul | SpawnError::Refused(_))) => return answer,
+            }
+        }
+        server.insert(ForkServer::start()?).spawn(launch)
+    }
+
+    /// Takes over a command: its output is read, so that it never waits, until its tree is gone.
     pub(super) fn keep(&self, mut running: Running) {
-        let pid = running.group.pid();
-        self.lock(|groups| groups.insert(pid));
-        let this = self.clone();
+        let counted = Counted::new(self);
+        let mut wish = self.0.wish.subscribe();
         tokio::spawn(async move {
-            while running.pipes.open() {
-                running.pipes.read().await;
+            while !running.tree.is_gone() {
+                tokio::select! {
+                    () = running.tree.changed() => {
+                        // Whoever kills the shell means what it runs.
+                        if running.tree.status().is_some_and(|status| status.signal().is_some()) {
+                            running.tree.kill();
+                        }
+                    }
+                    () = running.pipes.read(), if running.pipes.open() => {}
+                    Ok(()) = wish.changed() => match *wish.borrow_and_update() {
+                        Wish::GoOn => {}
+                        Wish::Terminate => running.tree.terminate(),
+                        Wish::Kill => running.tree.kill(),
+                    }
+                }
             }
-            let _ = running.child.wait().await;
-            // Members of the group may live on in silence; then the list keeps it, for `stop_all`.
-            if running.group.is_alive() {
-                running.group.release();
-            } else {
-                this.lock(|groups| groups.remove(&pid));
-            }
+            drop(counted);
         });
     }
 
-    fn lock(&self, change: impl FnOnce(&mut BTreeSet<i32>) -> bool) {
-        change(&mut self.groups.lock().unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Processes whose environment began with the mark of this run. Empty where there is no /proc.
-    fn marked(&self) -> Vec<Pid> {
-        let wanted = format!("{MARK_VARIABLE}={}", self.mark);
-        let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
-        processes
-            .filter_map(|entry| {
-                let entry = entry.ok()?;
-                let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-                let environment = std::fs::read(entry.path().join("environ")).ok()?;
-                let marked = environment.split(|byte| *byte == 0).any(|pair| pair == wanted.as_bytes());
-                if marked { Pid::from_raw(pid) } else { None }
-            })
-            .collect()
+    /// Waits until none is left, for at most `time`.
+    async fn none_left(&self, time: Duration) {
+        let mut running = self.0.running.subscribe();
+        // The sender is ours, so the wait ends by the count or by the time only.
+        let _ = tokio::time::timeout(time, running.wait_for(|count| *count == 0)).await;
     }
 }
 
 impl Background for BackgroundProcesses {
     fn running(&self) -> u32 {
-        let groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
-        u32::try_from(groups.len()).unwrap_or(u32::MAX)
+        *self.0.running.borrow()
     }
 
-    fn finish<'a>(&'a self, _wait: bool, _stop: &'a Stop) -> BoxFuture<'a, u32> {
-        Box::pin(async { u32::try_from(self.stop_all().await).unwrap_or(u32::MAX) })
+    fn finish<'a>(&'a self, wait: bool, stop: &'a Stop) -> BoxFuture<'a, u32> {
+        Box::pin(async move {
+            if wait {
+                tokio::select! {
+                    () = self.none_left(self.0.timeouts.background) => {}
+                    _ = stop.wait() => {}
+                }
+            }
+            let stopped = self.running();
+            for (wish, time) in [(Wish::Terminate, self.0.timeouts.grace), (Wish::Kill, KILLED)] {
+                if self.running() > 0 {
+                    self.0.wish.send_replace(wish);
+                    self.none_left(time).await;
+                }
+            }
+            self.0.wish.send_replace(Wish::GoOn);
+            // With the server goes what nobody could end one by one. The next command gets a new one.
+            drop(self.0.server.lock().unwrap_or_else(PoisonError::into_inner).take());
+            stopped
+        })
     }
 }
 
-fn in_any(pid: Pid, groups: &[Pid]) -> bool {
-    rustix::process::getpgid(Some(pid)).is_ok_and(|group| groups.contains(&group))
+/// A command that is counted as running while this lives.
+struct Counted(BackgroundProcesses);
+
+impl Counted {
+    fn new(all: &BackgroundProcesses) -> Self {
+        all.0.running.send_modify(|count| *count += 1);
+        Self(all.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.running.send_modify(|count| *count -= 1);
+    }
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use tokio::io::AsyncReadExt as _;
-use tokio::process::{ChildStderr, ChildStdout};
+use tokio::net::unix::pipe::Receiver;
 
 use super::capture::{Capture, incomplete_end};
 
@@ -18,8 +18,8 @@ const LOG_LIMIT: usize = 10 << 20;
 /// The read ends of a command's stdout and stderr, and what came out of them.
 #[derive(Debug)]
 pub(super) struct Pipes {
-    stdout: Option<ChildStdout>,
-    stderr: Option<ChildStderr>,
+    stdout: Option<Receiver>,
+    stderr: Option<Receiver>,
     from_stdout: Source,
     from_stderr: Source,
     interleaved: Capture,
@@ -52,9 +52,16 @@ struct Log {
 
 impl Pipes {
     /// Takes over the read ends.
-    pub(super) fn new(stdout: Option<ChildStdout>, stderr: Option<ChildStderr>) -> Self {
+    pub(super) fn new(stdout: Receiver, stderr: Receiver) -> Self {
         let (from_stdout, from_stderr) = (Source::new(), Source::new());
-        Self { stdout, stderr, from_stdout, from_stderr, interleaved: Capture::default(), log: None }
+        Self {
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            from_stdout,
+            from_stderr,
+            interleaved: Capture::default(),
+            log: None,
+        }
     }
 
     /// Somebody may still write.
@@ -108,7 +115,7 @@ impl Source {
 }
 
 /// Bytes read into `buffer`; 0 at the end, and an error is an end too.
-async fn next<R: tokio::io::AsyncRead + Unpin>(pipe: &mut Option<R>, buffer: &mut [u8]) -> usize {
+async fn next(pipe: &mut Option<Receiver>, buffer: &mut [u8]) -> usize {
     match pipe {
         Some(pipe) => pipe.read(buffer).await.unwrap_or(0),
         None => 0,

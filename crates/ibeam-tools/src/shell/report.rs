@@ -6,12 +6,12 @@ use std::process::ExitStatus;
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
 
-use super::group::signal_name;
 use super::spawn::Running;
+use super::tree::signal_name;
 
 /// The outcome of a command that is over.
-pub(super) fn ended(command: &str, mut running: Running, status: std::io::Result<ExitStatus>) -> ToolOutcome {
-    let output = output(command, &mut running, status_parts(&status));
+pub(super) fn ended(command: &str, mut running: Running, status: ExitStatus) -> ToolOutcome {
+    let output = output(command, &mut running, status_parts(status));
     let mut for_model = with_newline(&output.interleaved);
     if for_model.contains(char::REPLACEMENT_CHARACTER) {
         for_model.push_str("(bytes that are not UTF-8 are shown as \u{FFFD})\n");
@@ -51,16 +51,12 @@ pub(super) fn output(
     }
 }
 
-/// Exit code, 128 + number for a signal, and the signal's name. A status that the system would not tell
-/// counts as killed.
-pub(super) fn status_parts(status: &std::io::Result<ExitStatus>) -> (i32, Option<String>) {
-    match status {
-        Ok(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => (code, None),
-            (None, Some(number)) => (128 + number, Some(signal_name(number))),
-            (None, None) => (1, None),
-        },
-        Err(_) => (137, Some(signal_name(9))),
+/// Exit code, 128 + number for a signal, and the signal's name.
+pub(super) fn status_parts(status: ExitStatus) -> (i32, Option<String>) {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => (code, None),
+        (None, Some(number)) => (128 + number, Some(signal_name(number))),
+        (None, None) => (1, None),
     }
 }
 

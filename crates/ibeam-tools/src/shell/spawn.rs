@@ -1,43 +1,35 @@
 //! From a command line to a running bash.
-//!
-//! No code runs between fork and exec, so that the standard library takes its fast way (`posix_spawn`), which
-//! does not copy page tables: the new session comes from the program `setsid`. Where that is missing the
-//! command gets a process group only, and keeps the terminal.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::process::CommandExt as _;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use ibeam_sandbox::{Launch, SpawnError};
 use rustix::io::Errno;
-use rustix::process::Pid;
-use tokio::process::Child;
+use tokio::net::unix::pipe::Receiver;
 
-use super::group::Group;
+use super::background::BackgroundProcesses;
 use super::pipes::Pipes;
+use super::tree::Tree;
 use crate::file_error::errno_name;
-
-/// The variable by which processes of a run are known, even those that left their group.
-pub(super) const MARK_VARIABLE: &str = "IBEAM_RUN";
 
 /// Directories searched when `PATH` does not tell.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Starts commands: knows the programs and the environment.
+/// Starts commands: knows the program and the environment.
 pub(super) struct Launcher {
     bash: Option<PathBuf>,
-    setsid: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
 }
 
 /// A command that was started.
 #[derive(Debug)]
 pub(super) struct Running {
-    /// bash.
-    pub(super) child: Child,
-    /// bash and what it starts.
-    pub(super) group: Group,
+    /// bash and all it starts.
+    pub(super) tree: Tree,
     /// What they say.
     pub(super) pipes: Pipes,
     /// Where they began.
@@ -48,48 +40,51 @@ pub(super) struct Running {
 
 impl Launcher {
     /// Commands get `environment` without secrets and with every prompt switched off.
-    pub(super) fn new(environment: Vec<(OsString, OsString)>, secrets: &[String], mark: &str) -> Self {
+    pub(super) fn new(environment: Vec<(OsString, OsString)>, secrets: &[String]) -> Self {
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         let path = path.unwrap_or_else(|| OsString::from(USUAL_PATH));
         let mut environment = environment;
         environment.retain(|(name, _)| !is_withheld(name, secrets));
-        let ours = QUIET.iter().copied().chain([(MARK_VARIABLE, mark)]);
-        environment.extend(ours.map(|(name, value)| (OsString::from(name), OsString::from(value))));
-        Self { bash: find(&path, "bash"), setsid: find(&path, "setsid"), environment }
+        environment.extend(QUIET.map(|(name, value)| (OsString::from(name), OsString::from(value))));
+        Self { bash: find(&path, "bash"), environment }
     }
 
     /// Starts bash with `command` in `directory`, which exists. Must be called within an async runtime.
     ///
     /// # Errors
     /// One line for the model: no bash, or the system's refusal.
-    pub(super) fn start(&self, command: &str, directory: &Path) -> Result<Running, String> {
+    pub(super) fn start(
+        &self,
+        command: &str,
+        directory: &Path,
+        processes: &BackgroundProcesses,
+    ) -> Result<Running, String> {
         let bash = self.bash.as_ref().ok_or("`bash` is not installed, and commands need it")?;
-        let mut launch = match &self.setsid {
-            Some(setsid) => {
-                let mut launch = Command::new(setsid);
-                launch.arg(bash);
-                launch
-            }
-            None => {
-                let mut launch = Command::new(bash);
-                launch.process_group(0);
-                launch
-            }
-        };
-        launch.args(["--norc", "--noprofile", "-c", command]);
-        launch.current_dir(directory).env_clear().envs(self.environment.iter().map(|(k, v)| (k, v)));
+        let mut environment = self.environment.clone();
         // What `pwd` says; bash takes it over only when it names the directory it is in.
-        launch.env("PWD", directory);
-        launch.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        environment.push(("PWD".into(), directory.into()));
         let started = Instant::now();
-        let mut child = tokio::process::Command::from(launch).spawn().map_err(|error| explain(&error))?;
-        let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-        let group = Group::new(pid.ok_or("the command could not be started: it has no process id")?);
-        // When memory runs out, the command goes and not we.
-        let _ = std::fs::write(format!("/proc/{}/oom_score_adj", group.pid()), "1000");
-        let pipes = Pipes::new(child.stdout.take(), child.stderr.take());
-        Ok(Running { child, group, pipes, directory: directory.to_owned(), started })
+        let stdin = File::open("/dev/null").map_err(|error| failed(&error))?;
+        let (stdout, theirs) = pipe().map_err(|error| failed(&error))?;
+        let (stderr, theirs_too) = pipe().map_err(|error| failed(&error))?;
+        let launch = Launch {
+            program: bash,
+            arguments: &["bash", "--norc", "--noprofile", "-c", command].map(OsStr::new),
+            environment: &environment,
+            directory,
+            stdio: [stdin.as_fd(), theirs.as_fd(), theirs_too.as_fd()],
+        };
+        let tree = processes.spawn(&launch).map_err(|error| explain(&error))?;
+        let tree = Tree::new(tree).map_err(|error| failed(&error))?;
+        let pipes = Pipes::new(stdout, stderr);
+        Ok(Running { tree, pipes, directory: directory.to_owned(), started })
     }
+}
+
+/// A pipe that is read without blocking, and its writing end.
+fn pipe() -> io::Result<(Receiver, OwnedFd)> {
+    let (reader, writer) = io::pipe()?;
+    Ok((Receiver::from_owned_fd(reader.into())?, writer.into()))
 }
 
 /// Nobody answers a prompt, pages through text or edits a message.
@@ -123,11 +118,18 @@ fn find(path: &OsStr, program: &str) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-fn explain(error: &std::io::Error) -> String {
-    match Errno::from_io_error(error) {
-        Some(Errno::TOOBIG) => {
+fn explain(error: &SpawnError) -> String {
+    match error {
+        SpawnError::Refused(Errno::TOOBIG) => {
             "the command is too long for the system (E2BIG); write it to a file and run that".to_owned()
         }
+        SpawnError::Refused(errno) => format!("the command could not be started: {}", errno_name(*errno)),
+        SpawnError::Nul | SpawnError::Lost => format!("the command could not be started: {error}"),
+    }
+}
+
+fn failed(error: &io::Error) -> String {
+    match Errno::from_io_error(error) {
         Some(errno) => format!("the command could not be started: {}", errno_name(errno)),
         None => format!("the command could not be started: {error}"),
     }
