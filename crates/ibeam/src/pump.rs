@@ -55,8 +55,10 @@ impl Pump {
                 }
                 if reader && let Err(error) = self.print(&batch) {
                     reader = false;
-                    let reason = match error.kind() {
-                        io::ErrorKind::BrokenPipe => Reason::OutputClosed,
+                    let reason = match (error.kind(), self.stop.requested()) {
+                        (io::ErrorKind::BrokenPipe, _) => Reason::OutputClosed,
+                        // A reader that does not read is given up only after a stop: that is what ended the run.
+                        (io::ErrorKind::TimedOut, Some(reason)) => reason.clone(),
                         _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() },
                     };
                     self.stop.request(unwritten.get_or_insert(reason).clone());

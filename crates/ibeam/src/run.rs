@@ -166,6 +166,7 @@ fn limit_time(app: &App, stop: &Stop) {
 }
 
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    crate::shortage::check_descriptors()?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -106,9 +106,18 @@ pub(crate) fn check_kept(scene: &Scene, ran: &Finished) {
 /// The events of a session's journal.
 #[track_caller]
 pub(crate) fn journal(scene: &Scene, id: &str) -> Vec<Value> {
-    let text = std::fs::read_to_string(scene.workspace.journal(id)).unwrap();
-    let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    records.filter(|record| record.get("event").is_some()).map(|record| record["event"].clone()).collect()
+    let path = scene.workspace.journal(id);
+    let event = |line: &str| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        if let Some(name) = record["blob"]["sha256"].as_str() {
+            let kind = std::fs::read_to_string(path.with_file_name("blobs").join(name)).unwrap();
+            let mut event = record["blob"].clone();
+            event["kind"] = serde_json::from_str(&kind).unwrap();
+            return Some(event);
+        }
+        record.get_mut("event").map(Value::take)
+    };
+    std::fs::read_to_string(&path).unwrap().lines().filter_map(event).collect()
 }
 
 /// An answer of one delta.

@@ -801,8 +801,6 @@ fn f150_a_session_that_is_damaged_in_its_middle_is_not_gone_on_with() {
         [later_header(&whole[..second]), whole[second..].to_vec()].concat(),
         1,
     ));
-    let third = second + whole[second..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    damages.push(("a line left out".to_owned(), [&whole[..second], &whole[third..]].concat(), 2));
     for (what, bytes, line) in damages {
         std::fs::write(&path, &bytes).unwrap();
         let ran = scene.print([format!("--resume={id}")]).run();
