@@ -37,16 +37,12 @@ fn main() -> ExitCode {
         "bounds" => bounds::run(&root()).map_err(|error| error.to_string()),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
         "flood" => flood::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
-        "kill-sweep" => {
-            kill_sweep::run(&root(), args.next().as_deref()).map_err(|error| error.to_string())
-        }
+        "kill-sweep" => kill_sweep::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "local-eval" => {
             let args: Vec<String> = args.collect();
             local_eval::run(&root(), &args).map_err(|error| error.to_string())
         }
-        "mutations" => {
-            mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string())
-        }
+        "mutations" => mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
         "test" => test::run(&root()).map_err(|error| error.to_string()),
         _ => {

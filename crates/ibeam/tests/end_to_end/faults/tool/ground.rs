@@ -41,8 +41,10 @@ fn f088_a_workspace_whose_name_was_given_to_another_is_held() {
     let write = calls("toolu_2", "write", &json!({ "path": "etc/new", "fileText": "x" }));
     let read = calls("toolu_3", "read", &json!({ "path": "etc/f" }));
     let list = calls("toolu_4", "ls", &json!({ "path": "etc" }));
-    let swap = shell("cd .. && mv project moved && mkdir -p other/etc && ln -s other project");
-    let workspace = Workspace::new().file("etc/f", "mine\n");
+    // In a script: what a command does outside the workspace is seen by policy only where it says so.
+    let script = "cd .. && mv project moved && mkdir -p other/etc && ln -s other project\n";
+    let swap = shell("sh ./swap");
+    let workspace = Workspace::new().file("etc/f", "mine\n").file("swap", script);
     let scene = Scene::new([swap, write, read, list, says("done")]).within(workspace);
     let ran = scene.print(["--force"]).run().succeeded();
     let moved = scene.workspace.outside().join("moved");
@@ -64,7 +66,12 @@ fn f083_a_command_that_fills_the_disk_ends_the_run_with_its_record_kept() {
         return;
     }
     let fills = shell("head -c 100m /dev/zero > fill; echo \"ended $?\"");
-    let scene = Scene::new([fills, says(&"much to say ".repeat(2000)), says("never")]);
+    // Then it goes on with so much to say that no room kept for an orderly end can hold it all.
+    let goes_on = (0..100).map(|number| {
+        let command = json!({ "command": format!("echo {number}") });
+        Answer::new().text("s".repeat(40_000)).call(&format!("toolu_{number}"), "shell", &command)
+    });
+    let scene = Scene::new([fills].into_iter().chain(goes_on));
     // The journal is looked at from inside: the disk goes with the namespace.
     let rescued = tempfile::tempdir().unwrap();
     let script = format!(
@@ -96,7 +103,7 @@ fn f106_a_write_on_a_full_disk_leaves_the_old_file() {
         calls("toolu_1", "write", &json!({ "path": "f", "fileText": "n".repeat(100_000) })),
         calls("toolu_2", "edit", &json!({ "path": "small", "oldText": "x", "newText": "y".repeat(100_000) })),
         calls("toolu_3", "write", &json!({ "path": "new", "fileText": "n".repeat(100_000) })),
-        shell("ls -A; cat f small"),
+        shell("ls -A; wc -c < f; tr -d o < f | wc -c; cat small"),
         says("done"),
     ]);
     let script = format!(
@@ -111,5 +118,5 @@ fn f106_a_write_on_a_full_disk_leaves_the_old_file() {
             "{refused}"
         );
     }
-    assert_eq!(results[3]["success"]["stdout"], format!("f\nsmall\n{old}x\n"));
+    assert_eq!(results[3]["success"]["stdout"], "f\nsmall\n40000\n0\nx\n");
 }

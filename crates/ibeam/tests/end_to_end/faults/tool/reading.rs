@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ibeam_testkit::{Lifeline, Workspace};
 use serde_json::{Value, json};
 
-use super::{MORE, Told, as_nobody, call, call_through, peak_of};
+use super::{MORE, Told, as_nobody, call_through, peak_of};
 
 #[track_caller]
 fn read(workspace: Workspace, path: &str) -> Told {
-    call(workspace, "read", &json!({ "path": path }))
+    // What policy keeps from the model by itself is allowed here: the tool must hold on its own.
+    let allowed = ["--allow", "Read(/dev/**)", "--allow", "Read(/proc/**)"];
+    call_through(workspace, "read", &json!({ "path": path }), |ibeam, _| ibeam.args(allowed))
 }
 
 #[track_caller]
