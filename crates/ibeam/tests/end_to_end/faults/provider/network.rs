@@ -113,7 +113,11 @@ fn with_names(says: Says) -> Option<(Finished, usize)> {
             return None;
         }
     };
-    let config = format!("{QUICK}[timeouts]\nconnect = \"800ms\"\n");
+    let bound = match says {
+        Says::Code(_) => "10s",
+        Says::Nothing => "500ms",
+    };
+    let config = format!("{QUICK}[timeouts]\nconnect = \"{bound}\"\n");
     let ran = fails(26, || {
         let (scene, ibeam) = asking(&config, "http://model.ibeam.example:8080");
         let file = scene.workspace.outside().join("resolv.conf");

@@ -35,7 +35,7 @@ fn f002_a_key_that_stays_refused_is_told_after_two_requests() {
 /// The stored key is replaced while the run waits for its answer; the refusal of the old one changes nothing on disk.
 #[test]
 fn f002_a_stored_key_is_read_again_and_never_overwritten() {
-    let slow_refusal = || refused_key().late(Duration::from_millis(700));
+    let slow_refusal = || refused_key().late(Duration::from_secs(2));
     let scene = Scene::new([slow_refusal(), says("ok")]).within(configured(QUICK));
     let login = |key: &str| {
         scene.bare(["login", "anthropic", "--api-key", key]).run().succeeded();
@@ -62,6 +62,30 @@ fn f002_a_refused_stored_key_stays_stored() {
     let ran = scene.keyless(["-p", "do it"]).run();
     super::check_told(&ran, 20);
     assert_eq!(std::fs::read(&path).unwrap(), stored);
+}
+
+/// Whatever a server makes of the key it was sent, none of it is told or kept.
+#[test]
+fn a_key_that_a_server_repeats_in_any_form_is_neither_told_nor_kept() {
+    // `base64` of the key alone, and of `user:key` and `ab:key` as a server would log them.
+    let forms = [
+        "a2V5LTAxMjM0NTY3ODlhYmNkZWY",
+        "dXNlcjprZXktMDEyMzQ1Njc4OWFiY2RlZg",
+        "YWI6a2V5LTAxMjM0NTY3ODlhYmNkZWY",
+    ];
+    for form in [KEY].into_iter().chain(forms) {
+        let said = format!("the header `{form}==` is not valid");
+        let answer = Answer::error(400, "invalid_request_error", &said).header("request-id", form);
+        let ran = fails(22, || {
+            let scene = Scene::new([answer.clone()]).within(configured(QUICK));
+            let ibeam = scene.print::<&str>([]);
+            (scene, ibeam)
+        });
+        for core in [KEY, "a2V5LTAxMjM0NTY3ODlhYmNkZ", "rZXktMDEyMzQ1Njc4OWFiY2Rl"] {
+            assert!(!ran.stdout.contains(core) && !ran.stderr.contains(core), "{ran}");
+        }
+        assert!(ran.stderr.contains("***"), "{ran}");
+    }
 }
 
 #[test]

@@ -239,10 +239,11 @@ fn f063_a_connection_that_the_server_gives_up_is_replaced() {
 
 #[test]
 fn f063_a_flood_of_settings_is_left_in_time() {
-    let server = TlsServer::start(identity("localhost", 2100), [Act::Flood, Act::AnswerOverHttp2]);
-    let config = format!("{QUICK}[timeouts]\nfirst_byte = \"1500ms\"\n");
+    let acts = [Act::Flood, Act::AnswerOverHttp2, Act::AnswerOverHttp2];
+    let server = TlsServer::start(identity("localhost", 2100), acts);
+    let config = format!("{QUICK}[timeouts]\nfirst_byte = \"2s\"\n");
     let (scene, ibeam) = server.asked(&config, true);
     let ran = survives(&scene, ibeam);
-    assert_eq!((ran.stream().deltas(), server.connections()), (vec!["ok"], 2), "{ran}");
-    assert!(ran.elapsed < Duration::from_secs(15), "{ran}");
+    assert_eq!(ran.stream().deltas(), ["ok"], "{ran}");
+    assert!(server.connections() >= 2 && ran.elapsed < Duration::from_secs(20), "{ran}");
 }
