@@ -1,6 +1,6 @@
 //! What supervision costs: `true` started and waited for, plainly and through the fork server.
 
-#![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench that fails should stop")]
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,25 +16,30 @@ fn main() {
     divan::main();
 }
 
-#[divan::bench]
-fn plain(bencher: Bencher<'_, '_>) {
+/// The least program, and the shell as commands get it.
+const COMMANDS: [&[&str]; 2] = [&["/bin/true"], &["/bin/bash", "--norc", "--noprofile", "-c", ":"]];
+
+#[divan::bench(args = [0, 1])]
+fn plain(bencher: Bencher<'_, '_>, command: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (program, arguments) = COMMANDS[command].split_first().unwrap();
     bencher.bench_local(|| {
         runtime.block_on(async {
-            let mut command = tokio::process::Command::new("/bin/true");
-            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let mut command = tokio::process::Command::new(program);
+            command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             command.status().await.unwrap()
         })
     });
 }
 
-#[divan::bench]
-fn supervised(bencher: Bencher<'_, '_>) {
+#[divan::bench(args = [0, 1])]
+fn supervised(bencher: Bencher<'_, '_>, command: usize) {
     let server = ForkServer::start().unwrap();
     let null = File::options().read(true).write(true).open("/dev/null").unwrap();
+    let arguments: Vec<&OsStr> = COMMANDS[command].iter().map(OsStr::new).collect();
     let launch = Launch {
-        program: Path::new("/bin/true"),
-        arguments: &[OsStr::new("true")],
+        program: Path::new(COMMANDS[command][0]),
+        arguments: &arguments,
         environment: &[],
         directory: Path::new("/"),
         stdio: [null.as_fd(); 3],

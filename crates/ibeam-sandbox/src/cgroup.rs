@@ -38,6 +38,11 @@ impl Cgroup {
         }
     }
 
+    /// Whether some process is a member, which the system may have refused.
+    pub(crate) fn has_members(&self) -> bool {
+        fs::read(self.path.join("cgroup.procs")).is_ok_and(|members| !members.is_empty())
+    }
+
     /// Where a process writes `0` to become a member, with all it forks from then on.
     pub(crate) fn members(&self) -> &File {
         &self.members

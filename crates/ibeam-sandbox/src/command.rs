@@ -4,7 +4,10 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, chdir, getppid, set_parent_process_death_signal, setsid};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, chdir, getppid, set_dumpable_behavior, set_parent_process_death_signal,
+    setsid,
+};
 
 use crate::raw::{self, Shared};
 use crate::request::{self, Layout};
@@ -33,7 +36,9 @@ fn prepare(request: &Shared, directory: usize, stdio: &[OwnedFd; 3], supervisor:
     if getppid() != Some(supervisor) {
         return Err(Errno::SRCH);
     }
-    // When memory runs out, the command goes and not we. Where it may not be set, nothing is lost.
+    // When memory runs out, the command goes and not we. Where it may not be set, nothing is lost. A process that
+    // hides its memory, as ours may, owns no file of its own in /proc; the program to come decides that anew.
+    let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
     if let Ok(score) =
         openat(CWD, c"/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
     {

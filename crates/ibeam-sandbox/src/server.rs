@@ -65,6 +65,7 @@ impl ForkServer {
             Err(_refused) => (false, begin(Fork::Plain, members)),
         };
         let (pid, control) = begun.map_err(SpawnError::Refused)?;
+        let cgroup = cgroup.filter(Cgroup::has_members);
         Ok(Self { pid, namespace, control: Mutex::new(Some(control)), cgroup })
     }
 

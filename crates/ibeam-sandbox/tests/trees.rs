@@ -15,6 +15,7 @@ use std::time::Duration;
 use ibeam_sandbox::{ForkServer, Launch, SpawnError, Tree};
 use ibeam_testkit::{Lifeline, Workspace};
 use rustix::io::Errno;
+use rustix::process::DumpableBehavior;
 
 /// Longer than any tree may take to end.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -283,8 +284,14 @@ trees! {
         // As for every child: what we were told to ignore stays so, what Rust ignores does not.
         let pipe = 1 << (rustix::process::Signal::PIPE.as_raw() - 1);
         assert_eq!(ignored(&world.run("cat /proc/self/status").0), ignored(&ours) & !pipe);
-        assert_eq!(world.run("cat /proc/self/oom_score_adj").0, "1000\n");
         drop(other);
+    }
+
+    fn a_command_is_ended_first_when_memory_runs_out() {
+        for client in [DumpableBehavior::Dumpable, DumpableBehavior::NotDumpable] {
+            rustix::process::set_dumpable_behavior(client).unwrap();
+            assert_eq!(World::new().run("cat /proc/self/oom_score_adj").0, "1000\n", "{client:?}");
+        }
     }
 
     fn a_command_knows_itself_by_one_number() {

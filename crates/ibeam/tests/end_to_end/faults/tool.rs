@@ -12,6 +12,8 @@ mod policy;
 mod reading;
 #[path = "tool/searching.rs"]
 mod searching;
+#[path = "tool/trees.rs"]
+mod trees;
 #[path = "tool/writing.rs"]
 mod writing;
 
