@@ -53,6 +53,8 @@ pub(crate) struct Paced {
     stdout: File,
     /// A file never waits for a reader.
     has_reader: bool,
+    /// What a pipe takes without waiting when it is empty.
+    capacity: usize,
     stop: Stop,
     /// How long a reader may take nothing once a stop was asked for.
     patience: Duration,
@@ -62,7 +64,14 @@ impl Paced {
     /// Writes to `stdout`.
     pub(crate) fn new(stdout: File, stop: &Stop, patience: Duration) -> Self {
         let kind = fstat(stdout.as_fd()).map(|stat| FileType::from_raw_mode(stat.st_mode));
-        Self { stdout, has_reader: kind != Ok(FileType::RegularFile), stop: stop.clone(), patience }
+        let capacity = if kind == Ok(FileType::Fifo) { capacity_of(&stdout) } else { PIECE };
+        Self { stdout, has_reader: kind != Ok(FileType::RegularFile), capacity, stop: stop.clone(), patience }
+    }
+
+    /// What can be written now without waiting, once the reader takes something: whole lines, where it keeps pace.
+    fn room(&self) -> usize {
+        let is_empty = || rustix::io::ioctl_fionread(&self.stdout).is_ok_and(|unread| unread == 0);
+        if self.capacity > PIECE && is_empty() { self.capacity } else { PIECE }
     }
 
     fn wait_for_reader(&self) -> io::Result<()> {
@@ -83,13 +92,24 @@ impl Paced {
     }
 }
 
+#[cfg(target_os = "linux")]
+fn capacity_of(pipe: &File) -> usize {
+    rustix::pipe::fcntl_getpipe_size(pipe).unwrap_or(PIECE)
+}
+
+/// Elsewhere nobody tells.
+#[cfg(not(target_os = "linux"))]
+fn capacity_of(_: &File) -> usize {
+    PIECE
+}
+
 impl Write for Paced {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.has_reader {
             return self.stdout.write(bytes);
         }
         self.wait_for_reader()?;
-        self.stdout.write(bytes.get(..PIECE).unwrap_or(bytes))
+        self.stdout.write(bytes.get(..self.room()).unwrap_or(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {

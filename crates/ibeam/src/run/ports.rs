@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ibeam_core::{Approver, FailOn, Gate, Obstacle, Provider, RetryPolicy, Run, Stop};
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::{Failure, Reason, SessionStarted};
-use ibeam_tools::{BackgroundProcesses, ToolSettings, Workspace};
+use ibeam_tools::{BackgroundProcesses, Timeouts, ToolSettings, Workspace};
 
 use super::figures;
 use crate::app::App;
@@ -40,7 +40,7 @@ pub(super) fn build(
             directory.canonicalize().map_err(|error| Reason::NoInput { path, said: error.to_string() })?,
         );
     }
-    let background = BackgroundProcesses::default();
+    let background = BackgroundProcesses::new(command_timeouts(app)?);
     let workspace = Workspace::new(&app.workspace, &extra_dirs).map_err(|error| Reason::NoInput {
         path: app.workspace.display().to_string(),
         said: error.to_string(),
@@ -126,6 +126,22 @@ fn workspace_gone(workspace: PathBuf) -> Obstacle {
         let gone = !workspace.is_dir();
         gone.then(|| Reason::WorkspaceGone { path: workspace.display().to_string() })
     })
+}
+
+/// How long commands may take; the grace of their end fits into that of the run.
+fn command_timeouts(app: &App) -> Result<Timeouts, Reason> {
+    let standard = Timeouts::default();
+    let (default, longest) = (app.config.bound("tool"), app.config.bound("tool_longest"));
+    if default > longest {
+        return Err(Reason::BadConfig {
+            path: "timeouts.tool".to_owned(),
+            line: None,
+            column: None,
+            said: format!("{default:?} is longer than `timeouts.tool_longest`, {longest:?}"),
+        });
+    }
+    let grace = standard.grace.min(app.config.bound("shutdown").mul_f32(0.6));
+    Ok(Timeouts { default, longest, grace, background: app.config.bound("background") })
 }
 
 fn retry_policy(app: &App) -> RetryPolicy {

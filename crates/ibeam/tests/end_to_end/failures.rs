@@ -478,7 +478,8 @@ fn what_a_server_says_cannot_speak_to_the_terminal() {
 #[test]
 fn the_key_is_in_no_message_even_when_a_server_repeats_it() {
     let said = format!("the key {} is not valid", crate::scene::KEY);
-    let scene = Scene::new([Answer::error(401, "authentication_error", &said)]);
+    let refused = Answer::error(401, "authentication_error", &said);
+    let scene = Scene::new([refused.clone(), refused]);
     let scene = scene.within(Workspace::new().user_config(ONCE));
     let ran = scene.print::<&str>([]).run();
     check_told(&ran, 20);

@@ -11,7 +11,7 @@ use ibeam_testkit::{Answer, Finished, Stdin, Workspace};
 use serde_json::json;
 
 use super::host::{failed, is_root, preload, record, skip, works};
-use crate::scene::{Scene, calls, check_kept, journal, model, says, shell};
+use crate::scene::{KEY, Scene, calls, check_kept, journal, model, says, shell};
 
 // ---- prompts and flags
 
@@ -472,7 +472,8 @@ fn the_key_is_nowhere() {
         }
         let ran = run.run();
         assert_eq!(ran.code, Some(if failing { 20 } else { 0 }), "{ran}");
-        let looked = ran.stdout.contains("ANTHROPIC_BASE_URL=") && ran.stdout.contains("IBEAM_RUN=");
+        let looked =
+            ran.stdout.contains("ANTHROPIC_BASE_URL=") && ran.stdout.contains("GIT_TERMINAL_PROMPT=0");
         assert!(looked, "the commands did look: {ran}");
         let mut places = left_in(scene.workspace.home());
         assert!(places.iter().any(|(path, _)| path.ends_with("events.jsonl")), "the journal was searched");
@@ -494,14 +495,22 @@ fn the_environment_of_a_run_is_private() {
         return skip("root sees everything, and only root can run as somebody else");
     }
     let somebody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
-    let scene = Scene::new([says("one ").stall()]);
+    let dump =
+        "cat /proc/[0-9]*/environ /proc/$PPID/environ >all; env >own; tr '\\0' '\\n' </proc/$$/environ >>own";
+    let scene = Scene::new([shell(dump), says("one ").stall()]);
     open_to_all(&scene);
-    let running = scene.print::<&str>([]).through(somebody).start();
+    let running = scene.print(["--force", "--allow", "Read(/proc/**)"]).through(somebody).start();
     running.wait_for_stdout("one ");
     for file in ["environ", "mem", "maps"] {
         let path = format!("/proc/{}/{file}", running.pid());
         let read = Command::new("setpriv").args(&somebody[1..]).args(["cat", &path]).output().unwrap();
         assert!(!read.status.success() && read.stdout.is_empty(), "{file} is open to all of the same user");
+    }
+    // Looked for in what a command could see, before anything is taken out of its output.
+    for file in ["all", "own"] {
+        let seen = scene.workspace.read(file).unwrap();
+        assert!(seen.contains("HOME="), "the command did look: {seen}");
+        assert!(!seen.contains(KEY), "{file}: {seen}");
     }
 }
 
@@ -513,7 +522,11 @@ fn an_ordinary_user_can_do_everything() {
     }
     let scene = Scene::new([
         calls("a", "write", &json!({ "path": "made.txt", "fileText": "one\n" })),
-        calls("b", "edit", &json!({ "path": "made.txt", "strReplace": { "oldText": "one", "newText": "two" } })),
+        calls(
+            "b",
+            "edit",
+            &json!({ "path": "made.txt", "strReplace": { "oldText": "one", "newText": "two" } }),
+        ),
         shell("cat made.txt /proc/self/oom_score_adj"),
         says("done"),
     ]);
@@ -523,4 +536,23 @@ fn an_ordinary_user_can_do_everything() {
     assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{ran}");
     let result = ran.stream().completed()[2].1["result"].to_string();
     assert!(result.contains("two\\n1000\\n"), "{result}");
+}
+
+#[test]
+fn the_bounds_of_commands_are_those_of_the_configuration() {
+    let config = "[timeouts]\ntool = \"300ms\"\ntool_longest = \"600ms\"\n";
+    let long = json!({ "command": "sleep 60", "timeout": 50_000 });
+    let scene = Scene::new([shell("sleep 60"), calls("b", "shell", &long), says("done")]);
+    let scene = scene.within(Workspace::new().user_config(config));
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert!(ran.elapsed < Duration::from_secs(12), "{ran}");
+    let results: Vec<String> =
+        ran.stream().completed().iter().map(|call| call.1["result"].to_string()).collect();
+    assert!(results[0].contains("timeout") && results[0].contains("300"), "{results:?}");
+    assert!(results[1].contains("600"), "{results:?}");
+    let absurd = Workspace::new().user_config("[timeouts]\ntool = \"20m\"\n");
+    let scene = Scene::new([]).within(absurd);
+    let ran = scene.print::<&str>([]).run();
+    failed(&ran, 78);
+    assert!(ran.stderr.contains("timeouts.tool_longest"), "{ran}");
 }
