@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use crate::ServerConfig;
 use crate::last_words::{LastWords, StderrRing};
 use crate::message::METHOD_NOT_FOUND;
-use crate::peer::{Peer, RequestError};
+use crate::peer::{Closed, Peer, RequestError};
 use crate::process::Process;
 
 /// The revision we speak.
@@ -88,7 +88,7 @@ pub(crate) struct Connection {
     pub(crate) peer: Peer,
     process: Mutex<Process>,
     stderr: Arc<StderrRing>,
-    stderr_reader: Mutex<JoinHandle<()>>,
+    stderr_reader: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Connection {
@@ -123,7 +123,7 @@ impl Connection {
             peer: Peer::new(pipes.stdin, pipes.stdout),
             process: Mutex::new(process),
             stderr: Arc::clone(stderr),
-            stderr_reader: Mutex::new(reader),
+            stderr_reader: Mutex::new(Some(reader)),
         })
     }
 
@@ -168,18 +168,17 @@ impl Connection {
     /// What ended the conversation: the exit status where there is one, else `said`. Waits a little for that to be
     /// known, then ends what is left of the process.
     pub(crate) async fn obituary(&self, said: String) -> String {
-        if self.peer.closed().is_none() {
-            return said;
-        }
+        let Some(closed) = self.peer.closed() else { return said };
         let mut process = self.process.lock().await;
         let status = process.status(OBITUARY).await;
         process.kill();
-        let rest = &mut *self.stderr_reader.lock().await;
-        // Somebody else may still hold the pipe, or the flood go on.
-        let _in_time = tokio::time::timeout(OBITUARY, rest).await;
-        match status {
-            Some(status) => format!("it ended ({status})"),
-            None => said,
+        if let Some(rest) = self.stderr_reader.lock().await.take() {
+            // Somebody else may still hold the pipe, or the flood go on.
+            let _in_time = tokio::time::timeout(OBITUARY, rest).await;
+        }
+        match (closed, status) {
+            (Closed::Ended, Some(status)) => format!("it ended ({status})"),
+            (Closed::Ended | Closed::Broken(_) | Closed::HungUp, _) => said,
         }
     }
 

@@ -18,9 +18,11 @@ mod tool;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use connection::{ListedTool, StartError};
+pub use process::Processes;
 pub use server::Server;
 pub use tool::offer;
 
@@ -37,6 +39,8 @@ pub struct ServerConfig {
     pub environment: Vec<(OsString, OsString)>,
     /// The directory it runs in.
     pub directory: PathBuf,
+    /// Where it is forked.
+    pub processes: Arc<Processes>,
     /// The longest from its start to the list of its tools.
     pub start_timeout: Duration,
     /// The longest a call may take.

@@ -26,13 +26,27 @@ const FOREIGN_BYTES: usize = 64 << 10;
 pub(crate) enum RequestError {
     /// The other side is gone, or has broken the rules.
     #[error("{0}")]
-    Closed(Arc<str>),
+    Closed(Closed),
     /// It answered with an error.
     #[error("it answered with error {}: {}", .0.code, .0.message)]
     Refused(RpcError),
     /// The request cannot be written as JSON.
     #[error("the request cannot be written: {0}")]
     Unwritable(#[from] serde_json::Error),
+}
+
+/// Why nothing comes any more.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Closed {
+    /// The other side closed its output: it ended, as a rule.
+    #[error("it closed its output")]
+    Ended,
+    /// It broke a rule, and is not listened to any more.
+    #[error("{0}")]
+    Broken(Arc<str>),
+    /// We hung up.
+    #[error("the run is over")]
+    HungUp,
 }
 
 /// Our side of a connection. Dropping it ends the conversation.
@@ -51,7 +65,7 @@ struct Waiting(Mutex<Requests>);
 struct Requests {
     last_id: u64,
     open: BTreeMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>,
-    closed: Option<Arc<str>>,
+    closed: Option<Closed>,
 }
 
 impl Waiting {
@@ -60,9 +74,9 @@ impl Waiting {
     }
 
     /// Nothing comes any more: every open request ends. The first reason stands.
-    fn close(&self, why: &str) {
+    fn close(&self, why: Closed) {
         let mut requests = self.lock();
-        requests.closed.get_or_insert_with(|| why.into());
+        requests.closed.get_or_insert(why);
         requests.open.clear();
     }
 }
@@ -108,7 +122,7 @@ impl Peer {
         let ticket = {
             let mut requests = self.waiting.lock();
             if let Some(why) = &requests.closed {
-                return Err(RequestError::Closed(Arc::clone(why)));
+                return Err(RequestError::Closed(why.clone()));
             }
             requests.last_id += 1;
             let id = requests.last_id;
@@ -122,7 +136,7 @@ impl Peer {
         }
         match answer.await {
             Ok(answer) => answer.map_err(RequestError::Refused),
-            Err(_) => Err(RequestError::Closed(self.closed().unwrap_or_else(|| "it is gone".into()))),
+            Err(_) => Err(RequestError::Closed(self.closed().unwrap_or(Closed::Ended))),
         }
     }
 
@@ -136,13 +150,13 @@ impl Peer {
     }
 
     /// Why nothing comes any more, once that is so.
-    pub(crate) fn closed(&self) -> Option<Arc<str>> {
+    pub(crate) fn closed(&self) -> Option<Closed> {
         self.waiting.lock().closed.clone()
     }
 
     /// Closes the other side's stdin, after what waits to be written; nothing can be asked any more.
     pub(crate) fn hang_up(&self) {
-        self.waiting.close("the run is over");
+        self.waiting.close(Closed::HungUp);
         self.outgoing.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
@@ -174,13 +188,14 @@ async fn read(
     loop {
         let line = match lines.next().await {
             Ok(Some(line)) => line,
-            Ok(None) => return waiting.close("it closed its output"),
-            Err(error) => return waiting.close(&error.to_string()),
+            Ok(None) => return waiting.close(Closed::Ended),
+            Err(error) => return waiting.close(Closed::Broken(error.to_string().into())),
         };
         let Some(messages) = parse(line) else {
             foreign += line.len() + 1;
             if foreign > FOREIGN_BYTES {
-                return waiting.close(&format!("it writes what is no MCP message: {}", shown(line)));
+                let said = format!("it writes what is no MCP message: {}", shown(line));
+                return waiting.close(Closed::Broken(said.into()));
             }
             continue;
         };

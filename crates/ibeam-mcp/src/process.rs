@@ -1,102 +1,144 @@
-//! A server's process and everything it starts, in a process group of its own.
+//! A server's process and everything it starts, as a supervised tree.
 //!
-//! Ended in three steps: stdin closed, TERM, KILL; killed at once when it is dropped.
+//! Ended in three steps: stdin closed, TERM, KILL; killed at once when it is dropped, and when we are.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitStatus, Stdio};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use ibeam_sandbox::{ForkServer, Launch, SpawnError, Tree};
+use rustix::fs::{Access, access};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::ServerConfig;
 
-const POLL: Duration = Duration::from_millis(5);
-/// How long the end of a killed process is waited for.
-const REAPED: Duration = Duration::from_millis(500);
+/// How long the end of a killed tree is waited for.
+const KILLED: Duration = Duration::from_millis(500);
+
+/// Where the servers of a run are forked. Dropping it ends all that is left of them.
+#[derive(Debug, Default)]
+pub struct Processes(Mutex<Option<ForkServer>>);
+
+impl Processes {
+    /// Starts a tree; the fork server too, where there is none yet or the last was killed.
+    fn spawn(&self, launch: &Launch<'_>) -> Result<Tree, SpawnError> {
+        let mut server = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match server.as_ref().map(|server| server.spawn(launch)) {
+            None | Some(Err(SpawnError::Lost)) => server.insert(ForkServer::start()?).spawn(launch),
+            Some(started) => started,
+        }
+    }
+}
 
 /// A server that was started.
 pub(crate) struct Process {
-    child: Child,
-    group: Pid,
-    /// The last signal was sent: the number may soon belong to somebody else.
-    over: bool,
+    tree: Tree,
+    /// The socket of the tree once more, for the runtime to watch.
+    news: UnixStream,
 }
 
 /// Our ends of its pipes.
 pub(crate) struct Pipes {
-    pub(crate) stdin: ChildStdin,
-    pub(crate) stdout: ChildStdout,
-    pub(crate) stderr: ChildStderr,
+    pub(crate) stdin: Sender,
+    pub(crate) stdout: Receiver,
+    pub(crate) stderr: Receiver,
 }
 
 impl Process {
     /// Starts the server. Must be called within an async runtime.
     pub(crate) fn start(config: &ServerConfig) -> io::Result<(Self, Pipes)> {
-        let mut command = Command::new(&config.command);
-        command.args(&config.args).current_dir(&config.directory);
-        command.env_clear().envs(config.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = tokio::process::Command::from(command).spawn()?;
-        let group = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw);
-        let group = group.ok_or_else(|| io::Error::other("it has no process id"))?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let process = Self { child, group, over: false };
-        match pipes {
-            (Some(stdin), Some(stdout), Some(stderr)) => Ok((process, Pipes { stdin, stdout, stderr })),
-            _ => Err(io::Error::other("it has no pipes")),
-        }
+        let program = find(config)?;
+        let command = OsStr::new(&config.command);
+        let arguments: Vec<&OsStr> =
+            std::iter::once(command).chain(config.args.iter().map(OsStr::new)).collect();
+        let (theirs, stdin) = io::pipe()?;
+        let (stdout, theirs_too) = io::pipe()?;
+        let (stderr, theirs_three) = io::pipe()?;
+        let launch = Launch {
+            program: &program,
+            arguments: &arguments,
+            environment: &config.environment,
+            directory: &config.directory,
+            stdio: [theirs.as_fd(), theirs_too.as_fd(), theirs_three.as_fd()],
+        };
+        let tree = config.processes.spawn(&launch).map_err(|error| match error {
+            SpawnError::Refused(errno) => io::Error::from(errno),
+            SpawnError::Nul | SpawnError::Lost => io::Error::other(error.to_string()),
+        })?;
+        let news = std::os::unix::net::UnixStream::from(tree.as_fd().try_clone_to_owned()?);
+        let pipes = Pipes {
+            stdin: Sender::from_owned_fd(stdin.into())?,
+            stdout: Receiver::from_owned_fd(stdout.into())?,
+            stderr: Receiver::from_owned_fd(stderr.into())?,
+        };
+        Ok((Self { tree, news: UnixStream::from_std(news)? }, pipes))
     }
 
-    /// How it ended, if it does so within `patience`.
+    /// How the server itself ended, if it does so within `patience`.
     pub(crate) async fn status(&mut self, patience: Duration) -> Option<ExitStatus> {
-        tokio::time::timeout(patience, self.child.wait()).await.ok()?.ok()
+        let ended = async {
+            while self.tree.status().is_none() {
+                self.changed().await;
+            }
+        };
+        let _in_time = tokio::time::timeout(patience, ended).await;
+        self.tree.status()
     }
 
     /// Ends it and everything it started. Its stdin is closed already; it gets `grace` to take the hint, and as
     /// long again after TERM.
     pub(crate) async fn end(&mut self, grace: Duration) {
-        let exited = self.status(grace).await.is_some();
-        if !exited || self.is_alive() {
-            self.signal(Signal::TERM);
-            // A stopped process takes TERM only when it goes on.
-            self.signal(Signal::CONT);
+        if tokio::time::timeout(grace, self.gone()).await.is_err() {
+            self.tree.terminate();
             let _in_time = tokio::time::timeout(grace, self.gone()).await;
         }
-        self.kill();
-        self.status(REAPED).await;
+        self.tree.kill();
+        let _in_time = tokio::time::timeout(KILLED, self.gone()).await;
     }
 
-    /// Ends it and everything it started at once.
-    pub(crate) fn kill(&mut self) {
-        self.signal(Signal::KILL);
-        self.over = true;
+    /// Ends it and everything it started, soon after this call.
+    pub(crate) fn kill(&self) {
+        self.tree.kill();
     }
 
     async fn gone(&mut self) {
-        // The status is taken first: until then a dead leader counts as a member of its group.
-        let _status = self.child.wait().await;
-        while self.is_alive() {
-            tokio::time::sleep(POLL).await;
+        while !self.tree.is_gone() {
+            self.changed().await;
         }
     }
 
-    fn is_alive(&self) -> bool {
-        !self.over && test_kill_process_group(self.group) != Err(Errno::SRCH)
-    }
-
-    fn signal(&self, signal: Signal) {
-        if !self.over {
-            // Nobody is left to be told, or nobody who may be.
-            let _ = kill_process_group(self.group, signal);
+    /// Waits until there may be news of the tree. Cancel safe.
+    async fn changed(&mut self) {
+        if self.news.readable().await.is_err() {
+            // The runtime ends, and this future with it.
+            return std::future::pending().await;
         }
+        let _ = self.news.try_io(Interest::READABLE, || self.tree.advance());
     }
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.kill();
+/// The program: a path as it is, from the server's directory; a name as the `PATH` of the server has it. Relative
+/// directories of `PATH` do not count: the workspace must not name programs.
+fn find(config: &ServerConfig) -> io::Result<PathBuf> {
+    if config.command.contains('/') {
+        return Ok(config.directory.join(&config.command));
     }
+    let named = |(name, _): &&(OsString, OsString)| name == "PATH";
+    // The last of several counts, as for the server itself.
+    let path = config.environment.iter().rfind(named).map(|(_, path)| path.clone()).unwrap_or_default();
+    std::env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(&config.command))
+        .find(|candidate| is_program(candidate))
+        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such program in PATH"))
+}
+
+fn is_program(candidate: &Path) -> bool {
+    candidate.is_file() && access(candidate, Access::EXEC_OK).is_ok()
 }

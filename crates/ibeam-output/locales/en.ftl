@@ -167,8 +167,8 @@ reason-no-sandbox = a sandbox was asked for, and this version has none
     .hint = `--sandbox disabled` runs without; permission rules hold all the same
 reason-bad-config = the configuration in `{ $place }` is wrong: { $said }
     .hint = `ibeam config explain` tells which file or variable sets each value
-reason-mcp-server-failed = the required MCP server `{ $server }` is not there: { $said }
-    .hint = `ibeam mcp list-tools { $server }` tries it alone; `required = false` lets runs go on without it
+reason-mcp-server-failed = the MCP server `{ $server }` is needed and not there: { $said }
+    .hint = `ibeam mcp list` says which file names it; `required = false` lets runs go on without it
 reason-signalled = stopped by `{ $signal }`
     .hint = the session is kept; go on with `--continue`
 reason-internal = internal error: { $said }

@@ -165,8 +165,8 @@ reason-no-sandbox = se pidió un sandbox, y esta versión no tiene ninguno
     .hint = `--sandbox disabled` ejecuta sin él; las reglas de permisos valen igualmente
 reason-bad-config = la configuración en `{ $place }` es incorrecta: { $said }
     .hint = `ibeam config explain` dice qué archivo o variable fija cada valor
-reason-mcp-server-failed = falta el servidor MCP obligatorio `{ $server }`: { $said }
-    .hint = `ibeam mcp list-tools { $server }` lo prueba por separado; con `required = false` se continúa sin él
+reason-mcp-server-failed = se necesita el servidor MCP `{ $server }` y no está: { $said }
+    .hint = `ibeam mcp list` dice qué archivo lo nombra; con `required = false` se continúa sin él
 reason-signalled = detenido por `{ $signal }`
     .hint = la sesión se conserva; sigue con `--continue`
 reason-internal = error interno: { $said }

@@ -165,8 +165,8 @@ reason-no-sandbox = un bac à sable a été demandé, et cette version n'en a pa
     .hint = `--sandbox disabled` s'en passe ; les règles de permission valent quand même
 reason-bad-config = la configuration dans `{ $place }` est incorrecte : { $said }
     .hint = `ibeam config explain` indique le fichier ou la variable qui fixe chaque valeur
-reason-mcp-server-failed = le serveur MCP requis `{ $server }` manque : { $said }
-    .hint = `ibeam mcp list-tools { $server }` l'essaie seul ; `required = false` permet de continuer sans lui
+reason-mcp-server-failed = le serveur MCP `{ $server }` est nécessaire et manque : { $said }
+    .hint = `ibeam mcp list` indique le fichier qui le nomme ; `required = false` permet de continuer sans lui
 reason-signalled = arrêté par `{ $signal }`
     .hint = la session est conservée ; poursuivez avec `--continue`
 reason-internal = erreur interne : { $said }

@@ -147,8 +147,8 @@ reason-no-sandbox = sandbox diminta, tetapi versi ini tidak memilikinya
     .hint = `--sandbox disabled` berjalan tanpa sandbox; aturan izin tetap berlaku
 reason-bad-config = konfigurasi di `{ $place }` salah: { $said }
     .hint = `ibeam config explain` menunjukkan file atau variabel yang menetapkan setiap nilai
-reason-mcp-server-failed = server MCP wajib `{ $server }` tidak ada: { $said }
-    .hint = `ibeam mcp list-tools { $server }` mencobanya sendiri; `required = false` membuat proses berlanjut tanpanya
+reason-mcp-server-failed = server MCP `{ $server }` diperlukan tetapi tidak ada: { $said }
+    .hint = `ibeam mcp list` menunjukkan file yang menyebutnya; `required = false` membuat proses berlanjut tanpanya
 reason-signalled = dihentikan oleh `{ $signal }`
     .hint = sesi disimpan; lanjutkan dengan `--continue`
 reason-internal = kesalahan internal: { $said }

@@ -147,8 +147,8 @@ reason-no-sandbox = サンドボックスが要求されましたが、このバ
     .hint = `--sandbox disabled` でサンドボックスなしで実行できます。権限ルールはそのまま有効です
 reason-bad-config = `{ $place }` の設定が正しくありません: { $said }
     .hint = 各値を決めたファイルや変数は `ibeam config explain` で確認できます
-reason-mcp-server-failed = 必須の MCP サーバー `{ $server }` を利用できません: { $said }
-    .hint = `ibeam mcp list-tools { $server }` で単独で試せます。`required = false` ならこのサーバーなしで続行します
+reason-mcp-server-failed = 必要な MCP サーバー `{ $server }` を利用できません: { $said }
+    .hint = どのファイルで設定されているかは `ibeam mcp list` で確認できます。`required = false` ならこのサーバーなしで続行します
 reason-signalled = `{ $signal }` で停止しました
     .hint = セッションは残っています。`--continue` で続けられます
 reason-internal = 内部エラー: { $said }

@@ -165,8 +165,8 @@ reason-no-sandbox = um sandbox foi pedido, e esta versão não tem nenhum
     .hint = `--sandbox disabled` executa sem ele; as regras de permissão valem do mesmo modo
 reason-bad-config = a configuração em `{ $place }` está errada: { $said }
     .hint = `ibeam config explain` diz qual arquivo ou variável define cada valor
-reason-mcp-server-failed = falta o servidor MCP obrigatório `{ $server }`: { $said }
-    .hint = `ibeam mcp list-tools { $server }` o experimenta sozinho; com `required = false` a execução segue sem ele
+reason-mcp-server-failed = o servidor MCP `{ $server }` é necessário e falta: { $said }
+    .hint = `ibeam mcp list` diz qual arquivo o nomeia; com `required = false` a execução segue sem ele
 reason-signalled = interrompido por `{ $signal }`
     .hint = a sessão foi mantida; continue com `--continue`
 reason-internal = erro interno: { $said }

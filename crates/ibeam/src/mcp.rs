@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ibeam_core::{Stop, ToolSet};
-use ibeam_mcp::{Server, ServerConfig, StartError};
+use ibeam_mcp::{Processes, Server, ServerConfig, StartError};
 use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
 
 use crate::app::App;
@@ -44,9 +44,10 @@ impl Servers {
         declarations: Vec<Declaration>,
         stop: &Stop,
     ) -> Result<Self, Reason> {
+        let processes = Arc::new(Processes::default());
         let started = join_all(declarations.into_iter().map(async |declaration| {
             let outcome = match declaration.status {
-                McpStatus::Connected => start(app, &declaration).await.map(Some),
+                McpStatus::Connected => start(app, &declaration, Arc::clone(&processes)).await.map(Some),
                 McpStatus::Unsupported if declaration.required => Err("HTTP is not supported".to_owned()),
                 McpStatus::Failed | McpStatus::Untrusted | McpStatus::Unsupported | McpStatus::Disabled => {
                     Ok(None)
@@ -114,12 +115,20 @@ impl Servers {
 ///
 /// # Errors
 /// Why it is not there, in words.
-pub(crate) async fn start(app: &App, declaration: &Declaration) -> Result<Server, String> {
-    let config = config_of(app, declaration)?;
+pub(crate) async fn start(
+    app: &App,
+    declaration: &Declaration,
+    processes: Arc<Processes>,
+) -> Result<Server, String> {
+    let config = config_of(app, declaration, processes)?;
     Server::start(config).await.map_err(|error: StartError| error.to_string())
 }
 
-fn config_of(app: &App, declaration: &Declaration) -> Result<ServerConfig, String> {
+fn config_of(
+    app: &App,
+    declaration: &Declaration,
+    processes: Arc<Processes>,
+) -> Result<ServerConfig, String> {
     let Launch::Command { command, args, environment: own, directory } = &declaration.launch else {
         return Err("it is reached over HTTP, which is not supported".to_owned());
     };
@@ -139,13 +148,14 @@ fn config_of(app: &App, declaration: &Declaration) -> Result<ServerConfig, Strin
         args: args.iter().map(fill).collect::<Result<_, _>>()?,
         environment,
         directory,
+        processes,
         start_timeout: app.config.bound("mcp_start"),
         call_timeout: app.config.bound("mcp_call"),
     })
 }
 
 /// Our environment without the keys of models, as commands get it.
-fn inherited(app: &App) -> Vec<(OsString, OsString)> {
+pub(crate) fn inherited(app: &App) -> Vec<(OsString, OsString)> {
     let secrets = crate::model::secret_variables(app);
     let is_withheld = |name: &OsString| {
         let name = name.to_string_lossy();

@@ -26,6 +26,8 @@ mod formats;
 mod input;
 #[path = "end_to_end/limits.rs"]
 mod limits;
+#[path = "end_to_end/mcp.rs"]
+mod mcp;
 #[path = "end_to_end/permissions.rs"]
 mod permissions;
 #[path = "end_to_end/samples.rs"]

@@ -32,7 +32,11 @@ const ROOMS: &[Room] = &[
         may_know: &["ibeam-protocol", "ibeam-core", "ibeam-sandbox"],
         alone_knows: &["grep-searcher", "grep-regex", "similar"],
     },
-    Room { name: "ibeam-mcp", may_know: &["ibeam-protocol", "ibeam-core"], alone_knows: &[] },
+    Room {
+        name: "ibeam-mcp",
+        may_know: &["ibeam-protocol", "ibeam-core", "ibeam-sandbox"],
+        alone_knows: &[],
+    },
     Room { name: "ibeam-sandbox", may_know: &["ibeam-protocol"], alone_knows: &["libc"] },
     Room { name: "ibeam-session", may_know: &["ibeam-protocol"], alone_knows: &[] },
     Room {

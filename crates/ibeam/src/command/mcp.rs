@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use ibeam_core::Stop;
 use ibeam_protocol::{Failure, McpStatus, Reason};
@@ -83,7 +84,7 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
         let started = tokio::select! {
             biased;
             reason = stop.wait() => return Err(reason),
-            started = mcp::start(app, &server) => started.map_err(failed)?,
+            started = mcp::start(app, &server, Arc::default()) => started.map_err(failed)?,
         };
         let mut text = String::new();
         for tool in started.tools() {

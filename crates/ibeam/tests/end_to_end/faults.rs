@@ -4,6 +4,8 @@
 mod host;
 #[path = "faults/input.rs"]
 mod input;
+#[path = "faults/mcp.rs"]
+mod mcp;
 #[path = "faults/provider.rs"]
 mod provider;
 #[path = "faults/tool.rs"]

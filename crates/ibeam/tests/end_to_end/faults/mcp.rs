@@ -1,0 +1,188 @@
+//! Faults of MCP servers: missing, hanging, crashing, flooding, slow. Each server is a real process.
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Finished, Lifeline, Workspace};
+use serde_json::json;
+
+use crate::mcp::{call, offered, results, servers, table, workspace};
+use crate::scene::{Scene, says};
+
+/// More than a run without servers takes, less than what a flood would.
+const MEMORY: u64 = 200 << 20;
+
+#[track_caller]
+fn check_failed(scene: &Scene, ran: &Finished, said: &str) {
+    assert_eq!(servers(scene, ran), json!([{ "name": "test", "status": "failed" }]), "{ran}");
+    let warnings = ran.stderr_lines("warning: ");
+    assert_eq!(warnings.len(), 1, "{ran}");
+    assert!(warnings[0].contains("`test`") && warnings[0].contains(said), "{said}: {ran}");
+}
+
+#[test]
+fn f172_a_server_that_is_missing_is_told_and_the_run_goes_on() {
+    let workspace = Workspace::new().user_config("[mcp_servers.test]\ncommand = \"/nowhere/server\"\n");
+    let scene = Scene::new([says("done")]).within(workspace);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    check_failed(&scene, &ran, "`/nowhere/server` cannot be started");
+}
+
+#[test]
+fn f172_a_server_that_ends_at_once_is_told_with_its_last_words() {
+    let Some(workspace) = workspace(&["exit=3"]) else { return };
+    let scene = Scene::new([says("done")]).within(workspace);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    check_failed(&scene, &ran, "it ended (exit status: 3); its stderr ends with: [1mno licence found");
+}
+
+#[test]
+fn f172_a_server_of_an_unknown_revision_is_told_and_not_used() {
+    let Some(workspace) = workspace(&["version=1999-01-01"]) else { return };
+    let scene = Scene::new([says("done")]).within(workspace);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    check_failed(&scene, &ran, "revision `1999-01-01`");
+    assert_eq!(offered(&scene), Vec::<String>::new());
+}
+
+#[test]
+fn f172_a_required_server_that_is_missing_ends_the_run() {
+    let config = "[mcp_servers.test]\ncommand = \"/nowhere/server\"\nrequired = true\n";
+    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    let ran = scene.print::<&str>([]).run();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(78), ""), "{ran}");
+    assert!(ran.stderr_lines("error: ")[0].contains("MCP server `test` is needed"), "{ran}");
+    assert!(ran.stderr_lines("hint: ")[0].contains("required = false"), "{ran}");
+    assert_eq!(scene.server.requests().len(), 0);
+}
+
+#[test]
+fn f173_a_server_that_hangs_in_initialize_is_killed_at_its_bound() {
+    let Some(table) = table("test", &["hold=line", "deaf", "hang"]) else { return };
+    let config = format!("{table}\n[timeouts]\nmcp_start = \"2s\"\n");
+    let workspace = workspace(&[]).unwrap().user_config(&config);
+    let mut lifeline = Lifeline::new(&workspace, "line");
+    let scene = Scene::new([says("done")]).within(workspace);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    check_failed(&scene, &ran, "it was not ready within 2 s and was killed");
+    assert_eq!(ran.stream().last()["result"], "done");
+    lifeline.wait_until_held();
+    lifeline.wait_until_gone();
+}
+
+#[test]
+fn f173_the_bound_is_10_s_unless_somebody_sets_it() {
+    let scene = Scene::new([]);
+    let explained = scene.bare(["config", "explain"]).run().succeeded().stdout;
+    let line = explained.lines().find(|line| line.starts_with("timeouts.mcp_start")).unwrap();
+    assert!(line.contains("= 10s") && line.ends_with("# default"), "{line}");
+}
+
+#[test]
+fn f174_a_crash_during_a_call_is_an_error_and_the_server_is_started_again_once() {
+    let Some(workspace) = workspace(&["starts=starts"]) else { return };
+    let echo = || call("echo", json!({ "text": "alive" }));
+    let answers = [call("crash", json!({})), echo(), call("crash", json!({})), echo(), echo(), says("done")];
+    let scene = Scene::new(answers).within(workspace);
+    let ran = scene.print(["--force"]).run().succeeded();
+    let results = results(&ran);
+    let arms: Vec<&str> = results.iter().map(|(arm, _)| arm.as_str()).collect();
+    assert_eq!(arms, ["error", "success", "error", "error", "error"], "{ran}");
+    let said = |at: usize| results[at].1["errorMessage"].as_str().unwrap();
+    assert!(said(0).contains("failed during the call") && said(0).contains("exit status: 7"), "{ran}");
+    assert!(said(0).ends_with("its stderr ends with: [31mthe disk is on fire"), "{ran}");
+    assert!(said(3).contains("failed twice in this run"), "{ran}");
+    assert_eq!(scene.workspace.read("starts").as_deref(), Some("started\nstarted\n"));
+    assert_eq!(ran.stream().last()["ibeam"]["failed_tool_calls"], 4);
+}
+
+#[test]
+fn f174_a_crash_ends_every_call_that_was_waiting() {
+    let Some(workspace) = workspace(&["all_read"]) else { return };
+    let together = call("silence", json!({})).call("toolu_crash", "mcp_test_crash", &json!({}));
+    let answers = [together, call("echo", json!({ "text": "alive" })), says("done")];
+    let scene = Scene::new(answers).within(workspace);
+    let ran = scene.print(["--force"]).run().succeeded();
+    let arms: Vec<String> = results(&ran).into_iter().map(|(arm, _)| arm).collect();
+    assert_eq!(arms, ["error", "error", "success"], "{ran}");
+}
+
+#[test]
+fn f175_a_flood_on_stdout_is_no_mcp_server() {
+    let Some(workspace) = workspace(&["flood_stdout"]) else { return };
+    let scene = Scene::new([says("done")]).within(workspace);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    check_failed(&scene, &ran, "it writes what is no MCP message: `y`");
+}
+
+#[test]
+fn f175_a_flood_on_stderr_is_read_and_not_kept() {
+    let Some(workspace) = workspace(&["flood_stderr"]) else { return };
+    let answers = [call("await_file", json!({ "name": "go" })), says("done")];
+    let scene = Scene::new(answers).within(workspace);
+    let running = scene.print(["--force"]).start();
+    // 64 MB have been read before the server answered the first time.
+    running.wait_for_stdout("\"subtype\":\"started\"");
+    let peak = running.peak_memory();
+    assert!(peak < MEMORY, "{peak} bytes");
+    std::fs::write(scene.workspace.path().join("go"), "").unwrap();
+    let ran = running.finish().succeeded();
+    assert_eq!(results(&ran)[0].0, "success", "{ran}");
+}
+
+#[test]
+fn f175_a_line_beyond_the_cap_is_an_error_of_its_call() {
+    let Some(workspace) = workspace(&[]) else { return };
+    let answers = [call("long_line", json!({})), call("echo", json!({ "text": "alive" })), says("done")];
+    let scene = Scene::new(answers).within(workspace);
+    let ran = scene.print(["--force"]).run().succeeded();
+    let results = results(&ran);
+    let said = results[0].1["errorMessage"].as_str().unwrap();
+    assert!(said.contains("a line of more than 16 MB"), "{ran}");
+    assert_eq!(results[1].0, "success", "{ran}");
+}
+
+#[test]
+fn f178_the_first_request_waits_for_a_slow_server() {
+    let Some(workspace) = workspace(&["slow_list=2"]) else { return };
+    let scene = Scene::new([call("echo", json!({ "text": "x" })), says("done")]).within(workspace);
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(offered(&scene).len(), 9, "{ran}");
+    assert_eq!(results(&ran)[0].0, "success", "{ran}");
+}
+
+#[test]
+fn f178_nothing_of_a_deaf_server_outlives_its_run() {
+    let Some(workspace) = workspace(&["hold=line", "deaf"]) else { return };
+    let mut lifeline = Lifeline::new(&workspace, "line");
+    let scene = Scene::new([call("echo", json!({ "text": "x" })), says("done")]).within(workspace);
+    scene.print(["--force"]).run().succeeded();
+    lifeline.wait_until_held();
+    lifeline.wait_until_gone();
+}
+
+#[test]
+fn f178_nothing_of_a_deaf_server_outlives_a_signal() {
+    let Some(workspace) = workspace(&["hold=line", "deaf"]) else { return };
+    let mut lifeline = Lifeline::new(&workspace, "line");
+    let scene = Scene::new([call("silence", json!({})), says("done")]).within(workspace);
+    let running = scene.print(["--force"]).start();
+    lifeline.wait_until_held();
+    running.wait_for_stdout("\"subtype\":\"started\"");
+    running.signal(Signal::Term);
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(143), "{ran}");
+    let results = results(&ran);
+    assert!(results[0].1["errorMessage"].as_str().unwrap().contains("interrupted"), "{ran}");
+    lifeline.wait_until_gone();
+}
+
+#[test]
+fn f173_a_signal_while_servers_start_ends_the_run_and_them() {
+    let Some(workspace) = workspace(&["hold=line", "deaf", "hang"]) else { return };
+    let mut lifeline = Lifeline::new(&workspace, "line");
+    let scene = Scene::new([]).within(workspace);
+    let running = scene.print::<&str>([]).start();
+    lifeline.wait_until_held();
+    running.signal(Signal::Int);
+    assert_eq!(running.finish().code, Some(130));
+    lifeline.wait_until_gone();
+}

@@ -1,0 +1,310 @@
+//! MCP servers as people configure them: real processes, offered to the model, called, refused, switched off.
+
+use std::process::Command;
+use std::sync::OnceLock;
+
+use ibeam_testkit::{Answer, Finished, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::{KEY, Scene, calls, says};
+
+const SERVER: &str = include_str!("mcp/server.py");
+
+/// The interpreter itself: what stands in `PATH` may be a script that finds it slowly.
+pub(crate) fn python() -> Option<&'static str> {
+    static PYTHON: OnceLock<Option<String>> = OnceLock::new();
+    let find = || {
+        let told = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
+        String::from_utf8(told.stdout).ok().map(|path| path.trim().to_owned()).filter(|path| !path.is_empty())
+    };
+    let found = PYTHON.get_or_init(find).as_deref();
+    if found.is_none() {
+        eprintln!("SKIP: no python3, in which the MCP servers of the tests are written");
+    }
+    found
+}
+
+/// The lines of `[mcp_servers.NAME]` for our server.
+pub(crate) fn table(name: &str, how: &[&str]) -> Option<String> {
+    let args = [&["server.py"], how].concat();
+    Some(format!("[mcp_servers.{name}]\ncommand = {:?}\nargs = {args:?}\n", python()?))
+}
+
+/// A workspace whose user has the server `test`, which behaves so.
+pub(crate) fn workspace(how: &[&str]) -> Option<Workspace> {
+    Some(Workspace::new().file("server.py", SERVER).user_config(&table("test", how)?))
+}
+
+/// `mcp.json` with our server under the name `test`.
+fn cursor_file(how: &[&str]) -> Option<String> {
+    let args = [&["${workspaceFolder}/server.py"], how].concat();
+    let server = json!({ "command": python()?, "args": args, "env": { "WHO": "${env:GREETED}" } });
+    Some(json!({ "mcpServers": { "test": server } }).to_string())
+}
+
+/// A call of one of its tools.
+pub(crate) fn call(tool: &str, arguments: Value) -> Answer {
+    calls(&format!("toolu_{tool}"), &format!("mcp_test_{tool}"), &arguments)
+}
+
+/// The arm of each completed call, and what stands in it.
+#[track_caller]
+pub(crate) fn results(ran: &Finished) -> Vec<(String, Value)> {
+    let stream = ran.stream();
+    let arm = |body: &Value| {
+        let (arm, payload) = body["result"].as_object().unwrap().iter().next().unwrap();
+        (arm.clone(), payload.clone())
+    };
+    stream.completed().into_iter().map(|(_, body)| arm(body)).collect()
+}
+
+/// The servers as the first event of the session has them.
+pub(crate) fn servers(scene: &Scene, ran: &Finished) -> Value {
+    let journal = std::fs::read_to_string(scene.workspace.journal(ran.stream().session_id())).unwrap();
+    let records = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut started = records.filter_map(|record| record["event"]["kind"].get("session_started").cloned());
+    started.next().unwrap()["mcp_servers"].clone()
+}
+
+/// The names of the servers' tools in the first request.
+pub(crate) fn offered(scene: &Scene) -> Vec<String> {
+    let requests = scene.server.requests();
+    let tools = requests[0].body["tools"].as_array().cloned().unwrap_or_default();
+    let names = tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned));
+    names.filter(|name| name.starts_with("mcp_")).collect()
+}
+
+#[test]
+fn a_tool_is_offered_called_and_shown() {
+    let Some(workspace) = workspace(&[]) else { return };
+    let scene = Scene::new([call("echo", json!({ "text": "Grüße" })), says("done")]).within(workspace);
+    let ran = scene.print(["--allow", "Mcp(test:echo)"]).run().succeeded();
+    assert_eq!(offered(&scene).len(), 9, "{:?}", offered(&scene));
+    assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "connected" }]), "{ran}");
+    let stream = ran.stream();
+    let tools = stream.init()["tools"].as_array().unwrap();
+    assert!(tools.contains(&json!("mcp_test_echo")) && tools.contains(&json!("read")), "{ran}");
+    let (key, body) = stream.completed()[0];
+    assert_eq!(key, "mcpToolCall");
+    let expect = json!({
+        "args": {
+            "name": "test-echo",
+            "args": { "text": "Grüße" },
+            "toolCallId": "toolu_echo",
+            "providerIdentifier": "test",
+            "toolName": "echo",
+        },
+        "result": { "success": { "content": [{ "text": { "text": "Grüße" } }], "isError": false } },
+    });
+    assert_eq!(body.to_string(), expect.to_string());
+    let told = scene.server.requests()[1].transcript();
+    assert!(told.iter().any(|line| line == "result Grüße"), "{told:?}");
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn what_a_tool_gives_is_told_in_bounds() {
+    let Some(workspace) = workspace(&[]) else { return };
+    let answers =
+        [call("picture", json!({})), call("fail", json!({})), call("long_text", json!({})), says("done")];
+    let scene = Scene::new(answers).within(workspace);
+    let ran = scene.print(["--approve-mcps"]).run().succeeded();
+    let results = results(&ran);
+    let text = |at: usize| results[at].1["content"][0]["text"]["text"].as_str().unwrap();
+    assert_eq!(text(0), "[image image/png, 4 bytes]");
+    assert_eq!((text(1), &results[1].1["isError"]), ("out of paper", &json!(true)));
+    assert_eq!(ran.stream().last()["ibeam"]["failed_tool_calls"], 1);
+    assert!(text(2).starts_with("begin x") && text(2).ends_with("x end"), "{ran}");
+    assert!(text(2).contains(" bytes left out …") && text(2).len() < 32_000, "{}", text(2).len());
+}
+
+#[test]
+fn an_answer_that_does_not_come_is_given_up_and_the_server_told_so() {
+    let Some(table) = table("test", &["log=methods"]) else { return };
+    let config = format!("{table}\n[timeouts]\nmcp_call = \"300ms\"\n");
+    let workspace = Workspace::new().file("server.py", SERVER).user_config(&config);
+    let answers = [call("silence", json!({})), call("echo", json!({ "text": "still here" })), says("done")];
+    let scene = Scene::new(answers).within(workspace);
+    let ran = scene.print(["--force"]).run().succeeded();
+    let results = results(&ran);
+    let (arm, payload) = &results[0];
+    assert_eq!(arm, "error", "{ran}");
+    assert!(payload["errorMessage"].as_str().unwrap().contains("no result within 0.3 s"), "{ran}");
+    assert_eq!(results[1].0, "success", "{ran}");
+    let methods = scene.workspace.read("methods").unwrap();
+    let expect = ["notifications/cancelled", "tools/call"];
+    assert!(methods.lines().collect::<Vec<_>>().ends_with(&expect), "{methods}");
+}
+
+// ---- permissions
+
+#[track_caller]
+fn check_permission(flags: &[&str], arm: &str) -> Option<Finished> {
+    let scene = Scene::new([call("echo", json!({ "text": "x" })), says("done")]).within(workspace(&[])?);
+    let ran = scene.print(flags).run().succeeded();
+    assert_eq!(results(&ran)[0].0, arm, "{flags:?}: {ran}");
+    Some(ran)
+}
+
+#[test]
+fn a_call_needs_a_rule_when_nobody_can_be_asked() {
+    let Some(ran) = check_permission(&[], "rejected") else { return };
+    let reason = results(&ran)[0].1["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("--allow 'Mcp(test:echo)'") && reason.contains("--approve-mcps"), "{reason}");
+    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    check_permission(&["--allow", "Mcp(other:*)"], "rejected");
+    check_permission(&["--allow", "Mcp(test:*)"], "success");
+    check_permission(&["--approve-mcps"], "success");
+    check_permission(&["--force"], "success");
+}
+
+#[test]
+fn a_denied_tool_is_denied_with_every_flag() {
+    check_permission(&["--deny", "Mcp(test:echo)", "--force", "--approve-mcps"], "rejected");
+}
+
+#[test]
+fn modes_that_change_nothing_offer_tools_that_only_read() {
+    for mode in ["plan", "ask"] {
+        let Some(workspace) = workspace(&[]) else { return };
+        let answers = [call("echo", json!({ "text": "x" })), call("variable", json!({})), says("done")];
+        let scene = Scene::new(answers).within(workspace);
+        let ran = scene.print(["--mode", mode, "--approve-mcps"]).run().succeeded();
+        assert_eq!(offered(&scene), ["mcp_test_echo"]);
+        let arms: Vec<String> = results(&ran).into_iter().map(|(arm, _)| arm).collect();
+        assert_eq!(arms, ["success", "error"], "{ran}");
+    }
+}
+
+#[test]
+fn a_server_has_no_key_but_its_own_variables() {
+    let Some(table) = table("test", &[]) else { return };
+    let config = format!("{table}env = {{ OWN_API_KEY = \"${{env:GREETED}}-own\" }}\n");
+    let ask = |name: &str| call("variable", json!({ "name": name }));
+    let answers = [ask("ANTHROPIC_API_KEY"), ask("OWN_API_KEY"), ask("GREETED"), says("done")];
+    let workspace = Workspace::new().file("server.py", SERVER).user_config(&config);
+    let scene = Scene::new(answers).within(workspace);
+    let ran = scene.print(["--force"]).env("GREETED", "world").run().succeeded();
+    let results = results(&ran);
+    let said = results.iter().map(|(_, payload)| payload["content"][0]["text"]["text"].clone());
+    assert_eq!(said.collect::<Vec<_>>(), ["(not set)", "world-own", "world"], "{ran}");
+    assert!(!ran.stdout.contains(KEY), "{ran}");
+}
+
+// ---- files
+
+/// A project is a stranger: what its files ask for is not started without leave.
+#[test]
+fn a_server_of_the_project_starts_only_with_leave() {
+    let Some(cursor) = cursor_file(&["starts=starts"]) else { return };
+    let Some(ours) = table("test", &["starts=starts"]) else { return };
+    for (path, content) in [(".cursor/mcp.json", &cursor), (".ibeam/config.toml", &ours)] {
+        let workspace = || Workspace::new().file("server.py", SERVER).file(path, content);
+        let answers = || [call("echo", json!({ "text": "x" })), says("done")];
+        let scene = Scene::new(answers()).within(workspace());
+        let ran = scene.print::<&str>([]).env("GREETED", "world").run().succeeded();
+        assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "untrusted" }]), "{ran}");
+        let warnings = ran.stderr_lines("warning: ");
+        assert!(warnings[0].contains("`test`") && warnings[0].contains("--approve-mcps"), "{ran}");
+        assert_eq!(warnings.len(), 1, "{ran}");
+        assert_eq!((offered(&scene), scene.workspace.read("starts")), (Vec::new(), None), "{path}");
+        for (flag, arm) in [("--trust", "rejected"), ("--force", "success"), ("--approve-mcps", "success")] {
+            let scene = Scene::new(answers()).within(workspace());
+            let ran = scene.print([flag]).env("GREETED", "world").run().succeeded();
+            assert_eq!(results(&ran)[0].0, arm, "{path} {flag}: {ran}");
+            assert_eq!(scene.workspace.read("starts").as_deref(), Some("started\n"), "{path} {flag}");
+        }
+    }
+}
+
+/// No project gets at a user's server, nor at the token that the user gave it.
+#[test]
+fn a_project_that_is_not_trusted_replaces_no_server_of_the_user() {
+    let Some(theirs) = table("test", &["starts=theirs"]) else { return };
+    let workspace = workspace(&["starts=ours"]).unwrap().file(".ibeam/config.toml", theirs);
+    let scene = Scene::new([says("done")]).within(workspace);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "connected" }]), "{ran}");
+    let started = |file| scene.workspace.read(file);
+    assert_eq!((started("ours").as_deref(), started("theirs")), (Some("started\n"), None));
+}
+
+#[test]
+fn the_users_own_cursor_file_counts_with_its_placeholders() {
+    let Some(cursor) = cursor_file(&[]) else { return };
+    let workspace = Workspace::new().file("server.py", SERVER).file("../home/.cursor/mcp.json", cursor);
+    let scene = Scene::new([call("variable", json!({ "name": "WHO" })), says("done")]).within(workspace);
+    let ran = scene.print(["--force"]).env("GREETED", "world").run().succeeded();
+    assert_eq!(results(&ran)[0].1["content"][0]["text"]["text"], "world", "{ran}");
+    let scene = scene.then([says("done")]);
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(servers(&scene, &ran)[0]["status"], "failed", "{ran}");
+    assert!(ran.stderr.contains("the variable `GREETED` is not set"), "{ran}");
+}
+
+#[test]
+fn a_broken_file_is_told_with_its_place() {
+    for (content, place) in [
+        ("{\n  \"mcpServers\": {,}\n}", ".cursor/mcp.json:2:18"),
+        ("{\n  \"mcpServers\": {\"a\": {\"command\": 1}}\n}", ".cursor/mcp.json:2:35"),
+        ("{\"mcpServers\": {\"a\": {}}}", ".cursor/mcp.json"),
+    ] {
+        let scene = Scene::new([]).within(Workspace::new().file(".cursor/mcp.json", content));
+        let ran = scene.print::<&str>([]).run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(78), ""), "{ran}");
+        assert!(ran.stderr_lines("error: ")[0].contains(place), "{place}: {ran}");
+    }
+}
+
+#[test]
+fn a_server_over_http_is_told_to_be_unsupported() {
+    let cursor = r#"{"mcpServers": {"far": {"url": "https://example.org/mcp"}}}"#;
+    let workspace = Workspace::new().file("../home/.cursor/mcp.json", cursor);
+    let scene = Scene::new([says("done")]).within(workspace);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(servers(&scene, &ran), json!([{ "name": "far", "status": "unsupported" }]), "{ran}");
+    assert!(ran.stderr_lines("warning: ")[0].contains("HTTP"), "{ran}");
+}
+
+// ---- commands
+
+#[test]
+fn the_commands_list_servers_and_tools_and_switch_them() {
+    let Some(workspace) = workspace(&["starts=starts"]) else { return };
+    let scene = Scene::new([says("done"), says("done")]).within(workspace);
+    let ibeam = |args: &[&str]| scene.bare(args).run();
+    let list = ibeam(&["mcp", "list"]).succeeded().stdout;
+    assert!(list.starts_with("test  enabled") && list.contains("config.toml:2"), "{list}");
+    assert_eq!(scene.workspace.read("starts"), None, "listing starts nothing");
+    let tools = ibeam(&["mcp", "list-tools", "test"]).succeeded().stdout;
+    assert!(tools.starts_with("echo (only reads): Does echo.\nvariable: Does variable.\n"), "{tools}");
+    assert_eq!(tools.lines().count(), 9, "{tools}");
+
+    ibeam(&["mcp", "disable", "test"]).succeeded();
+    let rows = ibeam(&["mcp", "list", "--format", "json"]).succeeded().json();
+    assert_eq!((&rows[0]["name"], &rows[0]["status"]), (&json!("test"), &json!("disabled")));
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "disabled" }]), "{ran}");
+    assert_eq!(offered(&scene), Vec::<String>::new());
+    ibeam(&["mcp", "enable", "test"]).succeeded();
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "connected" }]), "{ran}");
+}
+
+#[test]
+fn the_commands_say_what_they_cannot_do() {
+    let Some(cursor) = cursor_file(&[]) else { return };
+    let scene = Scene::new([]).within(Workspace::new().file(".cursor/mcp.json", cursor));
+    for (args, code, said) in [
+        (&["mcp", "list-tools", "gone"][..], 2, "there are: test"),
+        (&["mcp", "list-tools", "test"], 2, "--approve-mcps"),
+        (&["mcp", "disable", "gone"], 2, "there are: test"),
+        (&["mcp", "login", "test"], 2, "mcp login"),
+    ] {
+        let ran = scene.bare(args).run();
+        assert_eq!(ran.code, Some(code), "{ran}");
+        assert!(ran.stderr_lines("error: ")[0].contains(said), "{ran}");
+    }
+    let list = scene.bare(["mcp", "list"]).run().succeeded().stdout;
+    assert!(list.starts_with("test  untrusted"), "{list}");
+}

@@ -1,0 +1,125 @@
+"""An MCP server over stdio that misbehaves as its arguments say."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+HOW = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
+
+
+def note(file, line):
+    with open(file, "a") as out:
+        out.write(line + "\n")
+
+
+def send(**message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def text(words, error=False):
+    return {"content": [{"type": "text", "text": words}], "isError": error}
+
+
+def tool(name, /, only_reads=False, **properties):
+    schema = {"type": "object", "properties": properties}
+    hints = {"readOnlyHint": True} if only_reads or "all_read" in HOW else {}
+    return {"name": name, "description": f"Does {name}.", "inputSchema": schema, "annotations": hints}
+
+
+TOOLS = [
+    tool("echo", only_reads=True, text={"type": "string"}),
+    tool("variable", name={"type": "string"}),
+    tool("fail"),
+    tool("picture"),
+    tool("crash"),
+    tool("silence"),
+    tool("long_line"),
+    tool("long_text"),
+    tool("await_file", name={"type": "string"}),
+]
+
+
+def call(name, arguments):
+    if name == "echo":
+        return text(arguments["text"])
+    if name == "variable":
+        return text(os.environ.get(arguments["name"], "(not set)"))
+    if name == "fail":
+        return text("out of paper", error=True)
+    if name == "picture":
+        return {"content": [{"type": "image", "mimeType": "image/png", "data": "AAECAw=="}]}
+    if name == "crash":
+        sys.stderr.write("\x1b[31mthe disk is on fire\n")
+        sys.stderr.flush()
+        os._exit(7)
+    if name == "silence":
+        return None
+    if name == "long_line":
+        sys.stdout.write("x" * (17 << 20))
+        sys.stdout.flush()
+        return text("after the line")
+    if name == "long_text":
+        return text("begin " + "x" * 100_000 + " end")
+    if name == "await_file":
+        while not os.path.exists(arguments["name"]):
+            time.sleep(0.01)
+        return text("it is there")
+
+
+def hold(fifo):
+    """Holds the pipe, as does a child."""
+    pipe = os.open(fifo, os.O_WRONLY)
+    os.set_inheritable(pipe, True)
+    subprocess.Popen(["sleep", "60"], close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    os.write(pipe, b"held\n")
+
+
+def answer(message):
+    method = message.get("method")
+    if method == "initialize":
+        version = HOW.get("version", message["params"]["protocolVersion"])
+        return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "t"}}
+    if method == "tools/list":
+        at = int(message["params"].get("cursor", "0"))
+        if at == 0:
+            time.sleep(float(HOW.get("slow_list", "0")))
+        page = {"tools": TOOLS[at : at + 4]}
+        return page if at + 4 >= len(TOOLS) else {**page, "nextCursor": str(at + 4)}
+    if method == "tools/call":
+        return call(message["params"]["name"], message["params"].get("arguments", {}))
+
+
+def main():
+    if "starts" in HOW:
+        note(HOW["starts"], "started")
+    if "deaf" in HOW:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "hold" in HOW:
+        hold(HOW["hold"])
+    if "exit" in HOW:
+        sys.stderr.write("\x1b[1mno licence\x07 found\n")
+        sys.exit(int(HOW["exit"]))
+    if "hang" in HOW:
+        time.sleep(600)
+    if "flood_stdout" in HOW:
+        while True:
+            sys.stdout.write("y\n" * 10_000)
+    if "flood_stderr" in HOW:
+        for _ in range(64):
+            sys.stderr.write("x" * (1 << 20))
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "log" in HOW:
+            note(HOW["log"], message["method"])
+        result = answer(message)
+        if "id" in message and result is not None:
+            send(id=message["id"], result=result)
+    if "deaf" in HOW:
+        time.sleep(600)
+
+
+main()
