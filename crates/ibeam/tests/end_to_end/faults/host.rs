@@ -632,7 +632,8 @@ fn f143_what_we_make_is_for_its_owner_only_whatever_the_umask() {
     for umask in ["000", "022"] {
         let scene = Scene::new([
             calls("t", "shell", &json!({ "command": "sleep 30", "isBackground": true })),
-            says("done"),
+            // Large enough to be stored beside the journal.
+            says(&"0123456789abcdef".repeat(8 * 1024)),
         ]);
         let wide = format!("umask {umask}");
         goes_well(&scene, scene.print(["--force"]).after(&wide));
