@@ -62,19 +62,16 @@ impl AnswerReader {
     pub(crate) async fn read(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
         while out.is_empty() {
             let (deadline, waited, repeat) = self.deadline();
-            // A server that never pauses would never be late by the time-out alone.
-            let late = Instant::now() >= deadline;
-            let chunk = if late { None } else { timeout_at(deadline, self.response.chunk()).await.ok() };
-            let result = match chunk {
-                Some(Ok(Some(chunk))) => self.take(&chunk, out).map_err(|fault| self.fault(fault)),
+            let result = match timeout_at(deadline, self.response.chunk()).await {
+                Ok(Ok(Some(chunk))) => self.take(&chunk, out).map_err(|fault| self.fault(fault)),
                 // Clean or not: the decoder knows whether the answer is complete.
-                Some(Ok(None)) => self.end(out).map_err(|fault| self.fault(fault)),
-                Some(Err(_)) => {
+                Ok(Ok(None)) => self.end(out).map_err(|fault| self.fault(fault)),
+                Ok(Err(_)) => {
                     self.transport.forget_connection();
                     self.end(out).map_err(|fault| self.fault(fault))
                 }
                 // A server that said its last word and holds the line is done all the same.
-                None => {
+                Err(_) => {
                     self.transport.forget_connection();
                     let ended = self.end(out);
                     ended.map_err(|_| self.transport.origin().stalled(waited, repeat, self.head.clone()))

@@ -139,6 +139,24 @@ async fn a_refused_key_is_tried_once_more_and_never_shown() {
     assert_eq!((error.failure.http_status, error.failure.request_id.as_deref()), (Some(401), Some("r")));
 }
 
+/// In the message, in the id of the request and in the address of a redirect.
+#[tokio::test]
+async fn a_key_is_taken_out_of_whatever_form_a_server_gives_it() {
+    // As it is, and in `base64` alone, after `user:` and after `ab:`.
+    for form in [KEY, "c2stdmVyeS1zZWNyZXQ=", "dXNlcjpzay12ZXJ5LXNlY3JldA==", "YWI6c2stdmVyeS1zZWNyZXQ="] {
+        let body = format!(r#"{{"error":{{"message":"what is {form}?"}}}}"#);
+        let header = format!("x-request-id: {form}\r\nlocation: http://{KEY}.example/\r\n");
+        for status in ["400 Bad Request", "307 Temporary Redirect"] {
+            let (_, error) = fail(Act::Send(response(status, &header, &body))).await;
+            let told = format!("{error:?}");
+            for core in [KEY, "c2stdmVyeS1zZWNyZX", "zay12ZXJ5LXNlY3Jld", "6c2stdmVyeS1zZWNyZX"] {
+                assert!(!told.contains(core), "{form}: {told}");
+            }
+            assert!(error.failure.request_id.unwrap().contains("***"), "{told}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_unknown_model_is_named_and_a_wrong_path_is_not_one() {
     let unknown = Reason::UnknownModel { model: "gpt-x".into(), provider: Some(provider()) };

@@ -121,7 +121,7 @@ fn with_names(says: Says) -> Option<(Finished, usize)> {
     let ran = fails(26, || {
         let (scene, ibeam) = asking(&config, "http://model.ibeam.example:8080");
         let file = scene.workspace.outside().join("resolv.conf");
-        std::fs::write(&file, format!("nameserver {address}\noptions timeout:1 attempts:1\n")).unwrap();
+        std::fs::write(&file, format!("nameserver {address}\noptions timeout:30 attempts:1\n")).unwrap();
         let mount = format!("mount --bind {} /etc/resolv.conf", file.display());
         let ibeam = ibeam.after(&mount).through(["unshare", "-m"]);
         (scene, ibeam)

@@ -82,7 +82,7 @@ fn f026_a_trickle_without_end_is_given_up() {
     assert_eq!(retries(&ran), 0, "{ran}");
 }
 
-/// Bytes that are always there when they are asked for are no reason not to look at the clock.
+/// Bytes that keep coming as fast as they are read are no answer either.
 #[test]
 fn f026_a_flood_without_end_is_given_up() {
     let config = "[timeouts]\nanswer = \"1s\"\n";
