@@ -140,7 +140,8 @@ reason-no-text = the run gave no text, only tool calls
 
 ## Failures: sessions, files, system
 reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $said }
-    .hint = `ibeam ls` lists the other sessions
+    .hint = `ibeam sessions check { $session } --repair` keeps what is whole and moves the rest aside
+    .hint-others = `ibeam ls` lists the other sessions
 reason-unknown-session = there is no session `{ $session }`
     .hint = `ibeam ls` lists the sessions
 reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
@@ -148,7 +149,7 @@ reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
 reason-session-elsewhere = the session `{ $session }` belongs to the workspace `{ $cwd }`
     .hint = go on with it there, or with `--workspace`
 reason-session-busy = the session `{ $session }` is held by `{ $holder }`
-    .hint = wait for it to end, or begin a new session without `--resume` and `--continue`
+    .hint = wait for it to end, or go on in a new session with the same history: `--fork`
 reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
     .hint = give the prompt as an argument and close stdin with `</dev/null`
 reason-workspace-gone = the workspace `{ $path }` was removed while the run worked in it
@@ -239,6 +240,21 @@ notice-background-stopped = { $count ->
     }
 compacted = the conversation became too long and was shortened, from about { $before } to { $after } tokens
 retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
+
+## `sessions check`
+session-whole = session `{ $session }`: whole
+session-damaged = session `{ $session }`: damaged
+session-repaired = session `{ $session }`: repaired
+session-gone = session `{ $session }`: nothing of it could be kept
+session-events = events: { $count }
+session-files = files: { $count } ({ $bytes } bytes)
+session-payloads = large payloads: { $count } ({ $bytes } bytes)
+session-orphans = payloads that no record names: { $count } (harmless)
+session-torn = torn last record: { $bytes } bytes (the next run keeps it aside)
+session-gaps = gaps between the events: { $count } (records that did not fit on a full disk)
+session-open-calls = calls without a result: { $count } (the next run tells the model)
+session-damage = first damage: `{ $file }`, line { $line }: { $said }
+session-moved = moved aside: `{ $path }`
 
 ## `--help`
 help-usage = Usage

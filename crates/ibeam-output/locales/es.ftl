@@ -138,7 +138,8 @@ reason-no-text = la ejecución no dio texto, solo llamadas a herramientas
 
 ## Failures: sessions, files, system
 reason-session-damaged = la sesión `{ $session }` está dañada en la línea { $line }: { $said }
-    .hint = `ibeam ls` muestra las demás sesiones
+    .hint = `ibeam sessions check { $session } --repair` conserva lo que está íntegro y aparta el resto
+    .hint-others = `ibeam ls` muestra las demás sesiones
 reason-unknown-session = no existe la sesión `{ $session }`
     .hint = `ibeam ls` muestra las sesiones
 reason-no-session-to-continue = no hay ninguna sesión que continuar en `{ $cwd }`
@@ -146,7 +147,7 @@ reason-no-session-to-continue = no hay ninguna sesión que continuar en `{ $cwd 
 reason-session-elsewhere = la sesión `{ $session }` pertenece al espacio de trabajo `{ $cwd }`
     .hint = continúala allí, o con `--workspace`
 reason-session-busy = la sesión `{ $session }` está en uso por `{ $holder }`
-    .hint = espera a que termine, o empieza una sesión nueva sin `--resume` ni `--continue`
+    .hint = espera a que termine, o continúa en una sesión nueva con el mismo historial: `--fork`
 reason-stdin-silent = stdin no envió nada ni terminó en { $seconds } s
     .hint = da el prompt como argumento y cierra stdin con `</dev/null`
 reason-workspace-gone = el espacio de trabajo `{ $path }` fue eliminado durante la ejecución
@@ -237,6 +238,21 @@ notice-background-stopped = { $count ->
     }
 compacted = la conversación era demasiado larga y se acortó, de unos { $before } a { $after } tokens
 retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
+
+## `sessions check`
+session-whole = sesión `{ $session }`: íntegra
+session-damaged = sesión `{ $session }`: dañada
+session-repaired = sesión `{ $session }`: reparada
+session-gone = sesión `{ $session }`: no se pudo conservar nada
+session-events = eventos: { $count }
+session-files = archivos: { $count } ({ $bytes } bytes)
+session-payloads = contenidos grandes: { $count } ({ $bytes } bytes)
+session-orphans = contenidos que ningún registro nombra: { $count } (inofensivos)
+session-torn = último registro incompleto: { $bytes } bytes (la próxima ejecución lo aparta)
+session-gaps = huecos entre los eventos: { $count } (registros que no cupieron en un disco lleno)
+session-open-calls = llamadas sin resultado: { $count } (la próxima ejecución se lo dice al modelo)
+session-damage = primer daño: `{ $file }`, línea { $line }: { $said }
+session-moved = apartado en: `{ $path }`
 
 ## `--help`
 help-usage = Uso

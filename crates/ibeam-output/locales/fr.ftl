@@ -138,7 +138,8 @@ reason-no-text = l'exécution n'a donné aucun texte, seulement des appels d'out
 
 ## Failures: sessions, files, system
 reason-session-damaged = la session `{ $session }` est endommagée à la ligne { $line } : { $said }
-    .hint = `ibeam ls` affiche les autres sessions
+    .hint = `ibeam sessions check { $session } --repair` conserve ce qui est intact et met le reste de côté
+    .hint-others = `ibeam ls` affiche les autres sessions
 reason-unknown-session = la session `{ $session }` n'existe pas
     .hint = `ibeam ls` affiche les sessions
 reason-no-session-to-continue = aucune session à poursuivre dans `{ $cwd }`
@@ -146,7 +147,7 @@ reason-no-session-to-continue = aucune session à poursuivre dans `{ $cwd }`
 reason-session-elsewhere = la session `{ $session }` appartient à l'espace de travail `{ $cwd }`
     .hint = poursuivez-la là-bas, ou avec `--workspace`
 reason-session-busy = la session `{ $session }` est utilisée par `{ $holder }`
-    .hint = attendez qu'elle se termine, ou commencez une nouvelle session sans `--resume` ni `--continue`
+    .hint = attendez qu'elle se termine, ou continuez dans une nouvelle session avec le même historique : `--fork`
 reason-stdin-silent = stdin n'a rien envoyé et ne s'est pas terminé en { $seconds } s
     .hint = donnez le prompt en argument et fermez stdin avec `</dev/null`
 reason-workspace-gone = l’espace de travail `{ $path }` a été supprimé pendant l’exécution
@@ -237,6 +238,21 @@ notice-background-stopped = { $count ->
     }
 compacted = la conversation était devenue trop longue et a été raccourcie, d’environ { $before } à { $after } jetons
 retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
+
+## `sessions check`
+session-whole = session `{ $session }` : intacte
+session-damaged = session `{ $session }` : endommagée
+session-repaired = session `{ $session }` : réparée
+session-gone = session `{ $session }` : rien n'a pu être conservé
+session-events = événements : { $count }
+session-files = fichiers : { $count } ({ $bytes } octets)
+session-payloads = grands contenus : { $count } ({ $bytes } octets)
+session-orphans = contenus qu'aucun enregistrement ne nomme : { $count } (sans gravité)
+session-torn = dernier enregistrement incomplet : { $bytes } octets (la prochaine exécution le met de côté)
+session-gaps = trous entre les événements : { $count } (enregistrements qui ne tenaient pas sur un disque plein)
+session-open-calls = appels sans résultat : { $count } (la prochaine exécution le dit au modèle)
+session-damage = premier dommage : `{ $file }`, ligne { $line } : { $said }
+session-moved = mis de côté : `{ $path }`
 
 ## `--help`
 help-usage = Utilisation

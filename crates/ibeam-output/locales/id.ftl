@@ -120,7 +120,8 @@ reason-no-text = proses tidak menghasilkan teks, hanya panggilan alat
 
 ## Failures: sessions, files, system
 reason-session-damaged = sesi `{ $session }` rusak di baris { $line }: { $said }
-    .hint = `ibeam ls` menampilkan sesi lainnya
+    .hint = `ibeam sessions check { $session } --repair` mempertahankan yang utuh dan menyisihkan sisanya
+    .hint-others = `ibeam ls` menampilkan sesi lainnya
 reason-unknown-session = tidak ada sesi `{ $session }`
     .hint = `ibeam ls` menampilkan semua sesi
 reason-no-session-to-continue = tidak ada sesi untuk dilanjutkan di `{ $cwd }`
@@ -128,7 +129,7 @@ reason-no-session-to-continue = tidak ada sesi untuk dilanjutkan di `{ $cwd }`
 reason-session-elsewhere = sesi `{ $session }` milik ruang kerja `{ $cwd }`
     .hint = lanjutkan di sana, atau dengan `--workspace`
 reason-session-busy = sesi `{ $session }` sedang dipakai oleh `{ $holder }`
-    .hint = tunggu sampai selesai, atau mulai sesi baru tanpa `--resume` dan `--continue`
+    .hint = tunggu sampai selesai, atau lanjutkan di sesi baru dengan riwayat yang sama: `--fork`
 reason-stdin-silent = stdin tidak mengirim apa pun dan tidak berakhir dalam { $seconds } dtk
     .hint = berikan prompt sebagai argumen dan tutup stdin dengan `</dev/null`
 reason-workspace-gone = ruang kerja `{ $path }` dihapus saat proses bekerja di dalamnya
@@ -207,6 +208,21 @@ notice-background-awaited = menunggu { $count } perintah latar belakang selesai
 notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan
 compacted = percakapan menjadi terlalu panjang dan diringkas, dari sekitar { $before } menjadi { $after } token
 retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds } dtk
+
+## `sessions check`
+session-whole = sesi `{ $session }`: utuh
+session-damaged = sesi `{ $session }`: rusak
+session-repaired = sesi `{ $session }`: diperbaiki
+session-gone = sesi `{ $session }`: tidak ada yang dapat dipertahankan
+session-events = peristiwa: { $count }
+session-files = berkas: { $count } ({ $bytes } bita)
+session-payloads = muatan besar: { $count } ({ $bytes } bita)
+session-orphans = muatan yang tidak disebut catatan mana pun: { $count } (tidak berbahaya)
+session-torn = catatan terakhir terpotong: { $bytes } bita (disisihkan saat dijalankan lagi)
+session-gaps = celah di antara peristiwa: { $count } (catatan yang tidak muat di disk penuh)
+session-open-calls = panggilan tanpa hasil: { $count } (diberitahukan ke model saat dijalankan lagi)
+session-damage = kerusakan pertama: `{ $file }`, baris { $line }: { $said }
+session-moved = disisihkan ke: `{ $path }`
 
 ## `--help`
 help-usage = Penggunaan

@@ -120,7 +120,8 @@ reason-no-text = ツール呼び出しだけで、テキストの応答があり
 
 ## Failures: sessions, files, system
 reason-session-damaged = セッション `{ $session }` が { $line } 行目で壊れています: { $said }
-    .hint = ほかのセッションは `ibeam ls` で表示できます
+    .hint = `ibeam sessions check { $session } --repair` は無事な部分を残し、残りを別に移します
+    .hint-others = ほかのセッションは `ibeam ls` で表示できます
 reason-unknown-session = セッション `{ $session }` はありません
     .hint = `ibeam ls` でセッションの一覧を表示できます
 reason-no-session-to-continue = `{ $cwd }` には続けられるセッションがありません
@@ -128,7 +129,7 @@ reason-no-session-to-continue = `{ $cwd }` には続けられるセッション�
 reason-session-elsewhere = セッション `{ $session }` は作業ディレクトリ `{ $cwd }` のものです
     .hint = そのディレクトリで続けるか、`--workspace` で指定してください
 reason-session-busy = セッション `{ $session }` は `{ $holder }` が使用中です
-    .hint = 終わるのを待つか、`--resume` と `--continue` を付けずに新しいセッションを始めてください
+    .hint = 終わるのを待つか、`--fork` を付けて同じ履歴の新しいセッションで続けてください
 reason-stdin-silent = stdin から { $seconds } 秒以内に何も届かず、終わりもしませんでした
     .hint = プロンプトを引数で渡し、`</dev/null` で stdin を閉じてください
 reason-workspace-gone = 実行中に作業ディレクトリ `{ $path }` が削除されました
@@ -207,6 +208,21 @@ notice-background-awaited = { $count } 個のバックグラウンドコマン�
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
 compacted = 会話が長くなりすぎたため、約 { $before } トークンから { $after } トークンに短縮しました
 retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行します
+
+## `sessions check`
+session-whole = セッション `{ $session }`: 完全です
+session-damaged = セッション `{ $session }`: 壊れています
+session-repaired = セッション `{ $session }`: 修復しました
+session-gone = セッション `{ $session }`: 残せるものがありませんでした
+session-events = イベント: { $count }
+session-files = ファイル: { $count } ({ $bytes } バイト)
+session-payloads = 大きな内容: { $count } ({ $bytes } バイト)
+session-orphans = どの記録からも参照されない内容: { $count } (害はありません)
+session-torn = 書きかけの最後の記録: { $bytes } バイト (次の実行で別に保存します)
+session-gaps = イベントの欠落箇所: { $count } (ディスクに空きがなく書けなかった記録)
+session-open-calls = 結果のない呼び出し: { $count } (次の実行でモデルに伝えます)
+session-damage = 最初の破損: `{ $file }` の { $line } 行目: { $said }
+session-moved = 移した先: `{ $path }`
 
 ## `--help`
 help-usage = 使い方

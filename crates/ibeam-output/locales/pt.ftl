@@ -138,7 +138,8 @@ reason-no-text = a execução não deu texto, apenas chamadas de ferramenta
 
 ## Failures: sessions, files, system
 reason-session-damaged = a sessão `{ $session }` está danificada na linha { $line }: { $said }
-    .hint = `ibeam ls` mostra as outras sessões
+    .hint = `ibeam sessions check { $session } --repair` mantém o que está íntegro e separa o resto
+    .hint-others = `ibeam ls` mostra as outras sessões
 reason-unknown-session = a sessão `{ $session }` não existe
     .hint = `ibeam ls` mostra as sessões
 reason-no-session-to-continue = não há sessão para continuar em `{ $cwd }`
@@ -146,7 +147,7 @@ reason-no-session-to-continue = não há sessão para continuar em `{ $cwd }`
 reason-session-elsewhere = a sessão `{ $session }` pertence ao espaço de trabalho `{ $cwd }`
     .hint = continue-a lá, ou com `--workspace`
 reason-session-busy = a sessão `{ $session }` está em uso por `{ $holder }`
-    .hint = espere que termine, ou comece uma nova sessão sem `--resume` nem `--continue`
+    .hint = espere que termine, ou continue em uma nova sessão com o mesmo histórico: `--fork`
 reason-stdin-silent = stdin não enviou nada nem terminou em { $seconds } s
     .hint = passe o prompt como argumento e feche stdin com `</dev/null`
 reason-workspace-gone = o espaço de trabalho `{ $path }` foi removido durante a execução
@@ -237,6 +238,21 @@ notice-background-stopped = { $count ->
     }
 compacted = a conversa ficou longa demais e foi encurtada, de cerca de { $before } para { $after } tokens
 retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
+
+## `sessions check`
+session-whole = sessão `{ $session }`: íntegra
+session-damaged = sessão `{ $session }`: danificada
+session-repaired = sessão `{ $session }`: reparada
+session-gone = sessão `{ $session }`: nada pôde ser mantido
+session-events = eventos: { $count }
+session-files = arquivos: { $count } ({ $bytes } bytes)
+session-payloads = conteúdos grandes: { $count } ({ $bytes } bytes)
+session-orphans = conteúdos que nenhum registro nomeia: { $count } (inofensivos)
+session-torn = último registro incompleto: { $bytes } bytes (a próxima execução o separa)
+session-gaps = lacunas entre os eventos: { $count } (registros que não couberam em um disco cheio)
+session-open-calls = chamadas sem resultado: { $count } (a próxima execução avisa o modelo)
+session-damage = primeiro dano: `{ $file }`, linha { $line }: { $said }
+session-moved = separado em: `{ $path }`
 
 ## `--help`
 help-usage = Uso

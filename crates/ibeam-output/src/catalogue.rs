@@ -7,6 +7,7 @@
 mod action;
 mod notice;
 mod reason;
+mod session;
 mod words;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use ibeam_protocol::{Compacted, Failure, FailureCode, Notice, Reason};
 use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
+pub use self::session::SessionLine;
 use self::words::Words;
 use crate::locale::Locale;
 
@@ -104,6 +106,11 @@ impl Catalogue {
             Some(detail) => self
                 .say(&Words::new("action-with-detail").text("action", &phrase).text("detail", detail), None),
         }
+    }
+
+    /// A line of the report on a stored session.
+    pub fn session(&self, line: &SessionLine<'_>) -> String {
+        self.say(&session::words(line), None)
     }
 
     /// A word of `--help`: `id` without the prefix `help-`, e.g. `usage`. An unknown id is given back.

@@ -14,7 +14,7 @@ mod text;
 mod wire;
 mod writer;
 
-pub use catalogue::{Action, Catalogue, Ending, Explained};
+pub use catalogue::{Action, Catalogue, Ending, Explained, SessionLine};
 pub use json::Json;
 pub use locale::Locale;
 pub use stream_json::StreamJson;

@@ -16,6 +16,7 @@ use crate::layout::BLOBS;
 use crate::load::Loaded;
 use crate::options::Options;
 use crate::private;
+use crate::sync::sync_entries;
 use crate::walk::{Damage, walk};
 
 impl Session {
@@ -58,12 +59,14 @@ fn copy(
     events: &mut Vec<ibeam_protocol::Event>,
 ) -> Result<(), SessionError> {
     let blobs = directory.join(BLOBS);
+    let mut shares = false;
     let mut journal = BufWriter::with_capacity(64 << 10, file);
     let walked = walk(source, |entry| {
         if let Some(blob) = &entry.blob {
             private::make_directory(&blobs).map_err(create(&blobs))?;
             share(&blob::path(source, &blob.sha256), &blob::path(directory, &blob.sha256))
                 .map_err(io(&blobs))?;
+            shares = true;
         }
         journal.write_all(entry.line).map_err(io(directory))?;
         events.push(entry.event);
@@ -72,6 +75,10 @@ fn copy(
     if let Some(Damage { path, line, said }) = walked.damage {
         return Err(SessionError::Damaged { path, line, said });
     }
+    if shares {
+        // As for any blob: on the disk before a record names it.
+        sync_entries(&blobs).and_then(|()| sync_entries(directory)).map_err(io(&blobs))?;
+    }
     journal.flush().map_err(io(directory))
 }
 
@@ -79,7 +86,11 @@ fn copy(
 fn share(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(_) => io::copy(&mut private::open(from)?, &mut private::anew(to)?).map(drop),
+        Err(_) => {
+            let mut copy = private::anew(to)?;
+            io::copy(&mut private::open(from)?, &mut copy)?;
+            copy.sync_data()
+        }
         linked => linked,
     }
 }

@@ -1,21 +1,26 @@
 //! Keeps the good beginning of a damaged session, and everything else aside.
 //!
+//! A header that is damaged is made anew where the first run still tells what stood in it.
 //! Deletes nothing: what does not belong to the good beginning is in `events.damaged…` afterwards. Killed at
 //! any moment, it can be done again; some of it may then be aside twice.
 
 use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ibeam_protocol::SessionId;
+use ibeam_protocol::{EventKind, SessionId};
 
 use crate::error::{SessionError, io};
+use crate::header::Header;
 use crate::journal::{directory_of, set_aside};
 use crate::layout::DAMAGED;
 use crate::lease;
 use crate::options::Options;
 use crate::private;
+use crate::record::{Record, parse};
+use crate::segment::Segment;
 use crate::sync::sync_entries;
-use crate::walk::{Damage, walk};
+use crate::walk::{Damage, LINE_LIMIT, walk};
 
 /// What a repair did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +29,7 @@ pub struct Repaired {
     pub damage: Option<Damage>,
     /// The files that hold now what was moved away.
     pub aside: Vec<PathBuf>,
-    /// Whether there is still a session: without a whole header nothing can be kept.
+    /// Whether there is still a session: without any header nothing can be kept.
     pub remains: bool,
 }
 
@@ -35,8 +40,8 @@ pub struct Repaired {
 pub fn repair(sessions: &Path, id: SessionId, options: &Options) -> Result<Repaired, SessionError> {
     let directory = directory_of(sessions, id)?;
     let _lease = lease::take(&directory, options.wait)?;
-    let walked = walk(&directory, |_| Ok(()))?;
-    let Some(damage) = walked.damage else {
+    let mut walked = walk(&directory, |_| Ok(()))?;
+    let Some(damage) = walked.damage.clone() else {
         return Ok(Repaired { damage: None, aside: Vec::new(), remains: true });
     };
     if walked.newer {
@@ -44,6 +49,16 @@ pub fn repair(sessions: &Path, id: SessionId, options: &Options) -> Result<Repai
         return Err(SessionError::Damaged { path, line, said });
     }
     let mut aside = Vec::new();
+    if walked.header.is_none() {
+        let place = free_name(&directory);
+        if renew_header(&directory, id, &damage.path, &place)? {
+            aside.push(place);
+            walked = walk(&directory, |_| Ok(()))?;
+            if walked.damage.is_none() {
+                return Ok(Repaired { damage: Some(damage), aside, remains: true });
+            }
+        }
+    }
     let at = walked.segments.get(walked.last..).unwrap_or_default();
     // The last first: whatever is left when this breaks off is still damaged at the same place.
     for (index, segment) in at.iter().enumerate().rev() {
@@ -61,6 +76,30 @@ pub fn repair(sessions: &Path, id: SessionId, options: &Options) -> Result<Repai
     sync_entries(&directory).map_err(io(&directory))?;
     let remains = walked.last > 0 || walked.whole > 0;
     Ok(Repaired { damage: Some(damage), aside, remains })
+}
+
+/// Writes the header of the first segment anew from the start of the first run, which stands next to it, and keeps
+/// the segment as it was in `aside`. False when nothing tells what the header was.
+fn renew_header(directory: &Path, id: SessionId, first: &Path, aside: &Path) -> Result<bool, SessionError> {
+    let mut journal = BufReader::new(private::open(first).map_err(io(first))?);
+    let (mut damaged, mut next) = (Vec::new(), Vec::new());
+    for line in [&mut damaged, &mut next] {
+        (&mut journal).take(LINE_LIMIT).read_until(b'\n', line).map_err(io(first))?;
+    }
+    let Ok(Record::Event(event)) = parse(next.strip_suffix(b"\n").unwrap_or_default()) else {
+        return Ok(false);
+    };
+    let EventKind::SessionStarted(head) = event.kind else { return Ok(false) };
+    set_aside(first, 0, aside)?;
+    sync_entries(directory).map_err(io(directory))?;
+    let header = Header { created_ms: event.at_ms, ..Header::new(id, &head.cwd) };
+    let placed = Segment::place(directory, &header, 0, true, |file| {
+        file.write_all(&next)?;
+        io::copy(&mut journal, file).map(drop)
+    });
+    placed.map_err(io(first))?;
+    sync_entries(directory).map_err(io(directory))?;
+    Ok(true)
 }
 
 /// `events.damaged`, or with a number where that is taken.

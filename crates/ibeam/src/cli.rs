@@ -134,6 +134,10 @@ pub(crate) struct Flags {
     #[arg(long = "continue", global = true)]
     pub(crate) continue_: bool,
 
+    /// Go on in a new session with the history of the one that `--resume` or `--continue` names
+    #[arg(long, global = true)]
+    pub(crate) fork: bool,
+
     /// Allow everything that is not denied
     #[arg(short, long, visible_alias = "yolo", global = true)]
     pub(crate) force: bool,
@@ -313,6 +317,11 @@ pub(crate) enum Command {
         /// What to do
         words: Vec<OsString>,
     },
+    /// Look after stored sessions
+    Sessions {
+        #[command(subcommand)]
+        what: SessionsCommand,
+    },
     /// Print the table of failures: exit code, code, whether to try again
     Errors {
         /// Text or JSON
@@ -377,6 +386,22 @@ pub(crate) enum McpCommand {
     Disable {
         /// The server
         name: String,
+    },
+}
+
+/// What of the stored sessions.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum SessionsCommand {
+    /// Say whether a session is whole
+    Check {
+        /// Its id
+        id: String,
+        /// Keep what is whole and move the rest aside; nothing is deleted
+        #[arg(long)]
+        repair: bool,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
     },
 }
 

@@ -10,6 +10,7 @@ mod login;
 mod ls;
 mod mcp;
 mod models;
+mod sessions;
 mod setup;
 mod status;
 
@@ -38,6 +39,7 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::About { format } => about::about(app, format.unwrap_or_default(), stdout),
         Command::CreateChat => create_chat::create_chat(app, stdout),
         Command::Ls { all, format } => ls::ls(app, *all, format.unwrap_or_default(), stdout),
+        Command::Sessions { what } => sessions::sessions(app, what, stdout),
         Command::Errors { format } => errors::errors(app, format.unwrap_or_default(), stdout),
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),

@@ -106,6 +106,9 @@ fn dispatch(
         Some(Command::Resume { id: Some(id), words }) => (Target::Named(id), words),
         Some(command) => return Ok(command::carry_out(app, &command, &mut stdout)?),
     };
+    if app.flags.fork && target == Target::New {
+        return Err(Reason::Usage { said: "`--fork` needs `--resume` or `--continue`".to_owned() }.into());
+    }
     let mode = mode::infer(Circumstances {
         print: app.flags.print,
         format: app.flags.output_format,

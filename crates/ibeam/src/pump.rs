@@ -44,14 +44,16 @@ impl Pump {
             let mut batch = Vec::with_capacity(WAITING_EVENTS);
             let mut reader = true;
             let mut unwritten = None;
+            let mut said = String::new();
             while events.blocking_recv_many(&mut batch, WAITING_EVENTS) > 0 {
                 // Tried again with every batch: the records of the end may fit where a larger one did not.
                 if let Err(error) = self.record(&batch) {
                     let reason = Reason::Io { what: "session".to_owned(), said: error.to_string() };
                     self.stop.request(unwritten.get_or_insert(reason).clone());
                 }
+                said.extend(batch.iter().filter_map(text_of));
                 if let Some(reason) = &unwritten {
-                    unsucceed(&mut batch, reason);
+                    unsucceed(&mut batch, reason, &said);
                 }
                 if reader && let Err(error) = self.print(&batch) {
                     reader = false;
@@ -77,10 +79,11 @@ impl Pump {
 
     fn record(&mut self, batch: &[Envelope]) -> Result<(), SessionError> {
         let mut appended = Ok(());
-        let (mut durable, mut ended) = (false, false);
+        let (mut durable, mut ended, mut compacted) = (false, false, false);
         for Envelope { event, receipt } in batch {
             durable |= receipt.is_some();
             ended |= matches!(event.kind, EventKind::RunFinished(_));
+            compacted |= matches!(event.kind, EventKind::Compacted(_));
             appended = appended.and(self.session.append(event));
         }
         let kept = match (ended, durable) {
@@ -88,7 +91,9 @@ impl Pump {
             (false, true) => self.session.point(),
             (false, false) => self.session.flush(),
         };
-        appended.and(kept)
+        // What the model no longer sees begins a segment of its own.
+        let rolled = if compacted { self.session.roll() } else { Ok(()) };
+        appended.and(kept).and(rolled)
     }
 
     fn print(&mut self, batch: &[Envelope]) -> io::Result<()> {
@@ -97,13 +102,18 @@ impl Pump {
     }
 }
 
-/// Tells no success of a run that could not be kept or told whole.
-fn unsucceed(batch: &mut [Envelope], reason: &Reason) {
+fn text_of(envelope: &Envelope) -> Option<&str> {
+    if let EventKind::TextDelta { text } = &envelope.event.kind { Some(text) } else { None }
+}
+
+/// Tells no success of a run that could not be kept or told whole, but what it `said`.
+fn unsucceed(batch: &mut [Envelope], reason: &Reason, said: &str) {
     for envelope in batch {
         if let EventKind::RunFinished(finished) = &mut envelope.event.kind
             && finished.outcome == RunOutcome::Completed
         {
             finished.outcome = RunOutcome::Failed(reason.clone().into());
+            finished.partial = Some(said.to_owned()).filter(|said| !said.is_empty());
         }
     }
 }

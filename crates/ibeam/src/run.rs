@@ -28,7 +28,7 @@ use crate::{mcp, prompt, signals, stdout};
 
 pub(crate) use chat::chat;
 use shutdown::Shutdown;
-pub(crate) use start::{Target, reason_of, session_io, session_options};
+pub(crate) use start::{Target, damaged, reason_of, session_io, session_options};
 
 /// Runs the prompt and prints it in `format`.
 ///

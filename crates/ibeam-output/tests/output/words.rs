@@ -1,6 +1,6 @@
 //! Sentences for people, in English unless the case is about another language.
 
-use ibeam_output::{Catalogue, Locale};
+use ibeam_output::{Catalogue, Locale, SessionLine};
 use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, Signal};
 
 #[track_caller]
@@ -236,6 +236,33 @@ fn every_class_of_failures_has_its_meaning_in_every_language() {
         for code in FailureCode::ALL {
             let meaning = Catalogue::new(locale).code(code);
             assert!(!meaning.starts_with("code-") && !meaning.is_empty(), "{locale:?}: {code:?}");
+        }
+    }
+}
+
+#[test]
+fn every_line_of_the_report_on_a_session_is_said_in_every_language() {
+    let lines = [
+        SessionLine::Whole { session: "s" },
+        SessionLine::Damaged { session: "s" },
+        SessionLine::Repaired { session: "s" },
+        SessionLine::Gone { session: "s" },
+        SessionLine::Events { count: 1 },
+        SessionLine::Files { count: 1, bytes: 2 },
+        SessionLine::Payloads { count: 1, bytes: 2 },
+        SessionLine::Orphans { count: 1 },
+        SessionLine::Torn { bytes: 1 },
+        SessionLine::Gaps { count: 1 },
+        SessionLine::OpenCalls { count: 1 },
+        SessionLine::Damage { file: "f", line: 1, said: "s" },
+        SessionLine::Moved { path: "p" },
+    ];
+    for locale in Locale::ALL {
+        for line in &lines {
+            let said = Catalogue::new(locale).session(line);
+            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("session-"), "{said:?}");
+            let other = Catalogue::new(Locale::En).session(line);
+            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use ibeam_protocol::{EventKind, ToolOutcome};
 use ibeam_session::{SessionError, check, repair};
 use serde_json::json;
 
-use super::store::{Store, call_started, name_of, prompt, text, texts};
+use super::store::{Store, call_started, name_of, prompt, session_started, text, texts};
 
 #[test]
 fn a_whole_session_is_counted() {
@@ -101,6 +101,32 @@ fn f150_a_repair_keeps_the_good_beginning_and_the_rest_aside() {
     assert_eq!(aside[1..], bytes[2..]);
     assert_eq!(store.check().damage, None);
     assert_eq!(repair(store.home.path(), store.id, &store.options).unwrap().damage, None);
+}
+
+#[test]
+fn a_damaged_header_is_made_anew_from_the_first_run() {
+    let store = Store::new();
+    let mut events = vec![session_started(store.id)];
+    events.extend((1..6).map(|seq| text(seq, "words")));
+    store.keep(&events);
+    let before = store.open().unwrap().1.header;
+    for also_later in [false, true] {
+        let whole = fs::read(store.journal()).unwrap();
+        let mut bytes = whole.clone();
+        bytes[20] ^= 1;
+        if also_later {
+            let at = bytes.len() - 20;
+            bytes[at] ^= 1;
+        }
+        fs::write(store.journal(), &bytes).unwrap();
+        let repaired = repair(store.home.path(), store.id, &store.options).unwrap();
+        assert!(repaired.remains);
+        assert_eq!(fs::read(&repaired.aside[0]).unwrap(), bytes, "as it was");
+        let after = store.open().unwrap().1;
+        assert_eq!((after.header.session_id, &after.header.cwd), (store.id, &before.cwd));
+        assert_eq!(after.events, events[..if also_later { 5 } else { 6 }]);
+        fs::write(store.journal(), whole).unwrap();
+    }
 }
 
 #[test]

@@ -130,3 +130,19 @@ pub(super) fn call_started(seq: u64, arguments: serde_json::Value) -> Event {
 pub(super) fn texts(count: u64) -> Vec<Event> {
     (0..count).map(|seq| text(seq, &"é".repeat(seq as usize % 40))).collect()
 }
+
+/// The start of a first run in `/work`.
+pub(super) fn session_started(id: SessionId) -> Event {
+    let head = serde_json::json!({
+        "session_id": id,
+        "cwd": "/work",
+        "model": { "provider": "p", "id": "m", "display": "M" },
+        "key_source": "none",
+        "permission_mode": "default",
+        "tools": [],
+        "version": "0",
+        "limits": { "max_turns": 1, "timeout_ms": null },
+        "resumed": false,
+    });
+    Event { seq: 0, at_ms: 7, kind: EventKind::SessionStarted(serde_json::from_value(head).unwrap()) }
+}

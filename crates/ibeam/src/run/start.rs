@@ -1,9 +1,12 @@
 //! The head of a run: its session, its model, its limits.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ibeam_core::Provider;
-use ibeam_protocol::{Event, Failure, Limits, Notice, PermissionMode, Reason, SessionId, SessionStarted};
+use ibeam_protocol::{
+    Event, EventKind, Failure, Limits, Notice, PermissionMode, Reason, SessionId, SessionStarted,
+};
 use ibeam_session::{Durability, Options, Session, SessionError};
 
 use crate::app::App;
@@ -54,11 +57,22 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
     };
     let options = session_options(app)?;
     let failed = |error| reason_of(&error, id);
-    let (session, past) = if known {
-        let (session, loaded) = Session::open(&directory, id, &options).map_err(failed)?;
-        (session, loaded.events)
-    } else {
-        (Session::create(&directory, id, cwd, &options).map_err(failed)?, Vec::new())
+    let (id, session, past) = match (known, app.flags.fork) {
+        (true, false) => {
+            let (session, loaded) = Session::open(&directory, id, &options).map_err(failed)?;
+            if let Some(cwd) = other_workspace(app, &loaded.events) {
+                let session = id.to_string();
+                return Err(Reason::SessionElsewhere { session, cwd: cwd.display().to_string() }.into());
+            }
+            (id, session, loaded.events)
+        }
+        (true, true) => {
+            let new = SessionId::random();
+            let (session, loaded) = Session::fork(&directory, id, new, cwd, &options).map_err(failed)?;
+            (new, session, loaded.events)
+        }
+        (false, false) => (id, Session::create(&directory, id, cwd, &options).map_err(failed)?, Vec::new()),
+        (false, true) => return Err(Reason::UnknownSession { session: id.to_string() }.into()),
     };
     let mut notices = app.config.notices.clone();
     notices.extend(model.notice());
@@ -117,6 +131,15 @@ pub(crate) fn session_options(app: &App) -> Result<Options, Reason> {
     Ok(Options { durability, wait, ..Options::default() })
 }
 
+/// The workspace that the session last worked in, when that is there and is not ours: its files are not meant.
+fn other_workspace(app: &App, past: &[Event]) -> Option<PathBuf> {
+    let cwd = past.iter().rev().find_map(|event| {
+        if let EventKind::SessionStarted(head) = &event.kind { Some(&head.cwd) } else { None }
+    })?;
+    let ours = app.workspace.to_string_lossy();
+    (*cwd != app.workspace && *cwd != Path::new(&*ours) && cwd.is_dir()).then(|| cwd.clone())
+}
+
 /// The mode of the flags; plan and ask beat force.
 pub(super) fn permission_mode(app: &App) -> PermissionMode {
     match (app.flags.mode, app.flags.plan, app.flags.force) {
@@ -151,14 +174,21 @@ pub(crate) fn reason_of(error: &SessionError, id: SessionId) -> Reason {
     match error {
         SessionError::Unknown { .. } => Reason::UnknownSession { session },
         SessionError::Busy { holder, .. } => Reason::SessionBusy { session, holder: holder.clone() },
-        SessionError::Damaged { line, said, .. } => {
-            Reason::SessionDamaged { session, line: *line, said: said.clone() }
-        }
+        SessionError::Damaged { path, line, said } => damaged(id, path, *line, said),
         SessionError::Create { path, source } => {
             Reason::CannotCreate { path: path.display().to_string(), said: source.to_string() }
         }
         SessionError::Low { .. } | SessionError::Io { .. } => session_io(error),
     }
+}
+
+/// Damage, with the file where it is not the first of the journal.
+pub(crate) fn damaged(id: SessionId, path: &Path, line: u64, said: &str) -> Reason {
+    let said = match path.file_name().and_then(|name| name.to_str()) {
+        Some("events.jsonl") | None => said.to_owned(),
+        Some(name) => format!("{said} (in `{name}`)"),
+    };
+    Reason::SessionDamaged { session: id.to_string(), line, said }
 }
 
 /// The same where no session is named.

@@ -208,3 +208,119 @@ fn a_session_can_change_its_wire() {
     assert_eq!(transcript.first().map(String::as_str), Some("user: remember 42"));
     assert_eq!(transcript.last().map(String::as_str), Some("user: and now?"));
 }
+
+#[test]
+fn a_whole_session_is_told_so() {
+    let (scene, id) = first(Scene::new(opening()).within(Workspace::new().file("n.txt", "42\n")));
+    let ran = scene.bare(["sessions", "check", &id]).run().succeeded();
+    assert!(ran.stdout.starts_with(&format!("session `{id}`: whole\nevents: ")), "{ran}");
+    let told = scene.bare(["sessions", "check", &id, "--format", "json"]).run().succeeded().json();
+    assert_eq!(told["session_id"], id.as_str());
+    assert_eq!(told["whole"], true);
+    assert_eq!((&told["gaps"], &told["open_calls"], &told["damage"]), (&json!(0), &json!(0), &json!(null)));
+    assert_eq!(told["segments"], 1);
+    assert!(told["events"].as_u64().unwrap() > 8, "{told}");
+}
+
+/// Flips a bit in the third line of the session.
+fn spoil(scene: &Scene, id: &str) -> std::path::PathBuf {
+    let journal = scene.workspace.journal(id);
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let third = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(1).unwrap().0 + 1;
+    bytes[third + 40] ^= 1;
+    std::fs::write(&journal, bytes).unwrap();
+    journal
+}
+
+#[test]
+fn f150_a_damaged_session_is_told_with_its_line_and_repaired_on_demand() {
+    let (scene, id) = first(Scene::new([says("one")]));
+    let journal = spoil(&scene, &id);
+    let spoilt = std::fs::read(&journal).unwrap();
+    for args in [&["-p", "more", "--resume", &id][..], &["sessions", "check", &id]] {
+        let ran = scene.ibeam(args).run();
+        assert_eq!(ran.code, Some(65), "{ran}");
+        assert!(ran.stderr.contains("at line 3") && ran.stderr.contains("--repair"), "{ran}");
+    }
+    let told = scene.bare(["sessions", "check", &id, "--format", "json"]).run();
+    assert_eq!(told.code, Some(65), "{told}");
+    let told: serde_json::Value = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!((&told["whole"], &told["damage"]["line"]), (&json!(false), &json!(3)));
+    assert_eq!(std::fs::read(&journal).unwrap(), spoilt, "looking changes nothing");
+
+    let ran = scene.bare(["sessions", "check", &id, "--repair"]).run().succeeded();
+    assert!(ran.stdout.contains("repaired") && ran.stdout.contains("events.damaged"), "{ran}");
+    let aside = std::fs::read(journal.with_file_name("events.damaged")).unwrap();
+    assert_eq!([std::fs::read(&journal).unwrap(), aside].concat(), spoilt, "not a byte is gone");
+    let ran = scene.bare(["sessions", "check", &id, "--repair"]).run().succeeded();
+    assert!(ran.stdout.contains("whole"), "{ran}");
+    let scene = scene.then([says("on")]);
+    scene.ibeam(["-p", "more", "--resume", &id]).run().succeeded();
+}
+
+#[test]
+fn an_unknown_session_cannot_be_checked() {
+    let scene = Scene::new([]);
+    for name in [UUID, "nonsense"] {
+        for repair in [&[][..], &["--repair"]] {
+            let ran = scene.bare(["sessions", "check", name]).args(repair).run();
+            assert_eq!(ran.code, Some(66), "{ran}");
+        }
+    }
+}
+
+#[test]
+fn a_fork_goes_on_in_a_new_session_with_the_same_history() {
+    let (mut scene, id) = first(Scene::new([says("one")]));
+    let old = std::fs::read(scene.workspace.journal(&id)).unwrap();
+    for flags in [
+        &["-p", "go on", "--fork", "--resume", &id][..],
+        &["-p", "go on", "--fork", "--resume=-1"],
+        &["resume", &id, "go on", "--fork"],
+    ] {
+        scene = scene.then([says("more")]);
+        let ran = scene.ibeam(flags).run().succeeded();
+        let new = ran.stream().session_id().to_owned();
+        assert_ne!(new, id, "{flags:?}");
+        let sent = scene.server.requests()[0].transcript();
+        assert_eq!(sent[..3], ["user: remember 42", "assistant: one", "user: go on"], "{flags:?}");
+        scene.bare(["sessions", "check", &new]).run().succeeded();
+        // The next turn of the loop forks the newest session, which must be the old one.
+        std::fs::remove_dir_all(scene.workspace.journal(&new).parent().unwrap()).unwrap();
+    }
+    assert_eq!(std::fs::read(scene.workspace.journal(&id)).unwrap(), old, "the old one is as it was");
+}
+
+#[test]
+fn f146_a_held_session_is_refused_at_once_with_its_holder_and_can_be_forked() {
+    let scene = Scene::on(ibeam_testkit::Wire::Anthropic, []);
+    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let call = json!({ "command": lifeline.command() });
+    let scene = scene.then([Answer::new().text("Now. ").call("t1", "shell", &call), says("aside")]);
+    let running = scene.ibeam(["-p", "begin", "--force", "--resume", UUID]).start();
+    lifeline.wait_until_held();
+    let ran = scene.ibeam(["-p", "again", "--resume", UUID]).run();
+    assert_eq!(ran.code, Some(75), "{ran}");
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert!(ran.stderr.contains("process ") && ran.stderr.contains(&format!(" on {}", host.trim())), "{ran}");
+    assert!(ran.stderr.contains("--fork"), "{ran}");
+    let ran = scene.ibeam(["-p", "again", "--resume", UUID, "--fork"]).run().succeeded();
+    assert_ne!(ran.stream().session_id(), UUID);
+    let transcript = scene.server.requests()[1].transcript();
+    assert_eq!(transcript[..2], ["user: begin", "assistant: Now. "]);
+    running.kill_alone();
+    drop(running);
+}
+
+#[test]
+fn a_fork_needs_something_to_fork() {
+    let scene = Scene::new([]);
+    for (flags, code) in [
+        (&["-p", "x", "--fork"][..], 2),
+        (&["-p", "x", "--fork", "--continue"], 66),
+        (&["-p", "x", "--fork", "--resume", UUID], 66),
+    ] {
+        let ran = scene.ibeam(flags).run();
+        assert_eq!(ran.code, Some(code), "{ran}");
+    }
+}

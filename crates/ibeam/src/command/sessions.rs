@@ -1,0 +1,125 @@
+//! `sessions check`: whether a stored session is whole, and with `--repair` what can be kept of it.
+
+use std::fs::File;
+use std::path::Path;
+
+use ibeam_output::SessionLine;
+use ibeam_protocol::{Failure, Reason, SessionId};
+use ibeam_session::{Damage, Repaired, Report};
+use serde_json::{Value, json};
+
+use super::report;
+use crate::app::App;
+use crate::cli::{ReportFormat, SessionsCommand};
+use crate::run::{damaged, reason_of, session_options};
+
+pub(super) fn sessions(app: &App, what: &SessionsCommand, stdout: &mut File) -> Result<(), Failure> {
+    match what {
+        SessionsCommand::Check { id, repair, format } => {
+            check(app, id, *repair, format.unwrap_or_default(), stdout)
+        }
+    }
+}
+
+fn check(
+    app: &App,
+    name: &str,
+    repair: bool,
+    format: ReportFormat,
+    stdout: &mut File,
+) -> Result<(), Failure> {
+    let unknown = |_| Reason::UnknownSession { session: name.to_owned() };
+    let id: SessionId = name.parse().map_err(unknown)?;
+    let failed = |error| reason_of(&error, id);
+    let sessions = app.places.sessions();
+    let repaired = match repair {
+        true => Some(ibeam_session::repair(&sessions, id, &session_options(app)?).map_err(failed)?),
+        false => None,
+    };
+    let found = match &repaired {
+        // Without a header there is nothing left to look at.
+        Some(Repaired { remains: false, .. }) => None,
+        Some(_) | None => Some(ibeam_session::check(&sessions, id).map_err(failed)?),
+    };
+    let session = id.to_string();
+    let lines = lines(&session, found.as_ref(), repaired.as_ref());
+    let text: String = lines.iter().map(|line| app.catalogue.session(line) + "\n").collect();
+    report(stdout, format, &text, &as_json(id, found.as_ref(), repaired.as_ref()))?;
+    match found.and_then(|found| found.damage) {
+        Some(Damage { path, line, said }) => Err(damaged(id, &path, line, &said).into()),
+        None => Ok(()),
+    }
+}
+
+fn lines<'a>(
+    session: &'a str,
+    found: Option<&'a Report>,
+    repaired: Option<&'a Repaired>,
+) -> Vec<SessionLine<'a>> {
+    let moved = repaired.filter(|repaired| repaired.damage.is_some());
+    let mut lines = vec![match (found, moved) {
+        (None, _) => SessionLine::Gone { session },
+        (Some(Report { damage: Some(_), .. }), _) => SessionLine::Damaged { session },
+        (Some(_), Some(_)) => SessionLine::Repaired { session },
+        (Some(_), None) => SessionLine::Whole { session },
+    }];
+    if let Some(found) = found {
+        lines.push(SessionLine::Events { count: found.events });
+        lines.push(SessionLine::Files { count: found.segments, bytes: found.bytes });
+        let worth_a_word = [
+            (found.blobs, SessionLine::Payloads { count: found.blobs, bytes: found.blob_bytes }),
+            (found.orphan_blobs, SessionLine::Orphans { count: found.orphan_blobs }),
+            (found.torn_bytes, SessionLine::Torn { bytes: found.torn_bytes }),
+            (found.gaps, SessionLine::Gaps { count: found.gaps }),
+            (found.open_calls, SessionLine::OpenCalls { count: found.open_calls }),
+        ];
+        lines.extend(worth_a_word.into_iter().filter(|(count, _)| *count > 0).map(|(_, line)| line));
+    }
+    let damage = moved.and_then(|repaired| repaired.damage.as_ref());
+    if let Some(Damage { path, line, said }) = damage.or(found.and_then(|found| found.damage.as_ref())) {
+        lines.push(SessionLine::Damage { file: file_name(path), line: *line, said });
+    }
+    let aside = moved.map(|repaired| repaired.aside.as_slice()).unwrap_or_default();
+    lines.extend(aside.iter().map(|path| SessionLine::Moved { path: path.to_str().unwrap_or_default() }));
+    lines
+}
+
+fn as_json(id: SessionId, found: Option<&Report>, repaired: Option<&Repaired>) -> Value {
+    let damage = |damage: Option<&Damage>| {
+        damage
+            .map(|Damage { path, line, said }| json!({ "file": file_name(path), "line": line, "said": said }))
+    };
+    let mut object = json!({
+        "session_id": id,
+        "whole": found.is_some_and(|found| found.damage.is_none()),
+        "damage": damage(found.and_then(|found| found.damage.as_ref())),
+        "repaired": repaired.map(|repaired| json!({
+            "damage": damage(repaired.damage.as_ref()),
+            "aside": repaired.aside.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+            "remains": repaired.remains,
+        })),
+    });
+    if let (Some(found), Some(object)) = (found, object.as_object_mut()) {
+        for (key, count) in [
+            ("events", found.events),
+            ("records", found.records),
+            ("segments", found.segments),
+            ("bytes", found.bytes),
+            ("blobs", found.blobs),
+            ("blob_bytes", found.blob_bytes),
+            ("orphan_blobs", found.orphan_blobs),
+            ("torn_bytes", found.torn_bytes),
+            ("gaps", found.gaps),
+            ("open_calls", found.open_calls),
+        ] {
+            object.insert(key.to_owned(), count.into());
+        }
+        let forked_from = found.header.as_ref().and_then(|header| header.forked_from);
+        object.insert("forked_from".to_owned(), json!(forked_from));
+    }
+    object
+}
+
+fn file_name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
