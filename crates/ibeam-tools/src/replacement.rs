@@ -100,3 +100,42 @@ fn changed(now: Option<&Stat>, seen: Option<&Stat>) -> bool {
     let identity = |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
     now.map(identity) != seen.map(identity)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Fixture;
+    use crate::place::{Parents, Place};
+    use crate::workspace::Workspace;
+
+    /// Looks at `f`, lets `meanwhile` happen, then writes as a tool does.
+    #[track_caller]
+    fn written_after(meanwhile: impl Fn(&Fixture)) -> Result<(), String> {
+        let fixture = Fixture::with("f", "old");
+        let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
+        let place = Place::find(&workspace, "f", &fixture.path("f"), Parents::Required).unwrap();
+        let seen = place.regular().unwrap();
+        meanwhile(&fixture);
+        let before = std::fs::read(fixture.path("f")).ok();
+        let written = place.replace(b"new", seen.as_ref()).map_err(|error| error.to_string());
+        let after = std::fs::read(fixture.path("f")).ok();
+        assert_eq!(after, if written.is_ok() { Some(b"new".to_vec()) } else { before });
+        assert!(std::fs::read_dir(fixture.root()).unwrap().count() <= 1, "something is left beside it");
+        written
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_meanwhile_is_not_overwritten() {
+        assert_eq!(written_after(|_| ()), Ok(()));
+        for meanwhile in [
+            (|fixture| fixture.put("f", "other!")) as fn(&Fixture),
+            |fixture| std::fs::remove_file(fixture.path("f")).unwrap(),
+            |fixture| {
+                std::fs::remove_file(fixture.path("f")).unwrap();
+                fixture.link("g", "f");
+            },
+        ] {
+            let error = written_after(meanwhile).unwrap_err();
+            assert!(error.contains("changed on disk while it was being written"), "{error}");
+        }
+    }
+}

@@ -69,12 +69,12 @@ fn f103_a_killed_writer_leaves_the_old_file_or_the_new() {
     let workspace = Workspace::new().file("f", &states[0]);
     let mut scene = Scene::new([]).within(workspace);
     for round in 0..8 {
-        // Writes follow each other until the kill.
+        // Writes follow each other until the kill; whatever the machine's pace, the run has not ended by then.
         let writes = (0..8).map(|number| {
             let id = format!("toolu_{round}_{number}");
             Answer::new().call(&id, "write", &text("f", &states[number % 2]))
         });
-        scene = scene.then(writes.chain([says("done")]));
+        scene = scene.then(writes.chain([says("done").stall()]));
         let running = scene.print(["--force"]).start();
         running.wait_for_stdout("\"started\"");
         // Not to wait for something, but to come at another instant in each round.
