@@ -106,6 +106,8 @@ pub(crate) fn reply(id: &Value, method: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[track_caller]
@@ -138,6 +140,22 @@ mod tests {
             ["", "y", "{}", "Server started", "[1]", r#"{"id":"seven","result":1}"#, "{\"id\":1", "\u{1}"]
         {
             check(line, "None");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_messages_or_none(line in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _total = parse(&line);
+        }
+
+        #[test]
+        fn an_answer_to_our_number_is_always_found(id: u64, words in ".*") {
+            let line = serde_json::json!({ "jsonrpc": "2.0", "id": id, "result": words }).to_string();
+            let found = parse(line.as_bytes());
+            let found = found.as_deref();
+            let is_ours = matches!(found, Some([Incoming::Response { id: same, .. }]) if *same == id);
+            prop_assert!(is_ours);
         }
     }
 }

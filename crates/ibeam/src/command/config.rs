@@ -25,6 +25,7 @@ pub(super) fn config(app: &App, what: &ConfigCommand, stdout: &mut File) -> Resu
 fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let mut rows = Vec::new();
     for (path, settings) in app.config.all() {
+        let is_secret = matches!(path, [table, _, env, _] if table == "mcp_servers" && env == "env");
         let path = path.join(".");
         // Lists add up over the layers; of everything else the strongest layer counts.
         let in_force = match settings.last() {
@@ -32,7 +33,9 @@ fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Fai
             Some(_) | None => settings,
         };
         for setting in in_force {
-            rows.push((path.clone(), setting.value.to_string(), setting.origin.to_string()));
+            // Tokens stand there; who looks for one knows the file.
+            let value = if is_secret { "\"…\"".to_owned() } else { setting.value.to_string() };
+            rows.push((path.clone(), value, setting.origin.to_string()));
         }
     }
     rows.extend(bounds_of_the_service(app));

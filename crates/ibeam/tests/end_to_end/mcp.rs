@@ -159,6 +159,23 @@ fn a_call_needs_a_rule_when_nobody_can_be_asked() {
 }
 
 #[test]
+fn a_person_may_allow_a_call() {
+    for (answer, told) in [("y\n", "result hi"), ("n\n", "--approve-mcps")] {
+        let Some(workspace) = workspace(&[]) else { return };
+        let scene =
+            Scene::new([call("echo", json!({ "text": "hi" })), says("So be it.\n")]).within(workspace);
+        let running = scene.ibeam(["greet"]).terminal().start();
+        running.wait_for_stderr("test:echo");
+        running.type_text(answer);
+        running.wait_for_stdout("So be it.");
+        running.type_text("\u{4}");
+        running.finish().succeeded();
+        let transcript = scene.server.requests()[1].transcript().join("\n");
+        assert!(transcript.contains(told), "{answer:?}: {transcript}");
+    }
+}
+
+#[test]
 fn a_denied_tool_is_denied_with_every_flag() {
     check_permission(&["--deny", "Mcp(test:echo)", "--force", "--approve-mcps"], "rejected");
 }
@@ -289,6 +306,17 @@ fn the_commands_list_servers_and_tools_and_switch_them() {
     ibeam(&["mcp", "enable", "test"]).succeeded();
     let ran = scene.print::<&str>([]).run().succeeded();
     assert_eq!(servers(&scene, &ran), json!([{ "name": "test", "status": "connected" }]), "{ran}");
+}
+
+#[test]
+fn the_configuration_is_explained_without_the_tokens_of_servers() {
+    let config = "[mcp_servers.test]\ncommand = \"x\"\nenv = { TOKEN = \"hush-0123\" }\n";
+    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    for format in ["text", "json"] {
+        let explained = scene.bare(["config", "explain", "--format", format]).run().succeeded().stdout;
+        assert!(explained.contains("mcp_servers.test.env.TOKEN"), "{explained}");
+        assert!(!explained.contains("hush"), "{explained}");
+    }
 }
 
 #[test]

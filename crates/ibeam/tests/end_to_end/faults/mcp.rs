@@ -186,3 +186,23 @@ fn f173_a_signal_while_servers_start_ends_the_run_and_them() {
     assert_eq!(running.finish().code, Some(130));
     lifeline.wait_until_gone();
 }
+
+#[test]
+fn f153_an_agent_that_is_killed_leaves_no_server() {
+    let Some(workspace) = workspace(&["hold=line", "deaf"]) else { return };
+    let mut lifeline = Lifeline::new(&workspace, "line");
+    let scene = Scene::new([call("silence", json!({}))]).within(workspace);
+    let running = scene.print(["--force"]).start();
+    lifeline.wait_until_held();
+    running.wait_for_stdout("\"subtype\":\"started\"");
+    running.kill_alone();
+    lifeline.wait_until_gone();
+}
+
+#[test]
+fn f173_the_time_of_the_run_bounds_the_start_of_servers_too() {
+    let Some(workspace) = workspace(&["hang"]) else { return };
+    let scene = Scene::new([]).within(workspace);
+    let ran = scene.print(["--timeout", "500ms"]).run();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(33), ""), "{ran}");
+}

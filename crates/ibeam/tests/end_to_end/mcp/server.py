@@ -71,10 +71,12 @@ def call(name, arguments):
 
 
 def hold(fifo):
-    """Holds the pipe, as does a child."""
+    """Holds the pipe, as do a child and one that has left the session."""
     pipe = os.open(fifo, os.O_WRONLY)
     os.set_inheritable(pipe, True)
-    subprocess.Popen(["sleep", "60"], close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    for leaves in (False, True):
+        nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        subprocess.Popen(["sleep", "60"], close_fds=False, start_new_session=leaves, **nothing)
     os.write(pipe, b"held\n")
 
 
