@@ -51,6 +51,8 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
+        // Commands may have been of our kind, and killed.
+        remove_stale(&self.path);
         drop(fs::remove_dir(&self.path));
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, IoSlice, Read as _, Write as _};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +26,10 @@ use crate::tree::Tree;
 const PROCESSES: u32 = 4096;
 /// Longer than a loaded system takes to fork.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How far apart the process ids begin in two namespaces of ours.
+const APART: u32 = 1000;
+/// Servers that were started, or should have been.
+static BEGUN: AtomicU32 = AtomicU32::new(0);
 /// How long the end of everything is waited for when the server is dropped.
 const LAST: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
@@ -115,7 +120,7 @@ fn begin(how: Fork, members: Option<&File>) -> Result<(Pid, UnixStream), Errno> 
         namespace: matches!(how, Fork::Namespace),
         members: members.map(AsFd::as_fd),
         processes: most_processes(),
-        last_pid: std::process::id().to_string(),
+        last_pid: (std::process::id() + BEGUN.fetch_add(1, Ordering::Relaxed) * APART).to_string(),
         begin: Begin::of_this_process(),
     };
     let pid = {
