@@ -8,7 +8,7 @@ use ibeam_protocol::{CallId, EventKind, ModelCallId, SessionId};
 use crate::blob;
 use crate::error::{SessionError, io};
 use crate::header::Header;
-use crate::journal::directory_of;
+use crate::place::directory_of;
 use crate::walk::{Damage, walk};
 
 /// What a check found.

@@ -1,7 +1,7 @@
 //! The open journal of one session: a lease, and files that only grow.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Seek, SeekFrom};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use ibeam_protocol::{Event, SessionId};
 use crate::blob;
 use crate::error::{SessionError, create, io};
 use crate::header::Header;
-use crate::layout::{self, BLOBS, TORN};
+use crate::layout::{self, BLOBS};
 use crate::lease;
-use crate::load::{self, Loaded};
 use crate::options::{Durability, Options};
+use crate::place::check_ours;
 use crate::private;
 use crate::record::{BlobRef, Kind, frame};
 use crate::segment::Segment;
 use crate::sync::{Step, Syncer};
-use crate::walk::{LINE_LIMIT, Walked};
+use crate::walk::LINE_LIMIT;
 
 /// A session that this process, and no other, may append to. Dropping it ends the lease.
 #[derive(Debug)]
@@ -34,9 +34,9 @@ pub struct Session {
     /// One record, reused.
     payload: Vec<u8>,
     /// What was made since the last point and must be on the disk before the journal is.
-    before: Vec<Step>,
+    pub(crate) before: Vec<Step>,
     /// Directories with new entries.
-    after: Vec<Step>,
+    pub(crate) after: Vec<Step>,
     syncer: Syncer,
     /// Last, so that nobody else may write before this is done.
     _lease: File,
@@ -87,26 +87,13 @@ impl Session {
         Ok(session)
     }
 
-    /// Opens the session `id` to go on with it, and loads what it holds.
-    ///
-    /// A torn last record is kept aside in `events.torn` and cut off.
-    ///
-    /// # Errors
-    /// `Unknown`, `Busy`, `Damaged` with the line, `Create` for what is not ours, `Io`.
-    pub fn open(sessions: &Path, id: SessionId, options: &Options) -> Result<(Self, Loaded), SessionError> {
-        let directory = directory_of(sessions, id)?;
-        let lease = lease::take(&directory, options.wait)?;
-        let (loaded, walked) = load::load(&directory)?;
-        let segment = reopen(&directory, &walked, options)?;
-        let mut session = Self::of(directory, loaded.header.clone(), options, segment, lease);
-        if loaded.torn_bytes > 0 {
-            session.before.push(session.content());
-            session.after.push(Step::Entries(session.directory.clone()));
-        }
-        Ok((session, loaded))
-    }
-
-    fn of(directory: PathBuf, header: Header, options: &Options, segment: Segment, lease: File) -> Self {
+    pub(crate) fn of(
+        directory: PathBuf,
+        header: Header,
+        options: &Options,
+        segment: Segment,
+        lease: File,
+    ) -> Self {
         Self {
             directory,
             header,
@@ -282,7 +269,7 @@ impl Session {
         self.syncer.wait().map_err(|source| self.io(source))
     }
 
-    fn content(&self) -> Step {
+    pub(crate) fn content(&self) -> Step {
         Step::Content(Arc::clone(&self.segment.file))
     }
 
@@ -296,50 +283,4 @@ impl Drop for Session {
         // What stays allocated is given back by whoever opens the session next.
         drop(self.segment.give_back());
     }
-}
-
-/// The directory of a session that is there and ours.
-///
-/// # Errors
-/// `Unknown`, `Create`, `Io`.
-pub(crate) fn directory_of(sessions: &Path, id: SessionId) -> Result<PathBuf, SessionError> {
-    let directory = sessions.join(id.to_string());
-    match check_ours(sessions, &directory) {
-        Err(SessionError::Create { source, .. }) if source.kind() == ErrorKind::NotFound => {
-            return Err(SessionError::Unknown { path: directory });
-        }
-        checked => checked?,
-    }
-    match layout::segments(&directory).map_err(io(&directory))?.is_empty() {
-        true => Err(SessionError::Unknown { path: directory }),
-        false => Ok(directory),
-    }
-}
-
-fn check_ours(sessions: &Path, directory: &Path) -> Result<(), SessionError> {
-    private::check_ours(sessions).map_err(create(sessions))?;
-    private::check_ours(directory).map_err(create(directory))
-}
-
-/// The last segment, open for appending after its whole records; what is torn is kept aside first.
-fn reopen(directory: &Path, walked: &Walked, options: &Options) -> Result<Segment, SessionError> {
-    let at = walked.segments.get(walked.last).cloned().unwrap_or_else(|| layout::segment(directory, 1));
-    let file = private::append(&at.path).map_err(io(&at.path))?;
-    if walked.torn_bytes > 0 {
-        set_aside(&at.path, walked.whole, &directory.join(TORN))?;
-    }
-    // Also gives back what a killed process had set aside.
-    file.set_len(walked.whole).map_err(io(&at.path))?;
-    Ok(Segment::new(file, at, walked.whole, options.reserve_bytes))
-}
-
-/// Appends what `path` holds from `from` on to the file `aside`, and puts it on the disk.
-///
-/// # Errors
-/// `Io`; then nothing is lost, and some of it may be there twice.
-pub(crate) fn set_aside(path: &Path, from: u64, aside: &Path) -> Result<(), SessionError> {
-    let mut source = private::open(path).map_err(io(path))?;
-    source.seek(SeekFrom::Start(from)).map_err(io(path))?;
-    let mut keep = private::append(aside).map_err(io(aside))?;
-    io::copy(&mut source, &mut keep).and_then(|_| keep.sync_data()).map_err(io(aside))
 }

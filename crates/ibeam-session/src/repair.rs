@@ -12,10 +12,11 @@ use ibeam_protocol::{EventKind, SessionId};
 
 use crate::error::{SessionError, io};
 use crate::header::Header;
-use crate::journal::{directory_of, set_aside};
 use crate::layout::DAMAGED;
 use crate::lease;
+use crate::open::set_aside;
 use crate::options::Options;
+use crate::place::directory_of;
 use crate::private;
 use crate::record::{Record, parse};
 use crate::segment::Segment;

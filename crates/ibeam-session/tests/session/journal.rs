@@ -158,6 +158,33 @@ fn a_second_writer_may_wait() {
     assert!(second.join().unwrap().is_ok());
 }
 
+/// A thread of it may still wait for the disk, and the lock goes with the last one.
+#[test]
+#[allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "a process has to die for it")]
+fn a_holder_that_was_killed_is_waited_for() {
+    let store = Store::new();
+    let first = store.create().unwrap();
+    let mut killed = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    fs::write(store.path("lock"), format!("process {} on {}", killed.id(), host.trim())).unwrap();
+    assert!(matches!(store.open(), Err(SessionError::Busy { .. })), "it lives");
+    killed.kill().unwrap();
+    let stat = format!("/proc/{}/stat", killed.id());
+    while !fs::read_to_string(&stat).unwrap().contains(") Z") {
+        std::thread::yield_now();
+    }
+    let (waiting, waits) = mpsc::channel();
+    let (sessions, id) = (store.home.path().to_owned(), store.id);
+    let second = std::thread::spawn(move || {
+        waiting.send(()).unwrap();
+        Session::open(&sessions, id, &Options::default()).map(drop)
+    });
+    waits.recv().unwrap();
+    drop(first);
+    assert!(second.join().unwrap().is_ok());
+    killed.wait().unwrap();
+}
+
 /// The number in the file may be a living process of somebody else's by now.
 #[test]
 fn f148_what_a_dead_holder_left_in_the_lock_means_nothing() {

@@ -26,6 +26,25 @@ fn files_are_for_the_owner_only() {
     }
 }
 
+#[test]
+fn f143_modes_do_not_depend_on_the_umask() {
+    for umask in [0, 0o777, 0o022] {
+        let store = Store::new();
+        let sessions = store.home.path().join("new").join("sessions");
+        let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(umask));
+        let created = Session::create(&sessions, store.id, Path::new("/work"), &store.options);
+        rustix::process::umask(before);
+        let mut session = created.unwrap();
+        session.append(&text(0, &"x".repeat(70_000))).unwrap();
+        session.settle().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let directory = sessions.join(store.id.to_string());
+        assert_eq!(mode(&directory), 0o700, "{umask:o}");
+        assert_eq!(mode(&directory.join("events.jsonl")), 0o600, "{umask:o}");
+        assert_eq!(mode(&directory.join("lock")), 0o600, "{umask:o}");
+    }
+}
+
 /// `plant` puts something where the session is or would be; it is refused, and `victim` is left alone.
 #[track_caller]
 fn refused(plant: impl Fn(&Store, &Path)) {
