@@ -87,6 +87,7 @@ impl History {
                 }
             }
             EventKind::SessionStarted(_)
+            | EventKind::PromptRefused { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }

@@ -161,13 +161,12 @@ impl Run {
     async fn converse(
         &self,
         journal: &mut Journal,
-        mut prompt: Vec<String>,
+        prompt: Vec<String>,
         notices: Vec<Notice>,
     ) -> Result<(), Ended> {
         journal.record(EventKind::SessionStarted(Box::new(self.head.clone()))).await?;
         self.look_after_interrupted(journal).await?;
-        self.open(journal, &mut prompt).await?;
-        journal.record(EventKind::UserMessage { content: prompt }).await?;
+        self.open(journal, prompt).await?;
         for notice in notices {
             journal.record(EventKind::Notice(notice)).await?;
         }

@@ -48,6 +48,7 @@ impl<W: Write> EventWriter for Json<W> {
             },
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
+            | EventKind::PromptRefused { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)

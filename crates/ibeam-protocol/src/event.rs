@@ -38,6 +38,13 @@ pub enum EventKind {
         /// Text blocks, verbatim.
         content: Vec<String>,
     },
+    /// A hook refused what the user said: it is no part of the conversation.
+    PromptRefused {
+        /// Text blocks, verbatim.
+        content: Vec<String>,
+        /// The hook.
+        hook: String,
+    },
     /// The model wrote visible text: never repeated, never retracted.
     TextDelta {
         /// The fragment.

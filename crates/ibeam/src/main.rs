@@ -12,6 +12,7 @@ mod context;
 mod credentials;
 mod environment;
 mod exit;
+mod hooks;
 mod mcp;
 mod mode;
 mod model;

@@ -24,7 +24,7 @@ use crate::exit::Failed;
 use crate::mcp::Servers;
 use crate::pump::{Pump, WAITING_EVENTS};
 use crate::talk::Talk;
-use crate::{mcp, prompt, signals, stdout};
+use crate::{hooks, mcp, prompt, signals, stdout};
 
 pub(crate) use chat::chat;
 use shutdown::Shutdown;
@@ -69,11 +69,13 @@ pub(crate) fn print(
         (crate::model::choose(app)?, gathered)
     };
     let declared = mcp::declared(app)?;
+    let hooks = hooks::listed(app)?;
     let started = start::start(app, target, model)?;
     let servers = runtime.block_on(Servers::start(app, declared, &stop))?;
     let mut notices = started.notices;
     notices.extend(gathered.notice);
     notices.extend(servers.notices.iter().cloned());
+    notices.extend(hooks.notices.iter().cloned());
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
     let stdout = stdout::Paced::new(stdout, &stop, shutdown.patience());
     let writer: Box<dyn EventWriter + Send> = match format {
@@ -85,7 +87,8 @@ pub(crate) fn print(
         }
     };
     let approver = Arc::new(ibeam_core::Headless);
-    let run = ports::build(app, started.head, started.provider, approver, &servers, stop.clone())?;
+    let hooks = hooks.listen(app, &started.head, true);
+    let run = ports::build(app, started.head, started.provider, approver, &servers, hooks, stop.clone())?;
     stdout::watch_reader(watched, &stop).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let pump = Pump {

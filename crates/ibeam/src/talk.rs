@@ -30,6 +30,7 @@ impl Talk {
             }
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
+            | EventKind::PromptRefused { .. }
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }

@@ -54,6 +54,7 @@ const ROOMS: &[Room] = &[
             "ibeam-local",
             "ibeam-tools",
             "ibeam-mcp",
+            "ibeam-sandbox",
             "ibeam-session",
             "ibeam-output",
         ],

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ibeam_protocol::{EventKind, Reason, RunOutcome};
+use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome};
 
 use super::act::Planned;
 use super::{Ended, Run};
@@ -27,20 +27,36 @@ impl Run {
         Ok(heard)
     }
 
-    /// Puts the prompt to the hooks, and adds what those of the beginning have for the model.
+    /// Puts the prompt to the hooks, adds what those of the beginning have for the model, and records it.
     ///
     /// # Errors
-    /// `PromptRefused`; the prompt has not become part of the conversation then.
-    pub(super) async fn open(&self, journal: &mut Journal, prompt: &mut Vec<String>) -> Result<(), Ended> {
-        let context = self.hear(journal, Moment::RunBegins).await?.context;
-        match self.hear(journal, Moment::Prompt(prompt)).await?.word {
-            Word::Object(Objection { hook, message, unless_approved: _ }) => {
-                return Err(Reason::PromptRefused { hook, said: message }.into());
+    /// `PromptRefused`: it has not become part of the conversation.
+    pub(super) async fn open(&self, journal: &mut Journal, mut prompt: Vec<String>) -> Result<(), Ended> {
+        let (kind, failure) = match self.put_prompt_to_hooks(journal, &prompt).await {
+            Ok((_, Word::Object(Objection { hook, message, unless_approved: _ }))) => {
+                let reason = Reason::PromptRefused { hook: hook.clone(), said: message };
+                (EventKind::PromptRefused { content: prompt, hook }, Some(Failure::from(reason)))
             }
-            Word::Nothing | Word::Rewrite { .. } => {}
-        }
-        prompt.extend(context);
-        Ok(())
+            Ok((context, Word::Nothing | Word::Rewrite { .. })) => {
+                prompt.extend(context);
+                (EventKind::UserMessage { content: prompt }, None)
+            }
+            // What was asked is kept also where a stop comes first.
+            Err(Ended::Failed(failure)) => (EventKind::UserMessage { content: prompt }, Some(failure)),
+            Err(Ended::Closed) => return Err(Ended::Closed),
+        };
+        journal.record(kind).await?;
+        failure.map_or(Ok(()), |failure| Err(failure.into()))
+    }
+
+    async fn put_prompt_to_hooks(
+        &self,
+        journal: &mut Journal,
+        prompt: &[String],
+    ) -> Result<(Vec<String>, Word), Ended> {
+        let context = self.hear(journal, Moment::RunBegins).await?.context;
+        let word = self.hear(journal, Moment::Prompt(prompt)).await?.word;
+        Ok((context, word))
     }
 
     /// Puts a call to the hooks. Arguments of theirs become canonical, are put to them once more, and to the rules

@@ -154,6 +154,11 @@ fn a_refused_prompt_never_becomes_part_of_the_conversation() {
     let RunOutcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
     assert_eq!(failure.reason, Reason::PromptRefused { hook: "guard".into(), said: "not here".into() });
     assert!(!events.iter().any(|event| matches!(event.kind, EventKind::UserMessage { .. })));
+    assert!(ibeam_core::History::replay(&events).messages().is_empty());
+    let told = events.iter().any(|event| {
+        event.kind == EventKind::PromptRefused { content: vec!["do it".into()], hook: "guard".into() }
+    });
+    assert!(told, "{events:?}");
     assert_eq!(watcher.told.lock().unwrap().last().unwrap(), "failed end");
 }
 

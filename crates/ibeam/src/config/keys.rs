@@ -103,6 +103,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("retry.attempts", Kind::Number, Some("6"), Reach::Anyone),
     key("retry.first_pause", Kind::Pause, Some("1s"), Reach::Anyone),
     key("retry.give_up_after", Kind::Time, Some("5m"), Reach::Anyone),
+    key("timeouts.hook", Kind::Time, Some("60s"), Reach::Anyone),
     key("timeouts.mcp_start", Kind::Time, Some("10s"), Reach::Anyone),
     key("timeouts.mcp_call", Kind::Time, Some("120s"), Reach::Anyone),
     key("mcp_servers.*.command", Kind::Text, None, Reach::Judged),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use futures_util::future::{BoxFuture, join};
 use ibeam_core::{Access, Approver, Journal, Redactor, Stop};
 use ibeam_output::{Text, TextOptions};
-use ibeam_protocol::{Failure, Notice, Reason, Signal, ToolCall};
+use ibeam_protocol::{Failure, Notice, Reason, RunOutcome, Signal, ToolCall};
 use tokio::sync::{Mutex, mpsc};
 
 use super::start::{self, Target};
@@ -16,6 +16,7 @@ use super::typed_lines::TypedLines;
 use super::{Shutdown, end_of, limit_time, no_thread, ports, runtime, system};
 use crate::app::App;
 use crate::exit::Failed;
+use crate::hooks::{self, Listening};
 use crate::mcp::{self, Servers};
 use crate::pump::{Pump, WAITING_EVENTS};
 use crate::signals;
@@ -29,6 +30,7 @@ use crate::talk::Talk;
 pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: File) -> Result<(), Failure> {
     let model = crate::model::choose(app)?;
     let declared = mcp::declared(app)?;
+    let hooks = hooks::listed(app)?;
     let started = start::start(app, target, model)?;
     let runtime = runtime()?;
     let servers = runtime.block_on(async {
@@ -38,7 +40,11 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     })?;
     let typed = Arc::new(Mutex::new(TypedLines::start().map_err(no_thread)?));
     let person = Arc::new(Person { typed: Arc::clone(&typed) });
-    let mut ports = ports::build(app, started.head, started.provider, person, &servers, Stop::default())?;
+    let told = hooks.notices.clone();
+    let hooks = hooks.listen(app, &started.head, false);
+    let listening = Arc::clone(&hooks);
+    let mut ports =
+        ports::build(app, started.head, started.provider, person, &servers, listening, Stop::default())?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let options = TextOptions { verbose: true, live: true };
     let pump = Pump {
@@ -50,7 +56,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(&started.past, Arc::clone(&ports.run.clock), events)
         .redacting(Redactor::new(crate::model::secrets(app)));
-    let mut notices: Vec<Notice> = [started.notices, servers.notices.clone()].concat();
+    let mut notices: Vec<Notice> = [started.notices, servers.notices.clone(), told].concat();
     let mut waiting = first;
     let outcome = loop {
         let prompt = match waiting.take() {
@@ -81,6 +87,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
         }
         ports.run.head.resumed = true;
     };
+    runtime.block_on(say_goodbye(app, &hooks, &outcome));
     let patience = app.config.bound("shutdown");
     runtime.block_on(join(ports.background.stop_all(), servers.shut_down(patience)));
     drop(journal);
@@ -88,6 +95,26 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     match (outcome, unwritten) {
         (Ok(()), Some(reason)) => Err(reason.into()),
         (outcome, _) => outcome,
+    }
+}
+
+/// Tells hooks of the end of the session. Any signal ends the waiting.
+async fn say_goodbye(app: &App, hooks: &Listening, outcome: &Result<(), Failure>) {
+    let outcome = match outcome {
+        Ok(()) => RunOutcome::Completed,
+        Err(failure) => RunOutcome::Failed(failure.clone()),
+    };
+    let stop = Stop::default();
+    let Ok(_watch) = signals::watch(&stop) else { return };
+    let Some(hearing) = hooks.end_session(&outcome) else { return };
+    tokio::select! {
+        biased;
+        _ = stop.wait() => {}
+        heard = hearing => {
+            for notice in &heard.notices {
+                stderr::say(&format!("warning: {}", app.catalogue.notice(notice)));
+            }
+        }
     }
 }
 

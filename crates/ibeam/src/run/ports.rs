@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ibeam_core::{Approver, FailOn, Gate, Obstacle, Provider, RetryPolicy, Run, Stop};
+use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::{Failure, Reason, SessionStarted};
 use ibeam_tools::{BackgroundProcesses, Timeouts, ToolSettings, Workspace};
@@ -31,6 +31,7 @@ pub(super) fn build(
     provider: Arc<dyn Provider>,
     approver: Arc<dyn Approver>,
     servers: &Servers,
+    hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<Ports, Failure> {
     let mut extra_dirs = Vec::new();
@@ -62,7 +63,11 @@ pub(super) fn build(
         workspace: app.workspace.clone(),
         extra_dirs,
         home: app.places.home.clone(),
-        private: vec![app.places.sessions(), app.places.credentials.clone()],
+        private: vec![
+            app.places.sessions(),
+            app.places.credentials.clone(),
+            app.places.user_config.with_file_name("hooks.json"),
+        ],
         allow: rules(app, "allow")?.into_iter().chain(approved_servers(app)).collect(),
         deny: rules(app, "deny")?,
     };
@@ -83,7 +88,7 @@ pub(super) fn build(
         provider,
         tools,
         gate: Gate::new(policy, approver),
-        hooks: Arc::new(ibeam_core::NoHooks),
+        hooks,
         retry: retry_policy(app),
         fail_on: FailOn {
             denied: fail_on(FailOnWord::Denied),

@@ -1,5 +1,7 @@
 //! The listed faults, injected for real; each test is named by the fault that it holds. See docs/faults.md.
 
+#[path = "faults/hooks.rs"]
+mod hooks;
 #[path = "faults/host.rs"]
 mod host;
 #[path = "faults/input.rs"]

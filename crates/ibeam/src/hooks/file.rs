@@ -1,0 +1,309 @@
+//! `hooks.json`: `{"version": 1, "hooks": {"EVENT": [{"command", "matcher", "timeout", "failClosed"}]}}`.
+//!
+//! A missing file has no hooks. A file that cannot be read or understood is an error with the place, for it may
+//! hold what somebody relies on. A project's file is not even read until the workspace is trusted.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ibeam_protocol::{Notice, Reason};
+use regex::Regex;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::event::Event;
+use crate::app::App;
+use crate::regular_file;
+
+/// No list of hooks written by hand comes near it.
+const LARGEST: u64 = 1024 * 1024;
+/// The longest time a hook may ask for.
+const LONGEST: Duration = Duration::from_secs(600);
+/// Characters of a command that stand for the hook's name.
+const NAME: usize = 80;
+
+/// A hook as a file has it.
+#[derive(Clone, Debug)]
+pub(super) struct Hook {
+    /// The command, in short.
+    pub(super) name: String,
+    /// A line for the shell.
+    pub(super) command: String,
+    /// Where it runs.
+    pub(super) directory: PathBuf,
+    /// What it is told of; `None` for everything of its event.
+    pub(super) matcher: Option<Regex>,
+    /// Its own bound.
+    pub(super) timeout: Option<Duration>,
+    /// When it fails, what it should have judged is refused.
+    pub(super) fail_closed: bool,
+}
+
+/// The hooks of all files by event, strongest file first.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    pub(super) hooks: BTreeMap<Event, Vec<Hook>>,
+    /// What people should know of the files.
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// Reads every file there is.
+///
+/// # Errors
+/// `BadConfig` with line and column.
+pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
+    let mut listed = Listed::default();
+    let trusted = app.flags.trust || app.flags.force;
+    let home = &app.places.home;
+    for directory in ["/etc/cursor", "/etc/ibeam"] {
+        let directory = Path::new(directory);
+        listed.take(&directory.join("hooks.json"), directory)?;
+    }
+    for directory in [".cursor", ".ibeam"] {
+        let path = app.workspace.join(directory).join("hooks.json");
+        if app.workspace == *home && directory == ".cursor" {
+            // It is the user's own, which comes next.
+            continue;
+        }
+        if trusted {
+            listed.take(&path, &app.workspace)?;
+        } else if path.symlink_metadata().is_ok() {
+            listed.notices.push(Notice::HooksUntrusted { path: path.display().to_string() });
+        }
+    }
+    let cursor = home.join(".cursor");
+    listed.take(&cursor.join("hooks.json"), &cursor)?;
+    if let Some(directory) = app.places.user_config.parent() {
+        listed.take(&directory.join("hooks.json"), directory)?;
+    }
+    Ok(listed)
+}
+
+#[derive(Deserialize)]
+struct HooksFile {
+    #[serde(default)]
+    version: Version,
+    #[serde(default)]
+    hooks: Pairs,
+}
+
+/// The events of a file as they stand there: an event that stands twice counts twice.
+#[derive(Default)]
+struct Pairs(Vec<(String, Vec<Entry>)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Events;
+        impl<'de> Visitor<'de> for Events {
+            type Value = Pairs;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object of events")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        from.deserialize_map(Events)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(try_from = "u64")]
+struct Version;
+
+impl TryFrom<u64> for Version {
+    type Error = String;
+
+    fn try_from(version: u64) -> Result<Self, String> {
+        match version {
+            1 => Ok(Self),
+            other => Err(format!("version {other} of this format is not known; it should be 1")),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "WrittenEntry")]
+enum Entry {
+    Command { command: String, matcher: Option<Regex>, timeout: Option<Duration>, fail_closed: bool },
+    NotRun { kind: String },
+}
+
+#[derive(Deserialize)]
+struct WrittenEntry {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    command: Option<String>,
+    matcher: Option<String>,
+    timeout: Option<f64>,
+    #[serde(default, rename = "failClosed")]
+    fail_closed: bool,
+}
+
+impl TryFrom<WrittenEntry> for Entry {
+    type Error = String;
+
+    fn try_from(written: WrittenEntry) -> Result<Self, String> {
+        let WrittenEntry { kind, command, matcher, timeout, fail_closed } = written;
+        if let Some(kind) = kind.filter(|kind| kind != "command") {
+            return Ok(Self::NotRun { kind });
+        }
+        let command = command.filter(|command| !command.trim().is_empty());
+        let command = command.ok_or("a hook has no `command`")?;
+        // `*` is no expression, and means what everybody thinks it means.
+        let matcher = matcher.filter(|matcher| !matcher.is_empty() && matcher != "*");
+        let matcher =
+            matcher.map(|matcher| Regex::new(&matcher).map_err(|error| bad_matcher(&matcher, &error)));
+        let seconds = |seconds: f64| {
+            let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+            time.map(|time| time.min(LONGEST)).ok_or_else(|| format!("a `timeout` of {seconds} s cannot be"))
+        };
+        let timeout = timeout.map(seconds).transpose()?;
+        Ok(Self::Command { command, matcher: matcher.transpose()?, timeout, fail_closed })
+    }
+}
+
+fn bad_matcher(matcher: &str, error: &regex::Error) -> String {
+    let said = error.to_string();
+    let said = said.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
+    format!("the `matcher` {matcher:?} is no regular expression: {said}")
+}
+
+impl Listed {
+    fn take(&mut self, path: &Path, directory: &Path) -> Result<(), Reason> {
+        let bytes = match regular_file::read(path, LARGEST) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
+                return Ok(());
+            }
+            Err(error) => return Err(bad(path, None, error.to_string())),
+        };
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        if !bytes.trim_ascii_start().starts_with(b"{") {
+            return Err(bad(path, Some((1, 1)), "it should be a JSON object".to_owned()));
+        }
+        let file: HooksFile = serde_json::from_slice(bytes).map_err(|error| {
+            let said = error.to_string();
+            let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
+            bad(path, Some((error.line(), error.column())), said.to_owned())
+        })?;
+        let HooksFile { version: Version, hooks: Pairs(hooks) } = file;
+        let mut not_run = Vec::new();
+        for (name, entries) in hooks {
+            let event = Event::named(&name);
+            if event.is_none() && !entries.is_empty() {
+                not_run.push(name.clone());
+            }
+            let Some(event) = event else { continue };
+            for entry in entries {
+                match entry {
+                    Entry::Command { command, matcher, timeout, fail_closed } => {
+                        let (name, directory) = (short(&command), directory.to_owned());
+                        let hook = Hook { name, command, directory, matcher, timeout, fail_closed };
+                        self.hooks.entry(event).or_default().push(hook);
+                    }
+                    Entry::NotRun { kind } => not_run.push(format!("{name} of type {kind:?}")),
+                }
+            }
+        }
+        if !not_run.is_empty() {
+            let path = path.display().to_string();
+            self.notices.push(Notice::HooksNotRun { path, what: not_run.join(", ") });
+        }
+        Ok(())
+    }
+}
+
+/// A command on one line, cut where it is long.
+fn short(command: &str) -> String {
+    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(NAME) {
+        Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+        None => line,
+    }
+}
+
+fn bad(path: &Path, place: Option<(usize, usize)>, said: String) -> Reason {
+    let number = |number: usize| u64::try_from(number).ok();
+    Reason::BadConfig {
+        path: path.display().to_string(),
+        line: place.and_then(|(line, _)| number(line)),
+        column: place.and_then(|(_, column)| number(column)),
+        said,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(text: &str) -> Result<Listed, Reason> {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("hooks.json");
+        std::fs::write(&path, text).unwrap();
+        let mut listed = Listed::default();
+        listed.take(&path, home.path()).map(|()| listed)
+    }
+
+    #[track_caller]
+    fn check_bad(text: &str, expect: &str, on_line: u64) {
+        let Err(Reason::BadConfig { said, line, column, .. }) = take(text) else { panic!("{text} is taken") };
+        assert!(said.contains(expect), "{said}");
+        assert!(line == Some(on_line) && column > Some(0), "{line:?} {column:?} {text}");
+    }
+
+    #[test]
+    fn a_file_that_is_wrong_is_an_error_with_its_place() {
+        check_bad("{\"hooks\": {", "EOF", 1);
+        check_bad("{\"version\": 1,\n\"hooks\": []}", "invalid type", 2);
+        check_bad("{\"version\": 2}", "version 2", 1);
+        check_bad("{\"hooks\": {\"stop\": [{}]}}", "no `command`", 1);
+        check_bad("{\"hooks\": {\"stop\": [\n{\"command\": \" \"}]}}", "no `command`", 2);
+        check_bad("{\"hooks\": {\"stop\": [{\"command\": \"a\", \"matcher\": \"(\"}]}}", "matcher", 1);
+        check_bad("{\"hooks\": {\"stop\": [{\"command\": \"a\", \"timeout\": -1}]}}", "timeout", 1);
+        check_bad("{\"hooks\": {\"stop\": [{\"command\": \"a\", \"failClosed\": 1}]}}", "invalid type", 1);
+        check_bad("[]", "JSON object", 1);
+        check_bad("", "JSON object", 1);
+    }
+
+    #[test]
+    fn hooks_stand_in_the_order_of_the_file_with_their_bounds() {
+        let listed = take(
+            r#"{"version": 1, "hooks": {"stop": [
+                {"command": "first  one", "timeout": 9999, "loop_limit": 5},
+                {"command": "second", "type": "command", "matcher": "*", "failClosed": true}],
+                "stop": [{"command": "third"}]}}"#,
+        );
+        let hooks = &listed.unwrap().hooks[&Event::Stop];
+        assert_eq!((hooks.len(), hooks[0].name.as_str()), (3, "first one"));
+        assert_eq!(hooks[0].timeout, Some(LONGEST));
+        assert!(hooks[1].fail_closed && hooks[1].matcher.is_none());
+    }
+
+    #[test]
+    fn what_is_not_run_is_told() {
+        let listed = take(
+            r#"{"hooks": {"preCompact": [{"command": "a"}], "stop": [{"type": "prompt", "prompt": "b"}],
+                "workspaceOpen": []}}"#,
+        );
+        let listed = listed.unwrap();
+        assert!(listed.hooks.is_empty());
+        let [Notice::HooksNotRun { what, .. }] = &listed.notices[..] else { panic!("{:?}", listed.notices) };
+        assert_eq!(what, "preCompact, stop of type \"prompt\"");
+    }
+
+    #[test]
+    fn a_long_command_is_a_short_name() {
+        assert_eq!(short("a\n  b\tc"), "a b c");
+        assert_eq!(short(&"é".repeat(200)).chars().count(), NAME + 1);
+    }
+}

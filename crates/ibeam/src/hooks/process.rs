@@ -1,0 +1,261 @@
+//! A hook as a process: one document in, bounded output, bounded time, and nothing left of it afterwards.
+//!
+//! It runs in a session of its own, so that it has no terminal, below a supervisor that ends everything it
+//! started: when the hook itself ends, when its time is up, when its future is dropped, when this process dies.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::ExitStatus;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join3;
+use ibeam_sandbox::{ForkServer, Launch, SpawnError};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+/// The most that a hook may say on stdout.
+pub(super) const LARGEST_ANSWER: usize = 1 << 20;
+/// What is kept of the end of stderr.
+const KEPT_OF_STDERR: usize = 64 << 10;
+/// How long the end of a tree that was killed is waited for.
+const LAST: Duration = Duration::from_secs(2);
+/// Bytes of one read: the size of a Linux pipe.
+const CHUNK: usize = 64 << 10;
+/// Directories searched when `PATH` does not tell.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Starts hooks. The first one starts the process from which all are forked.
+pub(super) struct Launcher {
+    bash: Option<PathBuf>,
+    environment: Vec<(OsString, OsString)>,
+    server: Mutex<Option<ForkServer>>,
+}
+
+/// How a hook ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// By itself, or by a signal.
+    Exited(ExitStatus),
+    /// It was ended when its time was up.
+    TimedOut,
+}
+
+/// A hook that has ended, and what it said.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) end: End,
+    /// The first `LARGEST_ANSWER` bytes.
+    pub(super) stdout: Vec<u8>,
+    /// All bytes of stdout, also those that were not kept.
+    pub(super) stdout_length: u64,
+    /// The end of stderr.
+    pub(super) stderr: String,
+}
+
+impl Launcher {
+    /// Hooks get `environment` as it is, but for variables that make bash read a file.
+    pub(super) fn new(mut environment: Vec<(OsString, OsString)>) -> Self {
+        environment.retain(|(name, _)| name != "BASH_ENV" && name != "ENV");
+        let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+        let bash = find(&path.unwrap_or_else(|| OsString::from(USUAL_PATH)), "bash");
+        Self { bash, environment, server: Mutex::default() }
+    }
+
+    /// Runs `command` in `directory` with `document` as its stdin, for at most `time`. Dropping the future ends
+    /// it and everything it started.
+    ///
+    /// # Errors
+    /// Why it could not be started, in words.
+    pub(super) async fn run(
+        &self,
+        command: &str,
+        directory: &Path,
+        document: &[u8],
+        time: Duration,
+    ) -> Result<Ended, String> {
+        let (mut tree, [stdin, stdout, stderr]) = self.start(command, directory)?;
+        let stdin = Sender::from_owned_fd(stdin).map_err(failed)?;
+        let stdout = Receiver::from_owned_fd(stdout).map_err(failed)?;
+        let stderr = Receiver::from_owned_fd(stderr).map_err(failed)?;
+        let (mut answer, mut noise) = (Kept::head(LARGEST_ANSWER), Kept::tail(KEPT_OF_STDERR));
+        let end = {
+            let mut talk = pin!(join3(feed(stdin, document), answer.take(stdout), noise.take(stderr)));
+            let mut time_up = pin!(tokio::time::sleep(time));
+            let mut silent = false;
+            let end = loop {
+                tokio::select! {
+                    status = tree.ended() => break End::Exited(status),
+                    () = &mut time_up => break End::TimedOut,
+                    _ = &mut talk, if !silent => silent = true,
+                }
+            };
+            tree.tree.kill();
+            // With the tree go all who write, and what they wrote can be read to its end.
+            let rest = async {
+                tree.gone().await;
+                if !silent {
+                    talk.await;
+                }
+            };
+            let _ = tokio::time::timeout(LAST, rest).await;
+            end
+        };
+        let stdout_length = answer.total;
+        let stderr = String::from_utf8_lossy(&noise.bytes()).into_owned();
+        Ok(Ended { end, stdout: answer.bytes(), stdout_length, stderr })
+    }
+
+    fn start(&self, command: &str, directory: &Path) -> Result<(Tree, [OwnedFd; 3]), String> {
+        let bash = self.bash.as_ref().ok_or("`bash` is not installed, and hooks need it")?;
+        let mut environment = self.environment.clone();
+        environment.push(("PWD".into(), directory.into()));
+        let (their_stdin, stdin) = io::pipe().map_err(failed)?;
+        let (stdout, their_stdout) = io::pipe().map_err(failed)?;
+        let (stderr, their_stderr) = io::pipe().map_err(failed)?;
+        let launch = Launch {
+            program: bash,
+            arguments: &["bash", "--norc", "--noprofile", "-c", command].map(OsStr::new),
+            environment: &environment,
+            directory,
+            stdio: [their_stdin.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()],
+        };
+        let tree = self.spawn(&launch).map_err(|error| format!("it could not be started: {error}"))?;
+        let tree = Tree::new(tree).map_err(failed)?;
+        Ok((tree, [stdin.into(), stdout.into(), stderr.into()]))
+    }
+
+    fn spawn(&self, launch: &Launch<'_>) -> Result<ibeam_sandbox::Tree, SpawnError> {
+        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = server.as_ref() {
+            match running.spawn(launch) {
+                // Somebody killed it by force.
+                Err(SpawnError::Lost) => {}
+                spawned => return spawned,
+            }
+        }
+        server.insert(ForkServer::start()?).spawn(launch)
+    }
+}
+
+/// A supervised tree, waited for without blocking. Dropping it kills the tree.
+struct Tree {
+    tree: ibeam_sandbox::Tree,
+    /// Its socket once more, for the runtime to watch.
+    news: UnixStream,
+}
+
+impl Tree {
+    fn new(tree: ibeam_sandbox::Tree) -> io::Result<Self> {
+        let news = std::os::unix::net::UnixStream::from(tree.as_fd().try_clone_to_owned()?);
+        Ok(Self { news: UnixStream::from_std(news)?, tree })
+    }
+
+    /// Waits for the end of the hook itself. Cancel safe.
+    async fn ended(&mut self) -> ExitStatus {
+        loop {
+            if let Some(status) = self.tree.status() {
+                return status;
+            }
+            self.changed().await;
+        }
+    }
+
+    /// Waits until nothing of the tree is left. Cancel safe.
+    async fn gone(&mut self) {
+        while !self.tree.is_gone() {
+            self.changed().await;
+        }
+    }
+
+    async fn changed(&mut self) {
+        match self.news.readable().await {
+            Ok(()) => {
+                let _ = self.news.try_io(Interest::READABLE, || self.tree.advance());
+            }
+            // The runtime ends, and this future with it.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// Writes the document, as far as somebody reads it, and ends the stream.
+async fn feed(mut stdin: Sender, document: &[u8]) {
+    // A hook need not read what it is told.
+    let _ = stdin.write_all(document).await;
+}
+
+/// The head or the tail of a stream, and its length.
+struct Kept {
+    kept: Vec<u8>,
+    most: usize,
+    of_end: bool,
+    total: u64,
+}
+
+impl Kept {
+    fn head(most: usize) -> Self {
+        Self { kept: Vec::new(), most, of_end: false, total: 0 }
+    }
+
+    fn tail(most: usize) -> Self {
+        Self { kept: Vec::new(), most, of_end: true, total: 0 }
+    }
+
+    /// Reads a pipe to its end; an error is an end too.
+    async fn take(&mut self, mut pipe: Receiver) {
+        let mut chunk = vec![0; CHUNK];
+        while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+            self.feed(chunk.get(..count).unwrap_or_default());
+        }
+    }
+
+    fn feed(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let free = self.most.saturating_sub(self.kept.len());
+        let taken = if self.of_end { bytes } else { bytes.get(..free).unwrap_or(bytes) };
+        self.kept.extend_from_slice(taken);
+        // Cut only when twice too long, so that each byte is moved once on average.
+        if self.kept.len() > 2 * self.most {
+            self.kept.drain(..self.kept.len() - self.most);
+        }
+    }
+
+    fn bytes(mut self) -> Vec<u8> {
+        self.kept.drain(..self.kept.len().saturating_sub(self.most));
+        self.kept
+    }
+}
+
+fn find(path: &OsStr, program: &str) -> Option<PathBuf> {
+    // Only absolute directories: the workspace must not name the shell.
+    std::env::split_paths(path)
+        .filter(|directory| directory.is_absolute())
+        .chain(std::env::split_paths(USUAL_PATH))
+        .map(|directory| directory.join(program))
+        .find(|candidate| candidate.is_file())
+}
+
+fn failed(error: io::Error) -> String {
+    format!("it could not be started: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_and_a_tail_are_bounded_and_counted() {
+        let (mut head, mut tail) = (Kept::head(4), Kept::tail(4));
+        for piece in [&b"ab"[..], b"cdef", b"", b"ghijklmnopq"] {
+            head.feed(piece);
+            tail.feed(piece);
+        }
+        assert_eq!((head.total, tail.total), (17, 17));
+        assert_eq!((head.bytes(), tail.bytes()), (b"abcd".to_vec(), b"nopq".to_vec()));
+    }
+}

@@ -1,0 +1,219 @@
+//! Hooks that misbehave: the run goes on, or what they should have judged is refused, and nothing of them is left.
+
+use std::time::Duration;
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Finished, Ibeam, Lifeline, Stdin, Workspace};
+use serde_json::{Value, json};
+
+use super::host::works;
+use crate::hooks::{hooked, result, write_hooks};
+use crate::scene::{Scene, calls, check_kept, says, shell};
+
+/// What a run may hold beyond what a small one of its kind holds.
+const MORE: u64 = 64 << 20;
+
+/// One command with this hook before it, failing open and closed: its warning, and the reason of the refusal.
+#[track_caller]
+fn misbehaves(hook: &Value, expect: &str) {
+    for fail_closed in [false, true] {
+        let mut hook = hook.clone();
+        hook["failClosed"] = json!(fail_closed);
+        let hooks = json!({"beforeShellExecution": [hook]});
+        let scene = hooked([shell("echo ran"), says("done")], &hooks);
+        let ran = scene.print(["--force"]).run().succeeded();
+        let (arm, payload) = result(&ran);
+        let warnings = ran.stderr_lines("warning: ");
+        assert_eq!(warnings.len(), 1, "{ran}");
+        if fail_closed {
+            assert_eq!(arm, "rejected", "{ran}");
+            let reason = payload["reason"].as_str().unwrap();
+            assert!(reason.contains("failClosed") && reason.contains(expect), "{reason}");
+        } else {
+            assert_eq!((arm.as_str(), &payload["stdout"]), ("success", &json!("ran\n")), "{ran}");
+            assert!(warnings[0].contains("beforeShellExecution") && warnings[0].contains(expect), "{ran}");
+        }
+        check_kept(&scene, &ran);
+    }
+}
+
+#[test]
+fn f179_a_hook_that_hangs_is_ended_at_its_time() {
+    misbehaves(&json!({"command": "sleep 60", "timeout": 0.5}), "longer than 0.5 s");
+    misbehaves(
+        &json!({"command": "trap '' TERM HUP; while :; do sleep 1; done", "timeout": 0.5}),
+        "longer than",
+    );
+}
+
+#[test]
+fn f179_the_configuration_bounds_hooks_without_a_time_of_their_own() {
+    let scene = Scene::new([shell("echo ran"), says("done")])
+        .within(Workspace::new().user_config("[timeouts]\nhook = \"400ms\"\n"));
+    write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": "sleep 60"}]}));
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&ran).0, "success");
+    assert!(ran.stderr_lines("warning: ")[0].contains("longer than 0.4 s"), "{ran}");
+}
+
+#[test]
+fn f179_a_hook_that_crashes_has_failed() {
+    misbehaves(&json!({"command": "kill -SEGV $$"}), "signal 11");
+    misbehaves(&json!({"command": "echo broken >&2; exit 1"}), "exit code 1: broken");
+    misbehaves(&json!({"command": "/no/such/program"}), "exit code 127");
+}
+
+#[test]
+fn f179_a_hook_that_says_what_is_no_answer_has_failed() {
+    for said in ["yes", "{\"permission\": \"de", "{} {}", "[\"deny\"]", "{\"permission\": \"maybe\"}"] {
+        misbehaves(&json!({"command": format!("printf '%s' '{said}'")}), "");
+    }
+}
+
+#[test]
+fn f179_exit_2_with_broken_json_refuses() {
+    let hook = json!({"command": "printf '{\"permission\": \"al'; echo never >&2; exit 2"});
+    let scene = hooked([shell("echo ran"), says("done")], &json!({"beforeShellExecution": [hook]}));
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "never"})));
+}
+
+#[test]
+fn f179_a_hook_that_floods_stdout_has_failed() {
+    misbehaves(&json!({"command": "head -c 100000000 /dev/zero"}), "100000000 bytes");
+    misbehaves(&json!({"command": "cat /dev/zero", "timeout": 1}), "longer than 1 s");
+}
+
+#[test]
+fn f179_a_hook_may_flood_stderr() {
+    let hook = json!({"command": "head -c 100000000 /dev/zero >&2; echo '{\"permission\": \"deny\"}'"});
+    let scene = hooked([shell("echo ran"), says("done")], &json!({"beforeShellExecution": [hook]}));
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&ran).0, "rejected", "{ran}");
+}
+
+/// What a flood leaves in memory.
+#[test]
+fn f179_a_flood_is_not_held_in_memory() {
+    let peak_with = |command: &str| {
+        let gate = shell("until test -e go; do sleep 0.02; done");
+        let scene = hooked([gate, says("done")], &json!({"sessionStart": [{"command": command}]}));
+        let running = scene.print(["--force"]).start();
+        running.wait_for_stdout("until test -e go");
+        let peak = running.peak_memory();
+        std::fs::write(scene.workspace.path().join("go"), "").unwrap();
+        running.finish().succeeded();
+        peak
+    };
+    let small = peak_with("true");
+    let flood = peak_with("head -c 300000000 /dev/zero; head -c 300000000 /dev/zero >&2");
+    assert!(flood < small + MORE, "{flood} bytes against {small}");
+}
+
+/// A hook that does not read what it is told, however much that is.
+#[test]
+fn f179_a_hook_need_not_read_its_stdin() {
+    let write = calls("t", "write", &json!({"path": "big", "fileText": "x".repeat(1 << 20)}));
+    let hooks = json!({"preToolUse": [{"command": "exec <&-; true"}, {"command": "sleep 0.1"}]});
+    let scene = hooked([write, says("done")], &hooks);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(result(&ran).0, "success", "{ran}");
+    assert_eq!(ran.stderr, "");
+}
+
+/// Runs with a controlling terminal, as from a person's shell; what is shown there is stdout.
+fn on_a_terminal(ibeam: Ibeam) -> Finished {
+    ibeam.through(["setsid", "-c", "-w"]).terminal().run().succeeded()
+}
+
+#[test]
+fn f179_a_hook_has_no_terminal() {
+    if !works(&["setsid", "-w"]) {
+        return;
+    }
+    let try_terminal = "if (echo INTRUDER > /dev/tty) 2>/dev/null; then echo had; else echo none; fi";
+    // That there is one to be had is shown by a program that is no hook.
+    let scene = Scene::new([]);
+    let bash = Ibeam::new("/bin/bash", &scene.workspace).args(["-c", try_terminal]);
+    assert!(on_a_terminal(bash).stdout.contains("INTRUDER"));
+    let command =
+        format!("{try_terminal} > \"$IBEAM_PROJECT_DIR/tried\"; test -t 0 -o -t 1 -o -t 2 && exit 2; true");
+    let scene = hooked([shell("echo ran"), says("done")], &json!({"preToolUse": [{"command": command}]}));
+    let ran = on_a_terminal(scene.print(["--force"]));
+    assert_eq!(scene.workspace.read("tried").as_deref(), Some("none\n"), "{ran}");
+    assert!(!ran.stdout.contains("INTRUDER") && ran.stdout.contains("\"stdout\":\"ran"), "{ran}");
+}
+
+/// A hook that leaves a process behind, out of its group and its session, holding its pipes.
+#[test]
+fn f179_a_hook_leaves_nothing_behind() {
+    for rest in ["exit 0", "sleep 60"] {
+        let scene = Scene::new([shell("echo ran"), says("done")]);
+        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let daemon =
+            format!("setsid bash -c '{}' & until test -s up; do sleep 0.01; done", lifeline.command());
+        let daemon = daemon.replace("echo held >&3", "echo held >&3; echo > up");
+        let command = format!("cd \"$IBEAM_PROJECT_DIR\"; trap '' HUP; {daemon}; {rest}");
+        write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": command, "timeout": 5}]}));
+        let ran = scene.print(["--force"]).run().succeeded();
+        assert_eq!(result(&ran).0, "success", "{ran}");
+        lifeline.wait_until_held();
+        lifeline.wait_until_gone();
+    }
+}
+
+#[test]
+fn f179_a_stop_ends_the_hook_that_runs() {
+    for event in ["sessionStart", "beforeSubmitPrompt", "preToolUse", "postToolUse", "stop"] {
+        let scene = Scene::new([shell("echo ran"), says("done")]);
+        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let command = format!("cd \"$IBEAM_PROJECT_DIR\"; trap '' TERM; {}", lifeline.command());
+        write_hooks(&scene.workspace, &json!({event: [{"command": command}]}));
+        let running = scene.print(["--force"]).start();
+        lifeline.wait_until_held();
+        running.signal(Signal::Term);
+        let before = std::time::Instant::now();
+        let ran = running.finish();
+        assert!(before.elapsed() < Duration::from_millis(3500), "{event}: {ran}");
+        assert_eq!(ran.code, Some(143), "{event}: {ran}");
+        assert_eq!(ran.stream().last()["code"], "signal", "{event}: {ran}");
+        lifeline.wait_until_gone();
+    }
+}
+
+#[test]
+fn f179_a_killed_run_takes_its_hook_with_it() {
+    let scene = Scene::new([shell("echo ran"), says("done")]);
+    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let command = format!("cd \"$IBEAM_PROJECT_DIR\"; {}", lifeline.command());
+    write_hooks(&scene.workspace, &json!({"preToolUse": [{"command": command}]}));
+    let running = scene.print(["--force"]).start();
+    lifeline.wait_until_held();
+    running.kill_alone();
+    lifeline.wait_until_gone();
+}
+
+/// Hooks that are told of the end do not keep a run that was asked to stop.
+#[test]
+fn f179_hooks_at_the_end_of_a_stopped_run_have_little_time() {
+    let hooks = json!({"stop": [{"command": "sleep 60"}], "sessionEnd": [{"command": "sleep 60"}]});
+    let scene = hooked([says("first ").stall()], &hooks);
+    let running = scene.print::<&str>([]).stdin(Stdin::Closed).start();
+    running.wait_for_stdout("first ");
+    running.signal(Signal::Int);
+    let before = std::time::Instant::now();
+    let ran = running.finish();
+    assert!(before.elapsed() < Duration::from_millis(3500), "{ran}");
+    assert_eq!(ran.code, Some(130), "{ran}");
+    assert_eq!(ran.stream().last()["code"], "signal", "{ran}");
+    check_kept(&scene, &ran);
+}
+
+/// The same failure at every call is one line, not a thousand.
+#[test]
+fn f179_a_hook_that_always_fails_is_told_of_once() {
+    let answer = shell("echo a").call("b", "shell", &json!({"command": "echo b"}));
+    let scene = hooked([answer, says("done")], &json!({"preToolUse": [{"command": "exit 1"}]}));
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+}

@@ -1,0 +1,379 @@
+//! Hooks as their authors see them: what they are told, what their words do, whose files count.
+
+use std::fs;
+use std::path::Path;
+
+use ibeam_testkit::{Answer, Finished, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::{KEY, Scene, calls, says, shell};
+
+/// The user's own file of hooks.
+pub(crate) fn write_hooks(workspace: &Workspace, hooks: &Value) {
+    write_file(&workspace.home().join(".cursor/hooks.json"), hooks);
+}
+
+fn write_file(path: &Path, hooks: &Value) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, json!({"version": 1, "hooks": hooks}).to_string()).unwrap();
+}
+
+/// A scene with these hooks of the user's.
+pub(crate) fn hooked(answers: impl IntoIterator<Item = Answer>, hooks: &Value) -> Scene {
+    let scene = Scene::new(answers);
+    write_hooks(&scene.workspace, hooks);
+    scene
+}
+
+/// The only arm of the first result, and what stands in it.
+#[track_caller]
+pub(crate) fn result(ran: &Finished) -> (String, Value) {
+    let stream = ran.stream();
+    let result = &stream.completed()[0].1["result"];
+    let (arm, payload) = result.as_object().unwrap().iter().next().unwrap();
+    (arm.clone(), payload.clone())
+}
+
+/// A command that prints this JSON.
+fn print(json: &Value) -> String {
+    format!("cat > /dev/null; printf '%s' '{json}'")
+}
+
+#[test]
+fn a_hook_refuses_a_command_with_its_words() {
+    for (event, subject) in
+        [("beforeShellExecution", "^echo "), ("preToolUse", "Shell"), ("preToolUse", "*"), ("preToolUse", "")]
+    {
+        let deny = print(&json!({"permission": "deny", "user_message": "u", "agent_message": "use make"}));
+        let hooks = json!({event: [{"command": deny, "matcher": subject}]});
+        let scene = hooked([shell("echo a; touch made"), says("done")], &hooks);
+        let ran = scene.print(["--force"]).run().succeeded();
+        assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "use make"})), "{ran}");
+        let stream = ran.stream();
+        let denial = stream.last()["ibeam"]["permission_denials"][0]["rule"].as_str().unwrap().to_owned();
+        assert!(denial.starts_with("hook: cat > /dev/null; printf"), "{denial}");
+        assert_eq!(scene.workspace.read("made"), None);
+        let told = scene.server.requests()[1].transcript().join("\n");
+        assert!(told.contains("use make"), "{told}");
+        assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+    }
+}
+
+#[test]
+fn a_hook_hears_only_what_its_matcher_matches() {
+    let deny = "exit 2";
+    let hooks = json!({
+        "preToolUse": [{"command": deny, "matcher": "Write|Edit|Delete"}],
+        "beforeShellExecution": [{"command": deny, "matcher": "^rm\\b"}],
+        "beforeMCPExecution": [{"command": deny}],
+        "beforeReadFile": [{"command": deny}],
+    });
+    let scene = hooked([shell("echo rm"), says("done")], &hooks);
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&ran).0, "success", "{ran}");
+    assert_eq!(ran.stderr, "");
+}
+
+#[test]
+fn exit_2_refuses_with_what_stands_on_stderr() {
+    let hooks = json!({"preToolUse": [{"command": "echo ' not on Mondays' >&2; exit 2"}]});
+    let scene = hooked([shell("echo a"), says("done")], &hooks);
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "not on Mondays"})));
+}
+
+/// Every word and every event that might be taken for a permission.
+#[test]
+fn no_hook_lets_anything_run_that_the_rules_refuse() {
+    let words = json!({"permission": "allow", "continue": true, "decision": "approve", "allow": true,
+        "hookSpecificOutput": {"permissionDecision": "allow"}});
+    let allow = json!([{"command": print(&words)}]);
+    let hooks = json!({"preToolUse": allow, "beforeShellExecution": allow, "beforeReadFile": allow,
+        "beforeSubmitPrompt": allow, "sessionStart": allow});
+    for (answer, flags) in [
+        (shell("make all"), vec![]),
+        (shell("echo a"), vec!["--force", "--deny", "Shell(echo)"]),
+        (calls("t", "write", &json!({"path": "/etc/made", "fileText": ""})), vec!["--force"]),
+        (calls("t", "write", &json!({"path": ".cursor/hooks.json", "fileText": "{}"})), vec!["--force"]),
+        (calls("t", "read", &json!({"path": ".env"})), vec!["--deny", "Read(.env)"]),
+        (calls("t", "write", &json!({"path": "made", "fileText": ""})), vec!["--mode", "ask"]),
+    ] {
+        let scene = hooked([answer, says("done")], &hooks);
+        let ran = scene.print(&flags).run().succeeded();
+        assert_eq!(result(&ran).0, "rejected", "{flags:?} {ran}");
+    }
+}
+
+/// Where nobody can be asked, a hook that wants somebody asked refuses, even under `--force`.
+#[test]
+fn a_hook_that_asks_for_a_person_refuses_where_nobody_is() {
+    let ask = print(&json!({"permission": "ask", "user_message": "sure?"}));
+    let scene = hooked([shell("echo a"), says("done")], &json!({"beforeShellExecution": [{"command": ask}]}));
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&ran), ("rejected".to_owned(), json!({"reason": "sure?"})));
+}
+
+#[test]
+fn other_arguments_of_a_hook_run_in_place_of_the_models() {
+    let rewrite = print(&json!({"updated_input": {"command": "echo changed"}}));
+    let scene = hooked([shell("echo asked"), says("done")], &json!({"preToolUse": [{"command": rewrite}]}));
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&ran).1["stdout"], "changed\n", "{ran}");
+    assert_eq!(ran.stream().completed()[0].1["args"]["command"], "echo changed", "the stream tells what ran");
+}
+
+/// What a weaker file puts in is put to the stronger hooks, to the events of what it touches, and to the rules.
+#[test]
+fn other_arguments_of_a_hook_are_judged_like_any_others() {
+    let rewrite = print(&json!({"updated_input": {"command": "touch made"}}));
+    let guard = "grep -q touch && exit 2; exit 0";
+    for (hooks, flags) in [
+        (json!({"preToolUse": [{"command": guard}, {"command": rewrite}]}), vec!["--force"]),
+        (
+            json!({"preToolUse": [{"command": rewrite}], "beforeShellExecution": [{"command": guard}]}),
+            vec!["--force"],
+        ),
+        (json!({"preToolUse": [{"command": rewrite}]}), vec!["--force", "--deny", "Shell(touch)"]),
+        (json!({"preToolUse": [{"command": rewrite}]}), vec!["--allow", "Shell(echo)"]),
+    ] {
+        let scene = hooked([shell("echo asked"), says("done")], &hooks);
+        let ran = scene.print(&flags).run().succeeded();
+        assert_eq!(result(&ran).0, "rejected", "{ran}");
+        assert_eq!(scene.workspace.read("made"), None);
+    }
+}
+
+#[test]
+fn arguments_of_a_hook_that_make_no_call_refuse_it() {
+    let rewrite = print(&json!({"updated_input": {"no": "command"}}));
+    let scene = hooked([shell("echo asked"), says("done")], &json!({"preToolUse": [{"command": rewrite}]}));
+    let ran = scene.print(["--force"]).run().succeeded();
+    let (arm, payload) = result(&ran);
+    assert_eq!(arm, "rejected");
+    assert!(payload["reason"].as_str().unwrap().contains("command"), "{payload}");
+}
+
+/// Every event of a run, in its order, with what it tells.
+#[test]
+fn every_event_is_told_with_its_document() {
+    let events = [
+        "sessionStart",
+        "beforeSubmitPrompt",
+        "preToolUse",
+        "beforeShellExecution",
+        "beforeReadFile",
+        "postToolUse",
+        "postToolUseFailure",
+        "afterShellExecution",
+        "afterFileEdit",
+        "stop",
+        "sessionEnd",
+    ];
+    let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
+    let hooks: Value = events.iter().map(|event| (*event, json!([{"command": log}]))).collect();
+    let answer = shell("echo out; exit 3")
+        .call("w", "write", &json!({"path": "a.txt", "fileText": "old\n"}))
+        .call("e", "edit", &json!({"path": "a.txt", "oldText": "old", "newText": "new"}))
+        .call("r", "read", &json!({"path": "a.txt"}));
+    let scene = hooked([answer, says("done")], &hooks);
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(ran.stderr, "", "{ran}");
+    let log = scene.workspace.read("log").unwrap();
+    let told: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = told.iter().map(|told| told["hook_event_name"].as_str().unwrap()).collect();
+    let expect = [
+        &["sessionStart", "beforeSubmitPrompt"][..],
+        &["preToolUse", "beforeShellExecution", "postToolUseFailure", "afterShellExecution"],
+        &["preToolUse", "postToolUse", "afterFileEdit"],
+        &["preToolUse", "postToolUse", "afterFileEdit"],
+        &["preToolUse", "beforeReadFile", "postToolUse"],
+        &["stop", "sessionEnd"],
+    ];
+    assert_eq!(names, expect.concat());
+    let (id, root) = (ran.stream().session_id().to_owned(), scene.workspace.path().to_str().unwrap());
+    for told in &told {
+        assert_eq!(told["conversation_id"], id.as_str());
+        assert_eq!(told["session_id"], id.as_str());
+        assert_eq!(told["workspace_roots"], json!([root]));
+        assert!(told["generation_id"].is_string() && told["model"].is_string(), "{told}");
+    }
+    let file = scene.workspace.path().join("a.txt");
+    let holds = |index: usize, expect: Value| {
+        for (key, value) in expect.as_object().unwrap() {
+            assert_eq!(&told[index][key], value, "{key} of {}", told[index]);
+        }
+    };
+    holds(0, json!({"composer_mode": "agent", "is_background_agent": false}));
+    holds(1, json!({"prompt": "do it", "attachments": []}));
+    holds(2, json!({"tool_name": "Shell", "tool_use_id": "toolu_shell", "cwd": root}));
+    assert_eq!(told[2]["tool_input"]["command"], "echo out; exit 3");
+    assert_eq!(told[2]["tool_input"]["cwd"], root);
+    holds(3, json!({"command": "echo out; exit 3", "cwd": root, "sandbox": false}));
+    holds(4, json!({"tool_name": "Shell", "failure_type": "error", "is_interrupt": false}));
+    assert!(told[4]["error_message"].as_str().unwrap().contains("exit code 3"));
+    assert!(told[4]["duration"].is_u64());
+    holds(5, json!({"command": "echo out; exit 3", "output": "out\n"}));
+    holds(6, json!({"tool_name": "Write", "tool_input": {"path": "a.txt", "fileText": "old\n"}}));
+    holds(8, json!({"file_path": file, "edits": [{"old_string": "", "new_string": "old\n"}]}));
+    holds(11, json!({"file_path": file, "edits": [{"old_string": "old", "new_string": "new"}]}));
+    holds(13, json!({"file_path": file, "content": "new\n", "attachments": []}));
+    assert!(told[14]["tool_output"].as_str().unwrap().contains("new"));
+    holds(15, json!({"status": "completed", "loop_count": 0}));
+    holds(16, json!({"reason": "completed", "final_status": "completed"}));
+}
+
+#[test]
+fn a_failed_run_is_told_too() {
+    let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
+    let hooks = json!({"stop": [{"command": log}], "sessionEnd": [{"command": log}]});
+    let scene = hooked([Answer::error(400, "invalid_request_error", "no")], &hooks);
+    let ran = scene.print::<&str>([]).run();
+    assert_eq!(ran.code, Some(22), "{ran}");
+    let log = scene.workspace.read("log").unwrap();
+    assert!(log.contains("\"status\":\"error\"") && log.contains("\"final_status\":\"error\""), "{log}");
+}
+
+#[test]
+fn a_refused_prompt_is_never_sent() {
+    for refuse in [print(&json!({"continue": false, "user_message": "a secret is in it"})), {
+        "echo a secret is in it >&2; exit 2".to_owned()
+    }] {
+        let scene = hooked([], &json!({"beforeSubmitPrompt": [{"command": refuse}]}));
+        let ran = scene.print::<&str>([]).run();
+        assert_eq!(ran.code, Some(3), "{ran}");
+        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+        assert!(ran.stderr.contains("a secret is in it"), "{ran}");
+        assert_eq!(scene.server.requests().len(), 0);
+        assert_eq!(ran.stream().outline(), ["system", "user", "error"]);
+        let scene = scene.then([says("what was it?")]);
+        write_hooks(&scene.workspace, &json!({}));
+        scene.print(["--continue"]).run().succeeded();
+        assert_eq!(scene.server.requests()[0].transcript(), ["user: do it"], "a refused prompt is gone");
+    }
+}
+
+#[test]
+fn context_of_a_hook_reaches_the_model_as_text_of_the_users() {
+    let say = print(&json!({"additional_context": "The answer is 42."}));
+    let hooks = json!({"sessionStart": [{"command": say}], "stop": [{"command": print(&json!({"followup_message": "again"}))}]});
+    let scene = hooked([says("done")], &hooks);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    let requests = scene.server.requests();
+    assert_eq!(requests.len(), 1, "a follow-up is not sent");
+    let told = requests[0].transcript();
+    assert!(told[0] == "user: do it" && told[1].contains("The answer is 42."), "{told:?}");
+    assert_eq!(ran.stream().prompt()[0], "do it");
+}
+
+/// A project's hooks are programs of strangers.
+#[test]
+fn a_projects_hooks_run_only_where_it_is_trusted() {
+    for name in [".cursor", ".ibeam"] {
+        let hooks = json!({"preToolUse": [{"command": "touch ran; exit 2"}]});
+        let scene = Scene::new([shell("ls"), says("done")]);
+        write_file(&scene.workspace.path().join(name).join("hooks.json"), &hooks);
+        let ran = scene.print(["--allow", "Shell(ls)"]).run().succeeded();
+        assert_eq!(scene.workspace.read("ran"), None, "{ran}");
+        let warnings = ran.stderr_lines("warning: ");
+        assert!(warnings.len() == 1 && warnings[0].contains("--trust"), "{ran}");
+        let scene = scene.then([shell("ls"), says("done")]);
+        let ran = scene.print(["--allow", "Shell(ls)", "--trust"]).run().succeeded();
+        assert_eq!(scene.workspace.read("ran").as_deref(), Some(""), "a project's hooks run in its root");
+        assert_eq!(result(&ran).0, "rejected");
+    }
+}
+
+/// All run, the project's before the user's; the first refusal counts.
+#[test]
+fn the_first_refusal_counts_and_all_are_told() {
+    let scene = Scene::new([shell("ls"), says("done")]);
+    let deny = |name: &str| {
+        let command = format!("echo {name} >> \"$IBEAM_PROJECT_DIR/log\"; echo {name} >&2; exit 2");
+        json!({"preToolUse": [{"command": command}]})
+    };
+    let (project, home) = (scene.workspace.path().to_owned(), scene.workspace.home().to_owned());
+    write_file(&home.join(".config/ibeam/hooks.json"), &deny("four"));
+    write_file(&home.join(".cursor/hooks.json"), &deny("three"));
+    write_file(&project.join(".ibeam/hooks.json"), &deny("two"));
+    write_file(&project.join(".cursor/hooks.json"), &deny("one"));
+    let ran = scene.print(["--force", "--trust"]).run().succeeded();
+    assert_eq!(result(&ran).1, json!({"reason": "one"}));
+    assert_eq!(scene.workspace.read("log").as_deref(), Some("one\ntwo\nthree\nfour\n"));
+}
+
+#[test]
+fn a_users_hook_runs_beside_its_file() {
+    let scene = hooked([shell("ls"), says("done")], &json!({"preToolUse": [{"command": "./deny.sh"}]}));
+    let script = scene.workspace.home().join(".cursor/deny.sh");
+    fs::write(&script, "#!/bin/sh\necho from a file >&2\nexit 2\n").unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert_eq!(result(&ran).1, json!({"reason": "from a file"}), "{ran}");
+}
+
+#[test]
+fn a_file_of_hooks_that_is_wrong_ends_the_run_with_its_place() {
+    for (text, place) in [("{\"hooks\": {\n  \"stop\": [}\n", ":2:"), ("[]", ":1:1"), ("", ":1:1")] {
+        let scene = Scene::new([]);
+        write_hooks(&scene.workspace, &json!({}));
+        let path = scene.workspace.home().join(".cursor/hooks.json");
+        fs::write(&path, text).unwrap();
+        let ran = scene.print::<&str>([]).run();
+        assert_eq!(ran.code, Some(78), "{ran}");
+        assert!(ran.stderr.contains(&format!("{}{place}", path.display())), "{ran}");
+    }
+}
+
+#[test]
+fn what_is_no_file_of_hooks_is_not_waited_for() {
+    let scene = Scene::new([]);
+    write_hooks(&scene.workspace, &json!({}));
+    let path = scene.workspace.home().join(".cursor/hooks.json");
+    fs::remove_file(&path).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let ran = scene.print::<&str>([]).run();
+    assert_eq!(ran.code, Some(78), "{ran}");
+}
+
+#[test]
+fn hooks_that_are_not_run_are_named() {
+    let hooks = json!({"subagentStart": [{"command": "exit 2"}], "preToolUse": [{"type": "prompt", "prompt": "ok?"}]});
+    let scene = hooked([says("done")], &hooks);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    let warnings = ran.stderr_lines("warning: ");
+    assert_eq!(warnings.len(), 1, "{ran}");
+    assert!(warnings[0].contains("subagentStart") && warnings[0].contains("preToolUse of type"), "{ran}");
+}
+
+#[test]
+fn no_hook_sees_a_key() {
+    let dump = "{ env; cat; } >> \"$CURSOR_PROJECT_DIR/log\"";
+    let hooks = json!({"sessionStart": [{"command": dump}], "postToolUse": [{"command": dump}]});
+    let scene = hooked([calls("t", "read", &json!({"path": "leak"})), says("done")], &hooks);
+    fs::write(scene.workspace.path().join("leak"), format!("the key is {KEY}\n")).unwrap();
+    scene.print::<&str>([]).run().succeeded();
+    let log = scene.workspace.read("log").unwrap();
+    assert!(log.contains("CLAUDE_PROJECT_DIR=") && log.contains("CURSOR_VERSION="), "{log}");
+    assert!(log.contains("the key is ***"), "{log}");
+    assert!(!log.contains(KEY) && !log.contains("API_KEY"), "{log}");
+}
+
+#[test]
+fn a_conversation_begins_and_ends_once() {
+    let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
+    let events = ["sessionStart", "beforeSubmitPrompt", "stop", "sessionEnd"];
+    let hooks: Value = events.iter().map(|event| (*event, json!([{"command": log}]))).collect();
+    let scene = hooked([says("One it is.\n"), says("Two it is.\n")], &hooks);
+    let running = scene.ibeam(["say one"]).terminal().start();
+    running.wait_for_stdout("One it is.");
+    running.type_text("say two\n");
+    running.wait_for_stdout("Two it is.");
+    running.type_text("\u{4}");
+    running.finish().succeeded();
+    let log = scene.workspace.read("log").unwrap();
+    let names: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = names.iter().map(|told| told["hook_event_name"].as_str().unwrap()).collect();
+    let expect = ["sessionStart", "beforeSubmitPrompt", "stop", "beforeSubmitPrompt", "stop", "sessionEnd"];
+    assert_eq!(names, expect);
+}
