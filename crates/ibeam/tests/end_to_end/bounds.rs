@@ -44,10 +44,11 @@ fn session_of(workspace: &Workspace, turns: usize) -> SessionId {
     for turn in 0..turns {
         let model_call_id = ModelCallId(format!("m{turn}"));
         let arguments = json!({ "path": format!("file-{turn}.txt") });
-        let call = ToolCall { id: format!("t{turn}").into(), name: "read".to_owned(), arguments };
+        let call = ToolCall { id: CallId(format!("t{turn}")), name: "read".to_owned(), arguments };
         let text = format!("Now file {turn}. ");
         let blocks = vec![Block::Text(text.clone()), Block::ToolCall(call.clone())];
-        let answer = Answer { blocks, stop: StopReason::ToolUse, usage: None, request_id: None };
+        let answer =
+            ibeam_protocol::Answer { blocks, stop: StopReason::ToolUse, usage: None, request_id: None };
         put(EventKind::TextDelta { text });
         let model_call = model_call_id.clone();
         put(EventKind::ModelRequestFinished {
@@ -95,7 +96,8 @@ fn a_long_session_is_resumed_within_bounds() {
         assert_eq!(transcript.len(), 3 * turns + 2, "the whole conversation is sent");
         points.push((turns, peak));
         let (megabytes, peak) = (bytes as f64 / 1e6, peak as f64 / MEGABYTE as f64);
-        writeln!(table, "{turns:>5}  {megabytes:>4.1} MB  {:>7} ms  {peak:>6.1} MiB", took.as_millis()).unwrap();
+        writeln!(table, "{turns:>5}  {megabytes:>4.1} MB  {:>7} ms  {peak:>6.1} MiB", took.as_millis())
+            .unwrap();
     }
     let slope = slope(&points);
     eprintln!("{table}memory for each turn: {slope:.0} bytes");
@@ -109,7 +111,8 @@ fn a_long_answer_is_taken_within_bounds() {
     let mut table = String::from("answer  told in  peak memory\n");
     for megabytes in sizes("IBEAM_BOUNDS_ANSWER_MB", [1, 5]) {
         let delta = "x".repeat(16 << 10);
-        let answer = (0..megabytes * MEGABYTE / delta.len()).fold(Answer::new(), |answer, _| answer.text(&delta));
+        let answer =
+            (0..megabytes * MEGABYTE / delta.len()).fold(Answer::new(), |answer, _| answer.text(&delta));
         let scene = Scene::new([answer.text("that is all").stall()]);
         let began = Instant::now();
         let running = scene.print::<&str>([]).guard(Duration::from_secs(120)).start();
