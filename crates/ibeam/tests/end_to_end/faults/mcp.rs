@@ -57,12 +57,12 @@ fn f172_a_required_server_that_is_missing_ends_the_run() {
 #[test]
 fn f173_a_server_that_hangs_in_initialize_is_killed_at_its_bound() {
     let Some(table) = table("test", &["hold=line", "deaf", "hang"]) else { return };
-    let config = format!("{table}\n[timeouts]\nmcp_start = \"2s\"\n");
+    let config = format!("{table}\n[timeouts]\nmcp_start = \"5s\"\n");
     let workspace = workspace(&[]).unwrap().user_config(&config);
     let mut lifeline = Lifeline::new(&workspace, "line");
     let scene = Scene::new([says("done")]).within(workspace);
     let ran = scene.print::<&str>([]).run().succeeded();
-    check_failed(&scene, &ran, "it was not ready within 2 s and was killed");
+    check_failed(&scene, &ran, "it was not ready within 5 s and was killed");
     assert_eq!(ran.stream().last()["result"], "done");
     lifeline.wait_until_held();
     lifeline.wait_until_gone();
@@ -150,7 +150,7 @@ fn f178_the_first_request_waits_for_a_slow_server() {
 }
 
 #[test]
-fn f178_nothing_of_a_deaf_server_outlives_its_run() {
+fn nothing_of_a_deaf_server_outlives_its_run() {
     let Some(workspace) = workspace(&["hold=line", "deaf"]) else { return };
     let mut lifeline = Lifeline::new(&workspace, "line");
     let scene = Scene::new([call("echo", json!({ "text": "x" })), says("done")]).within(workspace);
@@ -160,7 +160,7 @@ fn f178_nothing_of_a_deaf_server_outlives_its_run() {
 }
 
 #[test]
-fn f178_nothing_of_a_deaf_server_outlives_a_signal() {
+fn nothing_of_a_deaf_server_outlives_a_signal() {
     let Some(workspace) = workspace(&["hold=line", "deaf"]) else { return };
     let mut lifeline = Lifeline::new(&workspace, "line");
     let scene = Scene::new([call("silence", json!({})), says("done")]).within(workspace);
