@@ -56,10 +56,6 @@ impl RawServer {
         format!("http://{}", self.address)
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     pub(super) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
