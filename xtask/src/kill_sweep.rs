@@ -24,6 +24,7 @@ pub(crate) fn run(root: &Path, seed: Option<&str>) -> Result<(), Failed> {
     let mut command = Command::new("cargo");
     command.args(["nextest", "run", "-p", "ibeam", "--test", "end_to_end", "--locked"]);
     command.args(["-E", "test(/^crash::/)", "--success-output", "immediate", "--no-fail-fast"]);
+    command.env("IBEAM_KILL_SWEEP", "whole");
     if let Some(seed) = seed {
         command.env("IBEAM_KILL_SEED", seed);
     }

@@ -3,12 +3,10 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use crate::program::Ibeam;
-
-/// How long a process may take to notice that its run has gone.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Ibeam {
     /// Starts it, kills it and it alone `after` that time, and gives what it had printed until then. It may have
@@ -24,22 +22,42 @@ impl Ibeam {
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the program");
-        let mut pipe = child.stdout.take().expect("its stdout");
-        let reader = std::thread::spawn(move || {
-            let mut text = Vec::new();
-            pipe.read_to_end(&mut text).expect("a pipe to read");
-            String::from_utf8_lossy(&text).into_owned()
-        });
+        let stdout = Heard::from(child.stdout.take());
         std::thread::sleep(after);
         child.kill().expect("a child to kill");
         child.wait().expect("its status");
-        reader.join().expect("what it printed")
+        stdout.all()
     }
 }
 
-/// The processes with this HOME that are still there after 10 s, as their command lines; they are killed then.
-pub fn left_behind(home: &Path) -> Vec<String> {
-    let deadline = Instant::now() + PATIENCE;
+/// What comes out of a pipe.
+pub(crate) struct Heard(Receiver<Vec<u8>>);
+
+impl<R: Read + Send + 'static> From<Option<R>> for Heard {
+    fn from(pipe: Option<R>) -> Self {
+        let (sender, heard) = channel();
+        std::thread::spawn(move || {
+            let mut piece = [0; 16 * 1024];
+            let mut pipe = pipe.expect("a pipe");
+            while let Ok(count @ 1..) = pipe.read(&mut piece)
+                && sender.send(piece[..count].to_vec()).is_ok()
+            {}
+        });
+        Self(heard)
+    }
+}
+
+impl Heard {
+    /// All of it; who holds the pipe and says nothing is waited for 10 s.
+    pub(crate) fn all(self) -> String {
+        let pieces = std::iter::from_fn(|| self.0.recv_timeout(Duration::from_secs(10)).ok());
+        String::from_utf8_lossy(&pieces.flatten().collect::<Vec<u8>>()).into_owned()
+    }
+}
+
+/// The processes with this HOME that are still there after `patience`, as their command lines; they are killed then.
+pub fn left_behind(home: &Path, patience: Duration) -> Vec<String> {
+    let deadline = Instant::now() + patience;
     let mut pause = Duration::from_millis(1);
     loop {
         let left = at_home(home);

@@ -31,5 +31,5 @@ pub use request::{Request, Wire};
 pub use script::Answer;
 pub use server::{ModelServer, refusing_url};
 pub use stream::Stream;
-pub use trace::{Act, Call, Disk, Errno, Point, Traced, Untraceable};
+pub use trace::{Act, Call, Disk, Errno, Lost, Point, Traced, Untraceable};
 pub use workspace::Workspace;

@@ -8,19 +8,22 @@ mod calls;
 mod disk;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod engine;
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
-#[path = "trace/no_engine.rs"]
-mod engine;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 mod memory;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+mod no_engine;
 mod point;
 
-use std::io::{Read, Write};
-use std::process::{Child, Stdio};
+use std::io::Write;
+use std::process::Stdio;
 
-pub use disk::Disk;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
+use no_engine as engine;
+
+pub use disk::{Disk, Lost};
 pub use point::{Call, Point};
 
+use crate::instant::Heard;
 use crate::program::Ibeam;
 
 /// What to do about a step.
@@ -90,8 +93,8 @@ impl Ibeam {
         act: impl FnMut(&Point) -> Act + Send,
     ) -> Result<Traced, Untraceable> {
         let guard = self.guard;
-        // The tracer is a thread, and whom it traces goes free with its end.
-        std::thread::scope(|scope| {
+        // The tracer is a thread of its own: whom it traces goes free with its end.
+        let traced = std::thread::scope(|scope| {
             let tracer = scope.spawn(move || {
                 // Begins when the tracer has it: the shell waits for a line, then becomes the program.
                 let mut command = std::process::Command::new("/bin/sh");
@@ -100,36 +103,24 @@ impl Ibeam {
                 command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
                 let mut child = command.spawn().expect("a shell");
-                let (stdout, stderr) = (follow(child.stdout.take()), follow(child.stderr.take()));
-                let end = engine::Engine::seize(&child, disk, act).map_err(|said| {
-                    // Its stdin ends, and so does the shell.
-                    drop(child.stdin.take());
-                    drop(child.wait());
-                    Untraceable(said)
-                })?;
-                go(&mut child);
-                let (points, acted, code) = end.follow(guard);
-                let text = |reader: std::thread::JoinHandle<Vec<u8>>| {
-                    String::from_utf8_lossy(&reader.join().expect("a reader")).into_owned()
-                };
-                Ok(Traced { points, acted, code, stdout: text(stdout), stderr: text(stderr) })
+                let (stdout, stderr) = (Heard::from(child.stdout.take()), Heard::from(child.stderr.take()));
+                match engine::Engine::seize(&child, disk, act) {
+                    Ok(engine) => {
+                        let mut stdin = child.stdin.take().expect("a pipe to the shell");
+                        stdin.write_all(b"\n").expect("a shell that waits");
+                        Ok((engine.follow(guard), stdout, stderr))
+                    }
+                    Err(said) => {
+                        // Its stdin ends, and so does the shell.
+                        drop(child.stdin.take());
+                        drop(child.wait());
+                        Err(Untraceable(said))
+                    }
+                }
             });
             tracer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        })
+        });
+        let ((points, acted, code), stdout, stderr) = traced?;
+        Ok(Traced { points, acted, code, stdout: stdout.all(), stderr: stderr.all() })
     }
-}
-
-fn go(child: &mut Child) {
-    let mut stdin = child.stdin.take().expect("a pipe to the shell");
-    stdin.write_all(b"\n").expect("a shell that waits");
-}
-
-/// Reads a pipe to its end on a thread of its own.
-fn follow(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<Vec<u8>> {
-    std::thread::spawn(move || {
-        let mut read = Vec::new();
-        // A pipe does not fail.
-        drop(pipe.map(|mut pipe| pipe.read_to_end(&mut read)));
-        read
-    })
 }

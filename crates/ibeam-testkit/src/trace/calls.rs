@@ -7,6 +7,17 @@ use nix::libc;
 use super::memory::Thread;
 use super::point::Call;
 
+/// Whose call it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    /// The program's.
+    Program,
+    /// A process's that the program has forked and that runs no other program.
+    Copy,
+    /// That of a command.
+    Other,
+}
+
 /// The arguments of a system call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
@@ -18,19 +29,20 @@ pub(super) struct Entry {
 const HERE: u64 = libc::AT_FDCWD as u64;
 
 impl Entry {
-    /// The kind of step and its path, if it is one: in the program's own threads (`own`) everything under `root`,
-    /// in a child the start of programs alone.
-    pub(super) fn step(self, thread: Thread, own: bool, root: &Path) -> Option<(Call, PathBuf)> {
+    /// The kind of step and its path, if it is one: of the program everything under `root`, of its copies their
+    /// children, of anybody else the start of programs alone.
+    pub(super) fn step(self, thread: Thread, who: Who, root: &Path) -> Option<(Call, PathBuf)> {
         let [a, b, c, d, ..] = self.arguments;
         let inside = |path: Option<PathBuf>| path.filter(|path| path.starts_with(root));
         let of = |call: Call, path: Option<PathBuf>| path.map(|path| (call, path));
         match self.call {
-            libc::SYS_execve => return of(Call::Exec, thread.path(HERE, a)),
-            libc::SYS_execveat => return of(Call::Exec, thread.path(a, b)),
-            _ if !own => return None,
-            _ => {}
-        }
-        match self.call {
+            libc::SYS_fork | libc::SYS_vfork if who != Who::Other => Some((Call::Fork, PathBuf::new())),
+            libc::SYS_clone if who != Who::Other => forks(a),
+            libc::SYS_clone3 if who != Who::Other => forks(thread.word(a)?),
+            // The program's own is how it came to be.
+            libc::SYS_execve if who != Who::Program => of(Call::Exec, thread.path(HERE, a)),
+            libc::SYS_execveat if who != Who::Program => of(Call::Exec, thread.path(a, b)),
+            _ if who != Who::Program => None,
             libc::SYS_write
             | libc::SYS_pwrite64
             | libc::SYS_writev
@@ -48,9 +60,6 @@ impl Entry {
             libc::SYS_mkdir => of(Call::MakeDirectory, inside(thread.path(HERE, a))),
             libc::SYS_mkdirat => of(Call::MakeDirectory, inside(thread.path(a, b))),
             libc::SYS_exit_group => Some((Call::Exit, PathBuf::new())),
-            libc::SYS_fork | libc::SYS_vfork => Some((Call::Fork, PathBuf::new())),
-            libc::SYS_clone => forks(a),
-            libc::SYS_clone3 => forks(thread.word(a)?),
             _ => None,
         }
     }

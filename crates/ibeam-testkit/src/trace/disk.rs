@@ -16,6 +16,15 @@ use rustix::fs::OFlags;
 /// A file, whatever its names: device and inode.
 type Id = (u64, u64);
 
+/// What is lost of that which was not synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// Contents and names.
+    All,
+    /// Contents; names had reached the disk by themselves.
+    Contents,
+}
+
 /// Some directories with all they hold, as the disk has them.
 pub struct Disk {
     root: PathBuf,
@@ -54,22 +63,43 @@ impl Disk {
         &self.root
     }
 
-    /// Replaces the tree by what a power cut at this moment leaves of it.
+    /// Replaces the tree by what a power cut at this moment leaves of it, at the worst.
     ///
     /// # Panics
     /// When that cannot be done.
-    pub fn lose_unsynced(&self) {
-        for entry in fs::read_dir(&self.root).expect("the tree") {
-            let path = entry.expect("an entry").path();
-            match path.symlink_metadata().expect("its kind").is_dir() {
-                true => fs::remove_dir_all(path).expect("an entry that goes"),
-                false => fs::remove_file(path).expect("an entry that goes"),
+    pub fn lose(&self, lost: Lost) {
+        match lost {
+            Lost::All => {
+                for entry in fs::read_dir(&self.root).expect("the tree") {
+                    let path = entry.expect("an entry").path();
+                    match path.symlink_metadata().expect("its kind").is_dir() {
+                        true => fs::remove_dir_all(path).expect("an entry that goes"),
+                        false => fs::remove_file(path).expect("an entry that goes"),
+                    }
+                }
+                let Durable::Directory(names) = &self.nodes[&self.top].durable else { return };
+                for (name, id) in names {
+                    self.put(*id, &self.root.join(name)).expect("what is left of the tree");
+                }
+            }
+            Lost::Contents => self.lose_contents(&self.root).expect("what is left of the tree"),
+        }
+    }
+
+    fn lose_contents(&self, directory: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(directory)? {
+            let path = entry?.path();
+            let metadata = path.symlink_metadata()?;
+            if metadata.is_dir() {
+                self.lose_contents(&path)?;
+            } else if metadata.is_file() {
+                match self.nodes.get(&(metadata.dev(), metadata.ino())) {
+                    Some(Node { durable: Durable::File(content), .. }) => fs::write(path, content)?,
+                    _ => fs::write(path, b"")?,
+                }
             }
         }
-        let Durable::Directory(names) = &self.nodes[&self.top].durable else { return };
-        for (name, id) in names {
-            self.put(*id, &self.root.join(name)).expect("what is left of the tree");
-        }
+        Ok(())
     }
 
     /// What the open file behind `path` has right now, to be kept once its sync succeeds.

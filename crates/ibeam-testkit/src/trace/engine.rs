@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::calls::Entry;
+use super::calls::{Entry, Who};
 use super::disk::{Disk, Seen};
 use super::memory::Thread;
 use super::point::{Call, Point};
@@ -26,8 +26,8 @@ pub(super) struct Engine<'a, F> {
     act: F,
     points: Vec<Point>,
     acted: bool,
-    /// Every thread and process met, and whether it is the program itself.
-    met: HashMap<Pid, bool>,
+    /// Every thread and process met.
+    met: HashMap<Pid, Who>,
     /// Threads within a system call whose end matters.
     pending: HashMap<Pid, Pending>,
     /// Everything is being killed.
@@ -92,8 +92,11 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
                     self.stopped_at_call(pid);
                     go_on(pid, None);
                 }
-                Ok(WaitStatus::PtraceEvent(pid, ..)) => {
-                    self.is_own(pid);
+                Ok(WaitStatus::PtraceEvent(pid, _, event)) => {
+                    if event == libc::PTRACE_EVENT_EXEC && pid != self.leader {
+                        self.met.insert(pid, Who::Other);
+                    }
+                    self.who(pid);
                     if self.over {
                         self.kill_all();
                     }
@@ -115,14 +118,14 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
     }
 
     fn stopped_at_call(&mut self, pid: Pid) {
-        let own = self.is_own(pid);
+        let who = self.who(pid);
         if self.over {
             self.kill_all();
             return;
         }
         let Ok(info) = ptrace::syscall_info(pid) else { return };
         match info.op {
-            libc::PTRACE_SYSCALL_INFO_ENTRY => self.enters(pid, own),
+            libc::PTRACE_SYSCALL_INFO_ENTRY => self.enters(pid, who),
             libc::PTRACE_SYSCALL_INFO_EXIT => {
                 if let Some(pending) = self.pending.remove(&pid) {
                     self.leaves(pid, pending);
@@ -132,7 +135,7 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
         }
     }
 
-    fn enters(&mut self, pid: Pid, own: bool) {
+    fn enters(&mut self, pid: Pid, who: Who) {
         let Ok(mut registers) = ptrace::getregs(pid) else { return };
         let entry = Entry {
             call: registers.orig_rax as i64,
@@ -146,11 +149,10 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
             ],
         };
         let thread = Thread(pid.as_raw());
-        // The leader's own exec is how it came to be the program.
-        let step = entry.step(thread, own, self.disk.root());
-        if let Some((call, path)) = step.filter(|(call, _)| !own || *call != Call::Exec) {
+        if let Some((call, path)) = entry.step(thread, who, self.disk.root()) {
             let path = path.strip_prefix(self.disk.root()).map(Path::to_owned).unwrap_or(path);
-            let point = Point { number: self.points.len(), call, path };
+            let nth = self.points.iter().filter(|point| point.call == call).count();
+            let point = Point { number: self.points.len(), call, nth, path };
             let act = (self.act)(&point);
             self.points.push(point);
             self.acted |= act != Act::Pass;
@@ -209,9 +211,18 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
         }
     }
 
-    fn is_own(&mut self, pid: Pid) -> bool {
-        let leader = self.leader;
-        *self.met.entry(pid).or_insert_with(|| Thread(pid.as_raw()).process() == Some(leader.as_raw()))
+    fn who(&mut self, pid: Pid) -> Who {
+        let leader = self.leader.as_raw();
+        *self.met.entry(pid).or_insert_with(|| {
+            let thread = Thread(pid.as_raw());
+            if thread.process() == Some(leader) {
+                Who::Program
+            } else if thread.program() == Thread(leader).program() {
+                Who::Copy
+            } else {
+                Who::Other
+            }
+        })
     }
 
     fn kill(&self) {
@@ -221,8 +232,8 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
 
     fn kill_all(&self) {
         self.kill();
-        for (pid, own) in &self.met {
-            if !own {
+        for (pid, who) in &self.met {
+            if *who != Who::Program {
                 let _ = kill(*pid, Signal::SIGKILL);
             }
         }

@@ -23,6 +23,11 @@ impl Thread {
         status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
     }
 
+    /// The program it runs.
+    pub(super) fn program(self) -> Option<PathBuf> {
+        std::fs::read_link(self.file("exe")).ok()
+    }
+
     /// What a descriptor is; pipes and sockets have names that are no paths.
     pub(super) fn descriptor(self, number: u64) -> Option<PathBuf> {
         std::fs::read_link(self.descriptor_link(number)).ok()

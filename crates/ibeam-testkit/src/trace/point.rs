@@ -34,13 +34,23 @@ pub struct Point {
     pub number: usize,
     /// What kind.
     pub call: Call,
+    /// Its number among the steps of its kind, from 0. Threads take turns as they like, so from run to run this is
+    /// what stays.
+    pub nth: usize,
     /// The file, the new name or the program, relative to the program's directories where it lies there; empty
     /// where there is none.
     pub path: PathBuf,
 }
 
+impl Point {
+    /// Whether `other`, a step of another run of the same program, is the same.
+    pub fn is(&self, other: &Self) -> bool {
+        (self.call, self.nth) == (other.call, other.nth)
+    }
+}
+
 impl std::fmt::Display for Point {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {:?} {}", self.number, self.call, self.path.display())
+        write!(f, "{} ({:?} {}) {}", self.number, self.call, self.nth, self.path.display())
     }
 }

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
 use ibeam_session::{Options, Session, SessionError};
 use ibeam_testkit::left_behind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::scenario::{COUNTER, Scenario, UUID};
 use super::tally::Tally;
-use crate::scene::{Scene, says};
+use crate::scene::{Scene, calls, says};
+
+/// How long a process may take to notice that its run is gone.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the journal of the killed run tells, in the words of `stream-json`.
 #[derive(Debug, Default)]
@@ -35,6 +39,7 @@ enum Word {
 ///
 /// Adds its findings to `tally`, with `moment` before each.
 pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &str, tally: &mut Tally) {
+    tally.points += 1;
     let mut findings = Findings { tally, moment };
     let told = journal(&scene, scenario).unwrap_or_else(|said| {
         findings.unresumable(&said);
@@ -45,8 +50,8 @@ pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &
         findings.lost(&format!("printed: {visible:?}; recorded: {:?}", told.words));
     }
     changes(&scene, scenario, &told, &mut findings);
-    let scene = resume(scene, &visible, &told, &mut findings);
-    for process in left_behind(scene.workspace.home()) {
+    let scene = resume(scene, scenario, &visible, &told, &mut findings);
+    for process in left_behind(scene.workspace.home(), PATIENCE) {
         findings.orphan(&process);
     }
     let ran = scene.workspace.read(COUNTER).unwrap_or_default().lines().count();
@@ -56,7 +61,7 @@ pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &
     }
     strays(&scene, scenario, &mut findings);
     let checked = scene.bare(["sessions", "check", UUID]).run();
-    if super::CHECKS && checked.code != Some(0) {
+    if checked.code != Some(0) {
         findings.unresumable(&format!("sessions check: {checked}"));
     }
 }
@@ -203,9 +208,18 @@ impl Told {
 }
 
 /// Goes on with the session and looks at what the model is told.
-fn resume(scene: Scene, visible: &[Word], told: &Told, findings: &mut Findings<'_>) -> Scene {
-    let scene = scene.then([says("Back.")]);
-    let ran = scene.ibeam(["-p", "again", "--resume", UUID]).run();
+fn resume(
+    scene: Scene,
+    scenario: &Scenario,
+    visible: &[Word],
+    told: &Told,
+    findings: &mut Findings<'_>,
+) -> Scene {
+    // What a killed writer left beside its file goes with the next write there.
+    let write = |path: &String| calls("t9", "write", &json!({ "path": path, "fileText": "again\n" }));
+    let answers = beside(scenario).as_ref().map(write).into_iter().chain([says("Back.")]);
+    let scene = scene.then(answers);
+    let ran = scene.ibeam(["-p", "again", "--force", "--resume", UUID]).run();
     if ran.code != Some(0) {
         findings.unresumable(&ran.to_string());
         return scene;
@@ -254,21 +268,21 @@ fn counts(scenario: &Scenario, id: &str) -> bool {
     scenario.changes.iter().all(|change| change.call != id)
 }
 
-/// After the next start, no temporary file is left in the workspace.
+/// A file beside the one that a call of the run writes.
+fn beside(scenario: &Scenario) -> Option<String> {
+    let written = scenario.changes.iter().find(|change| change.new.is_some())?;
+    Some(Path::new(written.path).with_file_name("again.txt").display().to_string())
+}
+
+/// No temporary file is left in the workspace.
 fn strays(scene: &Scene, scenario: &Scenario, findings: &mut Findings<'_>) {
-    let known: BTreeSet<&str> = scenario
-        .files
-        .iter()
-        .map(|(path, _)| *path)
-        .chain(scenario.changes.iter().map(|change| change.path))
-        .chain([COUNTER])
-        .collect();
+    let files = scenario.files.iter().map(|(path, _)| *path);
+    let known = files.chain(scenario.changes.iter().map(|change| change.path)).chain([COUNTER]);
+    let known: BTreeSet<String> = known.map(str::to_owned).chain(beside(scenario)).collect();
     let mut found = Vec::new();
     list(scene.workspace.path(), scene.workspace.path(), &mut found);
     for path in found.iter().filter(|path| !known.contains(path.as_str())) {
-        if super::SWEEPS {
-            findings.mixed(&format!("`{path}` is left in the workspace"));
-        }
+        findings.mixed(&format!("`{path}` is left in the workspace"));
     }
 }
 

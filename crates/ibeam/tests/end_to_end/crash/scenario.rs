@@ -1,9 +1,9 @@
 //! The runs that are killed: what the model says, what is there before, what may be there after.
 
-use ibeam_testkit::{Answer, Workspace};
+use ibeam_testkit::{Answer, Ibeam, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, calls, model, says};
+use crate::scene::{Scene, calls, says};
 
 /// The session of every such run: named up front, so that it can be asked for whatever became of it.
 pub(super) const UUID: &str = "7d9f1c52-3a68-4e0b-9c41-5b2f8e6a0d13";
@@ -67,13 +67,30 @@ impl Scenario {
         scene.then(self.answers.clone())
     }
 
-    /// The arguments of the run.
-    pub(super) fn args(&self) -> Vec<&'static str> {
-        let mut args =
-            vec!["--model", model(ibeam_testkit::Wire::Anthropic), "-p", "do it", "--resume", UUID];
-        args.extend(self.force.then_some("--force"));
-        args
+    /// The run.
+    pub(super) fn command(&self, scene: &Scene) -> Ibeam {
+        let run = scene.ibeam(["-p", "do it", "--resume", UUID]);
+        if self.force { run.args(["--force"]) } else { run }
     }
+}
+
+/// Every one.
+pub(super) fn all() -> Vec<Scenario> {
+    vec![
+        text(),
+        read(),
+        write_new(),
+        write_over(),
+        edit(),
+        command(),
+        two_calls(),
+        reads_together(),
+        background(),
+        failure(),
+        second_run(),
+        large(),
+        denied(),
+    ]
 }
 
 fn shell(id: &str, command: &str) -> Answer {

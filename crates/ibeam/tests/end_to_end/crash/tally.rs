@@ -19,6 +19,12 @@ pub(super) struct Tally {
 }
 
 impl Tally {
+    /// All of them.
+    pub(super) fn findings(&self) -> Vec<&String> {
+        let all = [&self.lost, &self.repeated, &self.orphans, &self.mixed, &self.unresumable];
+        all.into_iter().flatten().collect()
+    }
+
     /// Prints the counts.
     ///
     /// # Panics
@@ -26,8 +32,7 @@ impl Tally {
     #[track_caller]
     pub(super) fn report(&self, what: &str) {
         eprintln!("kill sweep: {what}: {self}");
-        let all = [&self.lost, &self.repeated, &self.orphans, &self.mixed, &self.unresumable];
-        let findings: Vec<&String> = all.into_iter().flatten().collect();
+        let findings = self.findings();
         assert!(self.points > 0, "nothing was looked at");
         assert!(findings.is_empty(), "{what}: {self}; {findings:#?}");
     }

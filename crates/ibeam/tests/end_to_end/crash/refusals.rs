@@ -1,0 +1,170 @@
+//! Steps that the system refuses: a disk that fails, a process that cannot be had.
+
+use std::time::Duration;
+
+use ibeam_testkit::{Act, Call, Disk, Errno, Finished, Ibeam, Point, Traced, Workspace};
+use serde_json::json;
+
+use super::aftermath;
+use super::scenario::{self, Scenario, UUID};
+use super::tally::Tally;
+use crate::scene::{Scene, calls, says, shell};
+
+const DISK: [Errno; 3] = [Errno::Io, Errno::NoSpace, Errno::ReadOnly];
+
+/// How long a trouble lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    Once,
+    FromThenOn,
+}
+
+/// Runs what `stage` sets up once for each step that `is_meant` and each of `errors`. The step fails with it, and
+/// with `FromThenOn` so does each later one that is meant; `holds` gets the run and a word on the step.
+fn refuse(
+    errors: &[Errno],
+    trouble: Trouble,
+    stage: impl Fn() -> (Scene, Ibeam),
+    is_meant: impl Fn(&Point) -> bool + Send + Sync,
+    holds: impl Fn(Scene, &str, Finished),
+) {
+    let trace = |act: &mut (dyn FnMut(&Point) -> Act + Send)| {
+        let (scene, command) = stage();
+        let mut disk = Disk::new(scene.workspace.outside());
+        command.trace(&mut disk, act).map(|traced| (scene, traced))
+    };
+    let whole = match trace(&mut |_| Act::Pass) {
+        Ok((_, whole)) => whole.points,
+        Err(why) => return eprintln!("SKIP: {why}"),
+    };
+    let steps = whole.iter().filter(|point| is_meant(point)).count();
+    assert!(steps > 0, "no such step in {whole:#?}");
+    for (nth, error) in (0..steps).flat_map(|nth| errors.iter().map(move |error| (nth, *error))) {
+        let mut met = 0;
+        let (scene, traced) = trace(&mut |point| {
+            if !is_meant(point) {
+                return Act::Pass;
+            }
+            met += 1;
+            match trouble {
+                Trouble::Once if met != nth + 1 => Act::Pass,
+                Trouble::FromThenOn if met <= nth => Act::Pass,
+                Trouble::Once | Trouble::FromThenOn => Act::Fail(error),
+            }
+        })
+        .unwrap();
+        // With other turns of its threads there may be fewer steps.
+        if !traced.acted {
+            continue;
+        }
+        let Traced { code, stdout, stderr, points, .. } = traced;
+        let ran = Finished { code, signal: None, stdout, stderr, elapsed: Duration::ZERO };
+        let step = points.iter().filter(|point| is_meant(point)).nth(nth).unwrap();
+        holds(scene, &format!("{error:?}, {trouble:?} at {step}: {ran}"), ran);
+    }
+}
+
+/// The run ends in order, says so, and is gone on with once the disk is well again.
+#[test]
+fn f135_a_journal_that_cannot_be_written_ends_the_run_in_order() {
+    let scenario = scenario::command();
+    refuse(
+        &DISK,
+        Trouble::FromThenOn,
+        || stage(&scenario),
+        is_journal,
+        |scene, moment, ran| {
+            // Before there is a session, there is no run.
+            let expect = if ran.stdout.is_empty() { 73 } else { 74 };
+            assert_eq!(ran.code, Some(expect), "{moment}");
+            assert_eq!(ran.stderr_lines("error: ").len(), 1, "{moment}");
+            if expect == 74 {
+                let stream = ran.stream();
+                let last = stream.last();
+                assert_eq!((&last["code"], &last["exit_code"]), (&json!("io"), &json!(74)), "{moment}");
+            }
+            let scene = scene.then([says("Back.")]);
+            let ran = scene.ibeam(["-p", "again", "--resume", UUID]).run();
+            assert_eq!(ran.code, Some(0), "{moment}; then {ran}");
+        },
+    );
+}
+
+/// Either it is made good, or the run ends as above.
+#[test]
+fn f135_a_journal_that_fails_once_makes_no_success_with_a_gap() {
+    let scenario = scenario::command();
+    refuse(
+        &DISK,
+        Trouble::Once,
+        || stage(&scenario),
+        is_journal,
+        |scene, moment, ran| {
+            assert!([Some(0), Some(73), Some(74)].contains(&ran.code), "{moment}");
+            let mut found = Tally::default();
+            aftermath::examine(scene, &scenario, &ran.stdout, moment, &mut found);
+            if ran.code != Some(0) {
+                // What could not be recorded was told all the same, and so was that.
+                found.lost.clear();
+            }
+            assert!(found.findings().is_empty(), "{found:#?}");
+        },
+    );
+}
+
+fn is_journal(point: &Point) -> bool {
+    matches!(point.call, Call::Write | Call::Sync) && point.path.to_string_lossy().contains("/events")
+}
+
+/// The old file is intact, the model is told, the run goes on.
+#[test]
+fn f106_a_write_that_the_disk_refuses_leaves_the_old_file() {
+    for (arguments, tool) in [
+        (json!({ "path": "n.txt", "fileText": "new\n" }), "write"),
+        (json!({ "path": "n.txt", "oldText": "old", "newText": "new" }), "edit"),
+    ] {
+        let stage = || {
+            let workspace = Workspace::new().file("n.txt", "old\n");
+            let scene = Scene::new([calls("t1", tool, &arguments), says("Noted.")]).within(workspace);
+            let command = scene.print(["--force"]);
+            (scene, command)
+        };
+        // That the directory is synced too is beyond the write, which has been made.
+        let of_the_file = |point: &Point| {
+            let is_step = matches!(point.call, Call::Write | Call::Sync | Call::Link | Call::Rename);
+            is_step && point.path.starts_with("project") && point.path.as_os_str() != "project"
+        };
+        refuse(&DISK, Trouble::Once, stage, of_the_file, |scene, moment, ran| {
+            assert_eq!(ran.code, Some(0), "{moment}");
+            let stream = ran.stream();
+            let (_, call) = stream.completed()[0];
+            assert!(call["result"]["error"].is_object(), "{moment}");
+            assert_eq!(stream.deltas(), ["Noted."], "{moment}");
+            assert_eq!(scene.workspace.read("n.txt").as_deref(), Some("old\n"), "{moment}");
+        });
+    }
+}
+
+/// The model is told, and the run goes on.
+#[test]
+fn f137_a_command_without_a_process_to_be_had_is_told() {
+    let stage = || {
+        let scene = Scene::new([shell("true"), says("Noted.")]);
+        let command = scene.print(["--force"]);
+        (scene, command)
+    };
+    let is_fork = |point: &Point| point.call == Call::Fork;
+    refuse(&[Errno::Again], Trouble::FromThenOn, stage, is_fork, |_, moment, ran| {
+        assert_eq!(ran.code, Some(0), "{moment}");
+        let stream = ran.stream();
+        let (_, call) = stream.completed()[0];
+        assert!(call["result"]["spawnError"]["errorMessage"].is_string(), "{moment}");
+        assert_eq!(stream.deltas(), ["Noted."], "{moment}");
+    });
+}
+
+fn stage(scenario: &Scenario) -> (Scene, Ibeam) {
+    let scene = scenario.stage("default");
+    let command = scenario.command(&scene);
+    (scene, command)
+}

@@ -1,0 +1,197 @@
+//! Each step of each scenario, one after the other.
+
+use ibeam_testkit::{Act, Call, Disk, Lost, Point, Traced, Untraceable};
+
+use super::aftermath;
+use super::is_whole;
+use super::scenario::{self, Scenario};
+use super::tally::Tally;
+
+#[test]
+fn text_alone_survives_a_kill() {
+    kills(&scenario::text());
+}
+
+#[test]
+fn f125_text_alone_survives_a_power_cut() {
+    power_cuts(&scenario::text());
+}
+
+#[test]
+fn a_read_survives_a_kill() {
+    kills(&scenario::read());
+}
+
+#[test]
+fn f125_a_read_survives_a_power_cut() {
+    power_cuts(&scenario::read());
+}
+
+#[test]
+fn f103_a_write_of_a_new_file_survives_a_kill() {
+    kills(&scenario::write_new());
+}
+
+#[test]
+fn f125_a_write_of_a_new_file_survives_a_power_cut() {
+    power_cuts(&scenario::write_new());
+}
+
+#[test]
+fn f103_a_write_over_a_file_survives_a_kill() {
+    kills(&scenario::write_over());
+}
+
+#[test]
+fn f125_a_write_over_a_file_survives_a_power_cut() {
+    power_cuts(&scenario::write_over());
+}
+
+#[test]
+fn f103_an_edit_survives_a_kill() {
+    kills(&scenario::edit());
+}
+
+#[test]
+fn f125_an_edit_survives_a_power_cut() {
+    power_cuts(&scenario::edit());
+}
+
+#[test]
+fn a_command_survives_a_kill() {
+    kills(&scenario::command());
+}
+
+#[test]
+fn f125_a_command_survives_a_power_cut() {
+    power_cuts(&scenario::command());
+}
+
+#[test]
+fn two_calls_of_one_answer_survive_a_kill() {
+    kills(&scenario::two_calls());
+}
+
+#[test]
+fn f125_two_calls_of_one_answer_survive_a_power_cut() {
+    power_cuts(&scenario::two_calls());
+}
+
+#[test]
+fn reads_that_run_together_survive_a_kill() {
+    kills(&scenario::reads_together());
+}
+
+#[test]
+fn f125_reads_that_run_together_survive_a_power_cut() {
+    power_cuts(&scenario::reads_together());
+}
+
+#[test]
+fn a_command_in_the_background_survives_a_kill() {
+    kills(&scenario::background());
+}
+
+#[test]
+fn f125_a_command_in_the_background_survives_a_power_cut() {
+    power_cuts(&scenario::background());
+}
+
+#[test]
+fn calls_that_fail_survive_a_kill() {
+    kills(&scenario::failure());
+}
+
+#[test]
+fn f125_calls_that_fail_survive_a_power_cut() {
+    power_cuts(&scenario::failure());
+}
+
+#[test]
+fn the_second_run_of_a_session_survives_a_kill() {
+    kills(&scenario::second_run());
+}
+
+#[test]
+fn f125_the_second_run_of_a_session_survives_a_power_cut() {
+    power_cuts(&scenario::second_run());
+}
+
+#[test]
+fn large_payloads_survive_a_kill() {
+    kills(&scenario::large());
+}
+
+#[test]
+fn f125_large_payloads_survive_a_power_cut() {
+    power_cuts(&scenario::large());
+}
+
+#[test]
+fn a_refused_command_survives_a_kill() {
+    kills(&scenario::denied());
+}
+
+#[test]
+fn f125_a_refused_command_survives_a_power_cut() {
+    power_cuts(&scenario::denied());
+}
+
+/// What is done at a step, and what the disk loses then.
+type Death = (Act, Option<Lost>);
+
+/// Kills the program, and it alone, around each step.
+fn kills(scenario: &Scenario) {
+    // Right after most steps it is as right before the next, so that is left to the whole sweep.
+    each_step(scenario, "killed", "default", |point| {
+        let mut acts = vec![Act::KillBefore];
+        match point.call {
+            Call::Write => acts.push(Act::Tear),
+            Call::Rename | Call::Link | Call::Fork | Call::Exec => acts.push(Act::KillAfter),
+            Call::Sync | Call::Remove | Call::Truncate | Call::MakeDirectory if is_whole() => {
+                acts.push(Act::KillAfter);
+            }
+            Call::Sync | Call::Remove | Call::Truncate | Call::MakeDirectory | Call::Exit => {}
+        }
+        acts.into_iter().map(|act| (act, None)).collect()
+    });
+}
+
+/// Cuts the power before each step, in a session that promises to survive that.
+fn power_cuts(scenario: &Scenario) {
+    // Both ways to lose what was not synced, or one in turns.
+    each_step(scenario, "power cut", "strict", |point| {
+        let mut ways = vec![Lost::All, Lost::Contents];
+        if !is_whole() {
+            ways.swap_remove(point.nth % 2);
+        }
+        ways.into_iter().map(|lost| (Act::KillAll, Some(lost))).collect()
+    });
+}
+
+fn each_step(scenario: &Scenario, how: &str, durability: &str, deaths: impl Fn(&Point) -> Vec<Death>) {
+    let mut tally = Tally::default();
+    let mut die = |act: &(dyn Fn(&Point) -> Act + Sync), lost: Option<Lost>, moment: &str| {
+        let scene = scenario.stage(durability);
+        let mut disk = Disk::new(scene.workspace.outside());
+        let traced = scenario.command(&scene).trace(&mut disk, act)?;
+        if let Some(lost) = lost {
+            disk.lose(lost);
+        }
+        aftermath::examine(scene, scenario, &traced.stdout, moment, &mut tally);
+        Ok::<Traced, Untraceable>(traced)
+    };
+    // Once to its end: that is how it should go, and these are its steps.
+    let whole = match die(&|_| Act::Pass, None, "not killed") {
+        Ok(whole) => whole,
+        Err(why) => return eprintln!("SKIP: {why}"),
+    };
+    assert_eq!(whole.code, Some(0), "{}: {}{}", scenario.name, whole.stdout, whole.stderr);
+    for point in &whole.points {
+        for (act, lost) in deaths(point) {
+            let moment = format!("{act:?} {lost:?} {point}");
+            die(&|met| if met.is(point) { act } else { Act::Pass }, lost, &moment).unwrap();
+        }
+    }
+    tally.report(&format!("{}, {how}", scenario.name));
+}
