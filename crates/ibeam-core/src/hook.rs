@@ -94,6 +94,9 @@ pub trait Hooks: Send + Sync {
     /// Whether anybody wants to be told of `CallEnded`; the outcomes are kept only then.
     fn hear_ends(&self) -> bool;
 
+    /// How long all of them may go on at the end of a run that was asked to stop.
+    fn grace(&self) -> Duration;
+
     /// Tells all who listen, one after the other; `None` when nobody does.
     ///
     /// Dropping the future ends the hook that runs.
@@ -106,6 +109,10 @@ pub struct NoHooks;
 impl Hooks for NoHooks {
     fn hear_ends(&self) -> bool {
         false
+    }
+
+    fn grace(&self) -> Duration {
+        Duration::ZERO
     }
 
     fn tell<'a>(&'a self, _: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {

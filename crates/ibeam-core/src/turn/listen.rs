@@ -1,16 +1,11 @@
 //! Hooks at their moments: told by the loop, bounded by the stop of the run.
 
-use std::time::Duration;
-
 use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome};
 
 use super::act::Planned;
 use super::{Ended, Run};
 use crate::hook::{EndedCall, Heard, Moment, Objection, Word};
 use crate::journal::{Closed, Journal};
-
-/// How long hooks may go on at the end of a run that was asked to stop.
-const STOP_GRACE: Duration = Duration::from_millis(500);
 
 impl Run {
     /// Tells of a moment and records what people should know of the answer; a stop ends the hooks.
@@ -103,7 +98,7 @@ impl Run {
         let Some(hearing) = self.hooks.tell(Moment::RunEnds(outcome)) else { return Ok(()) };
         let patience = async {
             self.stop.wait().await;
-            self.clock.sleep(STOP_GRACE).await;
+            self.clock.sleep(self.hooks.grace()).await;
         };
         let heard = tokio::select! {
             biased;

@@ -1,6 +1,7 @@
 //! Hooks as the loop hears them: they narrow, and never widen.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Approver, Gate, Heard, Hooks, Moment, Objection, Word};
@@ -24,6 +25,10 @@ struct Watcher {
 impl Hooks for Watcher {
     fn hear_ends(&self) -> bool {
         true
+    }
+
+    fn grace(&self) -> Duration {
+        Duration::ZERO
     }
 
     fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
@@ -192,6 +197,9 @@ fn a_stop_does_not_wait_for_hooks() {
     impl Hooks for Silent {
         fn hear_ends(&self) -> bool {
             false
+        }
+        fn grace(&self) -> Duration {
+            Duration::from_secs(1)
         }
         fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
             match moment {

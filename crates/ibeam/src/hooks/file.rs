@@ -1,27 +1,23 @@
-//! `hooks.json`: `{"version": 1, "hooks": {"EVENT": [{"command", "matcher", "timeout", "failClosed"}]}}`.
+//! The files of hooks, and what stands in them.
 //!
 //! A missing file has no hooks. A file that cannot be read or understood is an error with the place, for it may
 //! hold what somebody relies on. A project's file is not even read until the workspace is trusted.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ibeam_protocol::{Notice, Reason};
 use regex::Regex;
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 
 use super::event::Event;
+use super::format::{Entry, HooksFile, Wrong};
 use crate::app::App;
 use crate::regular_file;
 
 /// No list of hooks written by hand comes near it.
 const LARGEST: u64 = 1024 * 1024;
-/// The longest time a hook may ask for.
-const LONGEST: Duration = Duration::from_secs(600);
 /// Characters of a command that stand for the hook's name.
 const NAME: usize = 80;
 
@@ -82,102 +78,6 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
     Ok(listed)
 }
 
-#[derive(Deserialize)]
-struct HooksFile {
-    #[serde(default)]
-    version: Version,
-    #[serde(default)]
-    hooks: Pairs,
-}
-
-/// The events of a file as they stand there: an event that stands twice counts twice.
-#[derive(Default)]
-struct Pairs(Vec<(String, Vec<Entry>)>);
-
-impl<'de> Deserialize<'de> for Pairs {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Events;
-        impl<'de> Visitor<'de> for Events {
-            type Value = Pairs;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object of events")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Pairs(pairs))
-            }
-        }
-        from.deserialize_map(Events)
-    }
-}
-
-#[derive(Default, Deserialize)]
-#[serde(try_from = "u64")]
-struct Version;
-
-impl TryFrom<u64> for Version {
-    type Error = String;
-
-    fn try_from(version: u64) -> Result<Self, String> {
-        match version {
-            1 => Ok(Self),
-            other => Err(format!("version {other} of this format is not known; it should be 1")),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(try_from = "WrittenEntry")]
-enum Entry {
-    Command { command: String, matcher: Option<Regex>, timeout: Option<Duration>, fail_closed: bool },
-    NotRun { kind: String },
-}
-
-#[derive(Deserialize)]
-struct WrittenEntry {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    command: Option<String>,
-    matcher: Option<String>,
-    timeout: Option<f64>,
-    #[serde(default, rename = "failClosed")]
-    fail_closed: bool,
-}
-
-impl TryFrom<WrittenEntry> for Entry {
-    type Error = String;
-
-    fn try_from(written: WrittenEntry) -> Result<Self, String> {
-        let WrittenEntry { kind, command, matcher, timeout, fail_closed } = written;
-        if let Some(kind) = kind.filter(|kind| kind != "command") {
-            return Ok(Self::NotRun { kind });
-        }
-        let command = command.filter(|command| !command.trim().is_empty());
-        let command = command.ok_or("a hook has no `command`")?;
-        // `*` is no expression, and means what everybody thinks it means.
-        let matcher = matcher.filter(|matcher| !matcher.is_empty() && matcher != "*");
-        let matcher =
-            matcher.map(|matcher| Regex::new(&matcher).map_err(|error| bad_matcher(&matcher, &error)));
-        let seconds = |seconds: f64| {
-            let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
-            time.map(|time| time.min(LONGEST)).ok_or_else(|| format!("a `timeout` of {seconds} s cannot be"))
-        };
-        let timeout = timeout.map(seconds).transpose()?;
-        Ok(Self::Command { command, matcher: matcher.transpose()?, timeout, fail_closed })
-    }
-}
-
-fn bad_matcher(matcher: &str, error: &regex::Error) -> String {
-    let said = error.to_string();
-    let said = said.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
-    format!("the `matcher` {matcher:?} is no regular expression: {said}")
-}
-
 impl Listed {
     fn take(&mut self, path: &Path, directory: &Path) -> Result<(), Reason> {
         let bytes = match regular_file::read(path, LARGEST) {
@@ -187,16 +87,10 @@ impl Listed {
             }
             Err(error) => return Err(bad(path, None, error.to_string())),
         };
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        if !bytes.trim_ascii_start().starts_with(b"{") {
-            return Err(bad(path, Some((1, 1)), "it should be a JSON object".to_owned()));
-        }
-        let file: HooksFile = serde_json::from_slice(bytes).map_err(|error| {
-            let said = error.to_string();
-            let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
-            bad(path, Some((error.line(), error.column())), said.to_owned())
+        let hooks = HooksFile::parse(&bytes).map_err(|wrong| {
+            let Wrong { line, column, said } = wrong;
+            bad(path, Some((line, column)), said)
         })?;
-        let HooksFile { version: Version, hooks: Pairs(hooks) } = file;
         let mut not_run = Vec::new();
         for (name, entries) in hooks {
             let event = Event::named(&name);
@@ -244,6 +138,7 @@ fn bad(path: &Path, place: Option<(usize, usize)>, said: String) -> Reason {
 
 #[cfg(test)]
 mod tests {
+    use super::super::format::LONGEST;
     use super::*;
 
     fn take(text: &str) -> Result<Listed, Reason> {

@@ -14,9 +14,11 @@ use std::time::Duration;
 
 use futures_util::future::join3;
 use ibeam_sandbox::{ForkServer, Launch, SpawnError};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
+use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
+
+use super::kept::Kept;
 
 /// The most that a hook may say on stdout.
 pub(super) const LARGEST_ANSWER: usize = 1 << 20;
@@ -24,8 +26,6 @@ pub(super) const LARGEST_ANSWER: usize = 1 << 20;
 const KEPT_OF_STDERR: usize = 64 << 10;
 /// How long the end of a tree that was killed is waited for.
 const LAST: Duration = Duration::from_secs(2);
-/// Bytes of one read: the size of a Linux pipe.
-const CHUNK: usize = 64 << 10;
 /// Directories searched when `PATH` does not tell.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -189,48 +189,6 @@ async fn feed(mut stdin: Sender, document: &[u8]) {
     let _ = stdin.write_all(document).await;
 }
 
-/// The head or the tail of a stream, and its length.
-struct Kept {
-    kept: Vec<u8>,
-    most: usize,
-    of_end: bool,
-    total: u64,
-}
-
-impl Kept {
-    fn head(most: usize) -> Self {
-        Self { kept: Vec::new(), most, of_end: false, total: 0 }
-    }
-
-    fn tail(most: usize) -> Self {
-        Self { kept: Vec::new(), most, of_end: true, total: 0 }
-    }
-
-    /// Reads a pipe to its end; an error is an end too.
-    async fn take(&mut self, mut pipe: Receiver) {
-        let mut chunk = vec![0; CHUNK];
-        while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
-            self.feed(chunk.get(..count).unwrap_or_default());
-        }
-    }
-
-    fn feed(&mut self, bytes: &[u8]) {
-        self.total += bytes.len() as u64;
-        let free = self.most.saturating_sub(self.kept.len());
-        let taken = if self.of_end { bytes } else { bytes.get(..free).unwrap_or(bytes) };
-        self.kept.extend_from_slice(taken);
-        // Cut only when twice too long, so that each byte is moved once on average.
-        if self.kept.len() > 2 * self.most {
-            self.kept.drain(..self.kept.len() - self.most);
-        }
-    }
-
-    fn bytes(mut self) -> Vec<u8> {
-        self.kept.drain(..self.kept.len().saturating_sub(self.most));
-        self.kept
-    }
-}
-
 fn find(path: &OsStr, program: &str) -> Option<PathBuf> {
     // Only absolute directories: the workspace must not name the shell.
     std::env::split_paths(path)
@@ -242,20 +200,4 @@ fn find(path: &OsStr, program: &str) -> Option<PathBuf> {
 
 fn failed(error: io::Error) -> String {
     format!("it could not be started: {error}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_head_and_a_tail_are_bounded_and_counted() {
-        let (mut head, mut tail) = (Kept::head(4), Kept::tail(4));
-        for piece in [&b"ab"[..], b"cdef", b"", b"ghijklmnopq"] {
-            head.feed(piece);
-            tail.feed(piece);
-        }
-        assert_eq!((head.total, tail.total), (17, 17));
-        assert_eq!((head.bytes(), tail.bytes()), (b"abcd".to_vec(), b"nopq".to_vec()));
-    }
 }

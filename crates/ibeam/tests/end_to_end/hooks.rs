@@ -6,6 +6,7 @@ use std::path::Path;
 use ibeam_testkit::{Answer, Finished, Workspace};
 use serde_json::{Value, json};
 
+use crate::mcp;
 use crate::scene::{KEY, Scene, calls, says, shell};
 
 /// The user's own file of hooks.
@@ -376,4 +377,57 @@ fn a_conversation_begins_and_ends_once() {
     let names: Vec<&str> = names.iter().map(|told| told["hook_event_name"].as_str().unwrap()).collect();
     let expect = ["sessionStart", "beforeSubmitPrompt", "stop", "beforeSubmitPrompt", "stop", "sessionEnd"];
     assert_eq!(names, expect);
+}
+
+/// A call of an MCP server's tool is told as such; it may be refused, and its arguments changed.
+#[test]
+fn a_tool_of_an_mcp_server_has_hooks_too() {
+    let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
+    let deny = print(&json!({"permission": "deny", "user_message": "not there"}));
+    let rewrite = print(&json!({"updated_input": {"text": "changed"}}));
+    for (hooks, arm, said) in [
+        (json!({"beforeMCPExecution": [{"command": log}, {"command": deny}]}), "rejected", "not there"),
+        (
+            json!({"preToolUse": [{"command": rewrite, "matcher": "^MCP:echo$"}],
+                "beforeMCPExecution": [{"command": log}]}),
+            "success",
+            "changed",
+        ),
+    ] {
+        let Some(workspace) = mcp::workspace(&[]) else { return };
+        write_hooks(&workspace, &hooks);
+        let scene = Scene::new([mcp::call("echo", json!({"text": "asked"})), says("done")]).within(workspace);
+        let ran = scene.print(["--approve-mcps"]).run().succeeded();
+        let (found, payload) = result(&ran);
+        assert_eq!(found, arm, "{ran}");
+        assert!(payload.to_string().contains(said), "{payload}");
+        let told: Value = serde_json::from_str(&scene.workspace.read("log").unwrap()).unwrap();
+        assert_eq!((&told["tool_name"], &told["mcp_server_name"]), (&json!("echo"), &json!("test")));
+        let input: Value = serde_json::from_str(told["tool_input"].as_str().unwrap()).unwrap();
+        assert_eq!(input, json!({"text": if arm == "success" { "changed" } else { "asked" }}));
+    }
+}
+
+/// The system's own hooks, put into place in a mount namespace.
+#[test]
+fn hooks_of_the_system_come_first_and_need_no_trust() {
+    let may = std::process::Command::new("unshare").args(["-m", "true"]).output();
+    if !may.is_ok_and(|done| done.status.success()) {
+        eprintln!("SKIP: mounts in a namespace of their own are not permitted here");
+        return;
+    }
+    let deny = |name: &str| {
+        let command = format!("echo {name} >> \"$IBEAM_PROJECT_DIR/log\"; pwd >&2; exit 2");
+        json!({"preToolUse": [{"command": command}]})
+    };
+    let scene = hooked([shell("ls"), says("done")], &deny("user"));
+    let etc = scene.workspace.outside().join("etc");
+    write_file(&etc.join("cursor/hooks.json"), &deny("cursor"));
+    write_file(&etc.join("ibeam/hooks.json"), &deny("ibeam"));
+    let mount = "set -e; cp -a /etc/. \"$ETC\"; mount --bind \"$ETC\" /etc; exec \"$@\"";
+    let ibeam =
+        scene.print(["--force"]).env("ETC", &etc).through(["unshare", "-m", "bash", "-c", mount, "bash"]);
+    let ran = ibeam.run().succeeded();
+    assert_eq!(result(&ran).1, json!({"reason": "/etc/cursor"}), "{ran}");
+    assert_eq!(scene.workspace.read("log").as_deref(), Some("cursor\nibeam\nuser\n"));
 }
