@@ -41,16 +41,20 @@ enum Word {
 pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &str, tally: &mut Tally) {
     tally.points += 1;
     let mut findings = Findings { tally, moment };
-    let told = journal(&scene, scenario).unwrap_or_else(|said| {
+    let id = session_of(&scene, scenario);
+    let told = journal(&scene, scenario, &id).unwrap_or_else(|said| {
         findings.unresumable(&said);
         Told::default()
     });
+    if id != UUID && journal(&scene, scenario, UUID).map_or(true, |told| !told.words.is_empty()) {
+        findings.mixed("the session that was forked is not as it was");
+    }
     let visible = visible(stdout);
     if !is_told(&visible, &told.words) {
         findings.lost(&format!("printed: {visible:?}; recorded: {:?}", told.words));
     }
     changes(&scene, scenario, &told, &mut findings);
-    let scene = resume(scene, scenario, &visible, &told, &mut findings);
+    let scene = resume(scene, scenario, &id, &visible, &told, &mut findings);
     for process in left_behind(scene.workspace.home(), PATIENCE) {
         findings.orphan(&process);
     }
@@ -60,7 +64,7 @@ pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &
         findings.repeated(&format!("{ran} executions, {starts} starts"));
     }
     strays(&scene, scenario, &mut findings);
-    let checked = scene.bare(["sessions", "check", UUID]).run();
+    let checked = scene.bare(["sessions", "check", &id]).run();
     if checked.code != Some(0) {
         findings.unresumable(&format!("sessions check: {checked}"));
     }
@@ -89,16 +93,26 @@ impl Findings<'_> {
     }
 }
 
-/// Reads a copy, so that looking changes nothing.
-fn journal(scene: &Scene, scenario: &Scenario) -> Result<Told, String> {
+/// The session to go on with: the fork as soon as there is one.
+fn session_of(scene: &Scene, scenario: &Scenario) -> String {
     let journal = scene.workspace.journal(UUID);
+    let sessions = journal.ancestors().nth(2).unwrap();
+    let listed = std::fs::read_dir(sessions).into_iter().flatten().map(|entry| entry.unwrap().file_name());
+    let mut others = listed.filter_map(|name| name.into_string().ok()).filter(|name| name != UUID);
+    let fork = others.find(|id| scenario.forked && scene.workspace.journal(id).exists());
+    fork.unwrap_or_else(|| UUID.to_owned())
+}
+
+/// Reads a copy, so that looking changes nothing.
+fn journal(scene: &Scene, scenario: &Scenario, id: &str) -> Result<Told, String> {
+    let journal = scene.workspace.journal(id);
     let directory = journal.parent().unwrap();
     if !directory.exists() {
         return Ok(Told::default());
     }
     let copy = tempfile::tempdir().unwrap();
-    copy_tree(directory, &copy.path().join(UUID));
-    let loaded = match Session::open(copy.path(), UUID.parse().unwrap(), &Options::default()) {
+    copy_tree(directory, &copy.path().join(id));
+    let loaded = match Session::open(copy.path(), id.parse().unwrap(), &Options::default()) {
         Ok((_, loaded)) => loaded,
         Err(SessionError::Unknown { .. }) => return Ok(Told::default()),
         Err(error) => return Err(error.to_string()),
@@ -211,6 +225,7 @@ impl Told {
 fn resume(
     scene: Scene,
     scenario: &Scenario,
+    id: &str,
     visible: &[Word],
     told: &Told,
     findings: &mut Findings<'_>,
@@ -219,12 +234,12 @@ fn resume(
     let write = |path: &String| calls("t9", "write", &json!({ "path": path, "fileText": "again\n" }));
     let answers = beside(scenario).as_ref().map(write).into_iter().chain([says("Back.")]);
     let scene = scene.then(answers);
-    let ran = scene.ibeam(["-p", "again", "--force", "--resume", UUID]).run();
+    let ran = scene.ibeam(["-p", "again", "--force", "--resume", id]).run();
     if ran.code != Some(0) {
         findings.unresumable(&ran.to_string());
         return scene;
     }
-    if ran.stream().deltas() != ["Back."] || ran.stream().session_id() != UUID {
+    if ran.stream().deltas() != ["Back."] || ran.stream().session_id() != id {
         findings.unresumable(&ran.to_string());
     }
     // That each call has exactly one result is a rule of the wire, which the server holds.

@@ -18,6 +18,8 @@ pub(super) struct Scenario {
     pub(super) files: Vec<(&'static str, String)>,
     /// A run of the same session came before.
     pub(super) resumed: bool,
+    /// It goes on in a session of its own, under an id that it makes up.
+    pub(super) forked: bool,
     /// Nothing has to be asked for.
     pub(super) force: bool,
     pub(super) answers: Vec<Answer>,
@@ -35,7 +37,7 @@ pub(super) struct Change {
 impl Scenario {
     fn new(name: &'static str, answers: Vec<Answer>) -> Self {
         let (files, changes) = (Vec::new(), Vec::new());
-        Self { name, files, resumed: false, force: true, answers, changes }
+        Self { name, files, resumed: false, forked: false, force: true, answers, changes }
     }
 
     fn file(mut self, path: &'static str, text: impl Into<String>) -> Self {
@@ -70,6 +72,7 @@ impl Scenario {
     /// The run.
     pub(super) fn command(&self, scene: &Scene) -> Ibeam {
         let run = scene.ibeam(["-p", "do it", "--resume", UUID]);
+        let run = if self.forked { run.args(["--fork"]) } else { run };
         if self.force { run.args(["--force"]) } else { run }
     }
 }
@@ -88,6 +91,7 @@ pub(super) fn all() -> Vec<Scenario> {
         background(),
         failure(),
         second_run(),
+        fork(),
         large(),
         denied(),
     ]
@@ -177,6 +181,10 @@ pub(super) fn second_run() -> Scenario {
     let answers =
         vec![says("Again. ").call("t1", "shell", &json!({ "command": "echo x >> ran" })), says("Done.")];
     Scenario { resumed: true, ..Scenario::new("second run of a session", answers) }
+}
+
+pub(super) fn fork() -> Scenario {
+    Scenario { name: "fork of a session", forked: true, ..second_run() }
 }
 
 /// More than a record should hold.

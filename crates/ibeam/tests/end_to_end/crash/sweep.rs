@@ -118,6 +118,16 @@ fn f125_the_second_run_of_a_session_survives_a_power_cut() {
 }
 
 #[test]
+fn a_fork_survives_a_kill() {
+    kills(&scenario::fork());
+}
+
+#[test]
+fn f125_a_fork_survives_a_power_cut() {
+    power_cuts(&scenario::fork());
+}
+
+#[test]
 fn large_payloads_survive_a_kill() {
     kills(&scenario::large());
 }
