@@ -73,15 +73,13 @@ impl Session {
         if !layout::segments(&directory).map_err(create(&directory))?.is_empty() {
             return Err(create(&at.path)(ErrorKind::AlreadyExists.into()));
         }
-        let synced = options.durability == Durability::Synced;
         let segment =
-            Segment::place(&directory, &header, options.reserve_bytes, synced, |file| fill(&directory, file))
+            Segment::place(&directory, &header, options.reserve_bytes, |file| fill(&directory, file))
                 .map_err(create(&at.path))?;
         changed.insert(0, directory.clone());
         let mut session = Self::of(directory, header, options, segment, lease);
-        session.before.push(session.content());
         session.after.extend(changed.into_iter().map(Step::Entries));
-        if synced {
+        if options.durability == Durability::Synced {
             session.sync()?;
         }
         Ok(session)
@@ -232,7 +230,7 @@ impl Session {
         // Only the last segment may be torn, so this one is on the disk before there is another.
         self.sync()?;
         let header = Header { segment: self.segment.number + 1, ..self.header.clone() };
-        let placed = Segment::place(&self.directory, &header, self.options.reserve_bytes, true, |_| Ok(()));
+        let placed = Segment::place(&self.directory, &header, self.options.reserve_bytes, |_| Ok(()));
         let next = placed.map_err(|source| SessionError::Low { path: self.segment.path.clone(), source })?;
         let mut closed = std::mem::replace(&mut self.segment, next);
         self.after.push(Step::Entries(self.directory.clone()));

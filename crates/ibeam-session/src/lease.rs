@@ -37,7 +37,8 @@ pub(crate) fn take(directory: &Path, wait: Duration) -> Result<File, SessionErro
             Ok(()) => break,
             Err(TryLockError::WouldBlock) => {
                 let holder = holder(&lease);
-                let patience = if is_dying(&holder) { wait.max(DYING) } else { wait };
+                // One that looks alive is looked at twice: it may have been killed just now.
+                let patience = wait.max(if is_dying(&holder) { DYING } else { PAUSE });
                 if begun.elapsed() >= patience {
                     return Err(SessionError::Busy { holder });
                 }
@@ -74,8 +75,53 @@ fn is_dying(holder: &str) -> bool {
         return false;
     };
     let Ok(number) = number.parse::<u32>() else { return false };
-    let stat = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
-    // The state follows the name, which stands in parentheses and may hold some.
-    let state = stat.rsplit(") ").next().unwrap_or_default();
-    on == host() && state.starts_with(['Z', 'X'])
+    let told = |file| fs::read_to_string(format!("/proc/{number}/{file}")).unwrap_or_default();
+    on == host() && (has_ended(&told("stat")) || is_killed(&told("status")))
+}
+
+/// Whether `/proc/N/stat` tells of a zombie, or of a process on its way there.
+fn has_ended(stat: &str) -> bool {
+    /// `PF_EXITING` of the kernel.
+    const EXITING: u64 = 4;
+    // The name stands in parentheses and may hold some; the state follows, and the flags are six fields on.
+    let mut fields = stat.rsplit(") ").next().unwrap_or_default().split_ascii_whitespace();
+    let state = fields.next().unwrap_or_default();
+    let flags: u64 = fields.nth(5).and_then(|flags| flags.parse().ok()).unwrap_or_default();
+    matches!(state, "Z" | "X") || flags & EXITING != 0
+}
+
+/// Whether `/proc/N/status` tells of a SIGKILL that is still to be obeyed.
+fn is_killed(status: &str) -> bool {
+    const KILL: u64 = 1 << 8;
+    let mut pending = status.lines().filter_map(|line| {
+        let (name, mask) = line.split_once(':')?;
+        let mask = matches!(name, "SigPnd" | "ShdPnd").then_some(mask)?;
+        u64::from_str_radix(mask.trim(), 16).ok()
+    });
+    pending.any(|mask| mask & KILL != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_dies_is_told_from_one_that_lives() {
+        assert!(!has_ended("7 (a) b) S 1 7 7 0 -1 4194560 0 0"));
+        assert!(has_ended("7 (a) b) Z 1 7 7 0 -1 4194560 0 0"));
+        assert!(has_ended("7 (a) D 1 7 7 0 -1 4194564 0 0"));
+        assert!(!has_ended("") && !is_killed(""));
+        assert!(!is_killed("Name:\ta\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000004000\nSigBlk:\t0100"));
+        assert!(is_killed("SigPnd:\t0000000000000100\n"));
+    }
+
+    #[test]
+    fn only_processes_of_this_host_are_looked_at() {
+        assert!(!is_dying(&own_name()));
+        for other in
+            ["another process", "process x on y", "process 1 on elsewhere", "process 4294967295 on y"]
+        {
+            assert!(!is_dying(other), "{other}");
+        }
+    }
 }

@@ -94,7 +94,7 @@ fn renew_header(directory: &Path, id: SessionId, first: &Path, aside: &Path) -> 
     set_aside(first, 0, aside)?;
     sync_entries(directory).map_err(io(directory))?;
     let header = Header { created_ms: event.at_ms, ..Header::new(id, &head.cwd) };
-    let placed = Segment::place(directory, &header, 0, true, |file| {
+    let placed = Segment::place(directory, &header, 0, |file| {
         file.write_all(&next)?;
         io::copy(&mut journal, file).map(drop)
     });

@@ -42,7 +42,8 @@ impl Segment {
 
     /// Puts a new segment with `header`, and what `fill` appends to it, in its place: whole or not at all.
     ///
-    /// With `synced` its content is on the disk before it has its name; the name is the caller's to sync.
+    /// Its content is on the disk before it has its name, so that a power cut cannot leave a name without content;
+    /// the name is the caller's to sync.
     ///
     /// # Errors
     /// The system's. What stands in the place is replaced, so look first.
@@ -50,7 +51,6 @@ impl Segment {
         directory: &Path,
         header: &Header,
         reserve: u64,
-        synced: bool,
         fill: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> io::Result<Self> {
         let new = directory.join(NEW);
@@ -59,9 +59,7 @@ impl Segment {
         frame(Kind::Header, &serde_json::to_vec(header)?, &mut line);
         let at = layout::segment(directory, header.segment);
         let placed = file.write_all(&line).and_then(|()| fill(&mut file)).and_then(|()| {
-            if synced {
-                file.sync_data()?;
-            }
+            file.sync_data()?;
             fs::rename(&new, &at.path)
         });
         if let Err(error) = placed {
