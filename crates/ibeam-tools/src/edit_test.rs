@@ -118,6 +118,9 @@ fn other_encodings_survive() {
     let encode = |text: &str| SHIFT_JIS.encode(text).0.into_owned();
     check(encode(japanese), replace("文章", "文字列"), encode(&japanese.replace("文章", "文字列")));
     refused(b"caf\xe9 cr\xe8me br\xfbl\xe9e\n", replace("crème", "😀"), "windows-1252, which has no `😀`");
+    // Two codes for one character: the file would come back with the other one, far from the edit.
+    let two_codes = [encode(japanese), b"\xee\xf9\n".to_vec()].concat();
+    refused(two_codes, replace("文章", "文字列"), "does not survive being decoded and encoded again");
 }
 
 #[test]
