@@ -37,7 +37,8 @@ impl App {
         refuse_what_is_not_text()?;
         let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let no_input = |said: String| Reason::NoInput { path: given.display().to_string(), said };
-        let unread = |error: io::Error| shortage::behind(&error).unwrap_or_else(|| no_input(error.to_string()));
+        let unread =
+            |error: io::Error| shortage::behind(&error).unwrap_or_else(|| no_input(error.to_string()));
         let workspace = given.canonicalize().map_err(unread)?;
         if !workspace.is_dir() {
             return Err(no_input("not a directory".to_owned()));

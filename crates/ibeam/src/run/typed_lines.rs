@@ -3,10 +3,12 @@
 //! A line typed before a question is asked is no answer to it; it is kept and becomes the next prompt.
 
 use std::collections::VecDeque;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 
 use ibeam_protocol::Reason;
 use tokio::sync::mpsc;
+
+use crate::stderr;
 
 /// stdin by lines, in the order of typing.
 pub(super) struct TypedLines {
@@ -36,7 +38,7 @@ impl TypedLines {
     /// # Errors
     /// `Io` when stdin cannot be read.
     pub(super) async fn prompt(&mut self) -> Result<Option<String>, Reason> {
-        ask("> ");
+        stderr::whisper("> ");
         let line = match self.early.pop_front() {
             Some(line) => Some(line),
             None => self.arriving.recv().await,
@@ -50,14 +52,7 @@ impl TypedLines {
         while let Ok(line) = self.arriving.try_recv() {
             self.early.push_back(line);
         }
-        ask(question);
+        stderr::whisper(question);
         self.arriving.recv().await?.ok()
     }
-}
-
-/// A closed stderr changes nothing.
-fn ask(question: &str) {
-    let mut stderr = io::stderr();
-    drop(write!(stderr, "{question}"));
-    drop(stderr.flush());
 }
