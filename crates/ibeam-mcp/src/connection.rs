@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
 use crate::ServerConfig;
+use crate::elision::shortened;
 use crate::last_words::{LastWords, StderrRing};
 use crate::message::METHOD_NOT_FOUND;
 use crate::peer::{Closed, Peer, RequestError};
@@ -21,6 +22,10 @@ const REVISION: &str = "2025-06-18";
 const KNOWN_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", REVISION, "2025-11-25"];
 /// Tools of one server; more than any model can choose among.
 const MOST_TOOLS: usize = 1000;
+/// Bytes of their list; what is longer leaves a model no room.
+const LONGEST_LIST: usize = 1 << 20;
+/// Bytes of a tool's name.
+const LONGEST_NAME: usize = 256;
 /// Pages of the list; a cursor that leads nowhere ends here.
 const MOST_PAGES: usize = 100;
 /// How long the exit status and the rest of stderr are waited for, once stdout has ended.
@@ -137,12 +142,14 @@ impl Connection {
         let answer = self.peer.request("initialize", hello).await.map_err(|error| error.to_string())?;
         let Welcome { protocol_version, capabilities } = read("initialize", &answer)?;
         if !KNOWN_REVISIONS.contains(&protocol_version.as_str()) {
-            return Err(format!("it speaks revision `{protocol_version}` of MCP, which is not known here"));
+            let revision = shortened(&protocol_version);
+            return Err(format!("it speaks revision `{revision}` of MCP, which is not known here"));
         }
         self.peer.notify("notifications/initialized", json!({}));
         let has_tools = capabilities.get("tools").is_some();
         let mut tools = Vec::new();
         let mut cursor: Option<String> = None;
+        let mut length = 0;
         for _ in 0..MOST_PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let page = match self.peer.request("tools/list", params).await {
@@ -152,7 +159,14 @@ impl Connection {
                 }
                 Err(error) => return Err(error.to_string()),
             };
+            length += page.get().len();
+            if length > LONGEST_LIST {
+                return Err(format!("its list of tools is longer than {} kB", LONGEST_LIST >> 10));
+            }
             let Page { tools: more, next_cursor } = read("tools/list", &page)?;
+            if more.iter().any(|tool| tool.name.len() > LONGEST_NAME) {
+                return Err(format!("the name of a tool is longer than {LONGEST_NAME} bytes"));
+            }
             tools.extend(more);
             if tools.len() > MOST_TOOLS {
                 return Err(format!("it offers more than {MOST_TOOLS} tools"));
@@ -186,6 +200,11 @@ impl Connection {
         self.stderr.last_words()
     }
 
+    /// Ends the process and everything it started, soon after this call.
+    pub(crate) async fn kill(&self) {
+        self.process.lock().await.kill();
+    }
+
     /// Closes its stdin, then ends the process and everything it started, within twice `grace` and a little.
     pub(crate) async fn end(&self, grace: Duration) {
         self.peer.hang_up();
@@ -210,5 +229,5 @@ struct Page {
 
 fn read<'a, T: Deserialize<'a>>(method: &str, answer: &'a RawValue) -> Result<T, String> {
     serde_json::from_str(answer.get())
-        .map_err(|error| format!("its answer to `{method}` is not as it should be: {error}"))
+        .map_err(|error| shortened(&format!("its answer to `{method}` is not as it should be: {error}")))
 }

@@ -1,4 +1,4 @@
-//! Leaving out the middle of a result that is too long, with a note of how much is gone.
+//! Making short what a server says at length: results, with a note of how much is gone, and words in a sentence.
 
 /// What a call gives the model at the most, in bytes; the shell's bound.
 const LIMIT: usize = 30 << 10;
@@ -14,9 +14,26 @@ pub(crate) fn elide(text: String) -> String {
     format!("{head}\n… {left_out} bytes left out …\n{tail}")
 }
 
+/// Characters of a server's words within a sentence of ours.
+const WORDS: usize = 400;
+
+/// The begin of `text`, `…` where something was cut.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(WORDS) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_cut_between_characters() {
+        assert_eq!(shortened("é"), "é");
+        assert_eq!(shortened(&"é".repeat(401)), format!("{}…", "é".repeat(400)));
+    }
 
     #[test]
     fn a_text_that_fits_is_unchanged() {

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::elision::shortened;
+
 /// "The method does not exist or is not available."
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 
@@ -82,7 +84,7 @@ fn incoming(Envelope { id, method, result, error }: Envelope) -> Option<Incoming
             // Some servers give our number back as text.
             let id = id.as_u64().or_else(|| id.as_str()?.parse().ok())?;
             let answer = match error {
-                Some(error) => Err(error),
+                Some(RpcError { code, message }) => Err(RpcError { code, message: shortened(&message) }),
                 None => Ok(result.or_else(|| RawValue::from_string("null".to_owned()).ok())?),
             };
             Some(Incoming::Response { id, answer })
@@ -97,7 +99,7 @@ pub(crate) fn reply(id: &Value, method: &str) -> Value {
     match method {
         "ping" => serde_json::json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
         _ => {
-            let message = format!("the client has no method `{method}`");
+            let message = format!("the client has no method `{}`", shortened(method));
             let error = serde_json::json!({ "code": METHOD_NOT_FOUND, "message": message });
             serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": error })
         }

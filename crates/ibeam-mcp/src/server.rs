@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use crate::ServerConfig;
 use crate::connection::{Connection, ListedTool, StartError};
 use crate::content;
+use crate::elision::shortened;
 use crate::peer::RequestError;
 
 /// A server that has told its tools. Dropping it kills the process and everything it started.
@@ -67,7 +68,8 @@ impl Server {
         let answer = connection.peer.request("tools/call", params);
         match tokio::time::timeout(self.config.call_timeout, answer).await {
             Ok(Ok(result)) => content::outcome(&result).unwrap_or_else(|error| {
-                ToolOutcome::error(format!("the MCP server `{name}` gave no result of a call: {error}"))
+                let said = shortened(&error.to_string());
+                ToolOutcome::error(format!("the MCP server `{name}` gave no result of a call: {said}"))
             }),
             Ok(Err(RequestError::Refused(error))) => {
                 ToolOutcome::error(format!("the MCP server `{name}` refused the call: {}", error.message))
@@ -88,35 +90,33 @@ impl Server {
         }
     }
 
-    /// The running server, started again if it has crashed for the first time.
+    /// The running server, started again if it has crashed for the first time. Dropping the future leaves the
+    /// next call to start it.
     async fn connection(&self) -> Result<Arc<Connection>, String> {
         let mut life = self.life.lock().await;
-        let (crashed, may_restart) = match &*life {
+        let (dead, crashed, may_restart) = match &*life {
             Life::Over(why) => return Err(why.clone()),
             Life::Running { connection, may_restart } => match connection.peer.closed() {
                 None => return Ok(Arc::clone(connection)),
-                Some(why) => (why, *may_restart),
+                Some(why) => (Arc::clone(connection), why, *may_restart),
             },
         };
-        if !may_restart {
-            let why = format!("it has failed twice in this run ({crashed}) and is not started again");
-            *life = Life::Over(why.clone());
-            return Err(why);
-        }
-        // Whatever is left of it goes before the new one comes.
-        *life = Life::Over("it was being started again when its call was stopped".to_owned());
-        match Connection::open(&self.config).await {
-            Ok((connection, _)) => {
-                let connection = Arc::new(connection);
-                *life = Life::Running { connection: Arc::clone(&connection), may_restart: false };
-                Ok(connection)
+        // Whatever is left of it goes before a new one comes.
+        dead.kill().await;
+        let why = if may_restart {
+            match Connection::open(&self.config).await {
+                Ok((connection, _)) => {
+                    let connection = Arc::new(connection);
+                    *life = Life::Running { connection: Arc::clone(&connection), may_restart: false };
+                    return Ok(connection);
+                }
+                Err(error) => format!("it failed ({crashed}) and could not be started again: {error}"),
             }
-            Err(error) => {
-                let why = format!("it failed ({crashed}) and could not be started again: {error}");
-                *life = Life::Over(why.clone());
-                Err(why)
-            }
-        }
+        } else {
+            format!("it has failed twice in this run ({crashed}) and is not started again")
+        };
+        *life = Life::Over(why.clone());
+        Err(why)
     }
 }
 

@@ -44,6 +44,20 @@ fn f172_a_server_of_an_unknown_revision_is_told_and_not_used() {
 }
 
 #[test]
+fn f172_a_server_that_lists_no_tools_within_reason_is_told_in_a_line() {
+    for (how, said) in [
+        ("long_list", "its list of tools is longer than 1024 kB"),
+        ("refuse", "it answered with error -32000: not today not today"),
+    ] {
+        let Some(workspace) = workspace(&[how]) else { return };
+        let scene = Scene::new([says("done")]).within(workspace);
+        let ran = scene.print::<&str>([]).run().succeeded();
+        check_failed(&scene, &ran, said);
+        assert!(ran.stderr.len() < 1000, "{ran}");
+    }
+}
+
+#[test]
 fn f172_a_required_server_that_is_missing_ends_the_run() {
     let config = "[mcp_servers.test]\ncommand = \"/nowhere/server\"\nrequired = true\n";
     let scene = Scene::new([]).within(Workspace::new().user_config(config));

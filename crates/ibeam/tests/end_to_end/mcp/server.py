@@ -43,6 +43,9 @@ TOOLS = [
 ]
 
 
+REFUSAL = {}
+
+
 def call(name, arguments):
     if name == "echo":
         return text(arguments["text"])
@@ -89,6 +92,10 @@ def answer(message):
         at = int(message["params"].get("cursor", "0"))
         if at == 0:
             time.sleep(float(HOW.get("slow_list", "0")))
+        if "long_list" in HOW:
+            return {"tools": [tool("t", **{"x" * (2 << 20): {}})]}
+        if "refuse" in HOW:
+            return REFUSAL
         page = {"tools": TOOLS[at : at + 4]}
         return page if at + 4 >= len(TOOLS) else {**page, "nextCursor": str(at + 4)}
     if method == "tools/call":
@@ -118,7 +125,9 @@ def main():
         if "log" in HOW:
             note(HOW["log"], message["method"])
         result = answer(message)
-        if "id" in message and result is not None:
+        if result is REFUSAL:
+            send(id=message["id"], error={"code": -32000, "message": "not today " * 1000})
+        elif "id" in message and result is not None:
             send(id=message["id"], result=result)
     if "deaf" in HOW:
         time.sleep(600)
