@@ -9,7 +9,7 @@ use crate::scene::{Scene, calls, says, shell};
 fn busy() -> Vec<Answer> {
     let call = |n: usize| {
         let id = format!("t{n}");
-        Answer::new().text(&format!("{n} ")).call(&id, "ls", &json!({ "path": ".", "ignore": [id] }))
+        Answer::new().text(format!("{n} ")).call(&id, "ls", &json!({ "path": ".", "ignore": [id] }))
     };
     (0..8).map(call).collect()
 }
