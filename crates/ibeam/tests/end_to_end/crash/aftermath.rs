@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use ibeam_session::{Options, Session, SessionError};
 use ibeam_testkit::left_behind;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::scenario::{COUNTER, Scenario, UUID};
 use super::tally::Tally;
-use crate::scene::{Scene, calls, says};
+use crate::scene::{Scene, says};
 
 /// How long a process may take to notice that its run is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &
         findings.lost(&format!("printed: {visible:?}; recorded: {:?}", told.words));
     }
     changes(&scene, scenario, &told, &mut findings);
-    let scene = resume(scene, scenario, &id, &visible, &told, &mut findings);
+    let scene = resume(scene, &id, &visible, &told, &mut findings);
     for process in left_behind(scene.workspace.home(), PATIENCE) {
         findings.orphan(&process);
     }
@@ -222,19 +222,9 @@ impl Told {
 }
 
 /// Goes on with the session and looks at what the model is told.
-fn resume(
-    scene: Scene,
-    scenario: &Scenario,
-    id: &str,
-    visible: &[Word],
-    told: &Told,
-    findings: &mut Findings<'_>,
-) -> Scene {
-    // What a killed writer left beside its file goes with the next write there.
-    let write = |path: &String| calls("t9", "write", &json!({ "path": path, "fileText": "again\n" }));
-    let answers = beside(scenario).as_ref().map(write).into_iter().chain([says("Back.")]);
-    let scene = scene.then(answers);
-    let ran = scene.ibeam(["-p", "again", "--force", "--resume", id]).run();
+fn resume(scene: Scene, id: &str, visible: &[Word], told: &Told, findings: &mut Findings<'_>) -> Scene {
+    let scene = scene.then([says("Back.")]);
+    let ran = scene.ibeam(["-p", "again", "--resume", id]).run();
     if ran.code != Some(0) {
         findings.unresumable(&ran.to_string());
         return scene;
@@ -283,17 +273,11 @@ fn counts(scenario: &Scenario, id: &str) -> bool {
     scenario.changes.iter().all(|change| change.call != id)
 }
 
-/// A file beside the one that a call of the run writes.
-fn beside(scenario: &Scenario) -> Option<String> {
-    let written = scenario.changes.iter().find(|change| change.new.is_some())?;
-    Some(Path::new(written.path).with_file_name("again.txt").display().to_string())
-}
-
-/// No temporary file is left in the workspace.
+/// With the start of the next run, what a killed writer left is gone.
 fn strays(scene: &Scene, scenario: &Scenario, findings: &mut Findings<'_>) {
     let files = scenario.files.iter().map(|(path, _)| *path);
     let known = files.chain(scenario.changes.iter().map(|change| change.path)).chain([COUNTER]);
-    let known: BTreeSet<String> = known.map(str::to_owned).chain(beside(scenario)).collect();
+    let known: BTreeSet<&str> = known.collect();
     let mut found = Vec::new();
     list(scene.workspace.path(), scene.workspace.path(), &mut found);
     for path in found.iter().filter(|path| !known.contains(path.as_str())) {
