@@ -87,7 +87,7 @@ impl History {
                 }
             }
             EventKind::SessionStarted(_)
-            | EventKind::PromptRefused { .. }
+            | EventKind::PromptWithheld { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }

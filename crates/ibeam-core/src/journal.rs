@@ -93,7 +93,7 @@ impl Journal {
             EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
-            | EventKind::PromptRefused { .. }
+            | EventKind::PromptWithheld { .. }
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
@@ -135,7 +135,7 @@ impl Journal {
 fn is_durable(kind: &EventKind) -> bool {
     match kind {
         EventKind::UserMessage { .. }
-        | EventKind::PromptRefused { .. }
+        | EventKind::PromptWithheld { .. }
         | EventKind::ModelRequestFinished { .. }
         | EventKind::ToolCallStarted { .. }
         | EventKind::ToolCallFinished { .. }

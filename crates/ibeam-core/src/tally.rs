@@ -45,7 +45,7 @@ impl Tally {
                 self.totals.background_stopped += count;
             }
             EventKind::UserMessage { .. }
-            | EventKind::PromptRefused { .. }
+            | EventKind::PromptWithheld { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }

@@ -260,7 +260,7 @@ fn word(kind: &EventKind) -> String {
     match kind {
         EventKind::SessionStarted(_) => "Started".into(),
         EventKind::UserMessage { .. } => "User".into(),
-        EventKind::PromptRefused { .. } => "Refused".into(),
+        EventKind::PromptWithheld { .. } => "Refused".into(),
         EventKind::TextDelta { text } => format!("Text({text})"),
         EventKind::ThinkingDelta { text } => format!("Thinking({text})"),
         EventKind::ModelRequestFinished { .. } => "Answer".into(),

@@ -48,7 +48,7 @@ impl<W: Write> EventWriter for Json<W> {
             },
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
-            | EventKind::PromptRefused { .. }
+            | EventKind::PromptWithheld { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)

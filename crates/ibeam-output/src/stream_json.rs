@@ -79,7 +79,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
                     ibeam: InitExtras::new(started, self.sandbox),
                 })
             }
-            EventKind::UserMessage { content } | EventKind::PromptRefused { content, .. } => {
+            EventKind::UserMessage { content } | EventKind::PromptWithheld { content } => {
                 let content: Vec<_> = content.iter().map(|text| TextBlock { text }).collect();
                 let message = Message { role: Role::User, content: &content };
                 let session_id = self.session()?;

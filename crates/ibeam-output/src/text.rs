@@ -116,7 +116,7 @@ impl<W: Write> EventWriter for Text<W> {
             EventKind::RunFinished(run) => self.run_ended(&run.outcome),
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
-            | EventKind::PromptRefused { .. }
+            | EventKind::PromptWithheld { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)

@@ -38,12 +38,11 @@ pub enum EventKind {
         /// Text blocks, verbatim.
         content: Vec<String>,
     },
-    /// A hook refused what the user said: it is no part of the conversation.
-    PromptRefused {
+    /// The user said something that is no part of the conversation: a hook refused it, or the run was stopped
+    /// before all hooks had judged it.
+    PromptWithheld {
         /// Text blocks, verbatim.
         content: Vec<String>,
-        /// The hook.
-        hook: String,
     },
     /// The model wrote visible text: never repeated, never retracted.
     TextDelta {

@@ -30,7 +30,7 @@ impl Talk {
             }
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
-            | EventKind::PromptRefused { .. }
+            | EventKind::PromptWithheld { .. }
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }

@@ -29,15 +29,15 @@ impl Run {
     pub(super) async fn open(&self, journal: &mut Journal, mut prompt: Vec<String>) -> Result<(), Ended> {
         let (kind, failure) = match self.put_prompt_to_hooks(journal, &prompt).await {
             Ok((_, Word::Object(Objection { hook, message, unless_approved: _ }))) => {
-                let reason = Reason::PromptRefused { hook: hook.clone(), said: message };
-                (EventKind::PromptRefused { content: prompt, hook }, Some(Failure::from(reason)))
+                let reason = Reason::PromptRefused { hook, said: message };
+                (EventKind::PromptWithheld { content: prompt }, Some(Failure::from(reason)))
             }
             Ok((context, Word::Nothing | Word::Rewrite { .. })) => {
                 prompt.extend(context);
                 (EventKind::UserMessage { content: prompt }, None)
             }
-            // What was asked is kept also where a stop comes first.
-            Err(Ended::Failed(failure)) => (EventKind::UserMessage { content: prompt }, Some(failure)),
+            // What no hook has judged is not for the model of a later run either.
+            Err(Ended::Failed(failure)) => (EventKind::PromptWithheld { content: prompt }, Some(failure)),
             Err(Ended::Closed) => return Err(Ended::Closed),
         };
         journal.record(kind).await?;

@@ -160,9 +160,8 @@ fn a_refused_prompt_never_becomes_part_of_the_conversation() {
     assert_eq!(failure.reason, Reason::PromptRefused { hook: "guard".into(), said: "not here".into() });
     assert!(!events.iter().any(|event| matches!(event.kind, EventKind::UserMessage { .. })));
     assert!(ibeam_core::History::replay(&events).messages().is_empty());
-    let told = events.iter().any(|event| {
-        event.kind == EventKind::PromptRefused { content: vec!["do it".into()], hook: "guard".into() }
-    });
+    let told =
+        events.iter().any(|event| event.kind == EventKind::PromptWithheld { content: vec!["do it".into()] });
     assert!(told, "{events:?}");
     assert_eq!(watcher.told.lock().unwrap().last().unwrap(), "failed end");
 }
@@ -217,6 +216,30 @@ fn a_stop_does_not_wait_for_hooks() {
     asked.join().unwrap();
     let RunOutcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
     assert_eq!(failure.reason, Reason::TimedOut { timeout_ms: 1 });
+}
+
+/// A stop that comes before the hooks have judged the prompt: no later run sends it.
+#[test]
+fn a_prompt_that_was_not_judged_is_no_part_of_the_conversation() {
+    struct Silent;
+    impl Hooks for Silent {
+        fn hear_ends(&self) -> bool {
+            false
+        }
+        fn grace(&self) -> Duration {
+            Duration::ZERO
+        }
+        fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
+            matches!(moment, Moment::Prompt(_))
+                .then(|| Box::pin(std::future::pending()) as BoxFuture<'a, Heard>)
+        }
+    }
+    let mut stage = stage(vec![]);
+    stage.run.hooks = Arc::new(Silent);
+    stage.run.stop.request(Reason::TimedOut { timeout_ms: 1 });
+    let (_, events) = play(&stage, &[]);
+    assert!(ibeam_core::History::replay(&events).messages().is_empty(), "{events:?}");
+    assert!(events.iter().any(|event| matches!(event.kind, EventKind::PromptWithheld { .. })));
 }
 
 fn finished_well(events: &[ibeam_protocol::Event]) -> bool {
