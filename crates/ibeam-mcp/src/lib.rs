@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use connection::{ListedTool, StartError};
-pub use process::Processes;
+pub use ibeam_sandbox::Launcher;
 pub use server::Server;
 pub use tool::offer;
 
@@ -40,7 +40,7 @@ pub struct ServerConfig {
     /// The directory it runs in.
     pub directory: PathBuf,
     /// Where it is forked.
-    pub processes: Arc<Processes>,
+    pub launcher: Arc<Launcher>,
     /// The longest from its start to the list of its tools.
     pub start_timeout: Duration,
     /// The longest a call may take.

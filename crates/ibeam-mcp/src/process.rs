@@ -7,10 +7,9 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use ibeam_sandbox::{ForkServer, Launch, SpawnError, Tree};
+use ibeam_sandbox::{Launch, SpawnError, Tree};
 use rustix::fs::{Access, access};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -20,21 +19,6 @@ use crate::ServerConfig;
 
 /// How long the end of a killed tree is waited for.
 const KILLED: Duration = Duration::from_millis(500);
-
-/// Where the servers of a run are forked. Dropping it ends all that is left of them.
-#[derive(Debug, Default)]
-pub struct Processes(Mutex<Option<ForkServer>>);
-
-impl Processes {
-    /// Starts a tree; the fork server too, where there is none yet or the last was killed.
-    fn spawn(&self, launch: &Launch<'_>) -> Result<Tree, SpawnError> {
-        let mut server = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match server.as_ref().map(|server| server.spawn(launch)) {
-            None | Some(Err(SpawnError::Lost)) => server.insert(ForkServer::start()?).spawn(launch),
-            Some(started) => started,
-        }
-    }
-}
 
 /// A server that was started.
 pub(crate) struct Process {
@@ -67,7 +51,7 @@ impl Process {
             directory: &config.directory,
             stdio: [theirs.as_fd(), theirs_too.as_fd(), theirs_three.as_fd()],
         };
-        let tree = config.processes.spawn(&launch).map_err(|error| match error {
+        let tree = config.launcher.spawn(&launch).map_err(|error| match error {
             SpawnError::Refused(errno) => io::Error::from(errno),
             SpawnError::Nul | SpawnError::Lost => io::Error::other(error.to_string()),
         })?;

@@ -6,8 +6,8 @@ use ibeam_protocol::{Event, EventKind, RunFinished, RunOutcome, SessionId};
 
 use crate::line_buffer::LineBuffer;
 use crate::wire::{
-    ErrorLine, InitExtras, Line, LossyPath, Message, Role, RunSummary, Sandbox, Subtype, TextBlock,
-    ToolCallObject, key_source, permission_mode, write_line,
+    ErrorLine, InitExtras, Line, LossyPath, Message, Role, RunSummary, Sandbox, ServerEntry, Subtype,
+    TextBlock, ToolCallObject, key_source, permission_mode, write_line,
 };
 use crate::writer::EventWriter;
 
@@ -75,7 +75,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
                     model: &started.model.display,
                     permission_mode: permission_mode(started.permission_mode),
                     tools: &started.tools,
-                    mcp_servers: [],
+                    mcp_servers: started.mcp_servers.iter().map(ServerEntry::new).collect(),
                     ibeam: InitExtras::new(started, self.sandbox),
                 })
             }

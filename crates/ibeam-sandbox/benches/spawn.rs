@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use divan::Bencher;
-use ibeam_sandbox::{ForkServer, Launch};
+use ibeam_sandbox::{ForkServer, Launch, PROCESSES};
 
 fn main() {
     divan::main();
@@ -34,7 +34,7 @@ fn plain(bencher: Bencher<'_, '_>, command: usize) {
 
 #[divan::bench(args = [0, 1])]
 fn supervised(bencher: Bencher<'_, '_>, command: usize) {
-    let server = ForkServer::start().unwrap();
+    let server = ForkServer::start(PROCESSES).unwrap();
     let null = File::options().read(true).write(true).open("/dev/null").unwrap();
     let arguments: Vec<&OsStr> = COMMANDS[command].iter().map(OsStr::new).collect();
     let launch = Launch {
@@ -52,5 +52,5 @@ fn supervised(bencher: Bencher<'_, '_>, command: usize) {
 
 #[divan::bench]
 fn server(bencher: Bencher<'_, '_>) {
-    bencher.bench_local(|| ForkServer::start().unwrap());
+    bencher.bench_local(|| ForkServer::start(PROCESSES).unwrap());
 }

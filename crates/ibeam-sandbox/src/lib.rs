@@ -1,6 +1,6 @@
 //! Process trees: a command, all it starts, and their certain end.
 //!
-//! A [`ForkServer`] is one small process, made at the first command, from which all commands of a run are
+//! A [`Launcher`] starts commands. Behind it stands a [`ForkServer`], one small process, made at the first command, from which all commands of a run are
 //! forked. Each gets a supervisor, to which whatever leaves the command's tree falls, and which ends the whole
 //! tree when its [`Tree`] is killed or dropped. All of them hang on sockets that this process holds: when it
 //! dies, by whatever cause, the kernel closes the sockets and the trees go. No thread needs to live on for
@@ -16,6 +16,7 @@ mod command;
 mod descendants;
 mod frame;
 mod init;
+mod launcher;
 mod memory;
 mod raw;
 mod request;
@@ -23,6 +24,7 @@ mod server;
 mod supervisor;
 mod tree;
 
+pub use launcher::{Launcher, PROCESSES};
 pub use request::Launch;
 pub use server::{ForkServer, SpawnError};
 pub use tree::Tree;

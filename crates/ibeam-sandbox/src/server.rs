@@ -22,8 +22,6 @@ use crate::raw::{self, Fork, SignalsBlocked};
 use crate::request::{self, Launch};
 use crate::tree::Tree;
 
-/// The most processes that the commands of a run may have.
-const PROCESSES: u32 = 4096;
 /// Longer than a loaded system takes to fork.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How far apart the process ids begin in two namespaces of ours.
@@ -57,17 +55,18 @@ pub struct ForkServer {
 }
 
 impl ForkServer {
-    /// Starts it, in a pid namespace where the system lets us.
+    /// Starts it, in a pid namespace where the system lets us. Its commands together may have so many `processes`
+    /// and threads, where the system can count them.
     ///
     /// # Errors
     /// `Refused`: the system has no processes or descriptors left.
-    pub fn start() -> Result<Self, SpawnError> {
-        let cgroup = Cgroup::new(PROCESSES);
+    pub fn start(processes: u32) -> Result<Self, SpawnError> {
+        let cgroup = Cgroup::new(processes);
         let members = cgroup.as_ref().map(Cgroup::members);
         // Whatever refuses the namespace, the system or its guards, refuses it for good.
-        let (namespace, begun) = match begin(Fork::Namespace, members) {
+        let (namespace, begun) = match begin(Fork::Namespace, members, processes) {
             Ok(begun) => (true, Ok(begun)),
-            Err(_refused) => (false, begin(Fork::Plain, members)),
+            Err(_refused) => (false, begin(Fork::Plain, members, processes)),
         };
         let (pid, control) = begun.map_err(SpawnError::Refused)?;
         let cgroup = cgroup.filter(Cgroup::has_members);
@@ -114,12 +113,12 @@ impl ForkServer {
 }
 
 /// Forks the server and waits until it is ready.
-fn begin(how: Fork, members: Option<&File>) -> Result<(Pid, UnixStream), Errno> {
+fn begin(how: Fork, members: Option<&File>, processes: u32) -> Result<(Pid, UnixStream), Errno> {
     let (ours, theirs) = UnixStream::pair().map_err(|error| errno(&error))?;
     let setup = Setup {
         namespace: matches!(how, Fork::Namespace),
         members: members.map(AsFd::as_fd),
-        processes: most_processes(),
+        processes: most_processes(processes),
         last_pid: (std::process::id() + BEGUN.fetch_add(1, Ordering::Relaxed) * APART).to_string(),
         begin: Begin::of_this_process(),
     };
@@ -143,10 +142,10 @@ fn begin(how: Fork, members: Option<&File>) -> Result<(Pid, UnixStream), Errno> 
 }
 
 /// All tasks of the system, which are no fewer than those of our user, and as many as the commands may have.
-fn most_processes() -> Option<u64> {
+fn most_processes(processes: u32) -> Option<u64> {
     let load = std::fs::read_to_string("/proc/loadavg").ok()?;
     let all: u64 = load.split_ascii_whitespace().nth(3)?.split_once('/')?.1.parse().ok()?;
-    Some(all + u64::from(PROCESSES))
+    Some(all + u64::from(processes))
 }
 
 /// The first word from the other side. `UnexpectedEof` when it has ended; another error when it takes too long.

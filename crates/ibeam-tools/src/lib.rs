@@ -35,6 +35,7 @@ use std::sync::Arc;
 
 use ibeam_core::{Tool, ToolSet};
 
+pub use ibeam_sandbox::PROCESSES;
 pub use shell::background::{BackgroundProcesses, Timeouts};
 pub use workspace::{PathError, ResolvedPath, Workspace};
 

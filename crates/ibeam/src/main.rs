@@ -72,8 +72,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let lang = flags.lang.clone();
-    let report =
-        Report { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
+    let report = Report { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
     let app = match exit::report_as(report).and_then(|()| App::new(flags, started)) {
         Ok(app) => app,
         Err(reason) => return exit::fail(&reason.into(), &environment::catalogue(lang.as_deref())),

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ibeam_core::{Stop, ToolSet};
-use ibeam_mcp::{Processes, Server, ServerConfig, StartError};
+use ibeam_mcp::{Launcher, Server, ServerConfig, StartError};
 use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
 
 use crate::app::App;
@@ -44,10 +44,10 @@ impl Servers {
         declarations: Vec<Declaration>,
         stop: &Stop,
     ) -> Result<Self, Reason> {
-        let processes = Arc::new(Processes::default());
+        let launcher = Arc::new(Launcher::default());
         let started = join_all(declarations.into_iter().map(async |declaration| {
             let outcome = match declaration.status {
-                McpStatus::Connected => start(app, &declaration, Arc::clone(&processes)).await.map(Some),
+                McpStatus::Connected => start(app, &declaration, Arc::clone(&launcher)).await.map(Some),
                 McpStatus::Unsupported if declaration.required => Err("HTTP is not supported".to_owned()),
                 McpStatus::Failed | McpStatus::Untrusted | McpStatus::Unsupported | McpStatus::Disabled => {
                     Ok(None)
@@ -118,17 +118,13 @@ impl Servers {
 pub(crate) async fn start(
     app: &App,
     declaration: &Declaration,
-    processes: Arc<Processes>,
+    launcher: Arc<Launcher>,
 ) -> Result<Server, String> {
-    let config = config_of(app, declaration, processes)?;
+    let config = config_of(app, declaration, launcher)?;
     Server::start(config).await.map_err(|error: StartError| error.to_string())
 }
 
-fn config_of(
-    app: &App,
-    declaration: &Declaration,
-    processes: Arc<Processes>,
-) -> Result<ServerConfig, String> {
+fn config_of(app: &App, declaration: &Declaration, launcher: Arc<Launcher>) -> Result<ServerConfig, String> {
     let Launch::Command { command, args, environment: own, directory } = &declaration.launch else {
         return Err("it is reached over HTTP, which is not supported".to_owned());
     };
@@ -148,7 +144,7 @@ fn config_of(
         args: args.iter().map(fill).collect::<Result<_, _>>()?,
         environment,
         directory,
-        processes,
+        launcher,
         start_timeout: app.config.bound("mcp_start"),
         call_timeout: app.config.bound("mcp_call"),
     })

@@ -10,6 +10,8 @@
     reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
 )]
 
+#[path = "end_to_end/bounds.rs"]
+mod bounds;
 #[path = "end_to_end/commands.rs"]
 mod commands;
 #[path = "end_to_end/crash.rs"]

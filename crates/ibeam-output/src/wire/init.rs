@@ -1,6 +1,6 @@
 //! The head of a run: what `system`/`init` says beyond the published keys.
 
-use ibeam_protocol::{KeySource, Limits, PermissionMode, SessionStarted};
+use ibeam_protocol::{KeySource, Limits, McpServer, McpStatus, PermissionMode, SessionStarted};
 use serde::Serialize;
 
 /// `apiKeySource`: strict clients drop the event at any other word, so a model without a key says `env`.
@@ -19,6 +19,26 @@ pub(crate) fn permission_mode(mode: PermissionMode) -> &'static str {
         PermissionMode::Force => "force",
         PermissionMode::Plan => "plan",
         PermissionMode::Ask => "ask",
+    }
+}
+
+/// An entry of `mcp_servers`.
+#[derive(Serialize)]
+pub(crate) struct ServerEntry<'a> {
+    name: &'a str,
+    status: &'static str,
+}
+
+impl<'a> ServerEntry<'a> {
+    pub(crate) fn new(server: &'a McpServer) -> Self {
+        let status = match server.status {
+            McpStatus::Connected => "connected",
+            McpStatus::Failed => "failed",
+            McpStatus::Untrusted => "untrusted",
+            McpStatus::Unsupported => "unsupported",
+            McpStatus::Disabled => "disabled",
+        };
+        Self { name: &server.name, status }
     }
 }
 

@@ -3,7 +3,7 @@
 use ibeam_protocol::{CallId, ModelCallId, SessionId};
 use serde::Serialize;
 
-use super::{ErrorLine, InitExtras, LossyPath, RunSummary, TokenUsage, ToolCallObject};
+use super::{ErrorLine, InitExtras, LossyPath, RunSummary, ServerEntry, TokenUsage, ToolCallObject};
 
 /// A line. Fields stand in the order of the wire.
 #[derive(Serialize)]
@@ -21,7 +21,7 @@ pub(crate) enum Line<'a> {
         #[serde(rename = "permissionMode")]
         permission_mode: &'static str,
         tools: &'a [String],
-        mcp_servers: [(); 0],
+        mcp_servers: Vec<ServerEntry<'a>>,
         ibeam: InitExtras<'a>,
     },
     User {

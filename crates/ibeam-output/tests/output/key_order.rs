@@ -1,6 +1,6 @@
 //! Whole lines as they leave: names, order and absence of keys.
 
-use ibeam_protocol::run::Denial;
+use ibeam_protocol::run::{Denial, McpServer, McpStatus};
 use ibeam_protocol::{EventKind, KeySource, Limits, PermissionMode, RunOutcome, RunTotals, Usage};
 use serde_json::{Value, json};
 
@@ -150,4 +150,28 @@ fn what_no_provider_told_is_absent() {
         r#""result":"","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","#
     );
     assert_eq!(lines[1], format!("{head}{summary}"));
+}
+
+#[test]
+fn init_lists_the_mcp_servers_with_their_status() {
+    let of = |name: &str, status| McpServer { name: name.to_owned(), status };
+    check_init(
+        |head| {
+            head.mcp_servers = vec![
+                of("a", McpStatus::Connected),
+                of("b", McpStatus::Failed),
+                of("c", McpStatus::Untrusted),
+                of("d", McpStatus::Unsupported),
+                of("e", McpStatus::Disabled),
+            ];
+        },
+        "/mcp_servers",
+        json!([
+            { "name": "a", "status": "connected" },
+            { "name": "b", "status": "failed" },
+            { "name": "c", "status": "untrusted" },
+            { "name": "d", "status": "unsupported" },
+            { "name": "e", "status": "disabled" },
+        ]),
+    );
 }

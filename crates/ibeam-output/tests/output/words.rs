@@ -13,7 +13,7 @@ fn a_reason_is_an_error_line_and_its_ways_out() {
     check(
         &Reason::UnknownModel { model: "claude-x".into(), provider: Some("anthropic".into()) },
         "error: the model `claude-x` is not known to provider `anthropic`\n\
-         hint: `ibeam models` lists what your key may use",
+         hint: `--model` names another; `ibeam models` lists what your key may use",
     );
     check(
         &Reason::UnknownModel { model: "claude-x".into(), provider: None },

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Background, Stop};
-use ibeam_sandbox::{ForkServer, Launch, SpawnError};
+use ibeam_sandbox::{Launch, Launcher, PROCESSES, SpawnError};
 use tokio::sync::watch;
 
 use super::spawn::Running;
@@ -45,7 +45,7 @@ pub struct BackgroundProcesses(Arc<Shared>);
 
 struct Shared {
     timeouts: Timeouts,
-    server: Mutex<Option<ForkServer>>,
+    launcher: Launcher,
     running: watch::Sender<u32>,
     wish: watch::Sender<Wish>,
 }
@@ -60,7 +60,7 @@ enum Wish {
 
 impl Default for BackgroundProcesses {
     fn default() -> Self {
-        Self::new(Timeouts::default())
+        Self::new(Timeouts::default(), PROCESSES)
     }
 }
 
@@ -71,11 +71,11 @@ impl fmt::Debug for BackgroundProcesses {
 }
 
 impl BackgroundProcesses {
-    /// None yet; `timeouts` hold for all commands of the run.
-    pub fn new(timeouts: Timeouts) -> Self {
+    /// None yet; `timeouts` hold for all commands of the run, which together may have so many `processes`.
+    pub fn new(timeouts: Timeouts, processes: u32) -> Self {
         Self(Arc::new(Shared {
             timeouts,
-            server: Mutex::default(),
+            launcher: Launcher::new(processes),
             running: watch::Sender::new(0),
             wish: watch::Sender::new(Wish::GoOn),
         }))
@@ -86,26 +86,18 @@ impl BackgroundProcesses {
         self.finish(false, &Stop::default()).await as usize
     }
 
-    /// What holds the processes: see [`ForkServer::layers`]. Empty before the first command.
+    /// What holds the processes: see [`ibeam_sandbox::ForkServer::layers`]. Empty before the first command.
     pub fn layers(&self) -> Vec<&'static str> {
-        let server = self.0.server.lock().unwrap_or_else(PoisonError::into_inner);
-        server.as_ref().map(ForkServer::layers).unwrap_or_default()
+        self.0.launcher.layers()
     }
 
     pub(super) fn timeouts(&self) -> &Timeouts {
         &self.0.timeouts
     }
 
-    /// Starts a command, from a new server if there is none or if it was killed.
+    /// Starts a command.
     pub(super) fn spawn(&self, launch: &Launch<'_>) -> Result<ibeam_sandbox::Tree, SpawnError> {
-        let mut server = self.0.server.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = server.as_ref() {
-            match server.spawn(launch) {
-                Err(SpawnError::Lost) => {}
-                answer @ (Ok(_) | Err(SpawnError::Nul | SpawnError::Refused(_))) => return answer,
-            }
-        }
-        server.insert(ForkServer::start()?).spawn(launch)
+        self.0.launcher.spawn(launch)
     }
 
     /// Takes over a command: its output is read, so that it never waits, until its tree is gone.
@@ -163,7 +155,7 @@ impl Background for BackgroundProcesses {
             }
             self.0.wish.send_replace(Wish::GoOn);
             // With the server goes what nobody could end one by one. The next command gets a new one.
-            drop(self.0.server.lock().unwrap_or_else(PoisonError::into_inner).take());
+            self.0.launcher.end();
             stopped
         })
     }

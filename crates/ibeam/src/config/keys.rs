@@ -85,6 +85,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("limits.max_tokens", Kind::Number, None, Reach::Anyone),
     key("limits.max_cost", Kind::Money, None, Reach::Anyone),
     key("limits.max_tool_calls", Kind::Number, None, Reach::Anyone),
+    key("limits.processes", Kind::Number, Some("4096"), Reach::Anyone),
     key("limits.max_output_tokens", Kind::Number, None, Reach::Anyone),
     key("background", Kind::Text, Some("stop"), Reach::Anyone),
     // Without a value of the user's, the bounds that suit the service: a local server may first load its model.

@@ -9,11 +9,10 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::ExitStatus;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join3;
-use ibeam_sandbox::{ForkServer, Launch, SpawnError};
+use ibeam_sandbox::Launch;
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -33,7 +32,7 @@ const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub(super) struct Launcher {
     bash: Option<PathBuf>,
     environment: Vec<(OsString, OsString)>,
-    server: Mutex<Option<ForkServer>>,
+    launcher: ibeam_sandbox::Launcher,
 }
 
 /// How a hook ended.
@@ -63,7 +62,7 @@ impl Launcher {
         environment.retain(|(name, _)| name != "BASH_ENV" && name != "ENV");
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         let bash = find(&path.unwrap_or_else(|| OsString::from(USUAL_PATH)), "bash");
-        Self { bash, environment, server: Mutex::default() }
+        Self { bash, environment, launcher: ibeam_sandbox::Launcher::default() }
     }
 
     /// Runs `command` in `directory` with `document` as its stdin, for at most `time`. Dropping the future ends
@@ -124,21 +123,10 @@ impl Launcher {
             directory,
             stdio: [their_stdin.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()],
         };
-        let tree = self.spawn(&launch).map_err(|error| format!("it could not be started: {error}"))?;
+        let tree =
+            self.launcher.spawn(&launch).map_err(|error| format!("it could not be started: {error}"))?;
         let tree = Tree::new(tree).map_err(failed)?;
         Ok((tree, [stdin.into(), stdout.into(), stderr.into()]))
-    }
-
-    fn spawn(&self, launch: &Launch<'_>) -> Result<ibeam_sandbox::Tree, SpawnError> {
-        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(running) = server.as_ref() {
-            match running.spawn(launch) {
-                // Somebody killed it by force.
-                Err(SpawnError::Lost) => {}
-                spawned => return spawned,
-            }
-        }
-        server.insert(ForkServer::start()?).spawn(launch)
     }
 }
 

@@ -58,12 +58,9 @@ pub(crate) fn results(ran: &Finished) -> Vec<(String, Value)> {
     stream.completed().into_iter().map(|(_, body)| arm(body)).collect()
 }
 
-/// The servers as the first event of the session has them.
-pub(crate) fn servers(scene: &Scene, ran: &Finished) -> Value {
-    let journal = std::fs::read_to_string(scene.workspace.journal(ran.stream().session_id())).unwrap();
-    let records = journal.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let mut started = records.filter_map(|record| record["event"]["kind"].get("session_started").cloned());
-    started.next().unwrap()["mcp_servers"].clone()
+/// The servers as `init` tells them.
+pub(crate) fn servers(_: &Scene, ran: &Finished) -> Value {
+    ran.stream().init()["mcp_servers"].clone()
 }
 
 /// The names of the servers' tools in the first request.

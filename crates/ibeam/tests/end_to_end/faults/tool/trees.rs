@@ -17,7 +17,12 @@ const LAUNCHES: [fn(Ibeam, &Workspace) -> Ibeam; 2] = [|ibeam, _| ibeam, as_nobo
 
 /// A scene with a pipe in it.
 fn scene(answers: impl FnOnce(&Lifeline) -> Vec<Answer>) -> (Scene, Lifeline) {
-    let workspace = Workspace::new();
+    scene_with("", answers)
+}
+
+/// The same with a configuration.
+fn scene_with(config: &str, answers: impl FnOnce(&Lifeline) -> Vec<Answer>) -> (Scene, Lifeline) {
+    let workspace = Workspace::new().user_config(config);
     let lifeline = Lifeline::new(&workspace, "line");
     (Scene::new(answers(&lifeline)).within(workspace), lifeline)
 }
@@ -93,7 +98,8 @@ fn f081_forks_without_end_end_with_their_call() {
             let command = format!("exec 2>/dev/null; {hold}");
             vec![calls("toolu_1", "shell", &json!({ "command": command, "timeout": 1500 })), says("done")]
         };
-        let (scene, mut lifeline) = scene(bomb);
+        // A small bound: the bomb is to reach it, not to slow everybody down.
+        let (scene, mut lifeline) = scene_with("[limits]\nprocesses = 256\n", bomb);
         let ibeam = scene.print(["--force"]).guard(Duration::from_secs(120));
         let running = launch(ibeam, &scene.workspace).start();
         lifeline.wait_until_held();
