@@ -27,6 +27,34 @@ pub struct Envelope {
 #[error("the readers of the event stream have gone")]
 pub struct Closed;
 
+/// What a session held before this run: folded as it is read, not kept.
+#[derive(Default)]
+pub struct Past {
+    history: History,
+    next_seq: u64,
+}
+
+impl Past {
+    /// Takes the next event of the session.
+    pub fn fold(&mut self, event: &Event) {
+        self.history.fold(&event.kind);
+        self.next_seq = event.seq + 1;
+    }
+
+    /// Nothing happened yet.
+    pub fn is_empty(&self) -> bool {
+        self.next_seq == 0
+    }
+}
+
+impl<'a> FromIterator<&'a Event> for Past {
+    fn from_iter<I: IntoIterator<Item = &'a Event>>(events: I) -> Self {
+        let mut past = Self::default();
+        events.into_iter().for_each(|event| past.fold(event));
+        past
+    }
+}
+
 /// Numbers, dates, folds and sends facts.
 pub struct Journal {
     next_seq: u64,
@@ -38,12 +66,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal that goes on after `past`, the events of the session so far.
-    pub fn new(past: &[Event], clock: Arc<dyn Clock>, events: mpsc::Sender<Envelope>) -> Self {
+    /// A journal that goes on after `past`.
+    pub fn new(past: Past, clock: Arc<dyn Clock>, events: mpsc::Sender<Envelope>) -> Self {
         Self {
-            next_seq: past.last().map_or(0, |event| event.seq + 1),
+            next_seq: past.next_seq,
             clock,
-            history: History::replay(past),
+            history: past.history,
             tally: Tally::default(),
             redactor: Redactor::default(),
             events,

@@ -28,7 +28,7 @@ pub use gate::Gate;
 pub use history::History;
 pub use hook::{EndedCall, Heard, Hooks, Moment, NoHooks, Objection, Word};
 pub use ibeam_policy::Access;
-pub use journal::{Closed, Envelope, Journal};
+pub use journal::{Closed, Envelope, Journal, Past};
 pub use price::Prices;
 pub use provider::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Repeat};
 pub use redact::Redactor;

@@ -226,7 +226,7 @@ fn play(stage: &Stage, past: &[Event]) -> (RunOutcome, Vec<Event>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let (sender, mut receiver) = mpsc::channel::<ibeam_core::Envelope>(4);
-        let mut journal = Journal::new(past, Arc::clone(&stage.run.clock), sender)
+        let mut journal = Journal::new(past.iter().collect(), Arc::clone(&stage.run.clock), sender)
             .redacting(Redactor::new([SECRET.to_owned()]));
         let reader = async {
             let mut events = Vec::new();

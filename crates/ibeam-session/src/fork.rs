@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use ibeam_protocol::SessionId;
+use ibeam_protocol::{Event, SessionId};
 
 use crate::blob;
 use crate::error::{SessionError, create, io};
@@ -35,12 +35,40 @@ impl Session {
         cwd: &Path,
         options: &Options,
     ) -> Result<(Self, Loaded), SessionError> {
+        let mut events = Vec::new();
+        let (session, header) =
+            Self::copy(sessions, from, id, cwd, options, &mut |event| events.push(event))?;
+        Ok((session, Loaded { header, events, torn_bytes: 0 }))
+    }
+
+    /// The same, but gives `each` event as it is copied, in order, and keeps none.
+    ///
+    /// # Errors
+    /// As `fork`; what was given before stands.
+    pub fn fork_into(
+        sessions: &Path,
+        from: SessionId,
+        id: SessionId,
+        cwd: &Path,
+        options: &Options,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<Self, SessionError> {
+        Self::copy(sessions, from, id, cwd, options, each).map(|(session, _)| session)
+    }
+
+    fn copy(
+        sessions: &Path,
+        from: SessionId,
+        id: SessionId,
+        cwd: &Path,
+        options: &Options,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<(Self, Header), SessionError> {
         let source = directory_of(sessions, from)?;
         let header = Header { forked_from: Some(from), ..Header::new(id, cwd) };
-        let mut events = Vec::new();
         let mut failed = None;
         let begun = Self::begin(sessions, header.clone(), options, |directory, file| {
-            copy(&source, directory, file, &mut events).map_err(|error| {
+            copy(&source, directory, file, each).map_err(|error| {
                 let told = io::Error::other(error.to_string());
                 failed = Some(error);
                 told
@@ -48,7 +76,7 @@ impl Session {
         });
         // What went wrong with the old one says more than that there is no new one.
         let session = begun.map_err(|error| failed.unwrap_or(error))?;
-        Ok((session, Loaded { header, events, torn_bytes: 0 }))
+        Ok((session, header))
     }
 }
 
@@ -57,7 +85,7 @@ fn copy(
     source: &Path,
     directory: &Path,
     file: &mut File,
-    events: &mut Vec<ibeam_protocol::Event>,
+    each: &mut dyn FnMut(Event),
 ) -> Result<(), SessionError> {
     let blobs = directory.join(BLOBS);
     let mut shares = false;
@@ -70,7 +98,7 @@ fn copy(
             shares = true;
         }
         journal.write_all(entry.line).map_err(io(directory))?;
-        events.push(entry.event);
+        each(entry.event);
         Ok(())
     })?;
     if let Some(Damage { path, line, said }) = walked.damage {

@@ -19,14 +19,16 @@ pub struct Loaded {
     pub torn_bytes: u64,
 }
 
-/// Reads a whole journal; also gives where it ends.
+/// Reads a whole journal and gives `each` event as it comes, in order; nothing of it is kept.
 ///
 /// # Errors
 /// As `walk`, and `Damaged`.
-pub(crate) fn load(directory: &Path) -> Result<(Loaded, Walked), SessionError> {
-    let mut events = Vec::new();
+pub(crate) fn load(
+    directory: &Path,
+    each: &mut dyn FnMut(Event),
+) -> Result<(Header, Walked), SessionError> {
     let walked = walk(directory, |entry| {
-        events.push(entry.event);
+        each(entry.event);
         Ok(())
     })?;
     if let Some(Damage { path, line, said }) = walked.damage {
@@ -35,5 +37,5 @@ pub(crate) fn load(directory: &Path) -> Result<(Loaded, Walked), SessionError> {
     let Some(header) = walked.header.clone() else {
         return Err(SessionError::Unknown { path: directory.to_owned() });
     };
-    Ok((Loaded { header, events, torn_bytes: walked.torn_bytes }, walked))
+    Ok((header, walked))
 }

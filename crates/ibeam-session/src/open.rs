@@ -3,9 +3,10 @@
 use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 
-use ibeam_protocol::SessionId;
+use ibeam_protocol::{Event, SessionId};
 
 use crate::error::{SessionError, io};
+use crate::header::Header;
 use crate::journal::Session;
 use crate::layout::{self, TORN};
 use crate::lease;
@@ -25,16 +26,41 @@ impl Session {
     /// # Errors
     /// `Unknown`, `Busy`, `Damaged` with the line, `Create` for what is not ours, `Io`.
     pub fn open(sessions: &Path, id: SessionId, options: &Options) -> Result<(Self, Loaded), SessionError> {
+        let mut events = Vec::new();
+        let (session, header, torn_bytes) =
+            Self::reopen(sessions, id, options, &mut |event| events.push(event))?;
+        Ok((session, Loaded { header, events, torn_bytes }))
+    }
+
+    /// The same, but gives `each` event as it is read, in order, and keeps none: a long session costs no memory.
+    ///
+    /// # Errors
+    /// As `open`; what was given before stands.
+    pub fn open_into(
+        sessions: &Path,
+        id: SessionId,
+        options: &Options,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<Self, SessionError> {
+        Self::reopen(sessions, id, options, each).map(|(session, ..)| session)
+    }
+
+    fn reopen(
+        sessions: &Path,
+        id: SessionId,
+        options: &Options,
+        each: &mut dyn FnMut(Event),
+    ) -> Result<(Self, Header, u64), SessionError> {
         let directory = directory_of(sessions, id)?;
         let lease = lease::take(&directory, options.wait)?;
-        let (loaded, walked) = load::load(&directory)?;
+        let (header, walked) = load::load(&directory, each)?;
         let segment = reopen(&directory, &walked, options)?;
-        let mut session = Self::of(directory.clone(), loaded.header.clone(), options, segment, lease);
-        if loaded.torn_bytes > 0 {
+        let mut session = Self::of(directory.clone(), header.clone(), options, segment, lease);
+        if walked.torn_bytes > 0 {
             session.before.push(session.content());
             session.after.push(Step::Entries(directory));
         }
-        Ok((session, loaded))
+        Ok((session, header, walked.torn_bytes))
     }
 }
 

@@ -98,7 +98,7 @@ pub(crate) fn print(
         stop: stop.clone(),
     };
     let thread = pump.start(receiver).map_err(no_thread)?;
-    let mut journal = Journal::new(&started.past, Arc::clone(&run.run.clock), events)
+    let mut journal = Journal::new(started.past, Arc::clone(&run.run.clock), events)
         .redacting(Redactor::new(crate::model::secrets(app)));
     let outcome = runtime.block_on(async {
         heartbeat::start(app.flags.heartbeat);

@@ -54,7 +54,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
         stop: ports.run.stop.clone(),
     };
     let thread = pump.start(receiver).map_err(no_thread)?;
-    let mut journal = Journal::new(&started.past, Arc::clone(&ports.run.clock), events)
+    let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
         .redacting(Redactor::new(crate::model::secrets(app)));
     let mut notices: Vec<Notice> = [started.notices, servers.notices.clone(), told].concat();
     let mut waiting = first;

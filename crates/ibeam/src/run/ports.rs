@@ -1,6 +1,5 @@
 //! The ports of a run, built from the configuration: tools, gate, limits, time.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
@@ -46,6 +45,7 @@ pub(super) fn build(
         path: app.workspace.display().to_string(),
         said: error.to_string(),
     })?;
+    let obstacle = workspace_gone(workspace.clone());
     let mut tools = ibeam_tools::all(
         workspace,
         ToolSettings {
@@ -106,7 +106,7 @@ pub(super) fn build(
         prices,
         background: Arc::new(background.clone()),
         await_background: waits_for_background(app)?,
-        obstacle: workspace_gone(app.workspace.clone()),
+        obstacle,
         stop,
     };
     Ok(Ports { run, background })
@@ -126,10 +126,10 @@ fn waits_for_background(app: &App) -> Result<bool, Reason> {
 }
 
 /// Tells when the directory of the run is no longer there.
-fn workspace_gone(workspace: PathBuf) -> Obstacle {
+fn workspace_gone(workspace: Workspace) -> Obstacle {
     Arc::new(move || {
-        let gone = !workspace.is_dir();
-        gone.then(|| Reason::WorkspaceGone { path: workspace.display().to_string() })
+        let path = || workspace.root().display().to_string();
+        workspace.is_gone().then(|| Reason::WorkspaceGone { path: path() })
     })
 }
 

@@ -1,9 +1,9 @@
 //! The head of a run: its session, its model, its limits.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use ibeam_core::Provider;
+use ibeam_core::{Past, Provider};
 use ibeam_protocol::{
     Event, EventKind, Failure, Limits, Notice, PermissionMode, Reason, SessionId, SessionStarted,
 };
@@ -41,7 +41,7 @@ pub(super) struct Started {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) session: Session,
-    pub(super) past: Vec<Event>,
+    pub(super) past: Past,
     pub(super) notices: Vec<Notice>,
 }
 
@@ -57,21 +57,29 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
     };
     let options = session_options(app)?;
     let failed = |error| reason_of(&error, id);
-    let (id, session, past) = match (known, app.flags.fork) {
+    let (mut past, mut last_cwd) = (Past::default(), None);
+    let mut take = |event: Event| {
+        past.fold(&event);
+        if let EventKind::SessionStarted(head) = event.kind {
+            last_cwd = Some(head.cwd);
+        }
+    };
+    let (id, session) = match (known, app.flags.fork) {
         (true, false) => {
-            let (session, loaded) = Session::open(&directory, id, &options).map_err(failed)?;
-            if let Some(cwd) = other_workspace(app, &loaded.events) {
+            let session = Session::open_into(&directory, id, &options, &mut take).map_err(failed)?;
+            if let Some(cwd) = last_cwd.filter(|cwd| is_other_workspace(app, cwd)) {
                 let session = id.to_string();
                 return Err(Reason::SessionElsewhere { session, cwd: cwd.display().to_string() }.into());
             }
-            (id, session, loaded.events)
+            (id, session)
         }
         (true, true) => {
             let new = SessionId::random();
-            let (session, loaded) = Session::fork(&directory, id, new, cwd, &options).map_err(failed)?;
-            (new, session, loaded.events)
+            let session =
+                Session::fork_into(&directory, id, new, cwd, &options, &mut take).map_err(failed)?;
+            (new, session)
         }
-        (false, false) => (id, Session::create(&directory, id, cwd, &options).map_err(failed)?, Vec::new()),
+        (false, false) => (id, Session::create(&directory, id, cwd, &options).map_err(failed)?),
         (false, true) => return Err(Reason::UnknownSession { session: id.to_string() }.into()),
     };
     let mut notices = app.config.notices.clone();
@@ -132,12 +140,9 @@ pub(crate) fn session_options(app: &App) -> Result<Options, Reason> {
 }
 
 /// The workspace that the session last worked in, when that is there and is not ours: its files are not meant.
-fn other_workspace(app: &App, past: &[Event]) -> Option<PathBuf> {
-    let cwd = past.iter().rev().find_map(|event| {
-        if let EventKind::SessionStarted(head) = &event.kind { Some(&head.cwd) } else { None }
-    })?;
+fn is_other_workspace(app: &App, cwd: &Path) -> bool {
     let ours = app.workspace.to_string_lossy();
-    (*cwd != app.workspace && *cwd != Path::new(&*ours) && cwd.is_dir()).then(|| cwd.clone())
+    cwd != app.workspace && cwd != Path::new(&*ours) && cwd.is_dir()
 }
 
 /// The mode of the flags; plan and ask beat force.
