@@ -55,7 +55,9 @@ pub(super) fn examine(scene: Scene, scenario: &Scenario, stdout: &str, moment: &
     }
     changes(&scene, scenario, &told, &mut findings);
     let scene = resume(scene, &id, &visible, &told, &mut findings);
-    for process in left_behind(scene.workspace.home(), PATIENCE) {
+    // One that stays tells enough of the others.
+    let patience = if findings.tally.orphans.is_empty() { PATIENCE } else { Duration::from_millis(500) };
+    for process in left_behind(scene.workspace.home(), patience) {
         findings.orphan(&process);
     }
     let ran = scene.workspace.read(COUNTER).unwrap_or_default().lines().count();
