@@ -33,6 +33,9 @@ pub enum Act {
     Pass,
     /// Kill the program, and it alone, before the step is taken.
     KillBefore,
+    /// Keep the thread from taking the step, let all others go on for 150 ms, then kill the program: whatever should
+    /// have waited for the step shows.
+    KillHeld,
     /// Kill it when the step has just been taken.
     KillAfter,
     /// Of a write, let the first half through, then kill it. Any other step: as `KillAfter`.

@@ -19,6 +19,9 @@ use super::memory::Thread;
 use super::point::{Call, Point};
 use super::{Act, Errno};
 
+/// How long a thread is held while the others go on.
+const HOLD: Duration = Duration::from_millis(150);
+
 /// Traces one program; belongs to the thread that made it.
 pub(super) struct Engine<'a, F> {
     leader: Pid,
@@ -30,6 +33,8 @@ pub(super) struct Engine<'a, F> {
     met: HashMap<Pid, Who>,
     /// Threads within a system call whose end matters.
     pending: HashMap<Pid, Pending>,
+    /// A thread that is not let go on.
+    held: Option<Pid>,
     /// Everything is being killed.
     over: bool,
 }
@@ -55,7 +60,7 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
             | Options::PTRACE_O_TRACEEXEC;
         ptrace::seize(leader, options).map_err(|code| format!("PTRACE_SEIZE: {code}"))?;
         let (points, met, pending) = (Vec::new(), HashMap::new(), HashMap::new());
-        Ok(Self { leader, disk, act, points, acted: false, met, pending, over: false })
+        Ok(Self { leader, disk, act, points, acted: false, met, pending, held: None, over: false })
     }
 
     /// Follows it to its end: the points, whether anything was done about them, and the exit code.
@@ -90,7 +95,9 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
                 }
                 Ok(WaitStatus::PtraceSyscall(pid)) => {
                     self.stopped_at_call(pid);
-                    go_on(pid, None);
+                    if self.held != Some(pid) {
+                        go_on(pid, None);
+                    }
                 }
                 Ok(WaitStatus::PtraceEvent(pid, _, event)) => {
                     if event == libc::PTRACE_EVENT_EXEC && pid != self.leader {
@@ -160,6 +167,15 @@ impl<'a, F: FnMut(&Point) -> Act> Engine<'a, F> {
                 Act::Pass => {}
                 // A call is not made by a thread that is killed at its entry.
                 Act::KillBefore => return self.kill(),
+                Act::KillHeld => {
+                    self.held = Some(pid);
+                    let leader = self.leader;
+                    std::thread::spawn(move || {
+                        std::thread::sleep(HOLD);
+                        kill(leader, Signal::SIGKILL)
+                    });
+                    return;
+                }
                 Act::KillAll => {
                     self.over = true;
                     return self.kill_all();

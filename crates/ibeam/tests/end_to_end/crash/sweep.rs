@@ -147,6 +147,15 @@ fn f125_a_refused_command_survives_a_power_cut() {
     power_cuts(&scenario::denied());
 }
 
+#[test]
+fn nothing_overtakes_the_journal() {
+    for scenario in [scenario::command(), scenario::write_over()] {
+        each_step(&scenario, "killed while it writes", "default", |point| {
+            if point.call == Call::Write { vec![(Act::KillHeld, None)] } else { Vec::new() }
+        });
+    }
+}
+
 /// What is done at a step, and what the disk loses then.
 type Death = (Act, Option<Lost>);
 
