@@ -54,7 +54,7 @@ impl<W: Write> StreamJson<W> {
             }),
             RunOutcome::Failed(failure) => {
                 let message = crate::catalogue::english().reason(&failure.reason).message;
-                let line = Line::Error(ErrorLine::new(failure, &message, Some(run)));
+                let line = Line::Error(ErrorLine::new(failure, &message, Some(run), Some(result)));
                 lines.append(|bytes| write_line(bytes, &line))
             }
         }

@@ -23,10 +23,7 @@ pub struct Loaded {
 ///
 /// # Errors
 /// As `walk`, and `Damaged`.
-pub(crate) fn load(
-    directory: &Path,
-    each: &mut dyn FnMut(Event),
-) -> Result<(Header, Walked), SessionError> {
+pub(crate) fn load(directory: &Path, each: &mut dyn FnMut(Event)) -> Result<(Header, Walked), SessionError> {
     let walked = walk(directory, |entry| {
         each(entry.event);
         Ok(())

@@ -52,11 +52,6 @@ impl Choice {
         self.provider.as_ref().map(|provider| provider.timeouts)
     }
 
-    /// The bounds of its requests; `None` where none leaves the process.
-    pub(crate) fn timeouts(&self) -> Option<Timeouts> {
-        self.provider.as_ref().map(|provider| provider.timeouts)
-    }
-
     /// Where the key comes from.
     pub(crate) fn key_source(&self) -> KeySource {
         self.provider.as_ref().map_or(KeySource::None, |provider| provider.key_source)

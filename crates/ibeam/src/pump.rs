@@ -44,16 +44,14 @@ impl Pump {
             let mut batch = Vec::with_capacity(WAITING_EVENTS);
             let mut reader = true;
             let mut unwritten = None;
-            let mut said = String::new();
             while events.blocking_recv_many(&mut batch, WAITING_EVENTS) > 0 {
                 // Tried again with every batch: the records of the end may fit where a larger one did not.
                 if let Err(error) = self.record(&batch) {
                     let reason = Reason::Io { what: "session".to_owned(), said: error.to_string() };
                     self.stop.request(unwritten.get_or_insert(reason).clone());
                 }
-                said.extend(batch.iter().filter_map(text_of));
                 if let Some(reason) = &unwritten {
-                    unsucceed(&mut batch, reason, &said);
+                    unsucceed(&mut batch, reason);
                 }
                 if reader && let Err(error) = self.print(&batch) {
                     reader = false;
@@ -102,18 +100,13 @@ impl Pump {
     }
 }
 
-fn text_of(envelope: &Envelope) -> Option<&str> {
-    if let EventKind::TextDelta { text } = &envelope.event.kind { Some(text) } else { None }
-}
-
-/// Tells no success of a run that could not be kept or told whole, but what it `said`.
-fn unsucceed(batch: &mut [Envelope], reason: &Reason, said: &str) {
+/// Tells no success of a run that could not be kept or told whole.
+fn unsucceed(batch: &mut [Envelope], reason: &Reason) {
     for envelope in batch {
         if let EventKind::RunFinished(finished) = &mut envelope.event.kind
             && finished.outcome == RunOutcome::Completed
         {
             finished.outcome = RunOutcome::Failed(reason.clone().into());
-            finished.partial = Some(said.to_owned()).filter(|said| !said.is_empty());
         }
     }
 }

@@ -49,8 +49,14 @@ pub(crate) struct ErrorLine<'a> {
 }
 
 impl<'a> ErrorLine<'a> {
-    /// `message` is the English sentence; without a run there is neither a session nor a summary.
-    pub(crate) fn new(failure: &'a Failure, message: &'a str, run: Option<&'a RunFinished>) -> Self {
+    /// `message` is the English sentence, `said` the text until then; without a run there is neither a session nor a
+    /// summary.
+    pub(crate) fn new(
+        failure: &'a Failure,
+        message: &'a str,
+        run: Option<&'a RunFinished>,
+        said: Option<&'a str>,
+    ) -> Self {
         let Failure { reason, http_status, request_id, retry_after_ms } = failure;
         let code = reason.code();
         Self {
@@ -64,7 +70,7 @@ impl<'a> ErrorLine<'a> {
             session_id: run.map(|run| run.session_id),
             ibeam: run.map(|run| RunSummary::new(&run.totals)),
             resumable: run.map(|_| code.leaves_session()),
-            result: run.and_then(|run| run.partial.as_deref()),
+            result: said.filter(|said| !said.is_empty()),
         }
     }
 }
@@ -74,8 +80,9 @@ impl<'a> ErrorLine<'a> {
 /// Without a run there is neither `session_id` nor `ibeam`. The message is English whatever the locale.
 pub fn error_object(failure: &Failure, run: Option<&RunFinished>) -> String {
     let message = crate::catalogue::english().reason(&failure.reason).message;
+    let said = run.and_then(|run| run.partial.as_deref());
     let mut bytes = Vec::new();
-    match write_line(&mut bytes, &Line::Error(ErrorLine::new(failure, &message, run))) {
+    match write_line(&mut bytes, &Line::Error(ErrorLine::new(failure, &message, run, said))) {
         Ok(()) => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
         // Strings and integers always serialise; an empty object is still an object.
         Err(_) => "{}".to_owned(),

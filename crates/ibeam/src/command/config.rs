@@ -9,8 +9,7 @@ use serde_json::json;
 use super::{report, say};
 use crate::app::App;
 use crate::cli::{ConfigCommand, ReportFormat};
-use crate::config::{Origin, Value};
-use crate::model::Choice;
+use crate::config::Value;
 
 pub(super) fn config(app: &App, what: &ConfigCommand, stdout: &mut File) -> Result<(), Failure> {
     match what {
@@ -39,8 +38,6 @@ fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Fai
         }
     }
     rows.extend(bounds_of_the_service(app));
-    rows.sort();
-    rows.extend(request_bounds(app));
     rows.sort_by(|(one, ..), (other, ..)| one.cmp(other));
     rows.push(model_row(app));
     let width = rows.iter().map(|(path, value, _)| path.len() + value.len() + 3).max().unwrap_or_default();
@@ -78,25 +75,6 @@ fn bounds_of_the_service(app: &App) -> Vec<(String, String, String)> {
     .into_iter()
     .filter(|(key, _)| app.config.get(&["timeouts", key]).is_none())
     .map(|(key, bound)| (format!("timeouts.{key}"), Value::Time(bound).to_string(), origin.clone()))
-    .collect()
-}
-
-/// The bounds of a request that nobody set: those that suit the service of the model in use.
-fn request_bounds(app: &App) -> Vec<(String, String, String)> {
-    let choice = crate::model::choose(app).ok();
-    let bounds = choice.as_ref().and_then(Choice::timeouts).unwrap_or_default();
-    [
-        ("connect", bounds.connect),
-        ("first_byte", bounds.first_byte),
-        ("idle", bounds.idle),
-        ("content_idle", bounds.content_idle),
-        ("answer", bounds.whole),
-    ]
-    .into_iter()
-    .filter(|(key, _)| app.config.get(&["timeouts", key]).is_none())
-    .map(|(key, bound)| {
-        (format!("timeouts.{key}"), Value::Time(bound).to_string(), Origin::Default.to_string())
-    })
     .collect()
 }
 

@@ -106,21 +106,6 @@ fn config_explain_tells_who_set_each_value() {
 }
 
 /// Also those that nobody set, for they depend on the service of the model.
-#[test]
-fn config_explain_tells_the_bounds_of_a_request() {
-    let config = "[timeouts]\nidle = \"7s\"\n";
-    let scene = Scene::new([]).within(Workspace::new().user_config(config));
-    for (model, first_byte) in [(crate::scene::model(scene.wire), "120s"), ("ollama/any", "600s")] {
-        let explain = scene.ibeam(["config", "explain", "--model", model]).run().succeeded();
-        let value = |key: &str| {
-            let line =
-                explain.stdout.lines().find(|line| line.starts_with(&format!("timeouts.{key} = "))).unwrap();
-            line.split([' ', '#']).nth(2).unwrap().to_owned()
-        };
-        let values = ["connect", "first_byte", "idle", "answer"].map(value);
-        assert_eq!(values, ["10s", first_byte, "7s", "900s"], "{explain}");
-    }
-}
 
 #[test]
 fn an_alias_names_a_model() {

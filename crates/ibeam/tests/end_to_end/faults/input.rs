@@ -254,6 +254,8 @@ fn every_bound_is_explained() {
         let explained = scene.bare(["--model", name, "config", "explain", "--format", "json"]);
         let rows = explained.env("ANTHROPIC_API_KEY", "k").run().succeeded().json();
         let rows = rows.as_array().unwrap().clone();
+        let keys: std::collections::BTreeSet<_> = rows.iter().map(|row| row["key"].to_string()).collect();
+        assert_eq!(keys.len(), rows.len(), "each key once: {rows:?}");
         move |key: &str| {
             let row = rows.iter().find(|row| row["key"] == format!("timeouts.{key}"));
             row.map(|row| {
@@ -274,6 +276,9 @@ fn every_bound_is_explained() {
         ("tool", "120s"),
         ("tool_longest", "600s"),
         ("background", "600s"),
+        ("hook", "60s"),
+        ("mcp_start", "10s"),
+        ("mcp_call", "120s"),
         ("shutdown", "2s"),
     ] {
         let (value, origin) = value(key).unwrap_or_else(|| panic!("`{key}` is not explained"));
