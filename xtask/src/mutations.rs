@@ -3,6 +3,7 @@
 //! Works in the checkout itself, one file at a time, and puts every file back, whatever happens. Refuses a file with
 //! changes of somebody's own.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -61,16 +62,20 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), Failed> {
     let text = std::fs::read_to_string(&path).map_err(|error| Failed::File(path, error))?;
     let List { mutation: mut all } = toml::from_str(&text)?;
     all.retain(|mutation| only.is_none_or(|only| mutation.what.contains(only)));
+    let unchanged: BTreeSet<_> = all.iter().map(|mutation| (&mutation.package, &mutation.tests)).collect();
+    for (package, tests) in unchanged {
+        if !passes(root, package, tests)? {
+            return Err(Failed::Broken(tests.clone()));
+        }
+    }
     let mut unnoticed = 0;
     for mutation in &all {
-        if !passes(root, mutation)? {
-            return Err(Failed::Broken(mutation.tests.clone()));
-        }
+        let Mutation { what, package, tests, .. } = mutation;
         let noticed = {
             let _mutated = Mutated::apply(root, mutation)?;
-            !passes(root, mutation)?
+            !passes(root, package, tests)?
         };
-        println!("{}  without {}", if noticed { "noticed  " } else { "UNNOTICED" }, mutation.what);
+        println!("{}  without {what}", if noticed { "noticed  " } else { "UNNOTICED" });
         unnoticed += usize::from(!noticed);
     }
     println!("{} protections taken out, {unnoticed} unnoticed", all.len());
@@ -115,13 +120,10 @@ impl Drop for Mutated {
 }
 
 /// Whether the tests pass; a change that does not even compile proves nothing and counts as a pass.
-fn passes(root: &Path, mutation: &Mutation) -> Result<bool, Failed> {
+fn passes(root: &Path, package: &str, tests: &str) -> Result<bool, Failed> {
     let cargo = |args: &[&str]| {
-        let output = Command::new("cargo")
-            .args(args)
-            .args(["-p", &mutation.package, "--locked"])
-            .current_dir(root)
-            .output();
+        let output =
+            Command::new("cargo").args(args).args(["-p", package, "--locked"]).current_dir(root).output();
         output.map_err(|error| Failed::Start("cargo", error))
     };
     let built = cargo(&["nextest", "run", "--no-run"])?;
@@ -129,6 +131,6 @@ fn passes(root: &Path, mutation: &Mutation) -> Result<bool, Failed> {
         eprintln!("{}", String::from_utf8_lossy(&built.stderr));
         return Ok(true);
     }
-    let ran = cargo(&["nextest", "run", "-E", &mutation.tests])?;
+    let ran = cargo(&["nextest", "run", "-E", tests])?;
     Ok(ran.status.success())
 }
