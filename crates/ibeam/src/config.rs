@@ -201,6 +201,12 @@ impl Config {
         self.time(&["timeouts", key]).unwrap_or_default()
     }
 
+    /// How many processes commands, hooks and servers may each have.
+    pub(crate) fn most_processes(&self) -> u32 {
+        let limit = self.number(&["limits", "processes"]);
+        limit.map_or(ibeam_tools::PROCESSES, |limit| u32::try_from(limit).unwrap_or(u32::MAX))
+    }
+
     /// The switch in force; off when nobody set it.
     pub(crate) fn switch(&self, path: &[&str]) -> bool {
         self.get(path).is_some_and(|setting| setting.value == Value::Switch(true))

@@ -73,7 +73,7 @@ impl Listed {
         Arc::new(Listening {
             listed: self,
             documents: Documents::of_run(head, SessionId::random().to_string(), redactor),
-            launcher: Launcher::new(environment),
+            launcher: Launcher::new(environment, app.config.most_processes()),
             workspace: app.workspace.clone(),
             timeout: app.config.bound("hook"),
             grace: app.config.bound("shutdown") / 6,

@@ -44,7 +44,7 @@ impl Servers {
         declarations: Vec<Declaration>,
         stop: &Stop,
     ) -> Result<Self, Reason> {
-        let launcher = Arc::new(Launcher::default());
+        let launcher = Arc::new(Launcher::new(app.config.most_processes()));
         let started = join_all(declarations.into_iter().map(async |declaration| {
             let outcome = match declaration.status {
                 McpStatus::Connected => start(app, &declaration, Arc::clone(&launcher)).await.map(Some),

@@ -5,6 +5,7 @@
 //! end is recorded and told all the same, as far as it goes.
 
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use ibeam_core::{Envelope, Stop};
@@ -18,6 +19,26 @@ use crate::talk::Talk;
 /// Events that may wait for the pump; more make the loop wait.
 pub(crate) const WAITING_EVENTS: usize = 1024;
 
+/// The stop of the run that goes on now: a conversation has one pump and many runs.
+#[derive(Clone)]
+pub(crate) struct CurrentStop(Arc<Mutex<Stop>>);
+
+impl CurrentStop {
+    /// That of the first run, or the only one.
+    pub(crate) fn of(stop: Stop) -> Self {
+        Self(Arc::new(Mutex::new(stop)))
+    }
+
+    /// From here on another run goes on.
+    pub(crate) fn set(&self, stop: Stop) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = stop;
+    }
+
+    fn get(&self) -> Stop {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 /// Where events go.
 pub(crate) struct Pump {
     /// The journal on disk.
@@ -27,7 +48,7 @@ pub(crate) struct Pump {
     /// stderr.
     pub(crate) talk: Talk,
     /// Asked to end the run when the disk or the reader fails.
-    pub(crate) stop: Stop,
+    pub(crate) stop: CurrentStop,
 }
 
 impl Pump {
@@ -48,20 +69,20 @@ impl Pump {
                 // Tried again with every batch: the records of the end may fit where a larger one did not.
                 if let Err(error) = self.record(&batch) {
                     let reason = Reason::Io { what: "session".to_owned(), said: error.to_string() };
-                    self.stop.request(unwritten.get_or_insert(reason).clone());
+                    self.stop.get().request(unwritten.get_or_insert(reason).clone());
                 }
                 if let Some(reason) = &unwritten {
                     unsucceed(&mut batch, reason);
                 }
                 if reader && let Err(error) = self.print(&batch) {
                     reader = false;
-                    let reason = match (error.kind(), self.stop.requested()) {
+                    let reason = match (error.kind(), self.stop.get().requested()) {
                         (io::ErrorKind::BrokenPipe, _) => Reason::OutputClosed,
                         // A reader that does not read is given up only after a stop: that is what ended the run.
                         (io::ErrorKind::TimedOut, Some(reason)) => reason.clone(),
                         _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() },
                     };
-                    self.stop.request(unwritten.get_or_insert(reason).clone());
+                    self.stop.get().request(unwritten.get_or_insert(reason).clone());
                 }
                 for envelope in batch.drain(..) {
                     self.talk.hear(&envelope.event.kind);

@@ -22,7 +22,7 @@ use crate::app::App;
 use crate::cli::Format;
 use crate::exit::Failed;
 use crate::mcp::Servers;
-use crate::pump::{Pump, WAITING_EVENTS};
+use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
 use crate::talk::Talk;
 use crate::{hooks, mcp, prompt, signals, stdout};
 
@@ -95,7 +95,7 @@ pub(crate) fn print(
         session: started.session,
         writer,
         talk: Talk::new(Arc::clone(&app.catalogue)),
-        stop: stop.clone(),
+        stop: CurrentStop::of(stop.clone()),
     };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&run.run.clock), events)

@@ -26,7 +26,7 @@ fn a_failed_run_ends_with_an_error_line_and_no_result() {
             r#""message":"`openai` limits the rate of requests: slow\\u{7} down\\nplease","#,
             r#""exit_code":24,"retryable":true,"retry_after_ms":2000,"http_status":429,"request_id":"req_7","#,
             r#""session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","ibeam":{"turns":0,"api_ms":0,"#,
-            r#""permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0,"tool_calls":0,"background_stopped":0},"resumable":true}"#
+            r#""permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0,"tool_calls":0,"background_stopped":0},"resumable":true,"result":"Hal"}"#
         )
     );
     assert!(lines.iter().all(|line| !line.contains(r#""type":"result""#) && !line.contains(r#""success""#)));
@@ -46,7 +46,8 @@ fn optional_keys_are_absent_where_nothing_is_known() {
 
 #[test]
 fn the_text_until_then_is_told_with_the_failure() {
-    let mut events = Story::new().text("Half an answer").failed(Reason::TimedOut { timeout_ms: 1000 });
+    let mut events =
+        Story::new().text("Half an ").text("answer").failed(Reason::TimedOut { timeout_ms: 1000 });
     if let Some(EventKind::RunFinished(run)) = events.last_mut().map(|event| &mut event.kind) {
         run.partial = Some("Half an answer".into());
     }

@@ -57,12 +57,13 @@ pub(super) struct Ended {
 }
 
 impl Launcher {
-    /// Hooks get `environment` as it is, but for variables that make bash read a file.
-    pub(super) fn new(mut environment: Vec<(OsString, OsString)>) -> Self {
+    /// Hooks get `environment` as it is, but for variables that make bash read a file, and together may have so many
+    /// `processes`.
+    pub(super) fn new(mut environment: Vec<(OsString, OsString)>, processes: u32) -> Self {
         environment.retain(|(name, _)| name != "BASH_ENV" && name != "ENV");
         let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
         let bash = find(&path.unwrap_or_else(|| OsString::from(USUAL_PATH)), "bash");
-        Self { bash, environment, launcher: ibeam_sandbox::Launcher::default() }
+        Self { bash, environment, launcher: ibeam_sandbox::Launcher::new(processes) }
     }
 
     /// Runs `command` in `directory` with `document` as its stdin, for at most `time`. Dropping the future ends

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::exit::Failed;
 use crate::hooks::{self, Listening};
 use crate::mcp::{self, Servers};
-use crate::pump::{Pump, WAITING_EVENTS};
+use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
 use crate::signals;
 use crate::stderr;
 use crate::talk::Talk;
@@ -47,11 +47,12 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
         ports::build(app, started.head, started.provider, person, &servers, listening, Stop::default())?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let options = TextOptions { verbose: true, live: true };
+    let current = CurrentStop::of(ports.run.stop.clone());
     let pump = Pump {
         session: started.session,
         writer: Box::new(Text::new(stdout, Arc::clone(&app.catalogue), options)),
         talk: Talk::new(Arc::clone(&app.catalogue)),
-        stop: ports.run.stop.clone(),
+        stop: current.clone(),
     };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
@@ -71,6 +72,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
             continue;
         }
         ports.run.stop = Stop::default();
+        current.set(ports.run.stop.clone());
         let outcome = runtime.block_on(async {
             let _watch = signals::watch(&ports.run.stop).map_err(|error| system("sigaction", &error))?;
             limit_time(app, &ports.run.stop);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::{Failure, Reason, SessionStarted};
-use ibeam_tools::{BackgroundProcesses, PROCESSES, Timeouts, ToolSettings, Workspace};
+use ibeam_tools::{BackgroundProcesses, Timeouts, ToolSettings, Workspace};
 
 use super::figures;
 use crate::app::App;
@@ -40,7 +40,7 @@ pub(super) fn build(
             directory.canonicalize().map_err(|error| Reason::NoInput { path, said: error.to_string() })?,
         );
     }
-    let background = BackgroundProcesses::new(command_timeouts(app)?, most_processes(app));
+    let background = BackgroundProcesses::new(command_timeouts(app)?, app.config.most_processes());
     let workspace = Workspace::new(&app.workspace, &extra_dirs).map_err(|error| Reason::NoInput {
         path: app.workspace.display().to_string(),
         said: error.to_string(),
@@ -147,11 +147,6 @@ fn command_timeouts(app: &App) -> Result<Timeouts, Reason> {
     }
     let grace = standard.grace.min(app.config.bound("shutdown").mul_f32(0.6));
     Ok(Timeouts { default, longest, grace, background: app.config.bound("background") })
-}
-
-fn most_processes(app: &App) -> u32 {
-    let limit = app.config.number(&["limits", "processes"]);
-    limit.map_or(PROCESSES, |limit| u32::try_from(limit).unwrap_or(u32::MAX))
 }
 
 fn retry_policy(app: &App) -> RetryPolicy {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Stream, Workspace};
+use ibeam_testkit::{Answer, Stream, Workspace};
 use serde_json::json;
 
 use crate::scene::{Scene, calls, says, shell};
@@ -44,6 +44,19 @@ fn a_conversation_goes_on_until_the_end_of_input() {
     let scene = scene.then([says("three")]);
     scene.print(["--continue"]).run().succeeded();
     assert_eq!(scene.server.requests()[0].transcript().len(), 5, "one session holds it all");
+}
+
+/// A session that cannot be kept ends the run that goes on, not only the first.
+#[test]
+fn a_journal_that_fails_later_ends_the_conversation() {
+    let long = (0..400).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(64)));
+    let long = long.call("t", "shell", &json!({ "command": "sleep 60" }));
+    let scene = Scene::new([says("One it is.\n"), long]);
+    let running = scene.ibeam(["say one", "--force"]).after("ulimit -f 64").terminal().start();
+    running.wait_for_stdout("One it is.");
+    running.type_text("say much\n");
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(74), "{ran}");
 }
 
 #[test]
