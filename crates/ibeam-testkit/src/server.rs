@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use axum::routing::{get, post};
 use axum::serve::ListenerExt;
@@ -59,6 +59,8 @@ impl ModelServer {
             .route("/v1/chat/completions", post(chat_completions))
             .route("/v1/messages", post(messages))
             .route("/v1/models", get(models))
+            // A conversation may be as long as it likes; a script says where it is refused.
+            .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&state));
         let serve = move || {
             let runtime =
