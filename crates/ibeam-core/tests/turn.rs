@@ -63,6 +63,8 @@ impl Clock for Jumping {
 enum Line {
     Say(Vec<ModelEvent>),
     Fail(ProviderError),
+    /// Says this and then fails.
+    Break(Vec<ModelEvent>, ProviderError),
     /// Says this and then nothing more.
     Hang(Vec<ModelEvent>),
 }
@@ -79,6 +81,9 @@ impl Provider for Scripted {
         match line {
             Line::Say(events) => futures_util::stream::iter(events.into_iter().map(Ok)).boxed(),
             Line::Fail(error) => futures_util::stream::iter([Err(error)]).boxed(),
+            Line::Break(events, error) => {
+                futures_util::stream::iter(events.into_iter().map(Ok).chain([Err(error)])).boxed()
+            }
             Line::Hang(events) => futures_util::stream::iter(events.into_iter().map(Ok))
                 .chain(futures_util::stream::pending())
                 .boxed(),
@@ -369,8 +374,11 @@ fn a_failing_provider_is_asked_again_before_its_first_text_only() {
         "Started User Retrying(1) Retrying(2) Text(ok) Answer Completed",
     );
     check(&stage(vec![failing(Repeat::Never)]), "Started User Failed(provider)");
-    let half = Line::Say(vec![ModelEvent::TextDelta("half".into())]);
-    check(&stage(vec![half]), "Started User Text(half) Failed(internal)");
+    let half = || vec![ModelEvent::TextDelta("half".into())];
+    check(&stage(vec![Line::Say(half())]), "Started User Text(half) Failed(internal)");
+    let Line::Fail(error) = failing(Repeat::Quickly) else { panic!("a failure") };
+    let broken = Line::Break(half(), error);
+    check(&stage(vec![broken, say(&["never"])]), "Started User Text(half) Failed(provider)");
 }
 
 #[test]

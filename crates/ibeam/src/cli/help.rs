@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 
-use clap::{Command, CommandFactory};
+use clap::{Arg, ArgAction, Command, CommandFactory};
 use ibeam_output::Catalogue;
 
 use super::Cli;
@@ -24,7 +24,11 @@ fn localised(command: Command, catalogue: &Catalogue) -> Command {
     let usage = catalogue.help("usage");
     let (arguments, options) = (catalogue.help("arguments"), catalogue.help("options"));
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    // clap's own flag would stand under a heading of its own.
+    let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Print help");
     let mut command = command
+        .disable_help_flag(true)
+        .arg(help)
         .help_template(format!("{{about-with-newline}}\n{usage}: {{usage}}\n\n{{all-args}}{{after-help}}"))
         .subcommand_help_heading(catalogue.help("commands"))
         .mut_args(|arg| {
@@ -54,5 +58,7 @@ mod tests {
         check(&["ibeam", "--lang", "fr", "--help"], "Utilisation");
         check(&["ibeam", "--lang", "es", "--help"], "Opciones:");
         check(&["ibeam", "--lang", "ja", "setup", "--help"], "--from <SOURCE>");
+        let said = text(&["ibeam", "--help"].map(OsString::from));
+        assert_eq!(said.matches("\nOptions:\n").count(), 1, "one list of flags: {said}");
     }
 }
