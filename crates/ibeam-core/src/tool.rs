@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_policy::Access;
@@ -44,6 +45,8 @@ pub trait Tool: Send + Sync {
 pub struct ToolContext {
     /// Asks the call to end early.
     pub stop: Stop,
+    /// The longest that reading, writing and searching files may take.
+    pub file_time: Duration,
 }
 
 /// The tools of a run by name; their order is the order in which they are offered.

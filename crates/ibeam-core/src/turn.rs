@@ -10,6 +10,7 @@ mod listen;
 mod repetition;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ibeam_protocol::{
     Answer, Block, EventKind, Failure, Notice, Reason, RunFinished, RunOutcome, SessionStarted, StopReason,
@@ -83,6 +84,8 @@ pub struct Run {
     pub await_background: bool,
     /// Looked for before each request.
     pub obstacle: Obstacle,
+    /// The longest that a call may take to read, write or search files.
+    pub file_time: Duration,
     /// Ends the run from outside.
     pub stop: Stop,
 }

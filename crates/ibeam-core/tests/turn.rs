@@ -221,6 +221,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         background: Arc::new(ibeam_core::NoBackground),
         await_background: false,
         obstacle: Arc::new(|| None),
+        file_time: Duration::from_secs(60),
         stop: Stop::default(),
     };
     Stage { provider, run, most }

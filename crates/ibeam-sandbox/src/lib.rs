@@ -11,6 +11,7 @@
 //!
 //! Sync; knows nothing of shells, limits of time, or models. Its `unsafe` is in `raw.rs`.
 
+mod arguments;
 mod cgroup;
 mod command;
 mod descendants;
@@ -24,6 +25,7 @@ mod server;
 mod supervisor;
 mod tree;
 
+pub use arguments::hide_arguments;
 pub use launcher::{Launcher, PROCESSES};
 pub use request::Launch;
 pub use server::{ForkServer, SpawnError};

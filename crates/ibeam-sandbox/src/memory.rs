@@ -9,8 +9,8 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::raw;
 
-/// Where the arguments and the environment of this process lie.
-pub(crate) struct Begin(Option<Range<usize>>);
+/// Where the arguments and, after them, the environment of this process lie.
+pub(crate) struct Begin(Option<[usize; 3]>);
 
 impl Begin {
     /// Asks the system; allocates, so before the fork.
@@ -25,17 +25,24 @@ impl Begin {
             Some(&[arguments, middle, environment, end])
                 if arguments != 0 && arguments <= middle && middle <= environment && environment <= end =>
             {
-                Some(arguments..end)
+                Some([arguments, middle, end])
             }
             _ => None,
         })
     }
 }
 
+impl Begin {
+    /// Where the arguments lie alone.
+    pub(crate) fn arguments(&self) -> Option<Range<usize>> {
+        self.0.map(|[arguments, middle, _]| arguments..middle)
+    }
+}
+
 /// Overwrites arguments and environment and gives back the heap. Only in a child whose code uses neither.
 pub(crate) fn forget(begin: &Begin) {
-    if let Some(range) = &begin.0 {
-        raw::wipe(range.clone());
+    if let Some([start, _, end]) = begin.0 {
+        raw::wipe(start..end);
     }
     let local = 0_u8;
     let spared = [&raw const local as usize, raw::thread_area()];

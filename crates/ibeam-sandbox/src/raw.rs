@@ -225,8 +225,8 @@ impl Drop for Shared {
 /// Overwrites memory that nothing of this process reads any more.
 pub(crate) fn wipe(range: Range<usize>) {
     for address in range {
-        // SAFETY: called with the bounds of the arguments and the environment as the system tells them, in a
-        // forked child whose code uses neither.
+        // SAFETY: called with bounds within the arguments and the environment as the system tells them, by code
+        // that reads them no more, in a process that has no other thread.
         unsafe { (address as *mut u8).write_volatile(0) };
     }
 }

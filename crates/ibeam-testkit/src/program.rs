@@ -431,6 +431,15 @@ impl Running {
         kill_process(self.pid, rustix::process::Signal::CONT).expect("a process to go on");
     }
 
+    /// Its command line as everybody on the machine sees it.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn command_line(&self) -> String {
+        let path = format!("/proc/{}/cmdline", self.pid.as_raw_nonzero());
+        String::from_utf8_lossy(&std::fs::read(path).expect("the command line of the process")).into_owned()
+    }
+
     /// The most memory it has held so far, in bytes.
     ///
     /// # Panics

@@ -7,6 +7,7 @@ use ibeam_core::{Stop, ToolContext};
 use ibeam_protocol::{CallId, ToolCall, ToolOutcome};
 use ibeam_tools::{ToolSettings, Workspace, all};
 use serde_json::json;
+use std::time::Duration;
 
 fn main() {
     divan::main();
@@ -24,7 +25,7 @@ fn turn(bencher: Bencher<'_, '_>, command: &str) {
         name: "shell".to_owned(),
         arguments: shell.canonical(&json!({ "command": command })).unwrap(),
     };
-    let context = ToolContext { stop: Stop::default() };
+    let context = ToolContext { stop: Stop::default(), file_time: Duration::from_secs(60) };
     bencher.bench_local(|| {
         let outcome = runtime.block_on(shell.run(&call, &context));
         assert!(matches!(outcome, ToolOutcome::Success { .. }), "{outcome:?}");

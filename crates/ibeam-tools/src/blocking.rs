@@ -40,19 +40,18 @@ impl Drop for Raise {
     }
 }
 
-/// Runs `work` off the async thread, for at most about `time`.
+/// Runs `work` off the async thread, for at most about `file_time`.
 ///
 /// Nothing begins once the run is asked to stop. When it is asked later, or the returned future is dropped, the flag is raised; `work` looks at it
 /// between its steps and says what it has done.
 pub(crate) async fn run(
     context: &ToolContext,
-    time: Duration,
     work: impl FnOnce(&EndFlag) -> ToolOutcome + Send + 'static,
 ) -> ToolOutcome {
     if context.stop.requested().is_some() {
         return interrupted();
     }
-    let flag = EndFlag::after(time);
+    let flag = EndFlag::after(context.file_time);
     let raise = Raise(flag.clone());
     let mut running = tokio::task::spawn_blocking(move || work(&flag));
     let ended = tokio::select! {

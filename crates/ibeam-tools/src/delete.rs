@@ -1,7 +1,6 @@
 //! `delete`: one file or link removed. Refuses directories.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Tool, ToolContext};
@@ -17,8 +16,6 @@ use crate::blocking;
 use crate::file_error::FileError;
 use crate::place::{Parents, Place};
 use crate::workspace::Workspace;
-
-const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Removes a file of the workspace.
 pub(crate) struct Delete {
@@ -76,7 +73,7 @@ impl Tool for Delete {
                 Err(message) => return ToolOutcome::error(message),
             };
             let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, TIME_LIMIT, move |_| {
+            blocking::run(context, move |_| {
                 delete(&workspace, &arguments.path).unwrap_or_else(ToolOutcome::from)
             })
             .await

@@ -40,7 +40,6 @@ const FILE_LIMIT: u64 = 64 << 20;
 const DIFF_LIMIT: usize = 256 << 10;
 /// A diff that takes longer is told less finely.
 const DIFF_TIME: Duration = Duration::from_millis(500);
-const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Edits a file of the workspace.
 pub(crate) struct Edit {
@@ -90,10 +89,7 @@ impl Tool for Edit {
                 Err(message) => return ToolOutcome::error(message),
             };
             let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, TIME_LIMIT, move |_| {
-                edit(&workspace, &call).unwrap_or_else(ToolOutcome::from)
-            })
-            .await
+            blocking::run(context, move |_| edit(&workspace, &call).unwrap_or_else(ToolOutcome::from)).await
         })
     }
 }

@@ -94,7 +94,7 @@ impl Fixture {
 
     pub(crate) async fn run(&self, tool: &str, arguments: Value) -> ToolOutcome {
         let call = ToolCall { id: CallId::from("call_1"), name: tool.to_owned(), arguments };
-        let context = ToolContext { stop: self.stop.clone() };
+        let context = ToolContext { stop: self.stop.clone(), file_time: Duration::from_secs(60) };
         // No test may hang, whatever a tool does.
         tokio::time::timeout(Duration::from_secs(60), self.tools[tool].run(&call, &context)).await.unwrap()
     }

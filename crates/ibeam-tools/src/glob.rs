@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Tool, ToolContext};
@@ -22,7 +22,6 @@ use crate::workspace::Workspace;
 const FILE_LIMIT: usize = 200;
 /// Files kept while looking for the newest: the rest is counted only.
 const KEPT: usize = 20_000;
-const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Finds files of the workspace by name.
 pub(crate) struct Glob {
@@ -75,7 +74,7 @@ impl Tool for Glob {
                 Err(message) => return ToolOutcome::error(message),
             };
             let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, TIME_LIMIT, move |end| glob(&workspace, arguments, end)).await
+            blocking::run(context, move |end| glob(&workspace, arguments, end)).await
         })
     }
 }

@@ -7,7 +7,6 @@ mod collect;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use globset::GlobMatcher;
@@ -28,7 +27,6 @@ use collect::Collector;
 
 /// Lines, files or counts that are told when the call does not say.
 const HEAD_LIMIT: u64 = 250;
-const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 /// Searches files of the workspace.
 pub(crate) struct Grep {
@@ -104,7 +102,7 @@ impl Tool for Grep {
                 Err(message) => return ToolOutcome::error(message),
             };
             let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, TIME_LIMIT, move |end| grep(&workspace, arguments, end)).await
+            blocking::run(context, move |end| grep(&workspace, arguments, end)).await
         })
     }
 }

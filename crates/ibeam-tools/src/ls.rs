@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use globset::GlobMatcher;
@@ -23,7 +22,6 @@ use crate::workspace::Workspace;
 const ENTRY_LIMIT: usize = 400;
 /// Directories in each other that are told: many readers of JSON give up at a depth of 128.
 const DEPTH_LIMIT: usize = 40;
-const TIME_LIMIT: Duration = Duration::from_secs(20);
 
 /// Lists directories of the workspace.
 pub(crate) struct Ls {
@@ -73,7 +71,7 @@ impl Tool for Ls {
                 Err(message) => return ToolOutcome::error(message),
             };
             let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, TIME_LIMIT, move |end| ls(&workspace, &arguments, end)).await
+            blocking::run(context, move |end| ls(&workspace, &arguments, end)).await
         })
     }
 }

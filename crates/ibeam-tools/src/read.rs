@@ -9,7 +9,6 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Tool, ToolContext};
@@ -35,7 +34,6 @@ const CONTENT_LIMIT: usize = 256 << 10;
 const SCAN_LIMIT: u64 = 512 << 20;
 /// Bytes by which the encoding is told.
 const SAMPLE: usize = 1 << 20;
-const TIME_LIMIT: Duration = Duration::from_secs(10);
 
 /// Reads a file of the workspace.
 pub(crate) struct Read {
@@ -88,7 +86,7 @@ impl Tool for Read {
                 Err(message) => return ToolOutcome::error(message),
             };
             let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, TIME_LIMIT, move |end| {
+            blocking::run(context, move |end| {
                 read(&workspace, &arguments, end).unwrap_or_else(ToolOutcome::from)
             })
             .await

@@ -4,7 +4,6 @@
 //! Refuses directories, devices, and links that lead nowhere or out of the workspace.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use encoding_rs::UTF_8;
 use futures_util::future::BoxFuture;
@@ -27,7 +26,6 @@ use crate::workspace::{ResolvedPath, Workspace};
 
 /// An old file beyond this size does not tell its conventions.
 const CONVENTION_LIMIT: usize = 16 << 20;
-const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 /// Writes a file of the workspace.
 pub(crate) struct Write {
@@ -93,10 +91,8 @@ impl Tool for Write {
                 Err(message) => return ToolOutcome::error(message),
             };
             let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, TIME_LIMIT, move |_| {
-                write(&workspace, &arguments).unwrap_or_else(ToolOutcome::from)
-            })
-            .await
+            blocking::run(context, move |_| write(&workspace, &arguments).unwrap_or_else(ToolOutcome::from))
+                .await
         })
     }
 }

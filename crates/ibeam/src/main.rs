@@ -67,6 +67,8 @@ fn main() -> ExitCode {
             return exit::fail(&reason.into(), &environment::catalogue(None));
         }
     };
+    // Everybody may read the command line of a process. A header may hold a token.
+    ibeam_sandbox::hide_arguments(flags.api_key.iter().chain(&flags.header).map(String::as_str));
     if flags.version {
         drop(writeln!(stdout, "{}", env!("CARGO_PKG_VERSION")));
         return ExitCode::SUCCESS;

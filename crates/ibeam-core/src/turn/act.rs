@@ -116,7 +116,7 @@ impl Run {
         planned: &mut Vec<Planned>,
         finished: &mut Vec<(ToolCall, Arc<str>)>,
     ) -> Result<(), Ended> {
-        let context = ToolContext { stop: self.stop.clone() };
+        let context = ToolContext { stop: self.stop.clone(), file_time: self.file_time };
         let mut waiting = std::mem::take(planned).into_iter();
         let mut running = FuturesUnordered::new();
         let mut open: Vec<ToolCall> = Vec::new();

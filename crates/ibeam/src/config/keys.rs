@@ -97,6 +97,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("timeouts.stdin", Kind::Time, Some("30s"), Reach::Anyone),
     key("timeouts.stdin_context", Kind::Time, Some("3s"), Reach::Anyone),
     key("timeouts.lock", Kind::Pause, Some("0s"), Reach::Anyone),
+    key("timeouts.files", Kind::Time, Some("60s"), Reach::Anyone),
     key("timeouts.tool", Kind::Time, Some("120s"), Reach::Anyone),
     key("timeouts.tool_longest", Kind::Time, Some("600s"), Reach::Anyone),
     key("timeouts.background", Kind::Time, Some("10m"), Reach::Anyone),

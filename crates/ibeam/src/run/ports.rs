@@ -107,6 +107,7 @@ pub(super) fn build(
         background: Arc::new(background.clone()),
         await_background: waits_for_background(app)?,
         obstacle,
+        file_time: app.config.bound("files"),
         stop,
     };
     Ok(Ports { run, background })

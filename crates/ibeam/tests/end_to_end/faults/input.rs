@@ -273,6 +273,7 @@ fn every_bound_is_explained() {
         ("stdin", "30s"),
         ("stdin_context", "3s"),
         ("lock", "0ns"),
+        ("files", "60s"),
         ("tool", "120s"),
         ("tool_longest", "600s"),
         ("background", "600s"),
@@ -449,6 +450,23 @@ fn left_in(directory: &Path) -> Vec<(String, String)> {
 
 /// A key with what is written differently in base64 and in URLs.
 const ODD_KEY: &str = "sk-odd+/key?>~0123456789abcdefghijklmnopqrstuvwxyz==";
+
+/// Everybody on the machine may read the command line of a process.
+#[test]
+fn a_key_on_the_command_line_is_hidden_from_others() {
+    let scene = Scene::new([says("hello").stall()]);
+    let token = "Authorization: Bearer of-a-token-0123456789";
+    let flags = ["-p", "keep me", "-H", token, "--api-key=another-key-0123456789"];
+    let running = scene.keyless(flags).start();
+    running.wait_for_stdout("hello");
+    let shown = running.command_line();
+    assert!(!shown.contains("another-key") && !shown.contains("of-a-token"), "{shown}");
+    assert!(shown.contains("keep me") && shown.contains("--api-key"), "{shown}");
+    drop(running);
+    let request = &scene.server.requests()[0];
+    assert_eq!(request.header("x-api-key"), Some("another-key-0123456789"));
+    assert_eq!(request.header("authorization"), Some("Bearer of-a-token-0123456789"));
+}
 
 #[test]
 fn the_key_is_nowhere() {
