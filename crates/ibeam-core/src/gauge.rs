@@ -1,6 +1,6 @@
 //! How many tokens the next request will take: exact where the provider has counted, an estimate for the rest.
 //!
-//! Pure. The estimate is calibrated by every answer that comes with usage; before the first it is deliberately high.
+//! Pure. The estimate is calibrated by answers that come with usage; before the first it is deliberately high.
 
 use ibeam_protocol::{Block, Message, Usage};
 
@@ -18,21 +18,28 @@ const TELLING_BYTES: usize = 4096;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gauge {
     bytes_per_token: f64,
+    /// How many messages it learned from last.
+    learned_from: usize,
 }
 
 impl Default for Gauge {
     fn default() -> Self {
-        Self { bytes_per_token: FIRST_GUESS }
+        Self { bytes_per_token: FIRST_GUESS, learned_from: 0 }
     }
 }
 
 impl Gauge {
-    /// Learns from what the provider counted for `request`.
+    /// Learns from what the provider counted for `request`, whenever the conversation has doubled: to weigh all of
+    /// it at every turn would cost more the longer it is.
     pub(crate) fn calibrate(&mut self, request: &ModelRequest, usage: Usage) {
+        if request.messages.len() < 2 * self.learned_from {
+            return;
+        }
         let bytes = fixed_weight(request) + weight(&request.messages);
         let told = bytes as f64 / usage.prompt().max(1) as f64;
         if bytes >= TELLING_BYTES && PLAUSIBLE.contains(&told) {
             self.bytes_per_token = told;
+            self.learned_from = request.messages.len();
         }
     }
 

@@ -36,9 +36,11 @@ fn open(bencher: Bencher<'_, '_>, turns: u64) {
     let home = tempfile::tempdir().unwrap();
     let id = SessionId::random();
     keep(home.path(), id, turns);
-    bencher
-        .counter(ItemsCount::new(turns))
-        .bench_local(|| black_box(Session::open(home.path(), id, &Options::default()).unwrap()));
+    bencher.counter(ItemsCount::new(turns)).bench_local(|| {
+        black_box(
+            Session::open(home.path(), id, &Options::default(), &mut |event| drop(black_box(event))).unwrap(),
+        )
+    });
 }
 
 #[divan::bench(args = [100, 2_000])]

@@ -24,46 +24,20 @@ impl Session {
     /// Makes the session `id` for the workspace `cwd`, with the events of the session `from` so far, and takes
     /// its lease. The one of `from` is not needed.
     ///
-    /// Killed at any moment, it leaves a whole session or none.
+    /// Gives `each` of them as it is copied, in order, and keeps none. Killed at any moment, it leaves a whole session
+    /// or none.
     ///
     /// # Errors
-    /// `Unknown` and `Damaged` for `from`; `Create`, `Busy` and `Io` as for a new session.
+    /// `Unknown` and `Damaged` for `from`; `Create`, `Busy` and `Io` as for a new session. What was given before
+    /// stands.
     pub fn fork(
         sessions: &Path,
         from: SessionId,
         id: SessionId,
         cwd: &Path,
         options: &Options,
+        each: &mut dyn FnMut(Event),
     ) -> Result<(Self, Loaded), SessionError> {
-        let mut events = Vec::new();
-        let (session, header) =
-            Self::copy(sessions, from, id, cwd, options, &mut |event| events.push(event))?;
-        Ok((session, Loaded { header, events, torn_bytes: 0 }))
-    }
-
-    /// The same, but gives `each` event as it is copied, in order, and keeps none.
-    ///
-    /// # Errors
-    /// As `fork`; what was given before stands.
-    pub fn fork_into(
-        sessions: &Path,
-        from: SessionId,
-        id: SessionId,
-        cwd: &Path,
-        options: &Options,
-        each: &mut dyn FnMut(Event),
-    ) -> Result<Self, SessionError> {
-        Self::copy(sessions, from, id, cwd, options, each).map(|(session, _)| session)
-    }
-
-    fn copy(
-        sessions: &Path,
-        from: SessionId,
-        id: SessionId,
-        cwd: &Path,
-        options: &Options,
-        each: &mut dyn FnMut(Event),
-    ) -> Result<(Self, Header), SessionError> {
         let source = directory_of(sessions, from)?;
         let header = Header { forked_from: Some(from), ..Header::new(id, cwd) };
         let mut failed = None;
@@ -76,7 +50,7 @@ impl Session {
         });
         // What went wrong with the old one says more than that there is no new one.
         let session = begun.map_err(|error| failed.unwrap_or(error))?;
-        Ok((session, header))
+        Ok((session, Loaded { header, torn_bytes: 0 }))
     }
 }
 

@@ -8,13 +8,11 @@ use crate::error::SessionError;
 use crate::header::Header;
 use crate::walk::{Damage, Walked, walk};
 
-/// A journal in memory.
-#[derive(Debug, PartialEq)]
+/// What a journal told besides its events.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     /// What the journal began with.
     pub header: Header,
-    /// Every whole event, in order.
-    pub events: Vec<Event>,
     /// Bytes of the torn record that was left out at the end, 0 for none.
     pub torn_bytes: u64,
 }

@@ -6,7 +6,6 @@ use std::path::Path;
 use ibeam_protocol::{Event, SessionId};
 
 use crate::error::{SessionError, io};
-use crate::header::Header;
 use crate::journal::Session;
 use crate::layout::{self, TORN};
 use crate::lease;
@@ -19,38 +18,19 @@ use crate::sync::Step;
 use crate::walk::Walked;
 
 impl Session {
-    /// Opens the session `id` to go on with it, and loads what it holds.
+    /// Opens the session `id` to go on with it, and gives `each` event it holds, in order; none is kept, so a long
+    /// session costs no memory here.
     ///
     /// A torn last record is kept aside in `events.torn` and cut off.
     ///
     /// # Errors
-    /// `Unknown`, `Busy`, `Damaged` with the line, `Create` for what is not ours, `Io`.
-    pub fn open(sessions: &Path, id: SessionId, options: &Options) -> Result<(Self, Loaded), SessionError> {
-        let mut events = Vec::new();
-        let (session, header, torn_bytes) =
-            Self::reopen(sessions, id, options, &mut |event| events.push(event))?;
-        Ok((session, Loaded { header, events, torn_bytes }))
-    }
-
-    /// The same, but gives `each` event as it is read, in order, and keeps none: a long session costs no memory.
-    ///
-    /// # Errors
-    /// As `open`; what was given before stands.
-    pub fn open_into(
+    /// `Unknown`, `Busy`, `Damaged` with the line, `Create` for what is not ours, `Io`. What was given before stands.
+    pub fn open(
         sessions: &Path,
         id: SessionId,
         options: &Options,
         each: &mut dyn FnMut(Event),
-    ) -> Result<Self, SessionError> {
-        Self::reopen(sessions, id, options, each).map(|(session, ..)| session)
-    }
-
-    fn reopen(
-        sessions: &Path,
-        id: SessionId,
-        options: &Options,
-        each: &mut dyn FnMut(Event),
-    ) -> Result<(Self, Header, u64), SessionError> {
+    ) -> Result<(Self, Loaded), SessionError> {
         let directory = directory_of(sessions, id)?;
         let lease = lease::take(&directory, options.wait)?;
         let (header, walked) = load::load(&directory, each)?;
@@ -60,7 +40,7 @@ impl Session {
             session.before.push(session.content());
             session.after.push(Step::Entries(directory));
         }
-        Ok((session, header, walked.torn_bytes))
+        Ok((session, Loaded { header, torn_bytes: walked.torn_bytes }))
     }
 }
 

@@ -37,6 +37,8 @@ use ibeam_core::{Tool, ToolSet};
 
 pub use ibeam_sandbox::PROCESSES;
 pub use shell::background::{BackgroundProcesses, Timeouts};
+pub use shell::spawn::find_bash;
+pub use shell::tree::Tree as ProcessTree;
 pub use workspace::{PathError, ResolvedPath, Workspace};
 
 /// What the tools need to know of the run besides its workspace.

@@ -7,8 +7,8 @@ pub(crate) mod background;
 mod capture;
 mod pipes;
 mod report;
-mod spawn;
-mod tree;
+pub(crate) mod spawn;
+pub(crate) mod tree;
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};

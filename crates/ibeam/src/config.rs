@@ -6,6 +6,7 @@
 mod file;
 mod keys;
 mod origin;
+pub(crate) mod source;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -5,12 +5,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use ibeam_protocol::SessionId;
-use ibeam_session::{Loaded, Session, SessionError};
+use ibeam_session::{Session, SessionError};
 
-use super::store::{Store, prompt, text, texts, write};
+use super::store::{Store, Whole, prompt, text, texts, write};
 
-fn fork(store: &Store, id: SessionId) -> Result<(Session, Loaded), SessionError> {
-    Session::fork(store.home.path(), store.id, id, Path::new("/elsewhere"), &store.options)
+fn fork(store: &Store, id: SessionId) -> Result<(Session, Whole), SessionError> {
+    let (sessions, cwd) = (store.home.path(), Path::new("/elsewhere"));
+    Whole::of(|each| Session::fork(sessions, store.id, id, cwd, &store.options, each))
 }
 
 #[test]
@@ -30,7 +31,7 @@ fn a_fork_has_the_same_history_while_the_old_session_is_held() {
     write(&mut new, &[prompt(61, "new")]);
     drop((old, new));
     let last = |id| {
-        let (_, loaded) = Session::open(store.home.path(), id, &store.options).unwrap();
+        let (_, loaded) = store.open_as(id).unwrap();
         (loaded.events.len(), loaded.events.last().cloned().unwrap())
     };
     assert_eq!(last(store.id), (62, prompt(61, "old")));

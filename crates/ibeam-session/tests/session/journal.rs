@@ -151,7 +151,7 @@ fn a_second_writer_may_wait() {
     let second = std::thread::spawn(move || {
         let options = Options { wait: Duration::from_secs(60), ..Options::default() };
         waiting.send(()).unwrap();
-        Session::open(&sessions, id, &options).map(drop)
+        Session::open(&sessions, id, &options, &mut drop).map(drop)
     });
     waits.recv().unwrap();
     drop(first);
@@ -177,7 +177,7 @@ fn a_holder_that_was_killed_is_waited_for() {
     let (sessions, id) = (store.home.path().to_owned(), store.id);
     let second = std::thread::spawn(move || {
         waiting.send(()).unwrap();
-        Session::open(&sessions, id, &Options::default()).map(drop)
+        Session::open(&sessions, id, &Options::default(), &mut drop).map(drop)
     });
     waits.recv().unwrap();
     drop(first);

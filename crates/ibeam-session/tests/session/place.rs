@@ -101,7 +101,7 @@ fn f144_a_link_in_the_place_of_all_sessions_is_refused() {
     symlink(store.home.path(), &link).unwrap();
     for id in [store.id, SessionId::random()] {
         let outcomes = [
-            Session::open(&link, id, &Options::default()).map(drop),
+            Session::open(&link, id, &Options::default(), &mut drop).map(drop),
             Session::create(&link, id, Path::new("/work"), &Options::default()).map(drop),
         ];
         fs::metadata(&link).unwrap();

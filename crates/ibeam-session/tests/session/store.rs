@@ -4,13 +4,32 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::{CallId, Event, EventKind, ModelCallId, SessionId, ToolCall};
-use ibeam_session::{Loaded, Options, Report, Session, SessionError};
+use ibeam_session::{Header, Loaded, Options, Report, Session, SessionError};
 use tempfile::TempDir;
 
 pub(super) struct Store {
     pub(super) home: TempDir,
     pub(super) id: SessionId,
     pub(super) options: Options,
+}
+
+/// A journal in memory.
+#[derive(Debug, PartialEq)]
+pub(super) struct Whole {
+    pub(super) header: Header,
+    pub(super) events: Vec<Event>,
+    pub(super) torn_bytes: u64,
+}
+
+impl Whole {
+    /// What `open` gives, together.
+    pub(super) fn of(
+        open: impl FnOnce(&mut dyn FnMut(Event)) -> Result<(Session, Loaded), SessionError>,
+    ) -> Result<(Session, Self), SessionError> {
+        let mut events = Vec::new();
+        let (session, Loaded { header, torn_bytes }) = open(&mut |event| events.push(event))?;
+        Ok((session, Self { header, events, torn_bytes }))
+    }
 }
 
 impl Store {
@@ -41,8 +60,13 @@ impl Store {
         Session::create(self.home.path(), self.id, Path::new("/work"), &self.options)
     }
 
-    pub(super) fn open(&self) -> Result<(Session, Loaded), SessionError> {
-        Session::open(self.home.path(), self.id, &self.options)
+    pub(super) fn open(&self) -> Result<(Session, Whole), SessionError> {
+        self.open_as(self.id)
+    }
+
+    /// Another session of the same store.
+    pub(super) fn open_as(&self, id: SessionId) -> Result<(Session, Whole), SessionError> {
+        Whole::of(|each| Session::open(self.home.path(), id, &self.options, each))
     }
 
     /// The events that open gives.

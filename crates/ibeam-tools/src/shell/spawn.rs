@@ -41,12 +41,11 @@ pub(super) struct Running {
 impl Launcher {
     /// Commands get `environment` without secrets and with every prompt switched off.
     pub(super) fn new(environment: Vec<(OsString, OsString)>, secrets: &[String]) -> Self {
-        let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-        let path = path.unwrap_or_else(|| OsString::from(USUAL_PATH));
+        let bash = find_bash(&environment);
         let mut environment = environment;
         environment.retain(|(name, _)| !is_withheld(name, secrets));
         environment.extend(QUIET.map(|(name, value)| (OsString::from(name), OsString::from(value))));
-        Self { bash: find(&path, "bash"), environment }
+        Self { bash, environment }
     }
 
     /// Starts bash with `command` in `directory`, which exists. Must be called within an async runtime.
@@ -109,12 +108,14 @@ fn is_withheld(name: &OsStr, secrets: &[String]) -> bool {
         || secrets.iter().any(|secret| *secret == name)
 }
 
-fn find(path: &OsStr, program: &str) -> Option<PathBuf> {
+/// The shell that the `PATH` of this environment names, else one of the usual places.
+pub fn find_bash(environment: &[(OsString, OsString)]) -> Option<PathBuf> {
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
     // Only absolute directories: the workspace must not name the shell.
-    std::env::split_paths(path)
+    std::env::split_paths(path.unwrap_or_default())
         .filter(|directory| directory.is_absolute())
         .chain(std::env::split_paths(USUAL_PATH))
-        .map(|directory| directory.join(program))
+        .map(|directory| directory.join("bash"))
         .find(|candidate| candidate.is_file())
 }
 

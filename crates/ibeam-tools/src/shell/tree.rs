@@ -1,4 +1,4 @@
-//! A supervised process tree, waited for without blocking.
+//! A supervised process tree, waited for without blocking: of a command, and of a hook.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 
 /// A command and all it started. Dropping it kills them.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub struct Tree {
     tree: ibeam_sandbox::Tree,
     /// The same socket once more, for the runtime to watch.
     news: UnixStream,
@@ -18,38 +18,41 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Must be called within an async runtime.
-    pub(super) fn new(tree: ibeam_sandbox::Tree) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The system's, when it has no descriptor left.
+    pub fn new(tree: ibeam_sandbox::Tree) -> io::Result<Self> {
         let news = std::os::unix::net::UnixStream::from(tree.as_fd().try_clone_to_owned()?);
         Ok(Self { news: UnixStream::from_std(news)?, tree })
     }
 
     /// The command's process id, which is its group's too, as other commands see it.
-    pub(super) fn pid(&self) -> i32 {
+    pub fn pid(&self) -> i32 {
         self.tree.pid()
     }
 
     /// How the command itself ended, once that is known.
-    pub(super) fn status(&self) -> Option<ExitStatus> {
+    pub fn status(&self) -> Option<ExitStatus> {
         self.tree.status()
     }
 
     /// Nothing of the tree is left.
-    pub(super) fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         self.tree.is_gone()
     }
 
     /// Asks every process of the tree to end.
-    pub(super) fn terminate(&self) {
+    pub fn terminate(&self) {
         self.tree.terminate();
     }
 
     /// Ends every process of the tree; `gone` tells when that is done.
-    pub(super) fn kill(&self) {
+    pub fn kill(&self) {
         self.tree.kill();
     }
 
     /// Waits for the end of the command itself. Cancel safe.
-    pub(super) async fn ended(&mut self) -> ExitStatus {
+    pub async fn ended(&mut self) -> ExitStatus {
         loop {
             if let Some(status) = self.status() {
                 return status;
@@ -59,14 +62,14 @@ impl Tree {
     }
 
     /// Waits until nothing of the tree is left. Cancel safe.
-    pub(super) async fn gone(&mut self) {
+    pub async fn gone(&mut self) {
         while !self.is_gone() {
             self.changed().await;
         }
     }
 
     /// Waits until there may be news. Cancel safe.
-    pub(super) async fn changed(&mut self) {
+    pub async fn changed(&mut self) {
         if self.news.readable().await.is_err() {
             // The runtime ends, and this future with it.
             return std::future::pending().await;

@@ -1,18 +1,13 @@
 //! One TOML file as a flat list of values, each with its place.
 //!
-//! A missing file is empty. Anything that is no regular file, too large, or not TOML is an error that names the
-//! place.
+//! A missing file is empty. Anything that is not TOML is an error that names the place.
 
-use std::io::ErrorKind;
 use std::path::Path;
 
 use ibeam_protocol::Reason;
 use toml_edit::{Document, Item};
 
-use crate::{regular_file, shortage};
-
-/// No configuration written by hand comes near it.
-const LARGEST: u64 = 1024 * 1024;
+use super::source;
 
 /// A file that was read.
 #[derive(Default)]
@@ -37,25 +32,19 @@ pub(crate) struct Found {
 /// # Errors
 /// `BadConfig` with line and column.
 pub(crate) fn read(path: &Path) -> Result<TomlFile, Reason> {
-    let bad = |place: Option<(u64, u64)>, said: String| Reason::BadConfig {
-        path: path.display().to_string(),
-        line: place.map(|(line, _)| line),
-        column: place.map(|(_, column)| column),
-        said,
-    };
-    let bytes = match regular_file::read(path, LARGEST) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
-            return Ok(TomlFile::default());
-        }
-        Err(error) => return Err(shortage::behind(&error).unwrap_or_else(|| bad(None, error.to_string()))),
-    };
+    let Some(bytes) = source::read(path)? else { return Ok(TomlFile::default()) };
     let file = TomlFile::of(&bytes).map_err(|valid| {
         let before = TomlFile::of(bytes.get(..valid).unwrap_or_default()).unwrap_or_default();
-        bad(Some(before.place(valid)), "it is not UTF-8".to_owned())
+        let (line, column) = before.place(valid);
+        source::bad_at(path, line, column, "it is not UTF-8".to_owned())
     })?;
-    let document = Document::parse(file.text.as_str())
-        .map_err(|error| bad(error.span().map(|span| file.place(span.start)), error.message().to_owned()))?;
+    let document = Document::parse(file.text.as_str()).map_err(|error| {
+        let said = error.message().to_owned();
+        match error.span().map(|span| file.place(span.start)) {
+            Some((line, column)) => source::bad_at(path, line, column, said),
+            None => source::bad(path, said),
+        }
+    })?;
     let mut values = Vec::new();
     for (name, item) in document.iter() {
         flatten(vec![name.to_owned()], item, &mut values);

@@ -4,7 +4,6 @@
 //! hold what somebody relies on. A project's file is not even read until the workspace is trusted.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,10 +13,8 @@ use regex::Regex;
 use super::event::Event;
 use super::format::{Entry, HooksFile, Wrong};
 use crate::app::App;
-use crate::regular_file;
+use crate::config::source;
 
-/// No list of hooks written by hand comes near it.
-const LARGEST: u64 = 1024 * 1024;
 /// Characters of a command that stand for the hook's name.
 const NAME: usize = 80;
 
@@ -80,16 +77,10 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
 
 impl Listed {
     fn take(&mut self, path: &Path, directory: &Path) -> Result<(), Reason> {
-        let bytes = match regular_file::read(path, LARGEST) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
-                return Ok(());
-            }
-            Err(error) => return Err(bad(path, None, error.to_string())),
-        };
+        let Some(bytes) = source::read(path)? else { return Ok(()) };
         let hooks = HooksFile::parse(&bytes).map_err(|wrong| {
             let Wrong { line, column, said } = wrong;
-            bad(path, Some((line, column)), said)
+            source::bad_at(path, line, column, said)
         })?;
         let mut not_run = Vec::new();
         for (name, entries) in hooks {
@@ -123,16 +114,6 @@ fn short(command: &str) -> String {
     match line.char_indices().nth(NAME) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line,
-    }
-}
-
-fn bad(path: &Path, place: Option<(usize, usize)>, said: String) -> Reason {
-    let number = |number: usize| u64::try_from(number).ok();
-    Reason::BadConfig {
-        path: path.display().to_string(),
-        line: place.and_then(|(line, _)| number(line)),
-        column: place.and_then(|(_, column)| number(column)),
-        said,
     }
 }
 

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use futures_util::future::join3;
 use ibeam_sandbox::Launch;
-use tokio::io::{AsyncWriteExt as _, Interest};
-use tokio::net::UnixStream;
+use ibeam_tools::{ProcessTree, find_bash};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::kept::Kept;
@@ -25,8 +25,6 @@ pub(super) const LARGEST_ANSWER: usize = 1 << 20;
 const KEPT_OF_STDERR: usize = 64 << 10;
 /// How long the end of a tree that was killed is waited for.
 const LAST: Duration = Duration::from_secs(2);
-/// Directories searched when `PATH` does not tell.
-const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Starts hooks. The first one starts the process from which all are forked.
 pub(super) struct Launcher {
@@ -61,9 +59,7 @@ impl Launcher {
     /// `processes`.
     pub(super) fn new(mut environment: Vec<(OsString, OsString)>, processes: u32) -> Self {
         environment.retain(|(name, _)| name != "BASH_ENV" && name != "ENV");
-        let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
-        let bash = find(&path.unwrap_or_else(|| OsString::from(USUAL_PATH)), "bash");
-        Self { bash, environment, launcher: ibeam_sandbox::Launcher::new(processes) }
+        Self { bash: find_bash(&environment), environment, launcher: ibeam_sandbox::Launcher::new(processes) }
     }
 
     /// Runs `command` in `directory` with `document` as its stdin, for at most `time`. Dropping the future ends
@@ -94,7 +90,7 @@ impl Launcher {
                     _ = &mut talk, if !silent => silent = true,
                 }
             };
-            tree.tree.kill();
+            tree.kill();
             // With the tree go all who write, and what they wrote can be read to its end.
             let rest = async {
                 tree.gone().await;
@@ -110,7 +106,7 @@ impl Launcher {
         Ok(Ended { end, stdout: answer.bytes(), stdout_length, stderr })
     }
 
-    fn start(&self, command: &str, directory: &Path) -> Result<(Tree, [OwnedFd; 3]), String> {
+    fn start(&self, command: &str, directory: &Path) -> Result<(ProcessTree, [OwnedFd; 3]), String> {
         let bash = self.bash.as_ref().ok_or("`bash` is not installed, and hooks need it")?;
         let mut environment = self.environment.clone();
         environment.push(("PWD".into(), directory.into()));
@@ -126,49 +122,8 @@ impl Launcher {
         };
         let tree =
             self.launcher.spawn(&launch).map_err(|error| format!("it could not be started: {error}"))?;
-        let tree = Tree::new(tree).map_err(failed)?;
+        let tree = ProcessTree::new(tree).map_err(failed)?;
         Ok((tree, [stdin.into(), stdout.into(), stderr.into()]))
-    }
-}
-
-/// A supervised tree, waited for without blocking. Dropping it kills the tree.
-struct Tree {
-    tree: ibeam_sandbox::Tree,
-    /// Its socket once more, for the runtime to watch.
-    news: UnixStream,
-}
-
-impl Tree {
-    fn new(tree: ibeam_sandbox::Tree) -> io::Result<Self> {
-        let news = std::os::unix::net::UnixStream::from(tree.as_fd().try_clone_to_owned()?);
-        Ok(Self { news: UnixStream::from_std(news)?, tree })
-    }
-
-    /// Waits for the end of the hook itself. Cancel safe.
-    async fn ended(&mut self) -> ExitStatus {
-        loop {
-            if let Some(status) = self.tree.status() {
-                return status;
-            }
-            self.changed().await;
-        }
-    }
-
-    /// Waits until nothing of the tree is left. Cancel safe.
-    async fn gone(&mut self) {
-        while !self.tree.is_gone() {
-            self.changed().await;
-        }
-    }
-
-    async fn changed(&mut self) {
-        match self.news.readable().await {
-            Ok(()) => {
-                let _ = self.news.try_io(Interest::READABLE, || self.tree.advance());
-            }
-            // The runtime ends, and this future with it.
-            Err(_) => std::future::pending().await,
-        }
     }
 }
 
@@ -176,15 +131,6 @@ impl Tree {
 async fn feed(mut stdin: Sender, document: &[u8]) {
     // A hook need not read what it is told.
     let _ = stdin.write_all(document).await;
-}
-
-fn find(path: &OsStr, program: &str) -> Option<PathBuf> {
-    // Only absolute directories: the workspace must not name the shell.
-    std::env::split_paths(path)
-        .filter(|directory| directory.is_absolute())
-        .chain(std::env::split_paths(USUAL_PATH))
-        .map(|directory| directory.join(program))
-        .find(|candidate| candidate.is_file())
 }
 
 fn failed(error: io::Error) -> String {

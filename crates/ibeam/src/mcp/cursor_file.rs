@@ -3,17 +3,13 @@
 //! A missing file names no servers. Refuses what is no regular file and what is not JSON, with the place.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use ibeam_protocol::Reason;
 use serde::Deserialize;
 
 use super::declaration::{Declaration, Launch, Source};
-use crate::regular_file;
-
-/// No list of servers written by hand comes near it.
-const LARGEST: u64 = 1024 * 1024;
+use crate::config::source;
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -45,25 +41,19 @@ pub(super) fn read(
     of_project: bool,
     switch: &dyn Fn(&str) -> Option<bool>,
 ) -> Result<Vec<Declaration>, Reason> {
-    let bytes = match regular_file::read(path, LARGEST) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(bad(path, None, error.to_string())),
-    };
+    let Some(bytes) = source::read(path)? else { return Ok(Vec::new()) };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let file: CursorFile = serde_json::from_slice(bytes).map_err(|error| {
         let said = error.to_string();
         let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
-        bad(path, Some((error.line(), error.column())), said.to_owned())
+        source::bad_at(path, error.line(), error.column(), said.to_owned())
     })?;
     let servers = file.mcp_servers.into_iter().map(|(name, entry)| {
         let enabled = switch(&name).unwrap_or(!entry.disabled);
         let source = Source { path: path.to_owned(), line: None, of_project };
-        let launch = entry
-            .launch()
-            .ok_or_else(|| bad(path, None, format!("`mcpServers.{name}` has neither `command` nor `url`")))?;
+        let launch = entry.launch().ok_or_else(|| {
+            source::bad(path, format!("`mcpServers.{name}` has neither `command` nor `url`"))
+        })?;
         Ok(Declaration::new(name, source, launch, enabled))
     });
     servers.collect()
@@ -75,15 +65,5 @@ impl Entry {
         let environment = env.into_iter().collect();
         let process = command.map(|command| Launch::Command { command, args, environment, directory: cwd });
         process.or_else(|| url.map(Launch::Url))
-    }
-}
-
-fn bad(path: &Path, place: Option<(usize, usize)>, said: String) -> Reason {
-    let number = |number: usize| u64::try_from(number).ok();
-    Reason::BadConfig {
-        path: path.display().to_string(),
-        line: place.and_then(|(line, _)| number(line)),
-        column: place.and_then(|(_, column)| number(column)),
-        said,
     }
 }

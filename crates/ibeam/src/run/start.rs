@@ -66,7 +66,7 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
     };
     let (id, session) = match (known, app.flags.fork) {
         (true, false) => {
-            let session = Session::open_into(&directory, id, &options, &mut take).map_err(failed)?;
+            let (session, _) = Session::open(&directory, id, &options, &mut take).map_err(failed)?;
             if let Some(cwd) = last_cwd.filter(|cwd| is_other_workspace(app, cwd)) {
                 let session = id.to_string();
                 return Err(Reason::SessionElsewhere { session, cwd: cwd.display().to_string() }.into());
@@ -75,8 +75,8 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
         }
         (true, true) => {
             let new = SessionId::random();
-            let session =
-                Session::fork_into(&directory, id, new, cwd, &options, &mut take).map_err(failed)?;
+            let (session, _) =
+                Session::fork(&directory, id, new, cwd, &options, &mut take).map_err(failed)?;
             (new, session)
         }
         (false, false) => (id, Session::create(&directory, id, cwd, &options).map_err(failed)?),

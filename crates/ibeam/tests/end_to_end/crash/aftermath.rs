@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use ibeam_protocol::Event;
 use ibeam_session::{Options, Session, SessionError};
 use ibeam_testkit::left_behind;
 use serde_json::Value;
@@ -114,13 +115,13 @@ fn journal(scene: &Scene, scenario: &Scenario, id: &str) -> Result<Told, String>
     }
     let copy = tempfile::tempdir().unwrap();
     copy_tree(directory, &copy.path().join(id));
-    let loaded = match Session::open(copy.path(), id.parse().unwrap(), &Options::default()) {
-        Ok((_, loaded)) => loaded,
+    let mut events: Vec<Value> = Vec::new();
+    let mut take = |event: Event| events.push(serde_json::to_value(&event.kind).unwrap());
+    match Session::open(copy.path(), id.parse().unwrap(), &Options::default(), &mut take) {
+        Ok(_) => {}
         Err(SessionError::Unknown { .. }) => return Ok(Told::default()),
         Err(error) => return Err(error.to_string()),
-    };
-    let events: Vec<Value> =
-        loaded.events.iter().map(|event| serde_json::to_value(&event.kind).unwrap()).collect();
+    }
     // The run before is not what is looked at.
     let before = match scenario.resumed {
         true => events.iter().position(|kind| kind.get("run_finished").is_some()).map_or(0, |end| end + 1),
