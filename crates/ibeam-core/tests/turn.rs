@@ -31,7 +31,7 @@ use ibeam_core::{
     Access, Clock, FailOn, Gate, Headless, History, Journal, ModelEvent, ModelRequest, ModelStream, Provider,
     ProviderError, Redactor, Repeat, RetryPolicy, Run, Stop, Tool, ToolContext, ToolSet,
 };
-use ibeam_policy::Policy;
+use ibeam_policy::{Approval, Policy};
 use ibeam_protocol::*;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -191,7 +191,10 @@ fn stage(lines: Vec<Line>) -> Stage {
         home: "/home/nobody".into(),
         private: vec![],
         allow: vec![],
+        ask: vec![],
         deny: vec![],
+        approval: Approval::Allowlist,
+        sandboxed: false,
     };
     let head = SessionStarted {
         session_id: SessionId::random(),
@@ -201,6 +204,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         permission_mode: PermissionMode::Default,
         tools: tools.keys().cloned().collect(),
         mcp_servers: Vec::new(),
+        sandbox: Sandbox::default(),
         version: "0".into(),
         limits: Limits { max_turns: 50, ..Limits::NONE },
         resumed: false,

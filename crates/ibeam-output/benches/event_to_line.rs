@@ -7,9 +7,9 @@ use std::io;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use ibeam_output::{EventWriter, Sandbox, StreamJson};
+use ibeam_output::{EventWriter, StreamJson};
 use ibeam_protocol::{
-    Event, EventKind, KeySource, Limits, ModelInfo, PermissionMode, SessionId, SessionStarted,
+    Event, EventKind, KeySource, Limits, ModelInfo, PermissionMode, Sandbox, SessionId, SessionStarted,
 };
 
 const DELTAS: usize = 10_000;
@@ -22,7 +22,7 @@ fn main() {
 fn stream_json_deltas(bencher: Bencher<'_, '_>, text: &str) {
     let delta = Event { seq: 1, at_ms: 1_764_000_000_000, kind: EventKind::TextDelta { text: text.into() } };
     bencher.counter(ItemsCount::new(DELTAS)).bench(|| {
-        let mut writer = StreamJson::new(io::sink(), Sandbox::none());
+        let mut writer = StreamJson::new(io::sink());
         writer.write(black_box(&started())).unwrap();
         for _ in 0..DELTAS {
             writer.write(black_box(&delta)).unwrap();
@@ -40,6 +40,7 @@ fn started() -> Event {
         permission_mode: PermissionMode::Default,
         tools: Vec::new(),
         mcp_servers: Vec::new(),
+        sandbox: Sandbox::default(),
         version: "0".into(),
         limits: Limits { max_turns: 1, ..Limits::NONE },
         resumed: false,

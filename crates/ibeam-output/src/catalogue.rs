@@ -186,6 +186,7 @@ fn code_id(code: FailureCode) -> &'static str {
         FailureCode::Refused => "code-refused",
         FailureCode::Timeout => "code-timeout",
         FailureCode::Sandbox => "code-sandbox",
+        FailureCode::Untrusted => "code-untrusted",
         FailureCode::Data => "code-data",
         FailureCode::NoInput => "code-noinput",
         FailureCode::Internal => "code-internal",

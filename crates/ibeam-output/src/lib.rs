@@ -19,5 +19,5 @@ pub use json::Json;
 pub use locale::Locale;
 pub use stream_json::StreamJson;
 pub use text::{Text, TextOptions};
-pub use wire::{Sandbox, error_object};
+pub use wire::error_object;
 pub use writer::EventWriter;

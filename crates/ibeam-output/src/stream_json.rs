@@ -6,24 +6,23 @@ use ibeam_protocol::{Event, EventKind, RunFinished, RunOutcome, SessionId};
 
 use crate::line_buffer::LineBuffer;
 use crate::wire::{
-    ErrorLine, InitExtras, Line, LossyPath, Message, Role, RunSummary, Sandbox, ServerEntry, Subtype,
-    TextBlock, ToolCallObject, key_source, permission_mode, write_line,
+    ErrorLine, InitExtras, Line, LossyPath, Message, Role, RunSummary, ServerEntry, Subtype, TextBlock,
+    ToolCallObject, key_source, permission_mode, write_line,
 };
 use crate::writer::EventWriter;
 
 /// Writes NDJSON: contract section 3.
 pub struct StreamJson<W> {
     lines: LineBuffer<W>,
-    sandbox: Sandbox,
     session_id: Option<SessionId>,
     /// Every delta so far: what the terminal line repeats.
     result: String,
 }
 
 impl<W: Write> StreamJson<W> {
-    /// A writer for one run; `sandbox` is what `init` tells of the guards.
-    pub fn new(out: W, sandbox: Sandbox) -> Self {
-        Self { lines: LineBuffer::new(out), sandbox, session_id: None, result: String::new() }
+    /// A writer for one run.
+    pub fn new(out: W) -> Self {
+        Self { lines: LineBuffer::new(out), session_id: None, result: String::new() }
     }
 
     fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
@@ -76,7 +75,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
                     permission_mode: permission_mode(started.permission_mode),
                     tools: &started.tools,
                     mcp_servers: started.mcp_servers.iter().map(ServerEntry::new).collect(),
-                    ibeam: InitExtras::new(started, self.sandbox),
+                    ibeam: InitExtras::new(started),
                 })
             }
             EventKind::UserMessage { content } | EventKind::PromptWithheld { content } => {

@@ -13,6 +13,11 @@ pub enum Access {
     Write(PathBuf),
     /// Runs a command with `bash -c`.
     Command(String),
+    /// Fetches from the web.
+    Fetch {
+        /// The address, as the model gave it.
+        url: String,
+    },
     /// Calls a tool of an MCP server.
     Mcp {
         /// The name that people gave the server.
@@ -28,7 +33,7 @@ impl Access {
     /// True when the call changes nothing, so that several may run at once.
     pub fn is_read_only(&self) -> bool {
         match self {
-            Self::Nothing | Self::Read(_) => true,
+            Self::Nothing | Self::Read(_) | Self::Fetch { .. } => true,
             Self::Mcp { read_only, .. } => *read_only,
             Self::Write(_) | Self::Command(_) => false,
         }

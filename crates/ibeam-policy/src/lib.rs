@@ -3,6 +3,7 @@
 //! Pure and total functions of (policy, access); refuses I/O, async and the loop. Paths arrive resolved.
 
 pub mod access;
+mod fetch;
 pub mod glob;
 mod mcp;
 mod place;
@@ -11,5 +12,5 @@ pub mod rule;
 mod shell;
 
 pub use access::Access;
-pub use policy::{Policy, Verdict};
+pub use policy::{Approval, Policy, Verdict};
 pub use rule::{BadRule, Rule};

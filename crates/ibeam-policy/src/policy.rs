@@ -25,8 +25,24 @@ pub struct Policy {
     pub private: Vec<PathBuf>,
     /// Widen what may be done.
     pub allow: Vec<Rule>,
+    /// Put a call to a person, whatever allows it; `--force` lifts that.
+    pub ask: Vec<Rule>,
     /// Narrow it, whatever else says yes.
     pub deny: Vec<Rule>,
+    /// What becomes of a command that no rule covers.
+    pub approval: Approval,
+    /// Commands are confined by the kernel.
+    pub sandboxed: bool,
+}
+
+/// What becomes of a command that no rule covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Approval {
+    /// It runs where the sandbox holds it; without a sandbox it is put to a person.
+    #[default]
+    Sandboxed,
+    /// It is put to a person.
+    Allowlist,
 }
 
 /// A decision, with the rule that made it.
@@ -77,7 +93,10 @@ impl Policy {
             home,
             private: Vec::new(),
             allow: Vec::new(),
+            ask: Vec::new(),
             deny: Vec::new(),
+            approval: Approval::default(),
+            sandboxed: false,
         }
     }
 
@@ -89,6 +108,7 @@ impl Policy {
             Access::Read(path) => self.read(path),
             Access::Write(path) => self.write(path),
             Access::Command(text) => self.command(text),
+            Access::Fetch { url } => self.fetch(url),
             Access::Mcp { server, tool, read_only } => self.mcp(server, tool, *read_only),
         }
     }

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Reason};
 use crate::id::{CallId, ModelCallId, SessionId};
 use crate::message::Answer;
 use crate::notice::Notice;
-use crate::run::{KeySource, Limits, McpServer, ModelInfo, PermissionMode, RunOutcome, RunTotals};
+use crate::run::{KeySource, Limits, McpServer, ModelInfo, PermissionMode, RunOutcome, RunTotals, Sandbox};
 use crate::tool::{ToolCall, ToolOutcome};
 use crate::usage::Usage;
 
@@ -127,6 +127,9 @@ pub struct SessionStarted {
     /// The MCP servers that are configured.
     #[serde(default)]
     pub mcp_servers: Vec<McpServer>,
+    /// What confines commands.
+    #[serde(default)]
+    pub sandbox: Sandbox,
     /// The version of the program.
     pub version: String,
     /// The bounds.

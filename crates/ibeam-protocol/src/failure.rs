@@ -128,8 +128,10 @@ pub enum Reason {
     OutputClosed,
     /// The system refused a process, thread or descriptor.
     System { what: String, said: String },
-    /// The sandbox was asked for and is not to be had.
-    NoSandbox,
+    /// The sandbox that should hold commands is not to be had.
+    NoSandbox { said: String },
+    /// What was asked for stands in a file of the project, and the workspace is not trusted.
+    Untrusted { what: String, path: String },
     /// A configuration file is wrong.
     BadConfig { path: String, line: Option<u64>, column: Option<u64>, said: String },
     /// An MCP server that the configuration requires did not start.
@@ -208,7 +210,8 @@ impl Reason {
             | Self::StdinSilent { .. }
             | Self::WorkspaceGone { .. }
             | Self::OutputClosed
-            | Self::NoSandbox
+            | Self::NoSandbox { .. }
+            | Self::Untrusted { .. }
             | Self::Signalled(_) => self.code().as_str(),
         }
     }
@@ -261,7 +264,8 @@ impl Reason {
             Self::CannotCreate { .. } => C::CantCreate,
             Self::Io { .. } | Self::OutputClosed => C::Io,
             Self::System { .. } => C::Os,
-            Self::NoSandbox => C::Sandbox,
+            Self::NoSandbox { .. } => C::Sandbox,
+            Self::Untrusted { .. } => C::Untrusted,
             Self::BadConfig { .. } | Self::McpServerFailed { .. } => C::Config,
             Self::Signalled(signal) => C::Signal(*signal),
             Self::Internal { .. } => C::Internal,
@@ -304,6 +308,8 @@ pub enum FailureCode {
     Timeout,
     /// 40
     Sandbox,
+    /// 41
+    Untrusted,
     /// 65
     Data,
     /// 66
@@ -326,7 +332,7 @@ pub enum FailureCode {
 
 impl FailureCode {
     /// Every class, by exit code.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Usage,
         Self::Denied,
         Self::Auth,
@@ -343,6 +349,7 @@ impl FailureCode {
         Self::Refused,
         Self::Timeout,
         Self::Sandbox,
+        Self::Untrusted,
         Self::Data,
         Self::NoInput,
         Self::Internal,
@@ -376,6 +383,7 @@ impl FailureCode {
             Self::Refused => "refused",
             Self::Timeout => "timeout",
             Self::Sandbox => "sandbox",
+            Self::Untrusted => "untrusted",
             Self::Data => "data",
             Self::NoInput => "noinput",
             Self::Internal => "internal",
@@ -407,6 +415,7 @@ impl FailureCode {
             Self::Refused => 32,
             Self::Timeout => 33,
             Self::Sandbox => 40,
+            Self::Untrusted => 41,
             Self::Data => 65,
             Self::NoInput => 66,
             Self::Internal => 70,
@@ -442,6 +451,7 @@ impl FailureCode {
             | Self::Refused
             | Self::Timeout
             | Self::Sandbox
+            | Self::Untrusted
             | Self::NoInput
             | Self::Internal
             | Self::Os
@@ -469,6 +479,7 @@ impl FailureCode {
             | Self::Refused
             | Self::Timeout
             | Self::Sandbox
+            | Self::Untrusted
             | Self::Data
             | Self::NoInput
             | Self::Internal

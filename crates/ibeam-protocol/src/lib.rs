@@ -22,6 +22,7 @@ pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult};
 pub use notice::Notice;
 pub use run::{
     KeySource, LimitKind, Limits, McpServer, McpStatus, ModelInfo, PermissionMode, RunOutcome, RunTotals,
+    Sandbox, SandboxMode,
 };
 pub use tool::{ToolCall, ToolFailure, ToolOutcome, ToolSpec};
 pub use tool_output::ToolOutput;

@@ -72,6 +72,40 @@ pub enum McpStatus {
     Disabled,
 }
 
+/// What confines the commands of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sandbox {
+    /// Whether anything does.
+    pub mode: SandboxMode,
+    /// The layers that hold, outermost first; empty when off.
+    pub layers: Vec<String>,
+    /// Commands reach some of the network.
+    pub network: bool,
+    /// Why it is so, in one English sentence.
+    pub reason: String,
+}
+
+impl Default for Sandbox {
+    /// Nothing does; what sessions of earlier versions were recorded with.
+    fn default() -> Self {
+        let reason = "commands are confined by permission rules only".to_owned();
+        Self { mode: SandboxMode::Off, layers: Vec::new(), network: true, reason }
+    }
+}
+
+/// Whether commands are confined by the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// Permission rules only.
+    #[default]
+    Off,
+    /// Namespaces, Landlock and seccomp.
+    Namespaces,
+    /// Landlock and seccomp: the system refuses namespaces.
+    Landlock,
+}
+
 /// The bounds of a run; `None` is unbounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {

@@ -73,7 +73,9 @@ fn refuse_what_does_not_exist(flags: &Flags) -> Result<(), Reason> {
         Some(other) => return unsupported(&format!("--contract {other}")),
     }
     match flags.sandbox {
-        Some(crate::cli::Switch::Enabled) => Err(Reason::NoSandbox),
+        Some(crate::cli::Switch::Enabled) => {
+            Err(Reason::NoSandbox { said: "this version has none".to_owned() })
+        }
         Some(crate::cli::Switch::Disabled) | None => Ok(()),
     }
 }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Run, Stop};
-use ibeam_output::{EventWriter, Json, Sandbox, StreamJson, Text, TextOptions};
+use ibeam_output::{EventWriter, Json, StreamJson, Text, TextOptions};
 use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
 use tokio::sync::{mpsc, oneshot};
 
@@ -79,7 +79,7 @@ pub(crate) fn print(
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
     let stdout = stdout::Paced::new(stdout, &stop, shutdown.patience());
     let writer: Box<dyn EventWriter + Send> = match format {
-        Format::StreamJson => Box::new(StreamJson::new(stdout, Sandbox::none())),
+        Format::StreamJson => Box::new(StreamJson::new(stdout)),
         Format::Json => Box::new(Json::new(stdout)),
         Format::Text => {
             let options = TextOptions { verbose: app.config.switch(&["verbose"]), live: false };

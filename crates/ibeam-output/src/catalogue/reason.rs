@@ -93,7 +93,10 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::Io { what, said } => Words::new("reason-io").text("what", what).text("said", said),
         Reason::OutputClosed => Words::new("reason-output-closed"),
         Reason::System { what, said } => Words::new("reason-system").text("what", what).text("said", said),
-        Reason::NoSandbox => Words::new("reason-no-sandbox"),
+        Reason::NoSandbox { said } => Words::new("reason-no-sandbox").text("said", said),
+        Reason::Untrusted { what, path } => {
+            Words::new("reason-untrusted").text("what", what).text("path", path)
+        }
         Reason::BadConfig { path, line, column, said } => {
             Words::new("reason-bad-config").text("place", &place(path, *line, *column)).text("said", said)
         }

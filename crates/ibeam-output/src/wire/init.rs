@@ -1,6 +1,8 @@
 //! The head of a run: what `system`/`init` says beyond the published keys.
 
-use ibeam_protocol::{KeySource, Limits, McpServer, McpStatus, PermissionMode, SessionStarted};
+use ibeam_protocol::{
+    KeySource, Limits, McpServer, McpStatus, PermissionMode, Sandbox, SandboxMode, SessionStarted,
+};
 use serde::Serialize;
 
 /// `apiKeySource`: strict clients drop the event at any other word, so a model without a key says `env`.
@@ -48,12 +50,12 @@ pub(crate) struct InitExtras<'a> {
     version: &'a str,
     contract: &'static str,
     api_key: &'static str,
-    sandbox: Sandbox,
+    sandbox: SandboxEntry<'a>,
     limits: LimitValues,
 }
 
 impl<'a> InitExtras<'a> {
-    pub(crate) fn new(started: &'a SessionStarted, sandbox: Sandbox) -> Self {
+    pub(crate) fn new(started: &'a SessionStarted) -> Self {
         let Limits { max_turns, max_tokens, max_cost_micros, max_tool_calls, timeout_ms } = started.limits;
         let max_cost_usd = max_cost_micros.map(dollars);
         Self {
@@ -65,30 +67,30 @@ impl<'a> InitExtras<'a> {
                 KeySource::Login => "login",
                 KeySource::None => "none",
             },
-            sandbox,
+            sandbox: SandboxEntry::new(&started.sandbox),
             limits: LimitValues { max_turns, max_tokens, max_cost_usd, max_tool_calls, timeout_ms },
         }
     }
 }
 
-/// What confines the commands of a run, as `init` tells it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Sandbox {
-    /// `off`, or the name of the policy that holds.
-    pub mode: &'static str,
-    /// The layers that hold, outermost first.
-    pub layers: &'static [&'static str],
-    /// Commands reach the network.
-    pub network: bool,
-    /// Why it is so, in one sentence.
-    pub reason: &'static str,
+/// What confines the commands of a run.
+#[derive(Serialize)]
+struct SandboxEntry<'a> {
+    mode: &'static str,
+    layers: &'a [String],
+    network: bool,
+    reason: &'a str,
 }
 
-impl Sandbox {
-    /// Nothing confines commands but the permission rules.
-    pub const fn none() -> Self {
-        let reason = "this version confines commands by permission rules only";
-        Self { mode: "off", layers: &[], network: true, reason }
+impl<'a> SandboxEntry<'a> {
+    fn new(sandbox: &'a Sandbox) -> Self {
+        let Sandbox { mode, layers, network, reason } = sandbox;
+        let mode = match mode {
+            SandboxMode::Off => "off",
+            SandboxMode::Namespaces => "namespaces",
+            SandboxMode::Landlock => "landlock",
+        };
+        Self { mode, layers, network: *network, reason }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What holds for any run.
 
-use ibeam_output::{Catalogue, EventWriter, Json, Locale, Sandbox, StreamJson, Text, TextOptions};
+use ibeam_output::{Catalogue, EventWriter, Json, Locale, StreamJson, Text, TextOptions};
 use ibeam_protocol::{Event, Reason, ToolOutcome};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -145,7 +145,7 @@ proptest! {
             out.text()
         };
         let out = Shared::default();
-        let ours = all_at_once(Box::new(StreamJson::new(out.clone(), Sandbox::none())), &out);
+        let ours = all_at_once(Box::new(StreamJson::new(out.clone())), &out);
         prop_assert_eq!(ours, story::stream_json(&events));
         let out = Shared::default();
         let ours = all_at_once(Box::new(Json::new(out.clone())), &out);

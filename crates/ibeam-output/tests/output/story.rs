@@ -3,11 +3,11 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use ibeam_output::{Catalogue, EventWriter, Json, Locale, Sandbox, StreamJson, Text, TextOptions};
+use ibeam_output::{Catalogue, EventWriter, Json, Locale, StreamJson, Text, TextOptions};
 use ibeam_protocol::{
     Answer, CallId, Event, EventKind, Failure, KeySource, Limits, ModelInfo, Notice, PermissionMode, Reason,
-    RunFinished, RunOutcome, RunTotals, SessionId, SessionStarted, StopReason, ToolCall, ToolOutcome,
-    ToolOutput,
+    RunFinished, RunOutcome, RunTotals, Sandbox, SessionId, SessionStarted, StopReason, ToolCall,
+    ToolOutcome, ToolOutput,
 };
 use serde_json::Value;
 
@@ -30,6 +30,7 @@ pub(crate) fn started() -> SessionStarted {
         permission_mode: PermissionMode::Default,
         tools: vec!["read".into(), "write".into()],
         mcp_servers: Vec::new(),
+        sandbox: Sandbox::default(),
         version: "0.1.0".into(),
         limits: Limits { max_turns: 100, ..Limits::NONE },
         resumed: false,
@@ -123,7 +124,7 @@ pub(crate) fn success(output: ToolOutput) -> ToolOutcome {
 }
 
 pub(crate) fn stream_json(events: &[Event]) -> String {
-    drive(events, |out| Box::new(StreamJson::new(out, Sandbox::none())))
+    drive(events, |out| Box::new(StreamJson::new(out)))
 }
 
 pub(crate) fn json(events: &[Event]) -> String {

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use ibeam_output::{EventWriter, Sandbox, StreamJson};
+use ibeam_output::{EventWriter, StreamJson};
 use serde_json::Value;
 
 use crate::story::{self, Shared, Story};
 
 fn writes(events: &[ibeam_protocol::Event]) -> Vec<Vec<u8>> {
     let out = Shared::default();
-    let mut writer = StreamJson::new(out.clone(), Sandbox::none());
+    let mut writer = StreamJson::new(out.clone());
     events.iter().for_each(|event| writer.write(event).unwrap());
     writer.flush().unwrap();
     let writes = out.0.lock().unwrap();
@@ -66,7 +66,7 @@ impl Write for Full {
 #[test]
 fn after_an_error_nothing_more_is_written() {
     let taken = Shared::default();
-    let mut writer = StreamJson::new(Full { room: 10, taken: taken.clone() }, Sandbox::none());
+    let mut writer = StreamJson::new(Full { room: 10, taken: taken.clone() });
     let events = Story::new().text("a").done();
     writer.write(&events[0]).unwrap();
     assert_eq!(writer.flush().unwrap_err().kind(), io::ErrorKind::StorageFull);
@@ -78,7 +78,7 @@ fn after_an_error_nothing_more_is_written() {
 #[test]
 fn a_delta_before_the_head_of_the_run_is_an_error_and_prints_nothing() {
     let out = Shared::default();
-    let mut writer = StreamJson::new(out.clone(), Sandbox::none());
+    let mut writer = StreamJson::new(out.clone());
     assert!(writer.write(&Story::default().text("a").events[0]).is_err());
     writer.flush().unwrap();
     assert_eq!(out.text(), "");

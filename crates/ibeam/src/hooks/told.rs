@@ -82,7 +82,7 @@ impl<'a> Told<'a> {
                 let told = json!({"file_path": path.to_string_lossy(), "attachments": []});
                 Some((Event::BeforeReadFile, self.name.clone(), told))
             }
-            Access::Read(_) | Access::Write(_) | Access::Nothing => None,
+            Access::Read(_) | Access::Write(_) | Access::Fetch { .. } | Access::Nothing => None,
         }
     }
 }

@@ -151,6 +151,7 @@ impl Approver for Person {
             let what = match access {
                 Access::Command(command) => command.clone(),
                 Access::Read(path) | Access::Write(path) => format!("{} {}", call.name, path.display()),
+                Access::Fetch { url } => format!("{} {url}", call.name),
                 Access::Mcp { server, tool, .. } => {
                     let arguments = call.arguments.get("args").map(ToString::to_string).unwrap_or_default();
                     format!("{server}:{tool} {arguments}")

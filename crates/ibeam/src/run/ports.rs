@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
-use ibeam_policy::{Policy, Rule};
+use ibeam_policy::{Approval, Policy, Rule};
 use ibeam_protocol::{Failure, Reason, SessionStarted};
 use ibeam_tools::{BackgroundProcesses, Timeouts, ToolSettings, Workspace};
 
@@ -69,7 +69,10 @@ pub(super) fn build(
             app.places.user_config.with_file_name("hooks.json"),
         ],
         allow: rules(app, "allow")?.into_iter().chain(approved_servers(app)).collect(),
+        ask: Vec::new(),
         deny: rules(app, "deny")?,
+        approval: Approval::default(),
+        sandboxed: false,
     };
     let clock = Arc::new(SystemClock::since(app.started));
     let system = system_prompt(&Surroundings {

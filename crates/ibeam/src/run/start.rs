@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ibeam_core::{Past, Provider};
 use ibeam_protocol::{
-    Event, EventKind, Failure, Limits, Notice, PermissionMode, Reason, SessionId, SessionStarted,
+    Event, EventKind, Failure, Limits, Notice, PermissionMode, Reason, Sandbox, SessionId, SessionStarted,
 };
 use ibeam_session::{Durability, Options, Session, SessionError};
 
@@ -93,6 +93,7 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
         permission_mode: permission_mode(app),
         tools: Vec::new(),
         mcp_servers: Vec::new(),
+        sandbox: Sandbox::default(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         limits: Limits {
             max_turns: app
