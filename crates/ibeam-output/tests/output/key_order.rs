@@ -35,7 +35,7 @@ fn init_has_the_published_keys_then_ours() {
             r#""permissionMode":"default","tools":["read","write"],"mcp_servers":[],"#,
             r#""ibeam":{"version":"0.1.0","contract":"1","api_key":"login","#,
             r#""sandbox":{"mode":"off","layers":[],"network":true,"#,
-            r#""reason":"this version confines commands by permission rules only"},"#,
+            r#""reason":"commands are confined by permission rules only"},"#,
             r#""limits":{"max_turns":100}}}"#,
             "\n"
         )
