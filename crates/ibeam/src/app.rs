@@ -13,12 +13,14 @@ use crate::config::Config;
 use crate::credentials::Credentials;
 use crate::environment::{catalogue, refuse_what_is_not_text, variable};
 use crate::place::Places;
-use crate::shortage;
+use crate::{shortage, trust};
 
 /// The resolved start.
 pub(crate) struct App {
     pub(crate) flags: Flags,
     pub(crate) places: Places,
+    /// The project's files count whole.
+    pub(crate) trusted: bool,
     pub(crate) config: Config,
     pub(crate) credentials: Credentials,
     pub(crate) catalogue: Arc<Catalogue>,
@@ -44,7 +46,8 @@ impl App {
             return Err(no_input("not a directory".to_owned()));
         }
         let places = Places::of(&workspace)?;
-        let config = Config::load(&flags, &places, &variable)?;
+        let trusted = trust::trusted(&flags, &places);
+        let config = Config::load(&flags, &places, trusted, &variable)?;
         let credentials = Credentials::load(&places.credentials)?;
         let catalogue = match config.text(&["lang"]) {
             None => catalogue(None),
@@ -52,7 +55,8 @@ impl App {
                 said: format!("there is no language `{name}`; there are en, es, id, ja, fr, pt"),
             })?),
         };
-        Ok(Self { flags, places, config, credentials, catalogue: Arc::new(catalogue), workspace, started })
+        let catalogue = Arc::new(catalogue);
+        Ok(Self { flags, places, trusted, config, credentials, catalogue, workspace, started })
     }
 }
 

@@ -39,13 +39,15 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads the files in `places`, the environment and the flags.
+    /// Reads the files in `places`, the environment and the flags; a project's file counts whole where it is
+    /// `trusted`.
     ///
     /// # Errors
     /// `BadConfig` with file, line and column; an unknown key is a notice only.
     pub(crate) fn load(
         flags: &Flags,
         places: &Places,
+        trusted: bool,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Reason> {
         let mut config = Self::default();
@@ -54,7 +56,6 @@ impl Config {
                 config.set(key.path_words(), Value::parse(key.kind, default), Origin::Default);
             }
         }
-        let trusted = flags.trust || flags.force;
         config.take_file(&places.user_config, true, |path, line| Origin::User { path, line })?;
         config.take_file(&places.project_config, trusted, |path, line| Origin::Project { path, line })?;
         for key in KEYS {

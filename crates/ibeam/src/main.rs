@@ -26,6 +26,7 @@ mod signals;
 mod stderr;
 mod stdout;
 mod talk;
+mod trust;
 
 use std::ffi::OsString;
 use std::fs::File;

@@ -49,7 +49,6 @@ pub(crate) struct Listed {
 /// `BadConfig` with line and column.
 pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
     let mut listed = Listed::default();
-    let trusted = app.flags.trust || app.flags.force;
     let home = &app.places.home;
     for directory in ["/etc/cursor", "/etc/ibeam"] {
         let directory = Path::new(directory);
@@ -61,7 +60,7 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
             // It is the user's own, which comes next.
             continue;
         }
-        if trusted {
+        if app.trusted {
             listed.take(&path, &app.workspace)?;
         } else if path.symlink_metadata().is_ok() {
             listed.notices.push(Notice::HooksUntrusted { path: path.display().to_string() });

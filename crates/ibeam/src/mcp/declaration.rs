@@ -64,8 +64,7 @@ impl Declaration {
 /// # Errors
 /// `BadConfig` for a file that cannot be read, or a server without a command.
 pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
-    let flags = &app.flags;
-    let trusted = flags.trust || flags.force || flags.approve_mcps;
+    let trusted = app.trusted || app.flags.approve_mcps;
     let Tables { user, project } = tables(app);
     let switch = |name: &str| {
         let of = |tables: &BTreeMap<String, Table>| tables.get(name).and_then(|table| table.enabled);
