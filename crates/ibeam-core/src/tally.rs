@@ -82,6 +82,7 @@ impl Tally {
                 | ToolOutput::Glob(_)
                 | ToolOutput::Ls(_)
                 | ToolOutput::Todos(_)
+                | ToolOutput::WebFetch(_)
                 | ToolOutput::Mcp(_)
                 | ToolOutput::Free(_) => None,
             },

@@ -144,6 +144,7 @@ fn action<'a>(call: &'a ToolCall, outcome: &ToolOutcome) -> Action<'a> {
         "ls" => Action::List,
         "delete" => Action::Delete,
         "update_todos" => Action::Todos,
+        "web_fetch" => Action::Fetch,
         _ if mcp_tool(call).is_some() => Action::Mcp,
         tool => Action::Other { tool },
     }
@@ -161,9 +162,9 @@ fn ending(outcome: &ToolOutcome) -> Ending {
     }
 }
 
-/// The path, command or pattern a call is about.
+/// The path, command, pattern or address a call is about.
 fn detail(call: &ToolCall) -> Option<String> {
-    let names = ["command", "pattern", "globPattern", "path"];
+    let names = ["command", "pattern", "globPattern", "path", "url"];
     let named = || names.iter().find_map(|name| call.arguments.get(name)?.as_str());
     let text = mcp_tool(call).or_else(named)?;
     Some(shortened(one_line(text), DETAIL_CHARACTERS))

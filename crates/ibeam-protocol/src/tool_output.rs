@@ -28,6 +28,8 @@ pub enum ToolOutput {
     Delete(DeleteOutput),
     /// `update_todos`: the whole list
     Todos(Vec<Todo>),
+    /// `web_fetch`
+    WebFetch(WebFetchOutput),
     /// A tool of an MCP server
     Mcp(McpOutput),
     /// A tool without a key of its own on the wire
@@ -185,6 +187,15 @@ pub struct DeleteOutput {
     pub path: PathBuf,
     /// Bytes it had.
     pub file_size: u64,
+}
+
+/// A page of the web, as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WebFetchOutput {
+    /// Where the page came from: the address asked for, or where that one's redirects led.
+    pub url: String,
+    /// The page as Markdown, bounded; text and JSON as they are.
+    pub markdown: String,
 }
 
 /// What a tool of an MCP server gave.

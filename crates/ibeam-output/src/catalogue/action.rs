@@ -23,6 +23,8 @@ pub enum Action<'a> {
     List,
     /// The to-do list changed.
     Todos,
+    /// A page was fetched from the web.
+    Fetch,
     /// A tool of an MCP server was called.
     Mcp,
     /// A tool without a phrase of its own.
@@ -64,6 +66,7 @@ pub(crate) fn words(action: &Action<'_>) -> Words {
         Action::Find => Words::new("action-find"),
         Action::List => Words::new("action-list"),
         Action::Todos => Words::new("action-todos"),
+        Action::Fetch => Words::new("action-fetch"),
         Action::Mcp => Words::new("action-mcp"),
         Action::Other { tool } => Words::new("action-other").text("tool", tool),
     }

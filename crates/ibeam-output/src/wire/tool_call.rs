@@ -35,6 +35,7 @@ fn key(tool: &str) -> Option<Key> {
         "ls" => ("lsToolCall", true),
         "delete" => ("deleteToolCall", false),
         "update_todos" => ("updateTodosToolCall", false),
+        "web_fetch" => ("webFetchToolCall", false),
         _ => return None,
     };
     Some(Key { name, with_call_id })

@@ -26,6 +26,7 @@ impl Serialize for ToolResultObject<'_> {
                     | ToolOutput::Ls(_)
                     | ToolOutput::Delete(_)
                     | ToolOutput::Todos(_)
+                    | ToolOutput::WebFetch(_)
                     | ToolOutput::Mcp(_)
                     | ToolOutput::Free(_) => false,
                 };

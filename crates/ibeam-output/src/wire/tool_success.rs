@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ibeam_protocol::ToolOutput;
 use ibeam_protocol::tool_output::{
     DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, McpOutput,
-    ReadOutput, ShellOutput, Todo, TodoStatus, WriteOutput,
+    ReadOutput, ShellOutput, Todo, TodoStatus, WebFetchOutput, WriteOutput,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -58,6 +58,10 @@ pub(crate) enum Success<'a> {
     Todos {
         todos: Vec<TodoEntry<'a>>,
     },
+    WebFetch {
+        url: &'a str,
+        markdown: &'a str,
+    },
     Mcp {
         content: Vec<TextContent<'a>>,
         is_error: bool,
@@ -108,6 +112,7 @@ impl<'a> Success<'a> {
                 Self::Delete { path: LossyPath(path), file_size: *file_size }
             }
             ToolOutput::Todos(todos) => Self::Todos { todos: todos.iter().map(TodoEntry::new).collect() },
+            ToolOutput::WebFetch(WebFetchOutput { url, markdown }) => Self::WebFetch { url, markdown },
             ToolOutput::Mcp(output) => Self::mcp(output, false),
             ToolOutput::Free(value) => Self::Free(value),
         }

@@ -1,7 +1,9 @@
 //! `text`, as people see it.
 
 use ibeam_output::{Locale, TextOptions};
-use ibeam_protocol::tool_output::{EditOutput, McpOutput, ReadOutput, ShellOutput, WriteOutput};
+use ibeam_protocol::tool_output::{
+    EditOutput, McpOutput, ReadOutput, ShellOutput, WebFetchOutput, WriteOutput,
+};
 use ibeam_protocol::{Event, Reason, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::json;
 
@@ -262,6 +264,24 @@ fn a_command_out_of_time_failed() {
     let failure = ToolFailure::TimedOut { timeout_ms: 1, partial: ShellOutput::default() };
     let outcome = ToolOutcome::Failure { failure, for_model: "".into() };
     check(&Story::new().call(&shell("x"), outcome).done(), BARE, "Terminal command failed\n");
+}
+
+#[test]
+fn a_web_page_has_a_line_of_its_own() {
+    let call = story::call("web_fetch", json!({"url": "http://a.example/"}));
+    let page = WebFetchOutput { url: "http://a.example/".into(), markdown: String::new() };
+    let events = Story::new()
+        .call(&call, story::success(ToolOutput::WebFetch(page)))
+        .call(&call, ToolOutcome::error("no such host"))
+        .call(&call, ToolOutcome::Rejected { reason: "no".into() })
+        .done();
+    check(&events, BARE, "Fetched web page\nFailed to fetch web page\nNot allowed to fetch web page\n");
+    check(
+        &events,
+        VERBOSE,
+        "Fetched web page: http://a.example/\nFailed to fetch web page: http://a.example/\n\
+         Not allowed to fetch web page: http://a.example/\n",
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ibeam_protocol::tool_output::{
     DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, LsOutput,
-    McpOutput, ReadOutput, ShellOutput, Todo, TodoStatus, WriteOutput,
+    McpOutput, ReadOutput, ShellOutput, Todo, TodoStatus, WebFetchOutput, WriteOutput,
 };
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::{Value, json};
@@ -362,6 +362,25 @@ fn a_path_that_is_not_utf8_is_still_a_string() {
         json!({"path": "a"}),
         failure(ToolFailure::FileNotFound { path: path.into() }),
         "{\"deleteToolCall\":{\"args\":{\"path\":\"a\"},\"result\":{\"fileNotFound\":{\"path\":\"a\u{fffd}\"}}}}",
+    );
+}
+
+#[test]
+fn a_web_page_is_given_with_where_it_came_from() {
+    check(
+        "web_fetch",
+        json!({"url": "http://docs.example.org/"}),
+        story::success(ToolOutput::WebFetch(WebFetchOutput {
+            url: "https://docs.example.org/".into(),
+            markdown: "# Docs".into(),
+        })),
+        r##"{"webFetchToolCall":{"args":{"url":"http://docs.example.org/"},"result":{"success":{"url":"https://docs.example.org/","markdown":"# Docs"}}}}"##,
+    );
+    check(
+        "web_fetch",
+        json!({"url": "http://docs.example.org/"}),
+        ToolOutcome::error("no such host"),
+        r#"{"webFetchToolCall":{"args":{"url":"http://docs.example.org/"},"result":{"error":{"errorMessage":"no such host"}}}}"#,
     );
 }
 

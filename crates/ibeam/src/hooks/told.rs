@@ -103,6 +103,7 @@ pub(super) fn did(told: &Told<'_>, ended: &EndedCall) -> Option<(Event, String, 
             | ToolOutput::Ls(_)
             | ToolOutput::Delete(_)
             | ToolOutput::Todos(_)
+            | ToolOutput::WebFetch(_)
             | ToolOutput::Mcp(_)
             | ToolOutput::Free(_) => None,
         },
