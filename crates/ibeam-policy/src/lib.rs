@@ -3,6 +3,7 @@
 //! Pure and total functions of (policy, access); refuses I/O, async and the loop. Paths arrive resolved.
 
 pub mod access;
+mod explain;
 mod fetch;
 pub mod glob;
 mod mcp;
@@ -12,5 +13,6 @@ pub mod rule;
 mod shell;
 
 pub use access::Access;
+pub use explain::{Explanation, Finding, List, Part, Redirection};
 pub use policy::{Approval, Policy, Verdict};
 pub use rule::{BadRule, Rule};
