@@ -170,8 +170,8 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) add_dir: Vec<PathBuf>,
 
-    /// Run commands in a sandbox
-    #[arg(long, value_enum, value_name = "SWITCH", global = true)]
+    /// Whether commands run in a sandbox [default: when printing, and with `--force`]
+    #[arg(long, value_enum, value_name = "SWITCH", num_args = 0..=1, default_missing_value = "enabled", global = true)]
     pub(crate) sandbox: Option<Switch>,
 
     /// The key of the provider
