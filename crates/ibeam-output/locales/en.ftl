@@ -231,12 +231,17 @@ notice-calls-near = { $percent } % of the tool calls of this run are used; the m
 notice-time-near = { $percent } % of the time of this run is used; the model was asked to finish
 notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
 notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it (`--trust`)
+notice-forbidden-config-key = `{ $key }` in `{ $path }` was ignored: no project may set it so; the user's configuration can
 notice-mcp-server-failed = the MCP server `{ $server }` is not there: { $said }
 notice-mcp-server-untrusted = the MCP server `{ $server }` of `{ $path }` was not started: only a trusted workspace may start programs (`--approve-mcps` or `--trust`)
 notice-mcp-server-unsupported = the MCP server `{ $server }` is reached over HTTP, which this version does not support; servers with a `command` are
 notice-hook-failed = the hook `{ $hook }` ({ $event }) failed, and the run went on without it: { $said }
 notice-hooks-untrusted = the hooks of `{ $path }` were not run: only a trusted workspace may run programs (`--trust`)
 notice-hooks-not-run = `{ $path }` has hooks that this version does not run: { $what }
+notice-trust-changed = `{ $path }` has changed since this workspace was trusted: what its files would widen or run does not count until it is trusted again (`ibeam trust show`, `--trust`)
+notice-trust-not-kept = this workspace is trusted for this run only, for `{ $path }` could not be written: { $said }
+notice-trust-unreadable = `{ $path }` trusts no workspace, for it is not as it should be: { $said }
+notice-mcp-tools-changed = tools of the MCP server `{ $server }` are not those that were approved and will not be called: { $tools } (`--approve-mcps` approves them)
 notice-background-awaited = { $count ->
         [one] waiting for { $count } background command to end
        *[other] waiting for { $count } background commands to end
@@ -262,6 +267,12 @@ session-gaps = gaps between the events: { $count } (records that did not fit on 
 session-open-calls = calls without a result: { $count } (the next run tells the model)
 session-damage = first damage: `{ $file }`, line { $line }: { $said }
 session-moved = moved aside: `{ $path }`
+
+ask-allow = allow `{ $what }`? [y/N]
+ask-allow-this = allow this? [y/N]
+ask-no-rule = asked because no rule covers it
+ask-rule = asked because of the rule `{ $rule }`
+ask-hook = asked by the hook `{ $hook }`: { $said }
 
 ## `--help`
 help-usage = Usage

@@ -229,12 +229,17 @@ notice-calls-near = se ha usado el { $percent } % de las llamadas a herramientas
 notice-time-near = se ha usado el { $percent } % del tiempo de esta ejecución; se pidió al modelo que termine
 notice-unknown-config-key = `{ $key }` en `{ $path }` no es un ajuste conocido y se ignoró
 notice-untrusted-config-key = `{ $key }` en `{ $path }` se ignoró: solo puede fijarlo un espacio de trabajo de confianza (`--trust`)
+notice-forbidden-config-key = `{ $key }` en `{ $path }` se ignoró: ningún proyecto puede fijarlo así; la configuración del usuario sí
 notice-mcp-server-failed = falta el servidor MCP `{ $server }`: { $said }
 notice-mcp-server-untrusted = el servidor MCP `{ $server }` de `{ $path }` no se inició: solo un espacio de trabajo de confianza puede iniciar programas (`--approve-mcps` o `--trust`)
 notice-mcp-server-unsupported = al servidor MCP `{ $server }` se llega por HTTP, que esta versión no admite; sí admite servidores con `command`
 notice-hook-failed = el hook `{ $hook }` ({ $event }) falló y la ejecución siguió sin él: { $said }
 notice-hooks-untrusted = los hooks de `{ $path }` no se ejecutaron: solo un espacio de trabajo de confianza puede ejecutar programas (`--trust`)
 notice-hooks-not-run = `{ $path }` tiene hooks que esta versión no ejecuta: { $what }
+notice-trust-changed = `{ $path }` ha cambiado desde que se confió en este espacio de trabajo: lo que sus archivos ampliarían o ejecutarían no cuenta hasta que se vuelva a confiar en él (`ibeam trust show`, `--trust`)
+notice-trust-not-kept = se confía en este espacio de trabajo solo en esta ejecución, porque no se pudo escribir `{ $path }`: { $said }
+notice-trust-unreadable = `{ $path }` no da confianza a ningún espacio de trabajo, porque no está como debería: { $said }
+notice-mcp-tools-changed = las herramientas del servidor MCP `{ $server }` no son las que se aprobaron y no se llamarán: { $tools } (`--approve-mcps` las aprueba)
 notice-background-awaited = { $count ->
         [one] esperando a que termine { $count } comando en segundo plano
        *[other] esperando a que terminen { $count } comandos en segundo plano
@@ -260,6 +265,12 @@ session-gaps = huecos entre los eventos: { $count } (registros que no cupieron e
 session-open-calls = llamadas sin resultado: { $count } (la próxima ejecución se lo dice al modelo)
 session-damage = primer daño: `{ $file }`, línea { $line }: { $said }
 session-moved = apartado en: `{ $path }`
+
+ask-allow = ¿permitir `{ $what }`? [y/N]
+ask-allow-this = ¿permitir esto? [y/N]
+ask-no-rule = se pregunta porque ninguna regla lo cubre
+ask-rule = se pregunta por la regla `{ $rule }`
+ask-hook = pregunta el hook `{ $hook }`: { $said }
 
 ## `--help`
 help-usage = Uso

@@ -229,12 +229,17 @@ notice-calls-near = { $percent } % des appels d’outils de cette exécution son
 notice-time-near = { $percent } % du temps de cette exécution est écoulé ; le modèle a été prié de conclure
 notice-unknown-config-key = `{ $key }` dans `{ $path }` n'est pas un réglage connu et a été ignoré
 notice-untrusted-config-key = `{ $key }` dans `{ $path }` a été ignoré : seul un espace de travail de confiance peut le fixer (`--trust`)
+notice-forbidden-config-key = `{ $key }` dans `{ $path }` a été ignoré : aucun projet ne peut le fixer ainsi ; la configuration de l’utilisateur le peut
 notice-mcp-server-failed = le serveur MCP `{ $server }` manque : { $said }
 notice-mcp-server-untrusted = le serveur MCP `{ $server }` de `{ $path }` n'a pas été démarré : seul un espace de travail de confiance peut démarrer des programmes (`--approve-mcps` ou `--trust`)
 notice-mcp-server-unsupported = le serveur MCP `{ $server }` est joint par HTTP, ce que cette version ne permet pas ; les serveurs avec `command` le sont
 notice-hook-failed = le hook `{ $hook }` ({ $event }) a échoué et l'exécution a continué sans lui : { $said }
 notice-hooks-untrusted = les hooks de `{ $path }` n'ont pas été exécutés : seul un espace de travail de confiance peut exécuter des programmes (`--trust`)
 notice-hooks-not-run = `{ $path }` contient des hooks que cette version n'exécute pas : { $what }
+notice-trust-changed = `{ $path }` a changé depuis que cet espace de travail a été approuvé : ce que ses fichiers élargiraient ou exécuteraient ne compte pas tant qu’il n’est pas approuvé à nouveau (`ibeam trust show`, `--trust`)
+notice-trust-not-kept = cet espace de travail n’est approuvé que pour cette exécution, car `{ $path }` n’a pas pu être écrit : { $said }
+notice-trust-unreadable = `{ $path }` n’approuve aucun espace de travail, car il n’est pas comme il devrait : { $said }
+notice-mcp-tools-changed = des outils du serveur MCP `{ $server }` ne sont pas ceux qui ont été approuvés et ne seront pas appelés : { $tools } (`--approve-mcps` les approuve)
 notice-background-awaited = { $count ->
         [one] attente de la fin de { $count } commande en arrière-plan
        *[other] attente de la fin de { $count } commandes en arrière-plan
@@ -260,6 +265,12 @@ session-gaps = trous entre les événements : { $count } (enregistrements qui ne
 session-open-calls = appels sans résultat : { $count } (la prochaine exécution le dit au modèle)
 session-damage = premier dommage : `{ $file }`, ligne { $line } : { $said }
 session-moved = mis de côté : `{ $path }`
+
+ask-allow = autoriser `{ $what }` ? [y/N]
+ask-allow-this = autoriser ceci ? [y/N]
+ask-no-rule = question posée car aucune règle ne le couvre
+ask-rule = question posée par la règle `{ $rule }`
+ask-hook = question posée par le hook `{ $hook }` : { $said }
 
 ## `--help`
 help-usage = Utilisation

@@ -205,12 +205,17 @@ notice-calls-near = { $percent } % panggilan alat dari proses ini telah terpakai
 notice-time-near = { $percent } % waktu proses ini telah terpakai; model diminta menyelesaikan
 notice-unknown-config-key = `{ $key }` di `{ $path }` bukan setelan yang dikenal dan diabaikan
 notice-untrusted-config-key = `{ $key }` di `{ $path }` diabaikan: hanya ruang kerja tepercaya yang boleh menetapkannya (`--trust`)
+notice-forbidden-config-key = `{ $key }` di `{ $path }` diabaikan: tidak ada proyek yang boleh menetapkannya begitu; konfigurasi pengguna boleh
 notice-mcp-server-failed = server MCP `{ $server }` tidak ada: { $said }
 notice-mcp-server-untrusted = server MCP `{ $server }` dari `{ $path }` tidak dijalankan: hanya ruang kerja tepercaya yang boleh menjalankan program (`--approve-mcps` atau `--trust`)
 notice-mcp-server-unsupported = server MCP `{ $server }` dicapai lewat HTTP, yang tidak didukung versi ini; server dengan `command` didukung
 notice-hook-failed = hook `{ $hook }` ({ $event }) gagal dan proses dilanjutkan tanpanya: { $said }
 notice-hooks-untrusted = hook dari `{ $path }` tidak dijalankan: hanya ruang kerja tepercaya yang boleh menjalankan program (`--trust`)
 notice-hooks-not-run = `{ $path }` memuat hook yang tidak dijalankan versi ini: { $what }
+notice-trust-changed = `{ $path }` telah berubah sejak ruang kerja ini dipercaya: yang akan diperluas atau dijalankan oleh berkasnya tidak berlaku sampai dipercaya lagi (`ibeam trust show`, `--trust`)
+notice-trust-not-kept = ruang kerja ini dipercaya hanya untuk kali ini, karena `{ $path }` tidak dapat ditulis: { $said }
+notice-trust-unreadable = `{ $path }` tidak memercayai ruang kerja mana pun, karena isinya tidak semestinya: { $said }
+notice-mcp-tools-changed = alat dari server MCP `{ $server }` bukan yang disetujui dan tidak akan dipanggil: { $tools } (`--approve-mcps` menyetujuinya)
 notice-background-awaited = menunggu { $count } perintah latar belakang selesai
 notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan
 compacted = percakapan menjadi terlalu panjang dan diringkas, dari sekitar { $before } menjadi { $after } token
@@ -230,6 +235,12 @@ session-gaps = celah di antara peristiwa: { $count } (catatan yang tidak muat di
 session-open-calls = panggilan tanpa hasil: { $count } (diberitahukan ke model saat dijalankan lagi)
 session-damage = kerusakan pertama: `{ $file }`, baris { $line }: { $said }
 session-moved = disisihkan ke: `{ $path }`
+
+ask-allow = izinkan `{ $what }`? [y/N]
+ask-allow-this = izinkan ini? [y/N]
+ask-no-rule = ditanyakan karena tidak ada aturan yang mencakupnya
+ask-rule = ditanyakan karena aturan `{ $rule }`
+ask-hook = ditanyakan oleh hook `{ $hook }`: { $said }
 
 ## `--help`
 help-usage = Penggunaan

@@ -205,12 +205,17 @@ notice-calls-near = この実行のツール呼び出しの { $percent } % を�
 notice-time-near = この実行の時間の { $percent } % を使いました。モデルに終えるよう伝えました
 notice-unknown-config-key = `{ $path }` の `{ $key }` は未知の設定のため無視しました
 notice-untrusted-config-key = `{ $path }` の `{ $key }` を無視しました: 信頼済みのワークスペースでのみ設定できます (`--trust`)
+notice-forbidden-config-key = `{ $path }` の `{ $key }` を無視しました: プロジェクトはこのように設定できません。ユーザーの設定なら可能です
 notice-mcp-server-failed = `{ $server }` という MCP サーバーを利用できません: { $said }
 notice-mcp-server-untrusted = `{ $path }` の MCP サーバー `{ $server }` は起動しませんでした: プログラムを起動できるのは信頼済みのワークスペースだけです (`--approve-mcps` または `--trust`)
 notice-mcp-server-unsupported = `{ $server }` という MCP サーバーは HTTP で接続するもので、このバージョンでは対応していません。`command` を持つサーバーには対応しています
 notice-hook-failed = フック `{ $hook }` ({ $event }) が失敗したため、これを使わずに続行しました: { $said }
 notice-hooks-untrusted = `{ $path }` のフックは実行しませんでした: プログラムを実行できるのは信頼済みのワークスペースだけです (`--trust`)
 notice-hooks-not-run = `{ $path }` には、このバージョンでは実行しないフックがあります: { $what }
+notice-trust-changed = このワークスペースを信頼した後に `{ $path }` が変更されました: 再び信頼するまで、プロジェクトのファイルによる許可の拡大や実行は無効です (`ibeam trust show`、`--trust`)
+notice-trust-not-kept = `{ $path }` に書き込めなかったため、このワークスペースを信頼するのは今回の実行だけです: { $said }
+notice-trust-unreadable = `{ $path }` の内容が正しくないため、どのワークスペースも信頼されません: { $said }
+notice-mcp-tools-changed = `{ $server }` という MCP サーバーのツールが承認時と異なるため、呼び出しません: { $tools } (`--approve-mcps` で承認できます)
 notice-background-awaited = { $count } 個のバックグラウンドコマンドの終了を待っています
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
 compacted = 会話が長くなりすぎたため、約 { $before } トークンから { $after } トークンに短縮しました
@@ -230,6 +235,12 @@ session-gaps = イベントの欠落箇所: { $count } (ディスクに空きが
 session-open-calls = 結果のない呼び出し: { $count } (次の実行でモデルに伝えます)
 session-damage = 最初の破損: `{ $file }` の { $line } 行目: { $said }
 session-moved = 移した先: `{ $path }`
+
+ask-allow = `{ $what }` を許可しますか? [y/N]
+ask-allow-this = これを許可しますか? [y/N]
+ask-no-rule = 対象とする規則がないため確認します
+ask-rule = 規則 `{ $rule }` により確認します
+ask-hook = フック `{ $hook }` による確認です: { $said }
 
 ## `--help`
 help-usage = 使い方

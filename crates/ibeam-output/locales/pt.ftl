@@ -229,12 +229,17 @@ notice-calls-near = { $percent } % das chamadas de ferramentas desta execução 
 notice-time-near = { $percent } % do tempo desta execução foi usado; foi pedido ao modelo que termine
 notice-unknown-config-key = `{ $key }` em `{ $path }` não é um ajuste conhecido e foi ignorado
 notice-untrusted-config-key = `{ $key }` em `{ $path }` foi ignorado: só um espaço de trabalho confiável pode defini-lo (`--trust`)
+notice-forbidden-config-key = `{ $key }` em `{ $path }` foi ignorado: nenhum projeto pode defini-lo assim; a configuração do usuário pode
 notice-mcp-server-failed = falta o servidor MCP `{ $server }`: { $said }
 notice-mcp-server-untrusted = o servidor MCP `{ $server }` de `{ $path }` não foi iniciado: só um espaço de trabalho confiável pode iniciar programas (`--approve-mcps` ou `--trust`)
 notice-mcp-server-unsupported = o servidor MCP `{ $server }` é alcançado por HTTP, o que esta versão não permite; servidores com `command` são permitidos
 notice-hook-failed = o hook `{ $hook }` ({ $event }) falhou e a execução continuou sem ele: { $said }
 notice-hooks-untrusted = os hooks de `{ $path }` não foram executados: só um espaço de trabalho confiável pode executar programas (`--trust`)
 notice-hooks-not-run = `{ $path }` tem hooks que esta versão não executa: { $what }
+notice-trust-changed = `{ $path }` mudou desde que se confiou neste espaço de trabalho: o que os seus ficheiros alargariam ou executariam não conta até se voltar a confiar nele (`ibeam trust show`, `--trust`)
+notice-trust-not-kept = confia-se neste espaço de trabalho só nesta execução, porque não foi possível escrever `{ $path }`: { $said }
+notice-trust-unreadable = `{ $path }` não dá confiança a nenhum espaço de trabalho, porque não está como devia: { $said }
+notice-mcp-tools-changed = as ferramentas do servidor MCP `{ $server }` não são as que foram aprovadas e não serão chamadas: { $tools } (`--approve-mcps` aprova-as)
 notice-background-awaited = { $count ->
         [one] à espera do fim de { $count } comando em segundo plano
        *[other] à espera do fim de { $count } comandos em segundo plano
@@ -260,6 +265,12 @@ session-gaps = lacunas entre os eventos: { $count } (registros que não couberam
 session-open-calls = chamadas sem resultado: { $count } (a próxima execução avisa o modelo)
 session-damage = primeiro dano: `{ $file }`, linha { $line }: { $said }
 session-moved = separado em: `{ $path }`
+
+ask-allow = permitir `{ $what }`? [y/N]
+ask-allow-this = permitir isto? [y/N]
+ask-no-rule = pergunta-se porque nenhuma regra o cobre
+ask-rule = pergunta-se por causa da regra `{ $rule }`
+ask-hook = pergunta o hook `{ $hook }`: { $said }
 
 ## `--help`
 help-usage = Uso

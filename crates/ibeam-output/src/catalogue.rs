@@ -6,6 +6,7 @@
 
 mod action;
 mod notice;
+mod question;
 mod reason;
 mod session;
 mod words;
@@ -19,6 +20,7 @@ use ibeam_protocol::{Compacted, Failure, FailureCode, Notice, Reason};
 use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
+pub use self::question::Question;
 pub use self::session::SessionLine;
 use self::words::Words;
 use crate::locale::Locale;

@@ -5,6 +5,7 @@
 //! way back to the loop; thinking is written by none of them.
 
 mod catalogue;
+mod hidden;
 mod json;
 mod line_buffer;
 mod locale;
@@ -14,7 +15,8 @@ mod text;
 mod wire;
 mod writer;
 
-pub use catalogue::{Action, Catalogue, Ending, Explained, SessionLine};
+pub use catalogue::{Action, Catalogue, Ending, Explained, Question, SessionLine};
+pub use hidden::show_hidden;
 pub use json::Json;
 pub use locale::Locale;
 pub use stream_json::StreamJson;

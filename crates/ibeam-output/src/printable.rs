@@ -1,8 +1,12 @@
 //! Foreign text on its way to people: nothing in it may move a cursor, colour a line or reverse its order.
 
-/// On one line: control characters, line ends and bidirectional overrides become escapes like `\n`, `\u{1b}`.
+use crate::hidden::is_hidden;
+
+/// On one line: control characters, line ends and all that is not seen become escapes like `\n`, `\u{1b}`.
 pub(crate) fn one_line(text: &str) -> String {
-    escaped(text, |c| c.is_control() || is_line_or_order_change(c))
+    // One selector or joiner belongs to the writing of many emoji, and misleads nobody.
+    let is_of_writing = |c| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+    escaped(text, |c| c.is_control() || (is_hidden(c) && !is_of_writing(c)))
 }
 
 /// Over several lines: `\n` and tabs stay, `\r` goes, other control characters become escapes.
@@ -24,8 +28,4 @@ fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
         if is_unsafe(c) { safe.extend(c.escape_default()) } else { safe.push(c) }
     }
     safe
-}
-
-fn is_line_or_order_change(c: char) -> bool {
-    matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

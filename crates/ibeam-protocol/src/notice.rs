@@ -60,6 +60,39 @@ pub enum Notice {
         /// The key, dotted.
         key: String,
     },
+    /// A project's file sets a key that no project may set so.
+    ForbiddenConfigKey {
+        /// The file.
+        path: String,
+        /// The key, dotted.
+        key: String,
+    },
+    /// Files of a project have changed since its workspace was trusted, which it is not any more.
+    TrustChanged {
+        /// The files.
+        path: String,
+    },
+    /// The workspace is trusted, and that could not be remembered.
+    TrustNotKept {
+        /// The file of what is remembered.
+        path: String,
+        /// What went wrong.
+        said: String,
+    },
+    /// What is remembered of trust cannot be read; nothing is trusted by it.
+    TrustUnreadable {
+        /// The file of what is remembered.
+        path: String,
+        /// What went wrong.
+        said: String,
+    },
+    /// Tools of an MCP server are not what a person approved; they are not called.
+    McpToolsChanged {
+        /// The server.
+        server: String,
+        /// The tools.
+        tools: String,
+    },
     /// The answer is there; commands in the background are waited for.
     BackgroundAwaited {
         /// How many.
@@ -147,12 +180,17 @@ impl Notice {
             | Self::UnknownStopReason { .. }
             | Self::UnknownConfigKey { .. }
             | Self::UntrustedConfigKey { .. }
+            | Self::ForbiddenConfigKey { .. }
             | Self::McpServerFailed { .. }
             | Self::McpServerUntrusted { .. }
             | Self::McpServerUnsupported { .. }
             | Self::HookFailed { .. }
             | Self::HooksUntrusted { .. }
             | Self::HooksNotRun { .. }
+            | Self::TrustChanged { .. }
+            | Self::TrustNotKept { .. }
+            | Self::TrustUnreadable { .. }
+            | Self::McpToolsChanged { .. }
             | Self::BackgroundAwaited { .. }
             | Self::BackgroundStopped { .. } => None,
         }

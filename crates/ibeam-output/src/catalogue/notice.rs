@@ -31,6 +31,9 @@ pub(crate) fn words(notice: &Notice) -> Words {
         Notice::UntrustedConfigKey { path, key } => {
             Words::new("notice-untrusted-config-key").text("path", path).text("key", key)
         }
+        Notice::ForbiddenConfigKey { path, key } => {
+            Words::new("notice-forbidden-config-key").text("path", path).text("key", key)
+        }
         Notice::McpServerFailed { server, said } => {
             Words::new("notice-mcp-server-failed").text("server", server).text("said", said)
         }
@@ -46,6 +49,16 @@ pub(crate) fn words(notice: &Notice) -> Words {
         Notice::HooksUntrusted { path } => Words::new("notice-hooks-untrusted").text("path", path),
         Notice::HooksNotRun { path, what } => {
             Words::new("notice-hooks-not-run").text("path", path).text("what", what)
+        }
+        Notice::TrustChanged { path } => Words::new("notice-trust-changed").text("path", path),
+        Notice::TrustNotKept { path, said } => {
+            Words::new("notice-trust-not-kept").text("path", path).text("said", said)
+        }
+        Notice::TrustUnreadable { path, said } => {
+            Words::new("notice-trust-unreadable").text("path", path).text("said", said)
+        }
+        Notice::McpToolsChanged { server, tools } => {
+            Words::new("notice-mcp-tools-changed").text("server", server).text("tools", tools)
         }
         Notice::BackgroundAwaited { count } => Words::new("notice-background-awaited").count("count", *count),
         Notice::BackgroundStopped { count } => Words::new("notice-background-stopped").count("count", *count),

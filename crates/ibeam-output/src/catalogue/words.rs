@@ -21,6 +21,12 @@ impl Words {
         self
     }
 
+    /// Text as it stands, which its giver has made fit to be shown.
+    pub(crate) fn exact(mut self, name: &'static str, text: &str) -> Self {
+        self.args.set(name, FluentValue::from(text.to_owned()));
+        self
+    }
+
     /// A number that may choose between singular and plural.
     pub(crate) fn count(mut self, name: &'static str, count: impl Into<u64>) -> Self {
         self.args.set(name, FluentValue::from(count.into()));

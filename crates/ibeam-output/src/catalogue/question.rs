@@ -1,0 +1,73 @@
+//! The question that a person is asked before a call: what exactly would run, and why it is asked.
+
+use crate::hidden::show_hidden;
+
+use super::Catalogue;
+use super::words::Words;
+
+/// A call that a person is to decide about.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The command, or the tool and what it would touch; any text.
+    pub what: &'a str,
+    /// The rule that asks: a token, `hook: NAME`, or the name of a rule of ours.
+    pub rule: &'a str,
+    /// What it says of the call.
+    pub reason: &'a str,
+}
+
+impl Catalogue {
+    /// The lines of a question; the last is without its end, so that the answer stands behind it.
+    ///
+    /// Nothing of what is asked about can look like a part of the question: what is not seen is written out, and
+    /// each line of several is marked.
+    pub fn question(&self, question: &Question<'_>) -> String {
+        let Question { what, rule, reason } = question;
+        let why = match rule.strip_prefix("hook: ") {
+            Some(hook) => Words::new("ask-hook").text("hook", hook).text("said", reason),
+            None if rule.contains('(') => Words::new("ask-rule").text("rule", rule),
+            None => Words::new("ask-no-rule"),
+        };
+        let why = self.say(&why, None);
+        let what = show_hidden(what);
+        if !what.contains('\n') {
+            return format!("{why}\n{} ", self.say(&Words::new("ask-allow").exact("what", &what), None));
+        }
+        let lines: String = what.split('\n').map(|line| format!("  | {line}\n")).collect();
+        format!("{why}\n{lines}{} ", self.say(&Words::new("ask-allow-this"), None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Locale;
+
+    #[track_caller]
+    fn check(what: &str, rule: &str, expect: &str) {
+        let question = Question { what, rule, reason: "it\nmust not" };
+        assert_eq!(Catalogue::new(Locale::En).question(&question), expect);
+    }
+
+    #[test]
+    fn a_person_sees_exactly_what_would_run_and_why_it_is_asked() {
+        let no_rule = "asked because no rule covers it\n";
+        check("echo \"a\\n\" \t'b' ", "default", &format!("{no_rule}allow `echo \"a\\n\" \t'b' `? [y/N] "));
+        check("ls \u{202e}\u{200b}", "default", &format!("{no_rule}allow `ls <U+202E><U+200B>`? [y/N] "));
+        check("a\nb", "default", &format!("{no_rule}  | a\n  | b\nallow this? [y/N] "));
+        check("ls", "Shell(ls)", "asked because of the rule `Shell(ls)`\nallow `ls`? [y/N] ");
+        check("ls", "hook: ./ask.sh", "asked by the hook `./ask.sh`: it\\nmust not\nallow `ls`? [y/N] ");
+    }
+
+    #[test]
+    fn it_is_asked_in_every_language() {
+        for locale in Locale::ALL {
+            for rule in ["default", "Shell(x)", "hook: x"] {
+                for what in ["one", "two\nlines"] {
+                    let asked = Catalogue::new(locale).question(&Question { what, rule, reason: "said" });
+                    assert!(asked.ends_with("[y/N] ") && !asked.contains("ask-"), "{locale:?}: {asked}");
+                }
+            }
+        }
+    }
+}

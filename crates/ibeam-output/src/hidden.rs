@@ -1,0 +1,116 @@
+//! Characters that a reader does not see, made visible as `<U+200B>`: tags, spaces without width, marks of
+//! direction, variation selectors, private use. A model reads them all the same, and so would a shell.
+//!
+//! What belongs to the writing of an emoji is left as it is: one selector behind a picture, a joiner between two.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// `text` with every character that is not seen written out. Line ends and tabs stay; `\r\n` becomes `\n`.
+pub fn show_hidden(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| is_hidden(c) || c == '\r') {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 64);
+    let mut before = None;
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let after = rest.peek().copied();
+        if c == '\r' && after == Some('\n') {
+            continue;
+        }
+        if is_hidden(c) && !is_of_an_emoji(before, c, after) {
+            // The format of a string cannot fail.
+            let _ = write!(shown, "<U+{:04X}>", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+        before = Some(c);
+    }
+    Cow::Owned(shown)
+}
+
+/// Unicode's control, format and private-use characters, its blanks that are no spaces, and selectors.
+pub(crate) fn is_hidden(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{61c}'
+        | '\u{115f}'..='\u{1160}'
+        | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{2800}'
+        | '\u{3164}'
+        | '\u{e000}'..='\u{f8ff}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{10ffff}' => true,
+        c => c.is_control(),
+    }
+}
+
+fn is_of_an_emoji(before: Option<char>, c: char, after: Option<char>) -> bool {
+    let (Some(before), after) = (before, after.unwrap_or(' ')) else { return false };
+    match c {
+        '\u{fe0e}' | '\u{fe0f}' => is_picture(before) || after == '\u{20e3}',
+        '\u{200d}' => (is_picture(before) || before == '\u{fe0f}') && is_picture(after),
+        _ => false,
+    }
+}
+
+/// Symbols, arrows, dingbats and pictures.
+fn is_picture(c: char) -> bool {
+    matches!(c, '\u{a9}' | '\u{ae}' | '\u{203c}' | '\u{2049}' | '\u{2100}'..='\u{27bf}' | '\u{2900}'..='\u{2bff}')
+        || matches!(c, '\u{3030}' | '\u{303d}' | '\u{3297}' | '\u{3299}' | '\u{1f000}'..='\u{1faff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expect: &str) {
+        assert_eq!(show_hidden(text), expect);
+    }
+
+    #[test]
+    fn what_is_not_seen_is_written_out() {
+        check("ru\u{200b}n \u{202e}evil", "ru<U+200B>n <U+202E>evil");
+        check("a\u{e0041}\u{e007f}b", "a<U+E0041><U+E007F>b");
+        check("a\u{fe0f}\u{fe01}b\u{e0100}", "a<U+FE0F><U+FE01>b<U+E0100>");
+        check("\u{feff}x\u{e000}\u{f0000}\u{10fffd}", "<U+FEFF>x<U+E000><U+F0000><U+10FFFD>");
+        check("a\u{1b}[2K\u{7}\u{9b}b\rc", "a<U+001B>[2K<U+0007><U+009B>b<U+000D>c");
+        check(
+            "word\u{200d}joiner \u{2066}x\u{2069} soft\u{ad}",
+            "word<U+200D>joiner <U+2066>x<U+2069> soft<U+00AD>",
+        );
+    }
+
+    #[test]
+    fn what_is_seen_stays() {
+        for text in [
+            "",
+            "plain\n\ttext",
+            "Grüße, 日本語, עברית, فارسی",
+            "❤\u{fe0f} 👩\u{200d}💻 1\u{fe0f}\u{20e3} ✔\u{fe0e}",
+        ] {
+            check(text, text);
+        }
+        check("one\r\ntwo\r\n", "one\ntwo\n");
+    }
+
+    /// Data can be hidden in a row of selectors behind a picture.
+    #[test]
+    fn a_selector_behind_a_selector_is_written_out() {
+        check("😀\u{fe0f}\u{fe0f}\u{e0101}", "😀\u{fe0f}<U+FE0F><U+E0101>");
+        check("😀\u{200d}\u{200d}😀", "😀<U+200D><U+200D>😀");
+    }
+}
