@@ -154,6 +154,14 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "TOKEN", global = true)]
     pub(crate) deny: Vec<String>,
 
+    /// Put calls that a token covers to a person, whatever allows them; `--force` lifts that
+    #[arg(long, value_name = "TOKEN", global = true)]
+    pub(crate) ask: Vec<String>,
+
+    /// Let commands connect to this host and port, e.g. `registry.npmjs.org:443`
+    #[arg(long, value_name = "HOST:PORT", global = true)]
+    pub(crate) allow_net: Vec<String>,
+
     /// Read-only modes
     #[arg(long, value_enum, value_name = "MODE", global = true)]
     pub(crate) mode: Option<Mode>,

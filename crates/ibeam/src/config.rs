@@ -1,24 +1,31 @@
-//! The configuration: flags over environment over project file over user file over defaults.
+//! The configuration: the managed file over flags over environment over project file over user file over defaults.
 //!
 //! Every value keeps where it came from. Resolved once at start; nothing below the binary reads the environment
-//! or the home directory.
+//! or the home directory. Refuses a flag that contradicts the managed file, and what a project may not set.
 
-mod file;
+mod cursor;
 mod keys;
+mod layer;
+mod lines;
 mod origin;
 pub(crate) mod source;
+mod toml;
+mod value;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
+use ibeam_policy::Rule;
 use ibeam_protocol::{Notice, Reason};
 
-use crate::cli::{BackgroundWord, Flags};
+use crate::cli::{BackgroundWord, Flags, Switch};
 use crate::place::Places;
-pub(crate) use keys::Value;
 use keys::{KEYS, Key, Reach};
+use layer::{Entry, Layer, Owner};
 pub(crate) use origin::Origin;
+use value::Kind;
+pub(crate) use value::Value;
 
 /// A file full of unknown keys is not a configuration; nobody reads more warnings.
 const UNKNOWN_KEYS_TOLD: usize = 10;
@@ -56,8 +63,10 @@ impl Config {
                 config.set(key.path_words(), Value::parse(key.kind, default), Origin::Default);
             }
         }
-        config.take_file(&places.user_config, true, |path, line| Origin::User { path, line })?;
-        config.take_file(&places.project_config, trusted, |path, line| Origin::Project { path, line })?;
+        let theirs = places.user_cursor.iter().map(std::path::PathBuf::as_path);
+        config.take_files(&places.user_config, theirs, Owner::User)?;
+        let project = Owner::Project { trusted };
+        config.take_files(&places.project_config, [places.project_cursor.as_path()].into_iter(), project)?;
         for key in KEYS {
             let Some(name) = key.variable else { continue };
             if let Some(text) = variable(name).filter(|text| !text.is_empty()) {
@@ -66,45 +75,104 @@ impl Config {
             }
         }
         config.take_flags(flags)?;
+        if let Some(bytes) = source::read_managed(&places.managed_config)? {
+            let layer = toml::parse(&places.managed_config, &bytes)?;
+            config.refuse_contradictions(&layer)?;
+            config.take(layer, Owner::Managed)?;
+        }
         Ok(config)
     }
 
-    fn take_file(
+    /// Takes our own file, and the first that is there of those in the original's form.
+    fn take_files<'a>(
         &mut self,
-        path: &Path,
-        trusted: bool,
-        origin: impl Fn(PathBuf, u64) -> Origin,
+        ours: &Path,
+        theirs: impl Iterator<Item = &'a Path>,
+        owner: Owner,
     ) -> Result<(), Reason> {
-        let mut file = file::read(path)?;
-        let mut unknown = Vec::new();
-        for found in std::mem::take(&mut file.values) {
-            let Some(key) = KEYS.iter().find(|key| key.matches(&found.path)) else {
-                unknown.push(found.path.join("."));
-                continue;
-            };
-            if key.reach == Reach::Trusted && !trusted {
-                let key = found.path.join(".");
-                self.notices.push(Notice::UntrustedConfigKey { path: path.display().to_string(), key });
+        let ours = source::read(ours)?.map(|bytes| toml::parse(ours, &bytes)).transpose()?;
+        for path in theirs {
+            let Some(bytes) = source::read(path)? else { continue };
+            let mut layer = cursor::parse(path, &bytes, owner)?;
+            if ours.as_ref().is_some_and(|ours| ours.has("permissions.allow")) {
+                // What narrows adds up in any case. What widens is said in one place.
+                layer.entries.retain(|entry| entry.key.path != "permissions.allow");
+            }
+            self.take(layer, owner)?;
+            break;
+        }
+        ours.map_or(Ok(()), |ours| self.take(ours, owner))
+    }
+
+    fn take(&mut self, mut layer: Layer, owner: Owner) -> Result<(), Reason> {
+        for entry in std::mem::take(&mut layer.entries) {
+            if entry.key.kind == Kind::Tokens {
+                check_tokens(&entry.value).map_err(|said| layer.bad(entry.offset, said))?;
+            }
+            if let Owner::Project { trusted } = owner
+                && let Some(notice) = self.refused(&entry, &layer.path, trusted)
+            {
+                if !self.notices.contains(&notice) {
+                    self.notices.push(notice);
+                }
                 continue;
             }
-            let value = Value::from_toml(key.kind, &found.value).ok_or_else(|| {
-                let (line, column) = file.place_of(&found);
-                Reason::BadConfig {
-                    path: path.display().to_string(),
-                    line: Some(line),
-                    column: Some(column),
-                    said: format!("`{}` should be {}", found.path.join("."), key.kind.describe()),
-                }
-            })?;
-            let line = file.line(&found);
-            self.set(found.path, Some(value), origin(path.to_owned(), line));
+            let (path, line) = (layer.path.clone(), layer.line(entry.offset));
+            let origin = match owner {
+                Owner::User => Origin::User { path, line },
+                Owner::Project { .. } => Origin::Project { path, line },
+                Owner::Managed => Origin::Managed { path, line },
+            };
+            self.set(entry.path, Some(entry.value), origin);
         }
-        let more = unknown.len().saturating_sub(UNKNOWN_KEYS_TOLD);
-        unknown.truncate(UNKNOWN_KEYS_TOLD);
-        unknown.extend((more > 0).then(|| format!("… (+{more})")));
-        let path = path.display().to_string();
-        self.notices
-            .extend(unknown.into_iter().map(|key| Notice::UnknownConfigKey { path: path.clone(), key }));
+        let more = layer.unknown.len().saturating_sub(UNKNOWN_KEYS_TOLD);
+        layer.unknown.truncate(UNKNOWN_KEYS_TOLD);
+        layer.unknown.extend((more > 0).then(|| format!("… (+{more})")));
+        let path = layer.path.display().to_string();
+        self.notices.extend(
+            layer.unknown.into_iter().map(|key| Notice::UnknownConfigKey { path: path.clone(), key }),
+        );
+        Ok(())
+    }
+
+    /// What to say of a value that the project's file may not set.
+    fn refused(&self, Entry { key, path, value, .. }: &Entry, file: &Path, trusted: bool) -> Option<Notice> {
+        let says = |word: &str| *value == Value::Text(word.to_owned());
+        let (may_now, may_trusted) = match key.reach {
+            Reach::Anyone | Reach::Judged => (true, true),
+            Reach::Trusted => (false, true),
+            Reach::Lower => {
+                let in_force = self.settings.get(path).and_then(|settings| settings.last());
+                (in_force.is_none_or(|in_force| value.is_below(&in_force.value)), true)
+            }
+            Reach::Narrows(word) => (says(word), true),
+            Reach::Only(word) => (says(word), says(word)),
+            Reach::Never => (false, false),
+        };
+        let (file, key) = (file.display().to_string(), path.join("."));
+        match (may_now || (trusted && may_trusted), may_trusted) {
+            (true, _) => None,
+            (false, true) => Some(Notice::UntrustedConfigKey { path: file, key }),
+            (false, false) => Some(Notice::ForbiddenConfigKey { path: file, key }),
+        }
+    }
+
+    /// A flag cannot lift what the managed file rules; whoever gives it should know.
+    fn refuse_contradictions(&self, managed: &Layer) -> Result<(), Reason> {
+        for entry in managed.entries.iter().filter(|entry| !entry.key.kind.adds_up()) {
+            let Some(setting) = self.settings.get(&entry.path).and_then(|settings| settings.last()) else {
+                continue;
+            };
+            if let Origin::Flag(flag) = &setting.origin
+                && setting.value != entry.value
+            {
+                let (key, value, ruled) = (entry.path.join("."), &setting.value, &entry.value);
+                let (path, line) = (managed.path.display(), managed.line(entry.offset));
+                let said =
+                    format!("`{flag}` makes `{key}` {value}, but {path}:{line} rules that it is {ruled}");
+                return Err(Reason::Usage { said });
+            }
+        }
         Ok(())
     }
 
@@ -130,6 +198,14 @@ impl Config {
                 }),
             ),
             ("--verbose", "verbose", flags.verbose.then(|| "true".to_owned())),
+            (
+                "--sandbox",
+                "sandbox.mode",
+                flags.sandbox.map(|switch| match switch {
+                    Switch::Enabled => "enabled".to_owned(),
+                    Switch::Disabled => "disabled".to_owned(),
+                }),
+            ),
         ];
         for (flag, name, text) in texts {
             let (Some(text), Some(key)) = (text, KEYS.iter().find(|key| key.path == name)) else { continue };
@@ -138,12 +214,19 @@ impl Config {
             })?;
             self.set(key.path_words(), Some(value), Origin::Flag(flag.to_owned()));
         }
-        for (flag, name, tokens) in
-            [("--allow", "permissions.allow", &flags.allow), ("--deny", "permissions.deny", &flags.deny)]
-        {
-            if !tokens.is_empty() {
-                let path = name.split('.').map(str::to_owned).collect();
-                self.set(path, Some(Value::List(tokens.clone())), Origin::Flag(flag.to_owned()));
+        for (flag, name, entries) in [
+            ("--allow", "permissions.allow", &flags.allow),
+            ("--ask", "permissions.ask", &flags.ask),
+            ("--deny", "permissions.deny", &flags.deny),
+            ("--allow-net", "network.allow", &flags.allow_net),
+        ] {
+            let Some(key) = KEYS.iter().find(|key| key.path == name) else { continue };
+            let value = Value::List(entries.clone());
+            if key.kind == Kind::Tokens {
+                check_tokens(&value).map_err(|said| Reason::Usage { said })?;
+            }
+            if !entries.is_empty() {
+                self.set(key.path_words(), Some(value), Origin::Flag(flag.to_owned()));
             }
         }
         Ok(())
@@ -164,6 +247,11 @@ impl Config {
     pub(crate) fn get(&self, path: &[&str]) -> Option<&Setting> {
         let path: Vec<String> = path.iter().map(|word| (*word).to_owned()).collect();
         self.settings.get(&path).and_then(|settings| settings.last())
+    }
+
+    /// The setting in force, where it is the managed file's.
+    pub(crate) fn ruled(&self, path: &[&str]) -> Option<&Setting> {
+        self.get(path).filter(|setting| matches!(setting.origin, Origin::Managed { .. }))
     }
 
     /// The text in force.
@@ -242,6 +330,15 @@ impl Config {
         names.dedup();
         names
     }
+}
+
+/// What is wrong with the first entry that is no permission token.
+fn check_tokens(value: &Value) -> Result<(), String> {
+    let Value::List(tokens) = value else { return Ok(()) };
+    for token in tokens {
+        token.parse::<Rule>().map_err(|error| error.to_string())?;
+    }
+    Ok(())
 }
 
 fn bad_text(name: &str, key: &Key, text: &str) -> Reason {

@@ -21,6 +21,12 @@ pub(crate) struct Places {
     pub(crate) user_config: PathBuf,
     /// The project's configuration file.
     pub(crate) project_config: PathBuf,
+    /// The user's file in the form of the original: the first of these that is there.
+    pub(crate) user_cursor: Vec<PathBuf>,
+    /// The project's file in the form of the original.
+    pub(crate) project_cursor: PathBuf,
+    /// The file of whoever administers this machine.
+    pub(crate) managed_config: PathBuf,
     /// Stored keys.
     pub(crate) credentials: PathBuf,
     /// Our data: sessions, models.
@@ -48,6 +54,9 @@ impl Places {
         Ok(Self {
             user_config: config.join("config.toml"),
             project_config: workspace.join(".ibeam").join("config.toml"),
+            user_cursor: user_cursor(home.as_deref()),
+            project_cursor: workspace.join(".cursor").join("cli.json"),
+            managed_config: PathBuf::from("/etc/ibeam/config.toml"),
             credentials: config.join("credentials.toml"),
             data: ours("XDG_DATA_HOME", ".local/share")?,
             cache: ours("XDG_CACHE_HOME", ".cache")?,
@@ -96,6 +105,24 @@ fn what_is_wrong(found: &Metadata) -> Option<String> {
     // Root may keep its things with whom it likes, e.g. in a container with a mounted home.
     let (owner, us) = (found.uid(), getuid());
     (owner != us.as_raw() && !us.is_root()).then(|| format!("it belongs to another user (uid {owner})"))
+}
+
+/// Where the original looks for the user's file. `CURSOR_CONFIG_DIR` means that one alone.
+fn user_cursor(home: Option<&Path>) -> Vec<PathBuf> {
+    let given =
+        |variable: &str| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let directories = match given("CURSOR_CONFIG_DIR") {
+        Some(only) => vec![std::path::absolute(&only).unwrap_or(only)],
+        None => {
+            let of_xdg = given("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+            of_xdg
+                .map(|path| path.join("cursor"))
+                .into_iter()
+                .chain(home.map(|home| home.join(".cursor")))
+                .collect()
+        }
+    };
+    directories.into_iter().map(|directory| directory.join("cli-config.json")).collect()
 }
 
 /// The home directory: `HOME`, else what the list of users says, whichever can hold something of ours.

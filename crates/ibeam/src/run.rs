@@ -3,6 +3,7 @@
 mod chat;
 mod figures;
 mod heartbeat;
+pub(crate) mod policy;
 mod ports;
 mod shutdown;
 mod start;

@@ -1,48 +1,23 @@
-//! Every key there is: its kind, its default, the variable that sets it, and whether a project may set it.
+//! Every key there is: its kind, its default, the variable that sets it, and what a project's file may do with it.
 
-use std::fmt;
-use std::time::Duration;
+use super::value::Kind;
 
-use toml_edit::Item;
-
-/// What a value must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Text,
-    Number,
-    Switch,
-    /// A bound: from a millisecond to a year.
-    Time,
-    /// A pause or a wait that may be none at all.
-    Pause,
-    /// US dollars.
-    Money,
-    List,
-}
-
-impl Kind {
-    /// For "`x` should be …".
-    pub(crate) fn describe(self) -> &'static str {
-        match self {
-            Self::Text => "a string",
-            Self::Number => "a whole number",
-            Self::Switch => "true or false",
-            Self::Time => "a time above 0, at most a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
-            Self::Pause => "a time from 0 to a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
-            Self::Money => "US dollars, such as \"0.50\"",
-            Self::List => "a list of strings",
-        }
-    }
-}
-
-/// Whose file may set a key.
+/// What a project's file may do with a key. The user's and the managed one may set every key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// A project's file too: it can only narrow or choose among what the user has.
+    /// Set it: it can only narrow what is allowed, or widens nothing.
     Anyone,
-    /// A project's file only in a trusted workspace: it could widen what is allowed or send a key elsewhere.
+    /// Set it in a trusted workspace: it could widen what is allowed or send a key elsewhere.
     Trusted,
-    /// A project's file too; whoever uses it tells the layers apart and what it may do with which.
+    /// Lower it; in a trusted workspace set it.
+    Lower,
+    /// Say this word; in a trusted workspace any.
+    Narrows(&'static str),
+    /// Say this word, and never another.
+    Only(&'static str),
+    /// Nothing, trusted or not.
+    Never,
+    /// Set it; whoever uses it tells the layers apart and what it may do with which.
     Judged,
 }
 
@@ -66,27 +41,36 @@ const fn with_variable(key: Key, variable: &'static str) -> Key {
 
 /// The whole list; docs/configuration.md says what each does.
 pub(crate) const KEYS: &[Key] = &[
-    with_variable(key("model", Kind::Text, None, Reach::Anyone), "IBEAM_MODEL"),
+    with_variable(key("model", Kind::Text, None, Reach::Trusted), "IBEAM_MODEL"),
     with_variable(key("lang", Kind::Text, None, Reach::Anyone), "IBEAM_LANG"),
     key("verbose", Kind::Switch, None, Reach::Anyone),
-    key("models.aliases.*", Kind::Text, None, Reach::Anyone),
+    key("models.aliases.*", Kind::Text, None, Reach::Trusted),
     key("models.display.*", Kind::Text, None, Reach::Anyone),
-    key("models.context.*", Kind::Number, None, Reach::Anyone),
-    key("models.prices.*", Kind::Text, None, Reach::Anyone),
+    key("models.context.*", Kind::Number, None, Reach::Trusted),
+    key("models.prices.*", Kind::Text, None, Reach::Trusted),
     key("providers.*.wire", Kind::Text, None, Reach::Trusted),
     key("providers.*.base_url", Kind::Text, None, Reach::Trusted),
     key("providers.*.key_variable", Kind::Text, None, Reach::Trusted),
     key("providers.*.headers.*", Kind::Text, None, Reach::Trusted),
     key("providers.*.text_tool_calls", Kind::Switch, None, Reach::Trusted),
-    key("permissions.allow", Kind::List, None, Reach::Trusted),
-    key("permissions.deny", Kind::List, None, Reach::Anyone),
-    with_variable(key("limits.max_turns", Kind::Number, Some("200"), Reach::Anyone), "IBEAM_MAX_TURNS"),
-    with_variable(key("limits.timeout", Kind::Time, None, Reach::Anyone), "IBEAM_TIMEOUT"),
-    key("limits.max_tokens", Kind::Number, None, Reach::Anyone),
-    key("limits.max_cost", Kind::Money, None, Reach::Anyone),
-    key("limits.max_tool_calls", Kind::Number, None, Reach::Anyone),
-    key("limits.processes", Kind::Number, Some("4096"), Reach::Anyone),
-    key("limits.max_output_tokens", Kind::Number, None, Reach::Anyone),
+    key("permissions.allow", Kind::Tokens, None, Reach::Trusted),
+    key("permissions.ask", Kind::Tokens, None, Reach::Anyone),
+    key("permissions.deny", Kind::Tokens, None, Reach::Anyone),
+    key("approval", Kind::Word(&["sandboxed", "allowlist"]), Some("sandboxed"), Reach::Narrows("allowlist")),
+    key("sandbox.mode", Kind::Word(&["enabled", "disabled"]), None, Reach::Only("enabled")),
+    key("sandbox.environment", Kind::Set, None, Reach::Trusted),
+    key("sandbox.writable", Kind::Set, None, Reach::Trusted),
+    key("network.allow", Kind::Set, None, Reach::Trusted),
+    // Where a name leads is where keys and pages come from.
+    key("network.resolve.*", Kind::Text, None, Reach::Never),
+    with_variable(key("limits.max_turns", Kind::Number, Some("200"), Reach::Lower), "IBEAM_MAX_TURNS"),
+    with_variable(key("limits.timeout", Kind::Time, None, Reach::Lower), "IBEAM_TIMEOUT"),
+    key("limits.max_tokens", Kind::Number, None, Reach::Lower),
+    key("limits.max_cost", Kind::Money, None, Reach::Lower),
+    key("limits.max_tool_calls", Kind::Number, None, Reach::Lower),
+    key("limits.file_size", Kind::Size, None, Reach::Lower),
+    key("limits.processes", Kind::Number, Some("4096"), Reach::Lower),
+    key("limits.max_output_tokens", Kind::Number, None, Reach::Lower),
     key("background", Kind::Text, Some("stop"), Reach::Anyone),
     // Without a value of the user's, the bounds that suit the service: a local server may first load its model.
     key("timeouts.connect", Kind::Time, None, Reach::Anyone),
@@ -105,7 +89,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("retry.attempts", Kind::Number, Some("6"), Reach::Anyone),
     key("retry.first_pause", Kind::Pause, Some("1s"), Reach::Anyone),
     key("retry.give_up_after", Kind::Time, Some("5m"), Reach::Anyone),
-    key("timeouts.hook", Kind::Time, Some("60s"), Reach::Anyone),
+    // Too short, it would end a hook that guards before it has spoken.
+    key("timeouts.hook", Kind::Time, Some("60s"), Reach::Trusted),
     key("timeouts.mcp_start", Kind::Time, Some("10s"), Reach::Anyone),
     key("timeouts.mcp_call", Kind::Time, Some("120s"), Reach::Anyone),
     key("mcp_servers.*.command", Kind::Text, None, Reach::Judged),
@@ -116,10 +101,15 @@ pub(crate) const KEYS: &[Key] = &[
     key("mcp_servers.*.required", Kind::Switch, None, Reach::Judged),
     key("mcp_servers.*.enabled", Kind::Switch, None, Reach::Judged),
     with_variable(key("local.model", Kind::Text, None, Reach::Trusted), "IBEAM_LOCAL_MODEL"),
-    key("session.durability", Kind::Text, Some("default"), Reach::Anyone),
+    key("session.durability", Kind::Text, Some("default"), Reach::Narrows("strict")),
 ];
 
 impl Key {
+    /// The key that this path is.
+    pub(crate) fn named(path: &[String]) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.matches(path))
+    }
+
     /// The path as words.
     pub(crate) fn path_words(&self) -> Vec<String> {
         self.path.split('.').map(str::to_owned).collect()
@@ -133,137 +123,10 @@ impl Key {
     }
 }
 
-/// A value of one of the kinds.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
-    Text(String),
-    Number(u64),
-    Switch(bool),
-    Time(Duration),
-    /// Millionths of a US dollar.
-    Money(u64),
-    List(Vec<String>),
-}
-
-impl Value {
-    /// The value that a flag, a variable or a default spells.
-    pub(crate) fn parse(kind: Kind, text: &str) -> Option<Self> {
-        match kind {
-            Kind::Text => Some(Self::Text(text.to_owned())),
-            Kind::Number => text.trim().parse().ok().map(Self::Number),
-            Kind::Switch => text.trim().parse().ok().map(Self::Switch),
-            Kind::Time => parse_time(text).filter(is_bound).map(Self::Time),
-            Kind::Pause => parse_time(text).map(Self::Time),
-            Kind::Money => text.trim().parse().ok().and_then(micros).map(Self::Money),
-            Kind::List => Some(Self::List(text.split(',').map(|entry| entry.trim().to_owned()).collect())),
-        }
-    }
-
-    /// The value that a file holds.
-    pub(crate) fn from_toml(kind: Kind, item: &Item) -> Option<Self> {
-        match kind {
-            Kind::Text => item.as_str().map(|text| Self::Text(text.to_owned())),
-            Kind::Number => item.as_integer().and_then(|number| number.try_into().ok()).map(Self::Number),
-            Kind::Switch => item.as_bool().map(Self::Switch),
-            Kind::Time | Kind::Pause => match (item.as_str(), item.as_float(), item.as_integer()) {
-                (Some(text), ..) => Self::parse(kind, text),
-                (_, Some(seconds), _) => Self::parse(kind, &seconds.to_string()),
-                (.., Some(seconds)) => Self::parse(kind, &seconds.to_string()),
-                (None, None, None) => None,
-            },
-            Kind::Money => match (item.as_str(), item.as_float(), item.as_integer()) {
-                (Some(text), ..) => Self::parse(kind, text),
-                (_, Some(dollars), _) => micros(dollars).map(Self::Money),
-                (.., Some(dollars)) => micros(dollars as f64).map(Self::Money),
-                (None, None, None) => None,
-            },
-            Kind::List => {
-                let entries = item.as_array()?.iter().map(|entry| entry.as_str().map(str::to_owned));
-                entries.collect::<Option<Vec<_>>>().map(Self::List)
-            }
-        }
-    }
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => write!(f, "{text:?}"),
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Switch(on) => write!(f, "{on}"),
-            Self::Time(time) => write!(f, "{time:?}"),
-            Self::Money(micros) => write!(f, "\"{:.2}\"", *micros as f64 / 1e6),
-            Self::List(entries) => write!(f, "{entries:?}"),
-        }
-    }
-}
-
-/// Dollars as millionths; `None` for what is no amount.
-fn micros(dollars: f64) -> Option<u64> {
-    (0.0..=1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
-}
-
-/// Nobody waits longer; what does not fit a clock is caught with it.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
-
-/// A wait of no time at all would fail before it began.
-fn is_bound(time: &Duration) -> bool {
-    *time >= Duration::from_millis(1)
-}
-
-/// `90`, `90s`, `1.5s`, `250ms`, `10m`, `1h`; a year at most.
-fn parse_time(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at_checked(split)?;
-    let factor = match unit {
-        "" | "s" => 1.0,
-        "ms" => 0.001,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * factor).ok().filter(|time| *time <= LONGEST)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::value::Value;
     use super::*;
-
-    #[test]
-    fn times_have_units() {
-        for (text, expect) in [
-            ("90", Some(90_000)),
-            ("90s", Some(90_000)),
-            ("250ms", Some(250)),
-            ("1.5m", Some(90_000)),
-            ("1h", Some(3_600_000)),
-            ("", None),
-            ("-1", None),
-            ("1d", None),
-            ("s", None),
-            ("0", Some(0)),
-            ("8760h", Some(31_536_000_000)),
-            ("8761h", None),
-            ("1e300", None),
-            ("99999999999999999999999999", None),
-        ] {
-            assert_eq!(parse_time(text), expect.map(Duration::from_millis), "{text:?}");
-        }
-    }
-
-    #[test]
-    fn a_bound_is_never_nothing_but_a_pause_may_be() {
-        for (kind, text, expect) in [
-            (Kind::Time, "0", None),
-            (Kind::Time, "0.0001ms", None),
-            (Kind::Time, "1ms", Some(1)),
-            (Kind::Pause, "0s", Some(0)),
-        ] {
-            let expect = expect.map(|ms| Value::Time(Duration::from_millis(ms)));
-            assert_eq!(Value::parse(kind, text), expect, "{text}");
-        }
-    }
 
     /// Without a default a missing bound would be no time at all.
     #[test]

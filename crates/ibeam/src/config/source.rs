@@ -2,7 +2,9 @@
 //!
 //! A missing file is none. Anything that is no regular file or too large is an error, at once.
 
-use std::io::ErrorKind;
+use std::fs::{self, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use ibeam_protocol::Reason;
@@ -17,7 +19,43 @@ const LARGEST: u64 = 1024 * 1024;
 /// # Errors
 /// `BadConfig`, or `System` where it is the system that has too little.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Reason> {
-    match regular_file::read(path, LARGEST) {
+    found(path, regular_file::read(path, LARGEST))
+}
+
+/// The same of a file by which whoever administers this machine rules: nobody but root may have written it.
+///
+/// # Errors
+/// `BadConfig` for one that somebody else could change, too.
+pub(crate) fn read_managed(path: &Path) -> Result<Option<Vec<u8>>, Reason> {
+    let read = || {
+        let file = regular_file::open(path, true)?;
+        check_managed(&file.metadata()?, "it")?;
+        if let Some(directory) = path.parent() {
+            // Who may rename in it may put another file there.
+            check_managed(&fs::metadata(directory)?, "its directory")?;
+        }
+        regular_file::bytes_of(&file, LARGEST)
+    };
+    found(path, read())
+}
+
+/// `0o022`: group and others may write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+fn check_managed(metadata: &Metadata, what: &str) -> io::Result<()> {
+    let (owner, mode) = (metadata.uid(), metadata.mode());
+    if owner != 0 {
+        return Err(io::Error::other(format!("{what} belongs to uid {owner}; it should belong to root")));
+    }
+    if mode & WRITABLE_BY_OTHERS != 0 {
+        let mode = mode & 0o7777;
+        return Err(io::Error::other(format!("others than root may write {what} (mode {mode:04o})")));
+    }
+    Ok(())
+}
+
+fn found(path: &Path, read: io::Result<Vec<u8>>) -> Result<Option<Vec<u8>>, Reason> {
+    match read {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => Ok(None),
         Err(error) => Err(shortage::behind(&error).unwrap_or_else(|| bad(path, error.to_string()))),

@@ -52,7 +52,8 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
     let home = &app.places.home;
     for directory in ["/etc/cursor", "/etc/ibeam"] {
         let directory = Path::new(directory);
-        listed.take(&directory.join("hooks.json"), directory)?;
+        let path = directory.join("hooks.json");
+        listed.take_bytes(source::read_managed(&path)?, &path, directory)?;
     }
     for directory in [".cursor", ".ibeam"] {
         let path = app.workspace.join(directory).join("hooks.json");
@@ -76,7 +77,11 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
 
 impl Listed {
     fn take(&mut self, path: &Path, directory: &Path) -> Result<(), Reason> {
-        let Some(bytes) = source::read(path)? else { return Ok(()) };
+        self.take_bytes(source::read(path)?, path, directory)
+    }
+
+    fn take_bytes(&mut self, bytes: Option<Vec<u8>>, path: &Path, directory: &Path) -> Result<(), Reason> {
+        let Some(bytes) = bytes else { return Ok(()) };
         let hooks = HooksFile::parse(&bytes).map_err(|wrong| {
             let Wrong { line, column, said } = wrong;
             source::bad_at(path, line, column, said)

@@ -1,8 +1,8 @@
 //! A server as the files speak of it, and whether it may start.
 //!
-//! Strongest first: the project's `.ibeam/config.toml`, its `.cursor/mcp.json`, the user's `config.toml`, the
-//! user's `~/.cursor/mcp.json`. The strongest file that names a server counts whole, so that no project sends a
-//! user's token to a program of its own; a project that is not trusted replaces nothing.
+//! Strongest first: the managed file, the project's `.ibeam/config.toml`, its `.cursor/mcp.json`, the user's
+//! `config.toml`, the user's `~/.cursor/mcp.json`. The strongest file that names a server counts whole, so that no
+//! project sends a user's token to a program of its own; a project that is not trusted replaces nothing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -65,10 +65,10 @@ impl Declaration {
 /// `BadConfig` for a file that cannot be read, or a server without a command.
 pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
     let trusted = app.trusted || app.flags.approve_mcps;
-    let Tables { user, project } = tables(app);
+    let Tables { managed, user, project } = tables(app);
     let switch = |name: &str| {
         let of = |tables: &BTreeMap<String, Table>| tables.get(name).and_then(|table| table.enabled);
-        of(&user).or_else(|| of(&project))
+        of(&managed).or_else(|| of(&user)).or_else(|| of(&project))
     };
     let mut servers = BTreeMap::new();
     for server in cursor_file::read(&app.places.home.join(".cursor/mcp.json"), false, &switch)? {
@@ -90,6 +90,7 @@ pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
             servers.entry(name).or_insert(server);
         }
     }
+    servers.extend(declarations(&managed, &switch)?);
     Ok(servers.into_values().collect())
 }
 
@@ -108,6 +109,7 @@ struct Table {
 
 #[derive(Default)]
 struct Tables {
+    managed: BTreeMap<String, Table>,
     user: BTreeMap<String, Table>,
     project: BTreeMap<String, Table>,
 }
@@ -123,6 +125,7 @@ fn tables(app: &App) -> Tables {
             let (layer, path, line, of_project) = match &setting.origin {
                 Origin::User { path, line } => (&mut tables.user, path, *line, false),
                 Origin::Project { path, line } => (&mut tables.project, path, *line, true),
+                Origin::Managed { path, line } => (&mut tables.managed, path, *line, false),
                 Origin::Default | Origin::Env(_) | Origin::Flag(_) => continue,
             };
             let table = layer.entry(name.clone()).or_default();

@@ -5,6 +5,7 @@ use ibeam_providers::services::{self, COMMON, Quirks, SERVICES, Service};
 use ibeam_providers::{Secret, Timeouts, Wire};
 
 use crate::app::App;
+use crate::config::{Setting, Value};
 use crate::environment::variable;
 
 /// A provider of models, resolved.
@@ -50,10 +51,11 @@ impl Provider {
             }
         };
         let variables = service.map_or(&[][..], |service| service.base_url_variables);
-        let given = app
-            .flags
-            .endpoint
-            .clone()
+        let ruled = app.config.ruled(&["providers", name, "base_url"]);
+        refuse_contradiction("--endpoint", app.flags.endpoint.as_deref(), ruled)?;
+        let given = ruled
+            .and_then(|_| text("base_url").map(str::to_owned))
+            .or_else(|| app.flags.endpoint.clone())
             .or_else(|| variables.iter().find_map(|name| variable(name)))
             .or_else(|| text("base_url").map(str::to_owned));
         let addressed = given.is_some();
@@ -222,10 +224,20 @@ fn find_key(app: &App, name: &str, service: Option<&Service>) -> (Option<Secret>
     }
 }
 
-fn headers(app: &App, name: &str) -> Result<Vec<(String, String)>, Reason> {
+/// A flag cannot lift what the managed file rules.
+fn refuse_contradiction(flag: &str, given: Option<&str>, ruled: Option<&Setting>) -> Result<(), Reason> {
+    match (given, ruled) {
+        (Some(given), Some(Setting { value: Value::Text(text), origin })) if given != text => {
+            Err(Reason::Usage { said: format!("`{flag}` contradicts {origin}") })
+        }
+        (Some(_), Some(_)) | (None, _) | (_, None) => Ok(()),
+    }
+}
+
+fn headers(app: &App, provider: &str) -> Result<Vec<(String, String)>, Reason> {
     let mut headers = Vec::new();
-    for header in app.config.children(&["providers", name, "headers"]) {
-        let value = app.config.text(&["providers", name, "headers", header]).unwrap_or_default();
+    for header in app.config.children(&["providers", provider, "headers"]) {
+        let value = app.config.text(&["providers", provider, "headers", header]).unwrap_or_default();
         headers.push((header.to_owned(), value.to_owned()));
     }
     for header in &app.flags.header {
@@ -233,6 +245,11 @@ fn headers(app: &App, name: &str) -> Result<Vec<(String, String)>, Reason> {
             .split_once(':')
             .filter(|(name, _)| !name.trim().is_empty())
             .ok_or_else(|| Reason::Usage { said: format!("`--header {header}` should be `Name: value`") })?;
+        let same = app.config.children(&["providers", provider, "headers"]).into_iter();
+        for same in same.filter(|same| same.eq_ignore_ascii_case(name.trim())) {
+            let ruled = app.config.ruled(&["providers", provider, "headers", same]);
+            refuse_contradiction("--header", Some(value.trim()), ruled)?;
+        }
         headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
     Ok(headers)

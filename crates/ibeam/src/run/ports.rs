@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
-use ibeam_policy::{Approval, Policy, Rule};
 use ibeam_protocol::{Failure, Reason, SessionStarted};
 use ibeam_tools::{BackgroundProcesses, Timeouts, ToolSettings, Workspace};
 
-use super::figures;
+use super::{figures, policy};
 use crate::app::App;
 use crate::cli::FailOnWord;
 use crate::clock::SystemClock;
@@ -33,15 +32,9 @@ pub(super) fn build(
     hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<Ports, Failure> {
-    let mut extra_dirs = Vec::new();
-    for directory in &app.flags.add_dir {
-        let path = directory.display().to_string();
-        extra_dirs.push(
-            directory.canonicalize().map_err(|error| Reason::NoInput { path, said: error.to_string() })?,
-        );
-    }
+    let policy = policy::policy(app, head.permission_mode)?;
     let background = BackgroundProcesses::new(command_timeouts(app)?, app.config.most_processes());
-    let workspace = Workspace::new(&app.workspace, &extra_dirs).map_err(|error| Reason::NoInput {
+    let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| Reason::NoInput {
         path: app.workspace.display().to_string(),
         said: error.to_string(),
     })?;
@@ -53,27 +46,12 @@ pub(super) fn build(
             secret_variables: crate::model::secret_variables(app),
             log_directory: Some(app.places.cache.join("background")),
             background: background.clone(),
+            ..ToolSettings::default()
         },
     );
     tools.extend(servers.tools(head.permission_mode));
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.told);
-    let policy = Policy {
-        mode: head.permission_mode,
-        workspace: app.workspace.clone(),
-        extra_dirs,
-        home: app.places.home.clone(),
-        private: vec![
-            app.places.sessions(),
-            app.places.credentials.clone(),
-            app.places.user_config.with_file_name("hooks.json"),
-        ],
-        allow: rules(app, "allow")?.into_iter().chain(approved_servers(app)).collect(),
-        ask: Vec::new(),
-        deny: rules(app, "deny")?,
-        approval: Approval::default(),
-        sandboxed: false,
-    };
     let clock = Arc::new(SystemClock::since(app.started));
     let system = system_prompt(&Surroundings {
         workspace: &app.workspace,
@@ -166,32 +144,4 @@ fn retry_policy(app: &App) -> RetryPolicy {
         give_up_after: app.config.time(&["retry", "give_up_after"]).unwrap_or(standard.give_up_after),
         ..standard
     }
-}
-
-/// What `--approve-mcps` allows.
-fn approved_servers(app: &App) -> Option<Rule> {
-    if app.flags.approve_mcps { "Mcp(*:*)".parse().ok() } else { None }
-}
-
-fn rules(app: &App, which: &str) -> Result<Vec<Rule>, Failure> {
-    let mut rules = Vec::new();
-    for (token, origin) in app.config.list(&["permissions", which]) {
-        rules.push(token.parse().map_err(|error: ibeam_policy::BadRule| {
-            let said = error.to_string();
-            match origin {
-                crate::config::Origin::Flag(_) => Reason::Usage { said },
-                crate::config::Origin::User { path, line }
-                | crate::config::Origin::Project { path, line } => Reason::BadConfig {
-                    path: path.display().to_string(),
-                    line: Some(*line),
-                    column: None,
-                    said,
-                },
-                crate::config::Origin::Default | crate::config::Origin::Env(_) => {
-                    Reason::BadConfig { path: origin.to_string(), line: None, column: None, said }
-                }
-            }
-        })?);
-    }
-    Ok(rules)
 }

@@ -1,0 +1,255 @@
+//! What a value must be, and how flags, variables and files spell it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use toml_edit::Item;
+
+/// What a value must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Text,
+    Number,
+    Switch,
+    /// A bound: from a millisecond to a year.
+    Time,
+    /// A pause or a wait that may be none at all.
+    Pause,
+    /// US dollars.
+    Money,
+    /// Bytes.
+    Size,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// A list that counts whole.
+    List,
+    /// A list whose entries count one by one: those of all layers add up.
+    Set,
+    /// The same of permission tokens.
+    Tokens,
+}
+
+impl Kind {
+    /// For "`x` should be …".
+    pub(crate) fn describe(self) -> Cow<'static, str> {
+        let fixed = match self {
+            Self::Text => "a string",
+            Self::Number => "a whole number",
+            Self::Switch => "true or false",
+            Self::Time => "a time above 0, at most a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
+            Self::Pause => "a time from 0 to a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
+            Self::Money => "US dollars, such as \"0.50\"",
+            Self::Size => "a number of bytes above 0, or text such as \"512K\", \"100M\", \"4G\"",
+            Self::Word(words) => {
+                let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+                return words.join(" or ").into();
+            }
+            Self::List | Self::Set | Self::Tokens => "a list of strings",
+        };
+        fixed.into()
+    }
+
+    /// Whether entries count one by one.
+    pub(crate) fn adds_up(self) -> bool {
+        matches!(self, Self::Set | Self::Tokens)
+    }
+}
+
+/// A value of one of the kinds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Text(String),
+    Number(u64),
+    Switch(bool),
+    Time(Duration),
+    /// Millionths of a US dollar.
+    Money(u64),
+    List(Vec<String>),
+}
+
+impl Value {
+    /// The value that a flag, a variable or a default spells.
+    pub(crate) fn parse(kind: Kind, text: &str) -> Option<Self> {
+        match kind {
+            Kind::Text => Some(Self::Text(text.to_owned())),
+            Kind::Number => text.trim().parse().ok().map(Self::Number),
+            Kind::Switch => text.trim().parse().ok().map(Self::Switch),
+            Kind::Time => parse_time(text).filter(is_bound).map(Self::Time),
+            Kind::Pause => parse_time(text).map(Self::Time),
+            Kind::Money => text.trim().parse().ok().and_then(micros).map(Self::Money),
+            Kind::Size => parse_size(text).map(Self::Number),
+            Kind::Word(words) => words.contains(&text).then(|| Self::Text(text.to_owned())),
+            Kind::List | Kind::Set | Kind::Tokens => {
+                Some(Self::List(text.split(',').map(|entry| entry.trim().to_owned()).collect()))
+            }
+        }
+    }
+
+    /// The value that a file holds.
+    pub(crate) fn from_toml(kind: Kind, item: &Item) -> Option<Self> {
+        match kind {
+            Kind::Text => item.as_str().map(|text| Self::Text(text.to_owned())),
+            Kind::Number => item.as_integer().and_then(|number| number.try_into().ok()).map(Self::Number),
+            Kind::Switch => item.as_bool().map(Self::Switch),
+            Kind::Time | Kind::Pause => match (item.as_str(), item.as_float(), item.as_integer()) {
+                (Some(text), ..) => Self::parse(kind, text),
+                (_, Some(seconds), _) => Self::parse(kind, &seconds.to_string()),
+                (.., Some(seconds)) => Self::parse(kind, &seconds.to_string()),
+                (None, None, None) => None,
+            },
+            Kind::Money => match (item.as_str(), item.as_float(), item.as_integer()) {
+                (Some(text), ..) => Self::parse(kind, text),
+                (_, Some(dollars), _) => micros(dollars).map(Self::Money),
+                (.., Some(dollars)) => micros(dollars as f64).map(Self::Money),
+                (None, None, None) => None,
+            },
+            Kind::Size => match (item.as_str(), item.as_integer()) {
+                (Some(text), _) => Self::parse(kind, text),
+                (None, Some(bytes)) => Self::parse(kind, &bytes.to_string()),
+                (None, None) => None,
+            },
+            Kind::Word(_) => item.as_str().and_then(|word| Self::parse(kind, word)),
+            Kind::List | Kind::Set | Kind::Tokens => {
+                let entries = item.as_array()?.iter().map(|entry| entry.as_str().map(str::to_owned));
+                entries.collect::<Option<Vec<_>>>().map(Self::List)
+            }
+        }
+    }
+}
+
+impl Value {
+    /// Whether it is a smaller amount than `other`.
+    pub(crate) fn is_below(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Number(one), Self::Number(other)) | (Self::Money(one), Self::Money(other)) => one < other,
+            (Self::Time(one), Self::Time(other)) => one < other,
+            // Only amounts of one kind are compared.
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Switch(on) => write!(f, "{on}"),
+            Self::Time(time) => write!(f, "{time:?}"),
+            Self::Money(micros) => write!(f, "\"{:.2}\"", *micros as f64 / 1e6),
+            Self::List(entries) => write!(f, "{entries:?}"),
+        }
+    }
+}
+
+/// Dollars as millionths; `None` for what is no amount.
+fn micros(dollars: f64) -> Option<u64> {
+    (0.0..=1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
+}
+
+/// Nobody waits longer; what does not fit a clock is caught with it.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A wait of no time at all would fail before it began.
+fn is_bound(time: &Duration) -> bool {
+    *time >= Duration::from_millis(1)
+}
+
+/// `90`, `90s`, `1.5s`, `250ms`, `10m`, `1h`; a year at most.
+fn parse_time(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(split)?;
+    let factor = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * factor).ok().filter(|time| *time <= LONGEST)
+}
+
+/// `4096`, `512K`, `100M`, `4G`, `1T`; powers of 1024, at least one byte.
+fn parse_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (number, shift) = match text.char_indices().next_back()? {
+        (at, 'K' | 'k') => (text.get(..at)?, 10),
+        (at, 'M' | 'm') => (text.get(..at)?, 20),
+        (at, 'G' | 'g') => (text.get(..at)?, 30),
+        (at, 'T' | 't') => (text.get(..at)?, 40),
+        _ => (text, 0),
+    };
+    let number = Some(number).filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))?;
+    number.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, expect) in [
+            ("90", Some(90_000)),
+            ("90s", Some(90_000)),
+            ("250ms", Some(250)),
+            ("1.5m", Some(90_000)),
+            ("1h", Some(3_600_000)),
+            ("", None),
+            ("-1", None),
+            ("1d", None),
+            ("s", None),
+            ("0", Some(0)),
+            ("8760h", Some(31_536_000_000)),
+            ("8761h", None),
+            ("1e300", None),
+            ("99999999999999999999999999", None),
+        ] {
+            assert_eq!(parse_time(text), expect.map(Duration::from_millis), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_bound_is_never_nothing_but_a_pause_may_be() {
+        for (kind, text, expect) in [
+            (Kind::Time, "0", None),
+            (Kind::Time, "0.0001ms", None),
+            (Kind::Time, "1ms", Some(1)),
+            (Kind::Pause, "0s", Some(0)),
+        ] {
+            let expect = expect.map(|ms| Value::Time(Duration::from_millis(ms)));
+            assert_eq!(Value::parse(kind, text), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, expect) in [
+            ("1", Some(1)),
+            ("512K", Some(524_288)),
+            ("4g", Some(4_294_967_296)),
+            ("1T", Some(1_099_511_627_776)),
+            ("0", None),
+            ("0G", None),
+            ("", None),
+            ("G", None),
+            ("-1", None),
+            ("+1", None),
+            ("1.5G", None),
+            ("4GB", None),
+            ("99999999999T", None),
+        ] {
+            assert_eq!(parse_size(text), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_one_of_its_words() {
+        let kind = Kind::Word(&["enabled", "disabled"]);
+        assert_eq!(Value::parse(kind, "enabled"), Some(Value::Text("enabled".to_owned())));
+        assert_eq!(Value::parse(kind, "Enabled"), None);
+        assert_eq!(kind.describe(), "\"enabled\" or \"disabled\"");
+    }
+}

@@ -1,0 +1,74 @@
+//! The policy of a run, and where each of its rules stands: the same for runs and for `ibeam policy`.
+
+use std::path::PathBuf;
+
+use ibeam_policy::{Approval, BadRule, List, Policy, Rule};
+use ibeam_protocol::{PermissionMode, Reason};
+
+use crate::app::App;
+
+/// A rule that is in force, and the flag, or file and line, that set it.
+#[derive(Clone, Debug)]
+pub(crate) struct SetRule {
+    pub(crate) list: List,
+    pub(crate) rule: Rule,
+    pub(crate) origin: String,
+}
+
+/// What may be done here, as flags and files say. Nothing is known of a sandbox yet.
+///
+/// # Errors
+/// `NoInput` for a directory of `--add-dir`, `Usage` or `BadConfig` for a token that is none.
+pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> {
+    let places = &app.places;
+    let mut policy = Policy::new(mode, app.workspace.clone(), places.home.clone());
+    policy.extra_dirs = extra_dirs(app)?;
+    policy.private = vec![
+        places.sessions(),
+        places.credentials.clone(),
+        places.user_config.clone(),
+        places.user_config.with_file_name("hooks.json"),
+    ];
+    policy.private.extend(places.user_cursor.iter().cloned());
+    for SetRule { list, rule, .. } in rules(app)? {
+        match list {
+            List::Deny => policy.deny.push(rule),
+            List::Ask => policy.ask.push(rule),
+            List::Allow => policy.allow.push(rule),
+            List::BuiltIn => {}
+        }
+    }
+    policy.approval = match app.config.text(&["approval"]) {
+        Some("allowlist") => Approval::Allowlist,
+        Some(_) | None => Approval::Sandboxed,
+    };
+    Ok(policy)
+}
+
+/// Every rule, in the order of their strength and then of their layers.
+///
+/// # Errors
+/// `Usage` or `BadConfig` for a token that is none.
+pub(crate) fn rules(app: &App) -> Result<Vec<SetRule>, Reason> {
+    let mut rules = Vec::new();
+    for (list, key) in [(List::Deny, "deny"), (List::Ask, "ask"), (List::Allow, "allow")] {
+        for (token, origin) in app.config.list(&["permissions", key]) {
+            let rule = token.parse().map_err(|error: BadRule| origin.bad(error.to_string()))?;
+            rules.push(SetRule { list, rule, origin: origin.to_string() });
+        }
+    }
+    if app.flags.approve_mcps
+        && let Ok(rule) = "Mcp(*:*)".parse()
+    {
+        rules.push(SetRule { list: List::Allow, rule, origin: "--approve-mcps".to_owned() });
+    }
+    Ok(rules)
+}
+
+fn extra_dirs(app: &App) -> Result<Vec<PathBuf>, Reason> {
+    let resolved = app.flags.add_dir.iter().map(|directory| {
+        let path = directory.display().to_string();
+        directory.canonicalize().map_err(|error| Reason::NoInput { path, said: error.to_string() })
+    });
+    resolved.collect()
+}
