@@ -4,9 +4,11 @@
 //! path `*` stays within one name and `**` crosses names; in text `*` crosses everything.
 
 use std::fmt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
+
+use crate::fold::{fold_case, fold_path};
 
 /// Where a relative pattern starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +55,8 @@ impl PathGlob {
             Some(_) | None => pattern.clone(),
         };
         let compile = |fold: bool| -> Result<GlobMatcher, String> {
-            GlobBuilder::new(&whole)
+            let text = if fold { fold_case(&whole) } else { whole.as_str().into() };
+            GlobBuilder::new(&text)
                 .literal_separator(true)
                 .backslash_escape(true)
                 .case_insensitive(fold)
@@ -72,9 +75,18 @@ impl PathGlob {
 
     /// True when a deny rule with this pattern covers `path`: wider than `allows`.
     ///
-    /// It covers everything below a match, ignores case, and a pattern without `/` matches a name at any depth,
-    /// inside the workspace and outside.
+    /// It covers everything below a match, compares names folded, and a pattern without `/` matches a name at any
+    /// depth, inside the workspace and outside.
     pub(crate) fn denies(&self, path: &Path, workspace: &Path, home: &Path) -> bool {
+        if self.covers(path, workspace, home) {
+            return true;
+        }
+        // Where the file system folds names, it folds those of the workspace's own path too.
+        let fold_of = |path: &Path| fold_path(path).unwrap_or_else(|| path.to_owned());
+        fold_path(path).is_some_and(|folded| self.covers(&folded, &fold_of(workspace), &fold_of(home)))
+    }
+
+    fn covers(&self, path: &Path, workspace: &Path, home: &Path) -> bool {
         let anywhere = self.is_anywhere();
         if anywhere {
             let rest = self.pattern.strip_prefix("**/").unwrap_or(&self.pattern);
@@ -102,14 +114,19 @@ impl PathGlob {
         if self.is_anywhere() {
             return true;
         }
+        let root = self.root(workspace, home);
+        root.starts_with(directory) || directory.starts_with(&root)
+    }
+
+    /// Where everything lies that a rule with this pattern covers, but for those that match names anywhere.
+    pub(crate) fn root(&self, workspace: &Path, home: &Path) -> PathBuf {
         let start = match self.anchor {
             Anchor::Root => Path::new("/"),
             Anchor::Home => home,
             Anchor::Workspace => workspace,
         };
         let literal = self.pattern.split('/').take_while(|name| !has_wildcard(name));
-        let root = literal.fold(start.to_owned(), |path, name| path.join(name));
-        root.starts_with(directory) || directory.starts_with(&root)
+        literal.fold(start.to_owned(), |path, name| path.join(name))
     }
 
     /// True when a shell pattern may stand for something that a deny rule with this pattern covers.
@@ -120,7 +137,19 @@ impl PathGlob {
         wild.into_iter().any(own_meets)
     }
 
-    fn is_anywhere(&self) -> bool {
+    /// True when an allow rule with this pattern may cover something below `directory`, and not all of it.
+    pub(crate) fn may_allow_below(&self, directory: &Path, workspace: &Path, home: &Path) -> bool {
+        let root = self.root(workspace, home);
+        (root != directory && root.starts_with(directory))
+            || (directory.starts_with(&root) && !self.is_tree())
+    }
+
+    /// True when the pattern is one place, or one place and all below it.
+    pub(crate) fn is_tree(&self) -> bool {
+        !self.is_anywhere() && !has_wildcard(self.pattern.strip_suffix("/**").unwrap_or(&self.pattern))
+    }
+
+    pub(crate) fn is_anywhere(&self) -> bool {
         self.anchor == Anchor::Workspace && (!self.pattern.contains('/') || self.pattern.starts_with("**/"))
     }
 

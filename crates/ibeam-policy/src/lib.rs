@@ -5,14 +5,18 @@
 pub mod access;
 mod explain;
 mod fetch;
+mod fold;
 pub mod glob;
 mod mcp;
 mod place;
 pub mod policy;
 pub mod rule;
 mod shell;
+mod shield;
 
 pub use access::Access;
 pub use explain::{Explanation, Finding, List, Part, Redirection};
+pub use place::{is_kept_at_root, kept_in_git, kept_in_stores};
 pub use policy::{Approval, Policy, Verdict};
 pub use rule::{BadRule, Rule};
+pub use shield::Shield;

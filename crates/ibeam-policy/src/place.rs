@@ -1,16 +1,18 @@
 //! Places that need more than being in the workspace: configuration that executes, and credentials.
 //!
-//! Lists of names. Compared folded: without case, trailing dots and invisible characters, as file systems do
-//! that would open the same file for both spellings.
+//! Lists of names. Compared folded, on every file system: without case, composition, trailing dots and spaces,
+//! invisible characters, streams, and as the short names of FAT and NTFS, since some file system would open the
+//! same file for both spellings.
 
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
+
+use crate::fold::{fold, is_short_form};
 
 /// Names whose content makes other programs execute something, or widens what we or other agents may do.
 /// A file or directory of this name is not written wherever it is.
 const PROTECTED: &[&str] = &[
     // version control: configuration, hooks and attributes run commands
     ".git",
-    "git~1",
     ".hg",
     ".jj",
     ".husky",
@@ -59,6 +61,12 @@ const PROTECTED: &[&str] = &[
     ".gitconfig",
 ];
 
+/// What git reads programs to run, or the way to such configuration, from: names in its directory.
+const IN_GIT: &[&str] = &["config", "config.worktree", "commondir", "hooks", "info"];
+
+/// The same for other version control, below a root.
+const IN_STORES: &[&str] = &[".hg/hgrc", ".hg/hgrc-not-shared", ".jj/repo/config.toml"];
+
 /// Below the home directory: what other programs keep secret there.
 const CREDENTIALS: &[&str] = &[
     ".ssh",
@@ -75,44 +83,120 @@ const CREDENTIALS: &[&str] = &[
     ".git-credentials",
     ".vault-token",
     ".password-store",
+    ".databrickscfg",
+    ".boto",
+    ".s3cfg",
+    ".passwd-s3fs",
+    ".kaggle",
+    ".snowflake",
+    ".terraformrc",
+    ".terraform.d/credentials.tfrc.json",
+    ".bash_history",
+    ".zsh_history",
+    ".python_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".mysql_history",
     ".docker/config.json",
+    ".composer/auth.json",
+    ".cache/huggingface/token",
+    ".huggingface/token",
     ".cargo/credentials",
     ".cargo/credentials.toml",
     ".gem/credentials",
     ".config/ibeam",
     ".config/gcloud",
     ".config/gh",
+    ".config/glab-cli",
+    ".config/doctl",
+    ".config/rclone",
+    ".config/composer/auth.json",
+    ".config/containers/auth.json",
+    ".config/configstore",
+    ".config/sops",
+    ".config/age",
     ".config/git/credentials",
     ".config/op",
     ".config/cursor",
     ".claude/.credentials.json",
     ".codex/auth.json",
+    ".gemini/oauth_creds.json",
     ".local/share/keyrings",
+    ".local/share/kwalletd",
     ".local/share/ibeam",
     ".mozilla",
     ".config/google-chrome",
     ".config/chromium",
+    "library/keychains",
 ];
 
-/// System files that tell secrets or the state of processes, or never end.
-const SYSTEM: &[&str] =
-    &["/dev", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/run/secrets", "/var/run/secrets"];
+/// System files that tell secrets.
+const SECRETS: &[&str] = &[
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+    "/etc/krb5.keytab",
+    "/etc/security/opasswd",
+    "/etc/ssl/private",
+    "/run/secrets",
+    "/var/run/secrets",
+];
+
+/// System files that tell the state of the machine, wait, or never end.
+const DEVICES: &[&str] = &["/dev", "/proc/kcore", "/proc/kmsg"];
 
 /// The first protected name on the way to `path`.
 pub(crate) fn protected(path: &Path) -> Option<&'static str> {
     path.components().find_map(|component| match component {
-        Component::Normal(name) => {
-            let name = fold(&name.to_string_lossy());
-            PROTECTED.iter().find(|protected| **protected == name).copied()
-        }
+        Component::Normal(name) => protected_name(&name.to_string_lossy()),
         Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
     })
 }
 
+/// The protected name that `name` is for some file system.
+pub(crate) fn protected_name(name: &str) -> Option<&'static str> {
+    // All of them begin so, whatever the case; short names have a tilde.
+    let may_be = |c: char| matches!(c, '.' | 'h' | 'H') || !c.is_ascii();
+    if !name.starts_with(may_be) && !name.contains('~') {
+        return None;
+    }
+    let name = fold(name);
+    PROTECTED.iter().find(|protected| **protected == name || is_short_form(&name, protected)).copied()
+}
+
+/// Whether commands must leave what has this name in a root, and all below it, as it is: the protected names,
+/// compared folded, but of a repository, where only a part makes others run something.
+pub fn is_kept_at_root(name: &str) -> bool {
+    let stores = [".git", ".hg", ".jj", "head"];
+    protected_name(name).is_some_and(|name| !stores.contains(&name))
+}
+
+/// What commands must leave as it is in repositories other than git's, below a root.
+pub fn kept_in_stores() -> &'static [&'static str] {
+    IN_STORES
+}
+
+/// Names in a directory of git whose content commands must leave as it is.
+pub fn kept_in_git() -> &'static [&'static str] {
+    IN_GIT
+}
+
+/// What may stand below `home`, and in the system, that commands must not read.
+pub(crate) fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
+    CREDENTIALS.iter().map(|name| home.join(name)).chain(SECRETS.iter().map(PathBuf::from))
+}
+
 /// The entry of the list of secrets that `path` is or lies in.
 pub(crate) fn credential(path: &Path, home: &Path) -> Option<&'static str> {
-    if let Some(system) = SYSTEM.iter().find(|system| path.starts_with(system)) {
+    if let Some(system) = SECRETS.iter().chain(DEVICES).find(|system| path.starts_with(system)) {
         return (path != Path::new("/dev/null")).then_some(*system);
+    }
+    if let Ok(name) = path.strip_prefix("/etc/ssh") {
+        let name = name.to_string_lossy();
+        return (name.starts_with("ssh_host_") && !name.ends_with(".pub")).then_some("/etc/ssh");
     }
     if let Ok(rest) = path.strip_prefix("/proc") {
         // `/proc/cpuinfo` is fine, `/proc/self/environ` has our keys.
@@ -137,11 +221,4 @@ pub(crate) fn is_resolved(path: &Path) -> bool {
     path.is_absolute()
         && !path.as_os_str().as_encoded_bytes().contains(&0)
         && !path.components().any(|component| component == Component::ParentDir)
-}
-
-fn fold(name: &str) -> String {
-    let visible = name.chars().filter(|c| {
-        !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    });
-    visible.flat_map(char::to_lowercase).collect::<String>().trim_end_matches(['.', ' ']).to_owned()
 }

@@ -162,8 +162,7 @@ impl Policy {
             return verdict;
         }
         let allowed = self.allowed(path, write_glob);
-        let protected = place::protected(path).or_else(|| self.secret(path));
-        if let Some(name) = protected {
+        if let Some(name) = self.guarded(path) {
             return match allowed.filter(|(_, glob)| spelled(glob, name)) {
                 Some((rule, _)) => Verdict::allow(rule),
                 None => Verdict::deny(
@@ -212,7 +211,12 @@ impl Policy {
         place::credential(path, &self.home)
     }
 
-    fn denied<'a>(
+    /// The protected name on the way to `path`, or the secret it is.
+    pub(crate) fn guarded(&self, path: &Path) -> Option<&'static str> {
+        place::protected(path).or_else(|| self.secret(path))
+    }
+
+    pub(crate) fn denied<'a>(
         &'a self,
         path: &Path,
         glob: impl Fn(&'a Rule) -> Option<&'a PathGlob>,
@@ -231,14 +235,14 @@ impl Policy {
     }
 }
 
-fn read_glob(rule: &Rule) -> Option<&PathGlob> {
+pub(crate) fn read_glob(rule: &Rule) -> Option<&PathGlob> {
     match rule {
         Rule::Read(glob) => Some(glob),
         Rule::Shell(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => None,
     }
 }
 
-fn write_glob(rule: &Rule) -> Option<&PathGlob> {
+pub(crate) fn write_glob(rule: &Rule) -> Option<&PathGlob> {
     match rule {
         Rule::Write(glob) => Some(glob),
         Rule::Shell(_) | Rule::Read(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => None,
@@ -246,7 +250,7 @@ fn write_glob(rule: &Rule) -> Option<&PathGlob> {
 }
 
 /// True when the rule means this place and not just everything: `Write(**)` does not open `.git/hooks`.
-fn spelled(glob: &PathGlob, name: &str) -> bool {
+pub(crate) fn spelled(glob: &PathGlob, name: &str) -> bool {
     let first = name.trim_start_matches('/').split('/').next().unwrap_or(name);
     glob.is_plain() || glob.spells(first)
 }

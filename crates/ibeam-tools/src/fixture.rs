@@ -40,9 +40,11 @@ impl Fixture {
                 variable("BASH_ENV", "/nonexistent/start-up"),
                 variable("KEPT", "kept"),
             ],
+            more_environment: vec!["KEPT".to_owned()],
             secret_variables: vec!["OTHER_TOKEN".to_owned()],
             log_directory: Some(directory.path().join("logs")),
             background: background.clone(),
+            ..ToolSettings::default()
         };
         Self { tools: all(workspace, settings), directory, background, stop: Stop::default() }
     }

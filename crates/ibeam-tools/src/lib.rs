@@ -6,6 +6,7 @@
 
 mod arguments;
 mod blocking;
+mod confinement;
 mod delete;
 mod edit;
 mod elision;
@@ -13,6 +14,8 @@ mod evidence;
 mod file_error;
 #[cfg(test)]
 mod fixture;
+mod git_config;
+mod git_directory;
 mod glob;
 mod grep;
 mod ground;
@@ -34,20 +37,31 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ibeam_core::{Tool, ToolSet};
+use ibeam_policy::Shield;
 
+pub use confinement::{Survey, survey};
 pub use ibeam_sandbox::PROCESSES;
 pub use shell::background::{BackgroundProcesses, Timeouts};
-pub use shell::spawn::find_bash;
+pub use shell::environment::find_bash;
 pub use shell::tree::Tree as ProcessTree;
 pub use workspace::{PathError, ResolvedPath, Workspace};
 
 /// What the tools need to know of the run besides its workspace.
 #[derive(Clone, Debug, Default)]
 pub struct ToolSettings {
-    /// The environment commands get, before secrets are taken out and prompts switched off.
+    /// Our environment, of which commands get what is harmless and useful.
     pub environment: Vec<(OsString, OsString)>,
-    /// Names of further variables commands must not see; `*_API_KEY` never reaches them.
+    /// Variables that commands get too: names, or beginnings of names with a last `*`. A secret passes only by its
+    /// whole name.
+    pub more_environment: Vec<String>,
+    /// Variables that commands get whatever our own environment says, such as those that name a proxy.
+    pub command_environment: Vec<(OsString, OsString)>,
+    /// Names of variables with keys of models, which commands never see; `*_API_KEY` never reaches them either.
     pub secret_variables: Vec<String>,
+    /// What holds whatever a command or a tool does. The default holds nothing.
+    pub shield: Shield,
+    /// Where a thing goes that a command has put where it must not; `None` looks for no such things.
+    pub quarantine: Option<PathBuf>,
     /// Where logs of background commands go; `None` keeps none.
     pub log_directory: Option<PathBuf>,
     /// The commands left running, and how long each may take. Keep a clone, for their end with the run.

@@ -1,10 +1,11 @@
 //! `shell`: a command run by bash, in a session of its own, without terminal or input.
 //!
 //! Time and output are bounded, and nothing that the command started outlives the call unless it was asked to.
-//! Refuses a login shell, start-up files, and to hand provider keys to commands.
+//! Refuses a login shell, start-up files, and to hand to commands more of the environment than they need.
 
 pub(crate) mod background;
 mod capture;
+pub(crate) mod environment;
 mod pipes;
 mod report;
 pub(crate) mod spawn;
@@ -68,8 +69,8 @@ impl Arguments for ShellArguments {
 
 impl Shell {
     pub(crate) fn new(workspace: &Arc<Workspace>, settings: ToolSettings) -> Self {
-        let ToolSettings { environment, secret_variables, log_directory, background } = settings;
-        let launcher = Launcher::new(environment, &secret_variables);
+        let launcher = Launcher::new(workspace, &settings);
+        let ToolSettings { background, log_directory, .. } = settings;
         Self { workspace: Arc::clone(workspace), launcher, background, log_directory }
     }
 

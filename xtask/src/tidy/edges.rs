@@ -29,7 +29,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "ibeam-tools",
-        may_know: &["ibeam-protocol", "ibeam-core", "ibeam-sandbox"],
+        may_know: &["ibeam-protocol", "ibeam-policy", "ibeam-core", "ibeam-sandbox"],
         alone_knows: &["grep-searcher", "grep-regex", "similar"],
     },
     Room {

@@ -12,12 +12,12 @@ use rustix::io::Errno;
 use tokio::net::unix::pipe::Receiver;
 
 use super::background::BackgroundProcesses;
+use super::environment::{self, find_bash};
 use super::pipes::Pipes;
 use super::tree::Tree;
+use crate::ToolSettings;
 use crate::file_error::errno_name;
-
-/// Directories searched when `PATH` does not tell.
-const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+use crate::workspace::Workspace;
 
 /// Starts commands: knows the program and the environment.
 pub(super) struct Launcher {
@@ -39,13 +39,18 @@ pub(super) struct Running {
 }
 
 impl Launcher {
-    /// Commands get `environment` without secrets and with every prompt switched off.
-    pub(super) fn new(environment: Vec<(OsString, OsString)>, secrets: &[String]) -> Self {
-        let bash = find_bash(&environment);
-        let mut environment = environment;
-        environment.retain(|(name, _)| !is_withheld(name, secrets));
-        environment.extend(QUIET.map(|(name, value)| (OsString::from(name), OsString::from(value))));
-        Self { bash, environment }
+    /// Commands get of the environment what is passed on, with every prompt switched off.
+    pub(super) fn new(workspace: &Workspace, settings: &ToolSettings) -> Self {
+        let roots: Vec<&Path> = workspace.directories().collect();
+        let ours = &settings.environment;
+        let mut environment =
+            environment::passed(ours.clone(), &settings.more_environment, &settings.secret_variables, &roots);
+        let quiet = QUIET.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        for (name, value) in quiet.into_iter().chain(settings.command_environment.iter().cloned()) {
+            environment.retain(|(known, _)| *known != name);
+            environment.push((name, value));
+        }
+        Self { bash: find_bash(ours, &roots), environment }
     }
 
     /// Starts bash with `command` in `directory`, which exists. Must be called within an async runtime.
@@ -99,33 +104,15 @@ const QUIET: [(&str, &str); 9] = [
     ("TERM", "dumb"),
 ];
 
-/// Secrets, and the variables through which bash would read a start-up file.
-fn is_withheld(name: &OsStr, secrets: &[String]) -> bool {
-    let name = name.to_string_lossy();
-    name.ends_with("_API_KEY")
-        || name == "BASH_ENV"
-        || name == "ENV"
-        || secrets.iter().any(|secret| *secret == name)
-}
-
-/// The shell that the `PATH` of this environment names, else one of the usual places.
-pub fn find_bash(environment: &[(OsString, OsString)]) -> Option<PathBuf> {
-    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
-    // Only absolute directories: the workspace must not name the shell.
-    std::env::split_paths(path.unwrap_or_default())
-        .filter(|directory| directory.is_absolute())
-        .chain(std::env::split_paths(USUAL_PATH))
-        .map(|directory| directory.join("bash"))
-        .find(|candidate| candidate.is_file())
-}
-
 fn explain(error: &SpawnError) -> String {
     match error {
         SpawnError::Refused(Errno::TOOBIG) => {
             "the command is too long for the system (E2BIG); write it to a file and run that".to_owned()
         }
         SpawnError::Refused(errno) => format!("the command could not be started: {}", errno_name(*errno)),
-        SpawnError::Nul | SpawnError::Lost => format!("the command could not be started: {error}"),
+        SpawnError::Nul | SpawnError::Lost | SpawnError::Unconfined(_) => {
+            format!("the command could not be started: {error}")
+        }
     }
 }
 

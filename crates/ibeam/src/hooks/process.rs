@@ -59,7 +59,7 @@ impl Launcher {
     /// `processes`.
     pub(super) fn new(mut environment: Vec<(OsString, OsString)>, processes: u32) -> Self {
         environment.retain(|(name, _)| name != "BASH_ENV" && name != "ENV");
-        Self { bash: find_bash(&environment), environment, launcher: ibeam_sandbox::Launcher::new(processes) }
+        Self { bash: find_bash(&environment, &[]), environment, launcher: ibeam_sandbox::Launcher::new(processes) }
     }
 
     /// Runs `command` in `directory` with `document` as its stdin, for at most `time`. Dropping the future ends

@@ -1,0 +1,122 @@
+//! What the sandbox and the file tools are told of a policy: places that stay hidden, files that stay as they are.
+//!
+//! Answers about paths without looking at the disk. Who looks is `ibeam-tools`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::glob::PathGlob;
+use crate::place;
+use crate::policy::{Policy, Verdict, read_glob, spelled, write_glob};
+use crate::rule::Rule;
+
+/// The part of a policy that holds whatever a command does. The default hides nothing and keeps nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Shield(Option<Arc<Policy>>);
+
+impl Policy {
+    /// What holds whatever a command does.
+    pub fn shield(&self) -> Shield {
+        Shield(Some(Arc::new(self.clone())))
+    }
+
+    /// Whether the file tools may show what is at `path`, which is absolute and resolved.
+    pub fn may_read(&self, path: &Path) -> bool {
+        matches!(self.read(path), Verdict::Allow { .. })
+    }
+
+    /// An allow rule that spells a protected place out, and so lifts the protection of `path`.
+    pub(crate) fn opens(&self, path: &Path) -> bool {
+        let Some(name) = self.guarded(path) else { return true };
+        self.allow.iter().filter_map(write_glob).any(|glob| {
+            spelled(glob, name)
+                && (glob.allows(path, &self.workspace, &self.home)
+                    || glob.may_allow_below(path, &self.workspace, &self.home))
+        })
+    }
+}
+
+impl Shield {
+    /// Whether the file tools may show what is at `path`.
+    pub fn may_read(&self, path: &Path) -> bool {
+        self.0.as_ref().is_none_or(|policy| policy.may_read(path))
+    }
+
+    /// The verdict about reading or writing `path`; `None` where there is no policy.
+    pub fn verdict(&self, path: &Path, writes: bool) -> Option<Verdict> {
+        self.0.as_ref().map(|policy| if writes { policy.write(path) } else { policy.read(path) })
+    }
+
+    /// The home directory.
+    pub fn home(&self) -> Option<&Path> {
+        self.0.as_ref().map(|policy| policy.home.as_path())
+    }
+
+    /// Places that commands must not read, whether they exist or not: credentials, our own directories, and the
+    /// denied ones that a rule names without a wildcard.
+    pub fn hidden(&self) -> Vec<PathBuf> {
+        let Some(policy) = &self.0 else { return Vec::new() };
+        let named = policy.deny.iter().filter_map(read_glob).filter(|glob| glob.is_tree());
+        let mut hidden: Vec<PathBuf> = place::credentials(&policy.home)
+            .chain(policy.private.iter().cloned())
+            .chain(named.map(|glob| glob.root(&policy.workspace, &policy.home)))
+            .collect();
+        hidden.sort();
+        hidden.dedup();
+        hidden
+    }
+
+    /// Whether an allow rule may open something below `hidden`, so that it cannot be hidden whole.
+    pub fn opens_below(&self, hidden: &Path) -> bool {
+        self.0.as_ref().is_some_and(|policy| {
+            policy
+                .allow
+                .iter()
+                .filter_map(read_glob)
+                .any(|glob| glob.may_allow_below(hidden, &policy.workspace, &policy.home))
+        })
+    }
+
+    /// Directories to search for what deny rules over paths cover; empty without such rules.
+    pub fn search(&self) -> Vec<PathBuf> {
+        let Some(policy) = &self.0 else { return Vec::new() };
+        let mut directories = Vec::new();
+        for glob in policy.deny.iter().filter_map(path_glob) {
+            let root = glob.root(&policy.workspace, &policy.home);
+            if glob.is_anywhere() || root.starts_with(&policy.workspace) {
+                directories.push(policy.workspace.clone());
+                directories.extend(policy.extra_dirs.iter().cloned());
+            } else {
+                directories.push(root);
+            }
+        }
+        directories.sort();
+        directories.dedup();
+        directories
+    }
+
+    /// Whether some rule denies writing by path.
+    pub fn denies_writes(&self) -> bool {
+        self.0.as_ref().is_some_and(|policy| policy.deny.iter().any(|rule| write_glob(rule).is_some()))
+    }
+
+    /// Whether a rule denies writing `path`.
+    pub fn denies_write(&self, path: &Path) -> bool {
+        self.0.as_ref().is_some_and(|policy| policy.denied(path, write_glob).is_some())
+    }
+
+    /// Whether a rule denies reading `path`.
+    pub fn denies_read(&self, path: &Path) -> bool {
+        self.0.as_ref().is_some_and(|policy| policy.denied(path, read_glob).is_some())
+    }
+
+    /// Whether a rule that spells the place out lets commands change `path`, or something below it, which is
+    /// protected otherwise.
+    pub fn opens(&self, path: &Path) -> bool {
+        self.0.as_ref().is_none_or(|policy| policy.opens(path))
+    }
+}
+
+fn path_glob(rule: &Rule) -> Option<&PathGlob> {
+    read_glob(rule).or_else(|| write_glob(rule))
+}

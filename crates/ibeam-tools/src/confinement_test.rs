@@ -1,0 +1,157 @@
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ibeam_policy::{Policy, Rule};
+use ibeam_protocol::PermissionMode;
+
+use super::{Survey, survey};
+use crate::fixture::Fixture;
+use crate::workspace::Workspace;
+
+fn surveyed(fixture: &Fixture, allow: &[&str], deny: &[&str]) -> Survey {
+    let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
+    let mut policy = Policy::new(PermissionMode::Force, fixture.root(), fixture.outside("home"));
+    policy.allow = rules(allow);
+    policy.deny = rules(deny);
+    survey(&Workspace::new(&fixture.root(), &[]).unwrap(), &policy.shield())
+}
+
+/// Paths relative to the directory that holds workspace and home.
+fn told(fixture: &Fixture, paths: &[PathBuf]) -> Vec<String> {
+    let base = fixture.outside("");
+    let mut told: Vec<String> = paths
+        .iter()
+        .filter_map(|path| path.strip_prefix(&base).ok())
+        .map(|path| path.display().to_string())
+        .collect();
+    told.sort();
+    told
+}
+
+#[track_caller]
+fn git(directory: &Path, arguments: &[&str]) {
+    let ran = Command::new("git")
+        .args(["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always"])
+        .args(arguments)
+        .current_dir(directory)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+}
+
+fn repository(directory: &Path) {
+    std::fs::create_dir_all(directory).unwrap();
+    git(directory, &["init", "-q", "-b", "main", "--template="]);
+    git(directory, &["commit", "-q", "--allow-empty", "-m", "one"]);
+}
+
+#[test]
+fn what_runs_something_is_kept_and_the_rest_is_writable() {
+    let fixture = Fixture::with(".vscode/tasks.json", "{}");
+    repository(&fixture.root());
+    fixture.put(".Mcp.json", "{}");
+    fixture.put("sub/.envrc", "");
+    let Survey { confinement, complete } = surveyed(&fixture, &[], &[]);
+    assert!(complete);
+    assert_eq!(told(&fixture, &confinement.writable), ["ws", "ws/.git"]);
+    let expect = ["ws/.Mcp.json", "ws/.git/config", "ws/.git/hooks", "ws/.git/info", "ws/.vscode"];
+    assert_eq!(told(&fixture, &confinement.read_only), expect);
+    assert_eq!(told(&fixture, &confinement.hidden), [""; 0]);
+}
+
+#[test]
+fn a_rule_that_spells_a_place_out_opens_it() {
+    let fixture = Fixture::with(".vscode/tasks.json", "{}");
+    repository(&fixture.root());
+    let allow = ["Write(.vscode/**)", "Write(.git/hooks/pre-commit)"];
+    let confinement = surveyed(&fixture, &allow, &[]).confinement;
+    assert_eq!(told(&fixture, &confinement.read_only), ["ws/.git/config", "ws/.git/info"]);
+}
+
+#[test]
+fn credentials_that_are_there_are_hidden_where_they_are() {
+    let fixture = Fixture::new();
+    std::fs::create_dir_all(fixture.outside("dotfiles/ssh")).unwrap();
+    std::fs::create_dir_all(fixture.outside("home/.aws")).unwrap();
+    std::os::unix::fs::symlink("../dotfiles/ssh", fixture.outside("home/.ssh")).unwrap();
+    for name in ["dotfiles/ssh/id_rsa", "dotfiles/ssh/config", "home/.netrc"] {
+        std::fs::write(fixture.outside(name), "").unwrap();
+    }
+    let confinement = surveyed(&fixture, &[], &[]).confinement;
+    assert_eq!(told(&fixture, &confinement.hidden), ["dotfiles/ssh", "home/.aws", "home/.netrc"]);
+    assert_eq!(told(&fixture, &confinement.visible), ["home"]);
+    let confinement = surveyed(&fixture, &["Read(~/.ssh/config)"], &[]).confinement;
+    assert_eq!(told(&fixture, &confinement.hidden), ["dotfiles/ssh/id_rsa", "home/.aws", "home/.netrc"]);
+}
+
+#[test]
+fn a_workspace_in_a_hidden_directory_is_not_hidden() {
+    let fixture = Fixture::with("f", "");
+    std::fs::create_dir_all(fixture.outside("ws/.aws/inner")).unwrap();
+    let home = fixture.root();
+    let policy = Policy::new(PermissionMode::Force, home.join(".aws/inner"), home.clone());
+    std::fs::write(home.join(".aws/key"), "").unwrap();
+    let workspace = Workspace::new(&home.join(".aws/inner"), &[]).unwrap();
+    let hidden = survey(&workspace, &policy.shield()).confinement.hidden;
+    assert_eq!(told(&fixture, &hidden), ["ws/.aws/key"]);
+}
+
+#[test]
+fn what_deny_rules_cover_is_found() {
+    let fixture = Fixture::with("sub/.env.local", "");
+    for name in [".ENV", "deep/secrets/k", "secrets/k", "a.key", "b.txt", "keys.d/x"] {
+        fixture.put(name, "");
+    }
+    fixture.link("b.txt", "c.key");
+    let survey =
+        surveyed(&fixture, &[], &["Read(.env*)", "Read(secrets/**)", "Write(**/*.key)", "Write(keys.d/)"]);
+    assert!(survey.complete);
+    assert_eq!(told(&fixture, &survey.confinement.hidden), ["ws/.ENV", "ws/secrets", "ws/sub/.env.local"]);
+    assert_eq!(told(&fixture, &survey.confinement.read_only), ["ws/a.key", "ws/keys.d", "ws/keys.d/x"]);
+}
+
+#[test]
+fn a_linked_work_tree_brings_its_repository_and_only_its_own() {
+    let fixture = Fixture::new();
+    repository(&fixture.outside("main"));
+    git(&fixture.outside("main"), &["worktree", "add", "-q", "../ws/tree"]);
+    let workspace = |name: &str| Workspace::new(&fixture.path(name), &[]).unwrap();
+    let policy =
+        |name: &str| Policy::new(PermissionMode::Force, fixture.path(name), fixture.outside("home")).shield();
+    let confinement = survey(&workspace("tree"), &policy("tree")).confinement;
+    assert_eq!(told(&fixture, &confinement.writable), ["main/.git", "ws/tree"]);
+    let expect = [
+        "main/.git/config",
+        "main/.git/hooks",
+        "main/.git/info",
+        "main/.git/worktrees/tree/commondir",
+        "main/.git/worktrees/tree/gitdir",
+        "ws/tree/.git",
+    ];
+    assert_eq!(told(&fixture, &confinement.read_only), expect);
+    // A copy of the pointer names the same repository, which does not know it.
+    fixture.put("fake/.git", fixture.bytes("tree/.git"));
+    let confinement = survey(&workspace("fake"), &policy("fake")).confinement;
+    assert_eq!(told(&fixture, &confinement.writable), ["ws/fake"]);
+    // One that points back, but leads to a directory that is not its own.
+    fixture.put("evil/.git", "gitdir: d/worktrees/x\n");
+    fixture.put("evil/d/worktrees/x/gitdir", format!("{}\n", fixture.path("evil/.git").display()));
+    fixture.put("evil/d/worktrees/x/commondir", format!("{}\n", fixture.outside("main").display()));
+    let confinement = survey(&workspace("evil"), &policy("evil")).confinement;
+    assert_eq!(told(&fixture, &confinement.writable), ["ws/evil"]);
+}
+
+#[test]
+fn repositories_of_submodules_are_kept_like_their_own() {
+    let fixture = Fixture::new();
+    repository(&fixture.outside("other"));
+    repository(&fixture.root());
+    git(&fixture.root(), &["submodule", "add", "-q", "../other", "lib/sub"]);
+    let confinement = surveyed(&fixture, &[], &[]).confinement;
+    assert!(told(&fixture, &confinement.read_only).contains(&"ws/.git/modules/lib/sub/config".to_owned()));
+    let inner = fixture.path("lib/sub");
+    let policy = Policy::new(PermissionMode::Force, inner.clone(), fixture.outside("home"));
+    let confinement = survey(&Workspace::new(&inner, &[]).unwrap(), &policy.shield()).confinement;
+    assert_eq!(told(&fixture, &confinement.writable), ["ws/.git/modules/lib/sub", "ws/lib/sub"]);
+}

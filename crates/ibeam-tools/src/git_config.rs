@@ -1,0 +1,193 @@
+//! As much of git's configuration syntax as it takes to know what a file says.
+//!
+//! Reads no includes and evaluates nothing. What it cannot read is said to be unreadable, so that who asks can
+//! take it for anything.
+
+/// The last value of `key`, e.g. `core.worktree`; `None` when there is none, or the text cannot be read.
+pub(crate) fn value(text: &[u8], key: &str) -> Option<String> {
+    entries(text)?.into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
+}
+
+/// Whether the text says nothing but what `git init` and `git clone` write of themselves.
+pub(crate) fn is_plain(text: &[u8]) -> bool {
+    let core = [
+        "repositoryformatversion",
+        "filemode",
+        "bare",
+        "logallrefupdates",
+        "ignorecase",
+        "precomposeunicode",
+        "symlinks",
+        "sharedrepository",
+        "abbrev",
+        "autocrlf",
+        "eol",
+    ];
+    let is_plain = |(key, value): &(String, String)| {
+        let (section, rest) = key.split_once('.').unwrap_or((key, ""));
+        let (_, name) = rest.rsplit_once('.').unwrap_or(("", rest));
+        match section {
+            "core" => core.contains(&rest),
+            "extensions" => matches!(name, "objectformat" | "refstorage" | "partialclone"),
+            "remote" => match name {
+                "url" => !value.contains("::") && !value.starts_with('-'),
+                "fetch" | "tagopt" | "promisor" | "partialclonefilter" | "mirror" => true,
+                _ => false,
+            },
+            "branch" => matches!(name, "remote" | "merge" | "rebase" | "vscode-merge-base"),
+            "submodule" => {
+                matches!(name, "url" | "active") && !value.contains("::") && !value.starts_with(['!', '-'])
+            }
+            "user" => matches!(name, "name" | "email"),
+            "init" => name == "defaultbranch",
+            _ => false,
+        }
+    };
+    entries(text).is_some_and(|entries| entries.iter().all(is_plain))
+}
+
+/// Every key, section and name in lower case, with its value; `None` for a text that git would not read, or that
+/// this does not.
+fn entries(text: &[u8]) -> Option<Vec<(String, String)>> {
+    let text = std::str::from_utf8(text).ok()?;
+    let mut entries = Vec::new();
+    let mut section = None;
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let mut rest = line.trim();
+        if let Some(header) = rest.strip_prefix('[') {
+            let (name, after) = header_of(header)?;
+            section = Some(name);
+            rest = after.trim();
+        }
+        if rest.is_empty() || rest.starts_with(['#', ';']) {
+            continue;
+        }
+        let (name, value) = match rest.split_once('=') {
+            Some((name, value)) => (name.trim(), value_of(value, &mut lines)?),
+            None => (rest, "true".to_owned()),
+        };
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
+            return None;
+        }
+        entries.push((format!("{}.{}", section.as_ref()?, name.to_ascii_lowercase()), value));
+    }
+    Some(entries)
+}
+
+/// `section "sub"]`, and what follows on the line.
+fn header_of(text: &str) -> Option<(String, &str)> {
+    let end = text.find([']', ' ', '\t', '"'])?;
+    let (name, rest) = text.split_at(end);
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.')) {
+        return None;
+    }
+    let name = name.to_ascii_lowercase();
+    let rest = rest.trim_start();
+    if let Some(after) = rest.strip_prefix(']') {
+        return Some((name, after));
+    }
+    let mut sub = String::new();
+    let mut chars = rest.strip_prefix('"')?.chars();
+    loop {
+        match chars.next()? {
+            '"' => break,
+            '\\' => sub.push(chars.next()?),
+            c => sub.push(c),
+        }
+    }
+    let after = chars.as_str().trim_start().strip_prefix(']')?;
+    Some((format!("{name}.{sub}"), after))
+}
+
+/// A value with its quotes, escapes, comment and continuation lines taken out.
+fn value_of<'a>(text: &'a str, lines: &mut impl Iterator<Item = &'a str>) -> Option<String> {
+    let (mut value, mut quoted, mut kept) = (String::new(), false, 0);
+    let mut chars = text.trim_start().chars();
+    loop {
+        let Some(c) = chars.next() else { break };
+        match c {
+            '"' => quoted = !quoted,
+            '\\' => match chars.next() {
+                None => {
+                    chars = lines.next()?.chars();
+                    continue;
+                }
+                Some('n') => value.push('\n'),
+                Some('t') => value.push('\t'),
+                Some('b') => value.push('\u{8}'),
+                Some(c @ ('"' | '\\')) => value.push(c),
+                Some(_) => return None,
+            },
+            '#' | ';' if !quoted => break,
+            c => value.push(c),
+        }
+        if quoted || !c.is_whitespace() {
+            kept = value.len();
+        }
+    }
+    if quoted {
+        return None;
+    }
+    value.truncate(kept);
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_plain, value};
+
+    const CLONE: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
+        \tlogallrefupdates = true\n[remote \"origin\"]\n\turl = git@example.org:a/b.git\n\
+        \tfetch = +refs/heads/*:refs/remotes/origin/*\n[branch \"main\"]\n\tremote = origin\n\
+        \tmerge = refs/heads/main\n[user]\n\tname = A \"b\" ; c\n";
+
+    #[track_caller]
+    fn check(text: &str, expect: bool) {
+        assert_eq!(is_plain(text.as_bytes()), expect, "{text}");
+    }
+
+    #[test]
+    fn what_git_writes_of_itself_is_plain() {
+        check("", true);
+        check(CLONE, true);
+        check("# only words\n; and more\n[core]\n", true);
+    }
+
+    #[test]
+    fn what_runs_something_is_not_plain_however_it_is_spelled() {
+        for more in [
+            "[core]\n\tfsmonitor = touch x\n",
+            "[CORE] FsMonitor = touch x\n",
+            "[core] hooksPath = h\n",
+            "[core \"\"] x = y\n",
+            "[core]\n\tbare = false\\\n\n\tsshCommand = x\n",
+            "[alias]\n\tz = !touch x\n",
+            "[include]\n\tpath = ../evil\n",
+            "[includeIf \"gitdir:x\"]\n\tpath = e\n",
+            "[remote \"origin\"]\n\turl = ext::sh -c x\n",
+            "[remote \"o\"]\n\tuploadpack = x\n",
+            "[filter \"x\"]\n\tclean = x\n",
+            "[submodule \"x\"]\n\tupdate = !x\n",
+            "fsmonitor = x\n",
+            "[core\n",
+            "\u{feff}[core]\n",
+        ] {
+            check(&format!("{CLONE}{more}"), false);
+        }
+    }
+
+    #[test]
+    fn values_are_read_as_git_reads_them() {
+        for (text, expect) in [
+            ("[core]\n\tworktree = ../../../sub\n", Some("../../../sub")),
+            ("[core] worktree = \"a # b\" # c\n", Some("a # b")),
+            ("[core]\nworktree = a\\\nb\n", Some("ab")),
+            ("[core]\nworktree = a\n[core]\nworktree=b\n", Some("b")),
+            ("[core]\nworktree = \"open\n", None),
+            ("[other]\nworktree = a\n", None),
+        ] {
+            assert_eq!(value(text.as_bytes(), "core.worktree").as_deref(), expect, "{text:?}");
+        }
+    }
+}

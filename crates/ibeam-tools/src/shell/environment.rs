@@ -1,0 +1,453 @@
+//! What commands see of our environment: what a list names, and never a secret.
+//!
+//! A list of what may pass, since nobody can list what must not: any variable may hold a token. What people add by
+//! name passes, a secret too, when the name is spelled out; what makes bash itself run or load something passes
+//! in no case, since the text that policy judged would not be all that runs.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Directories searched when `PATH` does not tell.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Names that pass; a last `*` stands for any rest.
+const PASSED: &[&str] = &[
+    // who and where
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "HOSTNAME",
+    "TMPDIR",
+    "TMP",
+    "TEMP",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_DIRS",
+    "XDG_DATA_DIRS",
+    // language, time, terminal
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "LOCALE_ARCHIVE",
+    "TZ",
+    "TZDIR",
+    "TERM",
+    "TERMINFO",
+    "TERMINFO_DIRS",
+    "COLUMNS",
+    "LINES",
+    "COLORTERM",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "MANPATH",
+    // builds that know where they run
+    "CI",
+    "CONTINUOUS_INTEGRATION",
+    "GITHUB_ACTIONS",
+    "GITLAB_CI",
+    "BUILDKITE",
+    "TF_BUILD",
+    "SOURCE_DATE_EPOCH",
+    // the net
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "CURL_CA_BUNDLE",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "NIX_SSL_CERT_FILE",
+    "GIT_SSL_CAINFO",
+    // who commits
+    "GIT_AUTHOR_*",
+    "GIT_COMMITTER_*",
+    "EMAIL",
+    // C and C++
+    "CC",
+    "CXX",
+    "AR",
+    "CFLAGS",
+    "CXXFLAGS",
+    "CPPFLAGS",
+    "LDFLAGS",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+    "LIBRARY_PATH",
+    "PKG_CONFIG_*",
+    "CMAKE_PREFIX_PATH",
+    "CMAKE_GENERATOR",
+    "CMAKE_BUILD_*",
+    "OPENSSL_*",
+    "LIBCLANG_PATH",
+    "LLVM_*",
+    "SDKROOT",
+    "MACOSX_DEPLOYMENT_TARGET",
+    "DEVELOPER_DIR",
+    "CUDA_*",
+    "OMP_NUM_THREADS",
+    // Rust
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "CARGO_INCREMENTAL",
+    "CARGO_TERM_*",
+    "CARGO_NET_*",
+    "CARGO_PROFILE_*",
+    "CARGO_BUILD_*",
+    "RUSTUP_*",
+    "RUSTFLAGS",
+    "RUSTDOCFLAGS",
+    "RUST_*",
+    "PROTOC",
+    // Go
+    "GOPATH",
+    "GOROOT",
+    "GOBIN",
+    "GOCACHE",
+    "GOMODCACHE",
+    "GOPROXY",
+    "GOPRIVATE",
+    "GONOPROXY",
+    "GONOSUMDB",
+    "GOSUMDB",
+    "GOTOOLCHAIN",
+    "GOOS",
+    "GOARCH",
+    "GOAMD64",
+    "GOARM",
+    "GOMAXPROCS",
+    "CGO_ENABLED",
+    // Java and its like
+    "JAVA_HOME",
+    "JDK_HOME",
+    "MAVEN_HOME",
+    "M2_HOME",
+    "GRADLE_HOME",
+    "GRADLE_USER_HOME",
+    "ANDROID_*",
+    "SDKMAN_DIR",
+    "KOTLIN_HOME",
+    // JavaScript
+    "NVM_DIR",
+    "NVM_BIN",
+    "NODE_ENV",
+    "PNPM_HOME",
+    "YARN_CACHE_FOLDER",
+    "VOLTA_HOME",
+    "FNM_*",
+    "BUN_INSTALL",
+    "DENO_DIR",
+    "COREPACK_HOME",
+    "NPM_CONFIG_CACHE",
+    "NPM_CONFIG_PREFIX",
+    "NPM_CONFIG_REGISTRY",
+    "npm_config_cache",
+    "npm_config_prefix",
+    "npm_config_registry",
+    "PLAYWRIGHT_BROWSERS_PATH",
+    // Python
+    "PYENV_*",
+    "VIRTUAL_ENV",
+    "CONDA_*",
+    "MAMBA_*",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHASHSEED",
+    "PYTHONIOENCODING",
+    "PYTHONUTF8",
+    "PIP_CACHE_DIR",
+    "PIP_INDEX_URL",
+    "PIP_DISABLE_PIP_VERSION_CHECK",
+    "PIPX_*",
+    "UV_*",
+    "POETRY_*",
+    // Ruby, PHP, .NET, Elixir, Haskell, OCaml
+    "GEM_HOME",
+    "GEM_PATH",
+    "RBENV_*",
+    "BUNDLE_PATH",
+    "BUNDLE_WITHOUT",
+    "COMPOSER_HOME",
+    "DOTNET_*",
+    "NUGET_PACKAGES",
+    "MIX_ENV",
+    "MIX_HOME",
+    "HEX_HOME",
+    "GHCUP_*",
+    "STACK_ROOT",
+    "CABAL_DIR",
+    "OPAMROOT",
+    "OPAM_SWITCH_PREFIX",
+    // managers of versions and packages
+    "ASDF_*",
+    "MISE_*",
+    "HOMEBREW_*",
+    "NIX_PATH",
+    "NIX_PROFILES",
+    "NIX_STORE",
+    "NIX_CC",
+    "NIX_CFLAGS_*",
+    "NIX_LDFLAGS*",
+    "IN_NIX_SHELL",
+];
+
+/// What bash, or the loader of every program, takes programs or files to run from. Passes in no case.
+const EXECUTING: &[&str] = &[
+    "BASH_ENV",
+    "ENV",
+    "BASH_FUNC_*",
+    "BASHOPTS",
+    "SHELLOPTS",
+    "PS4",
+    "IFS",
+    "PROMPT_COMMAND",
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "DYLD_*",
+];
+
+/// What other programs take programs to run from. Passes only when it is spelled out.
+const OF_PROGRAMS: &[&str] = &[
+    "RUSTUP_*_TOKEN",
+    "CARGO_BUILD_RUSTC*",
+    "CARGO_BUILD_RUSTDOC",
+    "CARGO_NET_GIT_FETCH_WITH_CLI",
+    "UV_ENV_FILE",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+    "DOTNET_STARTUP_HOOKS",
+    "CONDA_EXE",
+];
+
+/// Words of a name that say that the value is a secret.
+const SECRET_WORDS: &[&str] = &[
+    "KEY",
+    "KEYS",
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWORDS",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASS",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "CREDS",
+    "AUTH",
+    "COOKIE",
+    "PAT",
+    "JWT",
+];
+
+/// Parts of a name, wherever they stand, that say the same.
+const SECRET_PARTS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "APIKEY", "API_KEY", "PRIVATE"];
+
+/// The variables of `environment` that commands see.
+///
+/// `more` are names, or beginnings of names with a last `*`, that people add; `keys` are variables that hold keys
+/// of models and pass in no case. What `PATH` names relatively or in one of the `roots` is taken out.
+pub(super) fn passed(
+    environment: Vec<(OsString, OsString)>,
+    more: &[String],
+    keys: &[String],
+    roots: &[&Path],
+) -> Vec<(OsString, OsString)> {
+    let is_passed = |(name, value): &(OsString, OsString)| {
+        // bash drops a name that is no text anyway.
+        let Some(name) = name.to_str() else { return false };
+        if any(EXECUTING, name) || name.ends_with("_API_KEY") || keys.iter().any(|key| key == name) {
+            return false;
+        }
+        let spelled = more.iter().any(|more| more == name);
+        let listed = any(PASSED, name) || more.iter().any(|more| fits(more, name));
+        spelled || (listed && !any(OF_PROGRAMS, name) && !is_secret(name) && !has_password(value))
+    };
+    let mut passed: Vec<_> = environment.into_iter().filter(is_passed).collect();
+    for (name, value) in &mut passed {
+        if name == "PATH" {
+            *value = trusted_path(value, roots);
+        }
+    }
+    passed
+}
+
+/// The shell that the `PATH` of this environment names, else one of the usual places; never one in a root.
+pub fn find_bash(environment: &[(OsString, OsString)], roots: &[&Path]) -> Option<PathBuf> {
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
+    std::env::split_paths(path.unwrap_or_default())
+        .chain(std::env::split_paths(USUAL_PATH))
+        .filter(|directory| is_trusted(directory, roots))
+        .map(|directory| directory.join("bash"))
+        .find(|candidate| candidate.is_file() && is_trusted(candidate, roots))
+}
+
+/// `PATH` without what the workspace could have put there.
+fn trusted_path(path: &OsStr, roots: &[&Path]) -> OsString {
+    let trusted = std::env::split_paths(path).filter(|directory| is_trusted(directory, roots));
+    match std::env::join_paths(trusted) {
+        Ok(path) if !path.is_empty() => path,
+        Ok(_) | Err(_) => USUAL_PATH.into(),
+    }
+}
+
+/// Absolute, and neither by name nor in truth in a root.
+fn is_trusted(path: &Path, roots: &[&Path]) -> bool {
+    let outside = |path: &Path| !roots.iter().any(|root| path.starts_with(root));
+    path.is_absolute() && outside(path) && path.canonicalize().map_or(true, |real| outside(&real))
+}
+
+fn any(patterns: &[&str], name: &str) -> bool {
+    patterns.iter().any(|pattern| fits(pattern, name))
+}
+
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        // `*` alone would be everything: a list that lists nothing.
+        Some(("", _)) => false,
+        Some((start, end)) => {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        }
+        None => pattern == name,
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    SECRET_PARTS.iter().any(|part| name.contains(part))
+        || name.split('_').any(|word| SECRET_WORDS.contains(&word))
+}
+
+/// An address with a user and a password in it.
+fn has_password(value: &OsStr) -> bool {
+    let value = value.to_string_lossy();
+    value.split("://").skip(1).any(|rest| {
+        let authority = rest.split(['/', '?', '#', ' ', ',']).next().unwrap_or_default();
+        authority.rsplit_once('@').is_some_and(|(user, _)| !user.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::path::Path;
+
+    use super::{find_bash, passed};
+
+    fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
+        pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
+    }
+
+    #[track_caller]
+    fn check(more: &[&str], name: &str, value: &str, expect: bool) {
+        let more: Vec<String> = more.iter().map(|more| (*more).to_owned()).collect();
+        let passed = passed(variables(&[(name, value)]), &more, &["MY_MODEL".to_owned()], &[]);
+        assert_eq!(!passed.is_empty(), expect, "{name}={value} with {more:?}");
+    }
+
+    #[test]
+    fn what_people_need_passes() {
+        for name in [
+            "HOME",
+            "LC_ALL",
+            "TZ",
+            "CI",
+            "CARGO_HOME",
+            "GOPATH",
+            "VIRTUAL_ENV",
+            "GIT_AUTHOR_NAME",
+            "RUST_LOG",
+        ] {
+            check(&[], name, "value", true);
+        }
+        check(&[], "HTTPS_PROXY", "http://proxy.example.org:3128", true);
+    }
+
+    #[test]
+    fn nothing_else_passes_but_by_name() {
+        for name in
+            ["SOMETHING", "SSH_AUTH_SOCK", "DATABASE_URL", "NODE_OPTIONS", "PYTHONSTARTUP", "GIT_SSH_COMMAND"]
+        {
+            check(&[], name, "value", false);
+            check(&[name], name, "value", true);
+        }
+        check(&["MY_*"], "MY_THING", "value", true);
+        check(&["*"], "SOMETHING", "value", false);
+    }
+
+    #[test]
+    fn secrets_pass_only_when_they_are_spelled_out() {
+        for (name, value) in [
+            ("GITHUB_TOKEN", "x"),
+            ("AWS_SECRET_ACCESS_KEY", "x"),
+            ("CARGO_NET_PASSWORD", "x"),
+            ("UV_PUBLISH_TOKEN", "x"),
+            ("NPM_CONFIG_REGISTRY", "https://me:secret@registry.example.org/"),
+            ("GOPROXY", "https://proxy.example.org,https://token@b.example.org"),
+            ("NIX_LDFLAGS_PAT", "x"),
+        ] {
+            check(&[], name, value, false);
+            check(&["GITHUB_*", "AWS_*", "UV_*"], name, value, false);
+            check(&[name], name, value, true);
+        }
+    }
+
+    #[test]
+    fn keys_of_models_and_what_bash_executes_pass_in_no_case() {
+        for name in [
+            "MY_MODEL",
+            "X_API_KEY",
+            "BASH_ENV",
+            "ENV",
+            "LD_PRELOAD",
+            "BASH_FUNC_ls%%",
+            "PROMPT_COMMAND",
+            "PS4",
+        ] {
+            check(&[name, "BASH_*", "LD_*", "MY_*"], name, "value", false);
+        }
+    }
+
+    #[test]
+    fn the_path_has_nothing_of_the_workspace() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap().join("ws");
+        std::fs::create_dir_all(root.join("bin")).unwrap();
+        std::fs::write(root.join("bin/bash"), "").unwrap();
+        std::os::unix::fs::symlink(root.join("bin"), root.with_file_name("link")).unwrap();
+        let path = format!(
+            "bin:.::{}:{}:/usr/bin:/nonexistent",
+            root.join("bin").display(),
+            root.with_file_name("link").display()
+        );
+        let roots: [&Path; 1] = [&root];
+        let environment = passed(variables(&[("PATH", &path)]), &[], &[], &roots);
+        assert_eq!(environment, variables(&[("PATH", "/usr/bin:/nonexistent")]));
+        let environment = variables(&[("PATH", &path)]);
+        let bash = find_bash(&environment, &roots).unwrap();
+        assert!(!bash.starts_with(directory.path()), "{bash:?}");
+    }
+
+    #[test]
+    fn a_path_of_nothing_else_is_the_usual_one() {
+        let root = Path::new("/w");
+        assert_eq!(
+            passed(variables(&[("PATH", "/w/bin:.")]), &[], &[], &[root]),
+            variables(&[("PATH", super::USUAL_PATH)])
+        );
+    }
+}
