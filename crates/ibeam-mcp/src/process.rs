@@ -53,7 +53,9 @@ impl Process {
         };
         let tree = config.launcher.spawn(&launch).map_err(|error| match error {
             SpawnError::Refused(errno) => io::Error::from(errno),
-            SpawnError::Nul | SpawnError::Lost => io::Error::other(error.to_string()),
+            SpawnError::Nul | SpawnError::Lost | SpawnError::Unconfined(_) => {
+                io::Error::other(error.to_string())
+            }
         })?;
         let news = std::os::unix::net::UnixStream::from(tree.as_fd().try_clone_to_owned()?);
         let pipes = Pipes {

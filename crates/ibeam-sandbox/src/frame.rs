@@ -12,16 +12,23 @@ pub(crate) enum Frame {
     Started(i32),
     /// It could not begin, for this error number.
     Failed(i32),
+    /// The server could not be confined: the step that was refused, and the error number.
+    Refused(u8, i32),
+    /// The socket for the proxy comes with this frame.
+    Listening,
     /// The command itself has ended, with this status as waitpid(2) gives it; its tree may live.
     Ended(i32),
 }
 
 impl Frame {
-    fn encode(self) -> [u8; LENGTH] {
+    /// As bytes.
+    pub(crate) fn encode(self) -> [u8; LENGTH] {
         let (word, number): (u32, i32) = match self {
             Self::Started(pid) => (1, pid),
             Self::Failed(errno) => (2, errno),
             Self::Ended(status) => (3, status),
+            Self::Refused(step, errno) => (4 | u32::from(step) << 8, errno),
+            Self::Listening => (5, 0),
         };
         (u64::from(word) << 32 | u64::from(number.cast_unsigned())).to_ne_bytes()
     }
@@ -30,11 +37,14 @@ impl Frame {
     pub(crate) fn decode(bytes: [u8; LENGTH]) -> Option<Self> {
         let both = u64::from_ne_bytes(bytes);
         let number = (both as u32).cast_signed();
-        match both >> 32 {
-            1 => Some(Self::Started(number)),
-            2 => Some(Self::Failed(number)),
-            3 => Some(Self::Ended(number)),
-            _ => None,
+        let [word, step, 0, 0] = ((both >> 32) as u32).to_le_bytes() else { return None };
+        match (word, step) {
+            (1, 0) => Some(Self::Started(number)),
+            (2, 0) => Some(Self::Failed(number)),
+            (3, 0) => Some(Self::Ended(number)),
+            (4, step) => Some(Self::Refused(step, number)),
+            (5, 0) => Some(Self::Listening),
+            (_, _) => None,
         }
     }
 
@@ -50,7 +60,10 @@ mod tests {
 
     #[test]
     fn a_frame_is_read_as_it_was_sent() {
-        for frame in [Frame::Started(7), Frame::Failed(2), Frame::Ended(-1), Frame::Ended(i32::MAX)] {
+        let ends = [Frame::Ended(-1), Frame::Ended(i32::MAX)];
+        let refusals = [Frame::Refused(0, 1), Frame::Refused(255, -1)];
+        let others = [Frame::Started(7), Frame::Failed(2), Frame::Listening];
+        for frame in ends.into_iter().chain(refusals).chain(others) {
             assert_eq!(Frame::decode(frame.encode()), Some(frame));
         }
         assert_eq!(Frame::decode([0; 8]), None);

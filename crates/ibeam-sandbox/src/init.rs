@@ -16,10 +16,12 @@ use rustix::process::{
     Pid, Resource, Rlimit, WaitStatus, chdir, getpid, getrlimit, set_child_subreaper, setrlimit, setsid,
 };
 
+use crate::confine::{self, Preparation};
 use crate::descendants::{any, kill_all, reap};
 use crate::frame::Frame;
 use crate::memory::{Begin, forget};
 use crate::raw::{self, Fork, Shared};
+use crate::step::Step;
 use crate::supervisor::{self, PASS, SIGNALS, drain_signals, wait_for_signal};
 
 /// The socket of the server.
@@ -35,6 +37,8 @@ const LATER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 pub(crate) struct Setup<'a> {
     /// It is the first process of a new pid namespace.
     pub(crate) namespace: bool,
+    /// What it gives up, with all it starts; nothing where commands are not confined.
+    pub(crate) confined: Option<&'a Preparation>,
     /// The file by which it becomes a member of its cgroup.
     pub(crate) members: Option<BorrowedFd<'a>>,
     /// The most processes its user may have.
@@ -47,8 +51,8 @@ pub(crate) struct Setup<'a> {
 
 /// Serves until the socket closes. Gives the exit code of the process.
 pub(crate) fn live(control: BorrowedFd<'_>, setup: &Setup<'_>) -> i32 {
-    if let Err(errno) = settle(control, setup) {
-        Frame::Failed(errno.raw_os_error()).send(control);
+    if let Err((step, errno)) = settle(control, setup) {
+        Frame::Refused(step as u8, errno.raw_os_error()).send(control);
         return 1;
     }
     Frame::Started(getpid().as_raw_pid()).send(raw::placed(CONTROL));
@@ -62,8 +66,21 @@ pub(crate) fn live(control: BorrowedFd<'_>, setup: &Setup<'_>) -> i32 {
     0
 }
 
-fn settle(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), Errno> {
-    if setup.namespace {
+fn settle(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), (Step, Errno)> {
+    if let Some(given) = setup.confined {
+        confine::enter(given, control, &setup.last_pid)?;
+    }
+    become_server(control, setup).map_err(|errno| (Step::Start, errno))?;
+    if let Some(given) = setup.confined {
+        confine::close(given)?;
+    }
+    // Last, since all above reads what the client prepared.
+    forget(&setup.begin);
+    Ok(())
+}
+
+fn become_server(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), Errno> {
+    if setup.namespace && setup.confined.is_none() {
         // Only what is below /proc is hidden from others: what the user's commands mount elsewhere is seen
         // wherever it would be seen without us.
         mount_change(c"/proc", MountPropagationFlags::PRIVATE)?;
@@ -93,7 +110,6 @@ fn settle(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), Errno> {
     chdir(c"/")?;
     set_child_subreaper(Some(getpid()))?;
     let _ = rustix::thread::set_name(c"ibeam-init");
-    forget(&setup.begin);
     Ok(())
 }
 

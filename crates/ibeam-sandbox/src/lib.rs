@@ -14,18 +14,27 @@
 mod arguments;
 mod cgroup;
 mod command;
+mod confine;
+mod confinement;
 mod descendants;
 mod frame;
 mod init;
+mod landlock;
 mod launcher;
 mod memory;
+mod plan;
 mod raw;
 mod request;
+mod seccomp;
 mod server;
+mod step;
 mod supervisor;
 mod tree;
+mod view;
+mod ways;
 
 pub use arguments::hide_arguments;
+pub use confinement::{Confinement, Layers, Refusal, Tier, Unavailable};
 pub use launcher::{Launcher, PROCESSES};
 pub use request::Launch;
 pub use server::{ForkServer, SpawnError};

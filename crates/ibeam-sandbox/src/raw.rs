@@ -1,7 +1,8 @@
 //! The system calls that rustix has not: forks, exec, signal masks, memory that is shared with a child.
 //!
-//! All `unsafe` of the program is here. What runs after a fork uses only system calls and its own stack: the
-//! process it was copied from may have held any lock at that moment, that of the allocator included.
+//! All `unsafe` of the program is here and in the files below. What runs after a fork uses only system calls and
+//! its own stack: the process it was copied from may have held any lock at that moment, that of the allocator
+//! included.
 
 #![allow(unsafe_code, reason = "the only place for it; each block says why it holds")]
 
@@ -18,6 +19,17 @@ use rustix::process::Pid;
 
 use crate::request::Layout;
 
+#[allow(dead_code, reason = "called by the confined server, which comes next")]
+mod filters;
+mod confine;
+
+pub(crate) use confine::{raise_loopback, set_mount_attributes};
+pub(crate) use filters::{
+    Handled, filter_calls, landlock_abi, landlock_grant, landlock_grant_port, landlock_restrict, landlock_ruleset,
+};
+#[cfg(test)]
+pub(crate) use filters::any_call;
+
 /// How a child begins.
 #[derive(Clone, Copy)]
 pub(crate) enum Fork {
@@ -25,8 +37,8 @@ pub(crate) enum Fork {
     Plain,
     /// The parent waits until the child has executed a program or ended.
     Waiting,
-    /// The child is the first process of a pid namespace and has a mount namespace.
-    Namespace,
+    /// The child begins in new namespaces, as these flags of clone(2) say.
+    Into(libc::c_int),
 }
 
 /// Forks. The child runs `life` and exits with what it gives, also when it panics; it never returns.
@@ -37,7 +49,7 @@ pub(crate) fn fork(how: Fork, life: impl FnOnce() -> i32) -> Result<Pid, Errno> 
     let flags = match how {
         Fork::Plain => 0,
         Fork::Waiting => libc::CLONE_VFORK,
-        Fork::Namespace => libc::CLONE_NEWPID | libc::CLONE_NEWNS,
+        Fork::Into(namespaces) => namespaces,
     };
     // SAFETY: no memory is shared with the child, and no stack or thread area is given, so this is a fork.
     // The order of the arguments differs between machines, but all after the first are zero.

@@ -12,6 +12,8 @@ use std::path::Path;
 
 const WORD: usize = size_of::<usize>();
 const HEAD: usize = 5;
+/// The variable that names the directory for what is short-lived.
+const TEMPORARY: &str = "TMPDIR";
 
 /// A command to start.
 #[derive(Clone, Copy, Debug)]
@@ -32,11 +34,13 @@ pub struct Launch<'a> {
 #[derive(Debug)]
 pub(crate) struct Nul;
 
-/// The request as bytes.
-pub(crate) fn encode(launch: &Launch<'_>) -> Result<Vec<u8>, Nul> {
-    let variables: Vec<Vec<u8>> = launch
-        .environment
-        .iter()
+/// The request as bytes. The command is told to keep what is short-lived in `temporary`.
+pub(crate) fn encode(launch: &Launch<'_>, temporary: Option<&Path>) -> Result<Vec<u8>, Nul> {
+    let given = launch.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let temporary = temporary.map(|path| (OsStr::new(TEMPORARY), path.as_os_str()));
+    let variables: Vec<Vec<u8>> = given
+        .filter(|(name, _)| temporary.is_none() || *name != TEMPORARY)
+        .chain(temporary)
         .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat())
         .collect();
     let (argc, envc) = (launch.arguments.len(), variables.len());
@@ -127,11 +131,11 @@ mod tests {
         let launch = Launch {
             program: Path::new("/bin/bash"),
             arguments: &arguments,
-            environment: &[("A".into(), "b".into())],
+            environment: &[("A".into(), "b".into()), ("TMPDIR".into(), "/home".into())],
             directory: Path::new("/tmp"),
             stdio: [stdin.as_fd(); 3],
         };
-        let bytes = encode(&launch).unwrap();
+        let bytes = encode(&launch, Some(Path::new("/tmp"))).unwrap();
         let layout = Layout::of(&bytes).unwrap();
         let text =
             |place: usize| std::ffi::CStr::from_bytes_until_nul(&bytes[place..]).unwrap().to_str().unwrap();
@@ -143,8 +147,8 @@ mod tests {
             })
             .collect();
         assert_eq!((text(layout.program), text(layout.directory)), ("/bin/bash", "/tmp"));
-        assert_eq!(list, ["bash", "-c", "|", "A=b", "|"]);
+        assert_eq!(list, ["bash", "-c", "|", "A=b", "TMPDIR=/tmp", "|"]);
         assert_eq!(Layout::of(&bytes[..40]), None);
-        assert!(encode(&Launch { directory: Path::new("/a\0b"), ..launch }).is_err());
+        assert!(encode(&Launch { directory: Path::new("/a\0b"), ..launch }, None).is_err());
     }
 }

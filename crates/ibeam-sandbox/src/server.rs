@@ -1,9 +1,8 @@
 //! The fork server as its client holds it.
 
-use std::fs::File;
-use std::io::{self, IoSlice, Read as _, Write as _};
+use std::io::{self, IoSlice, IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,16 +10,23 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 
 use crate::cgroup::Cgroup;
+use crate::confine::Preparation;
+use crate::confinement::Unavailable;
 use crate::frame::{Frame, LENGTH};
 use crate::init::{self, Setup};
 use crate::memory::Begin;
 use crate::raw::{self, Fork, SignalsBlocked};
 use crate::request::{self, Launch};
+use crate::step::Step;
 use crate::tree::Tree;
+use crate::ways::Temporary;
 
 /// Longer than a loaded system takes to fork.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -43,42 +49,54 @@ pub enum SpawnError {
     /// The server has ended, killed by force. A new one may be started.
     #[error("the fork server has ended")]
     Lost,
+    /// Its commands are to be confined, and cannot be.
+    #[error("commands cannot be confined here: {0}")]
+    Unconfined(#[source] Unavailable),
 }
 
 /// The process from which commands are forked. Dropping it ends all of them, and waits up to two seconds.
 #[derive(Debug)]
 pub struct ForkServer {
     pid: Pid,
-    namespace: bool,
+    layers: Vec<&'static str>,
     control: Mutex<Option<UnixStream>>,
     cgroup: Option<Cgroup>,
+    temporary: Option<Temporary>,
 }
 
 impl ForkServer {
     /// Starts it, in a pid namespace where the system lets us. Its commands together may have so many `processes`
-    /// and threads, where the system can count them.
+    /// and threads, where the system can count them. They are not confined.
     ///
     /// # Errors
     /// `Refused`: the system has no processes or descriptors left.
     pub fn start(processes: u32) -> Result<Self, SpawnError> {
-        let cgroup = Cgroup::new(processes);
-        let members = cgroup.as_ref().map(Cgroup::members);
+        let bound = Bound::new(processes);
         // Whatever refuses the namespace, the system or its guards, refuses it for good.
-        let (namespace, begun) = match begin(Fork::Namespace, members, processes) {
-            Ok(begun) => (true, Ok(begun)),
-            Err(_refused) => (false, begin(Fork::Plain, members, processes)),
+        let namespaces = Fork::Into(libc::CLONE_NEWPID | libc::CLONE_NEWNS);
+        let (layers, begun) = match begin(namespaces, &bound, None) {
+            Ok(begun) => (vec!["pid-namespace"], Ok(begun)),
+            Err(_refused) => (Vec::new(), begin(Fork::Plain, &bound, None)),
         };
-        let (pid, control) = begun.map_err(SpawnError::Refused)?;
-        let cgroup = cgroup.filter(Cgroup::has_members);
-        Ok(Self { pid, namespace, control: Mutex::new(Some(control)), cgroup })
+        let begun = begun.map_err(|(_, errno)| SpawnError::Refused(errno))?;
+        Ok(Self::new(begun.pid, begun.control, bound, layers))
+    }
+
+    pub(crate) fn new(pid: Pid, control: UnixStream, bound: Bound, layers: Vec<&'static str>) -> Self {
+        let cgroup = bound.cgroup.filter(Cgroup::has_members);
+        Self { pid, layers, control: Mutex::new(Some(control)), cgroup, temporary: None }
+    }
+
+    /// Commands are told of the directory, which is removed with the server.
+    pub(crate) fn confine(&mut self, temporary: Temporary) {
+        self.temporary = Some(temporary);
     }
 
     /// What holds the processes: `pid-namespace` where there is one, and always `subreaper`; `pids-cgroup` where
-    /// their number is bound by one.
+    /// their number is bound by one. And every layer that confines them, where one does.
     pub fn layers(&self) -> Vec<&'static str> {
-        let namespace = self.namespace.then_some("pid-namespace");
         let cgroup = self.cgroup.is_some().then_some("pids-cgroup");
-        namespace.into_iter().chain(["subreaper"]).chain(cgroup).collect()
+        self.layers.iter().copied().chain(["subreaper"]).chain(cgroup).collect()
     }
 
     /// Starts a command. Returns when its program runs; waits at most some seconds for that.
@@ -86,7 +104,8 @@ impl ForkServer {
     /// # Errors
     /// `Refused` with what exec(2) or chdir(2) said, `Nul`, or `Lost`.
     pub fn spawn(&self, launch: &Launch<'_>) -> Result<Tree, SpawnError> {
-        let request = request::encode(launch).map_err(|request::Nul| SpawnError::Nul)?;
+        let request = request::encode(launch, self.temporary.as_ref().map(Temporary::path))
+            .map_err(|request::Nul| SpawnError::Nul)?;
         let (ours, theirs) = UnixStream::pair().map_err(refused)?;
         {
             let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,38 +126,97 @@ impl ForkServer {
             Ok(Some(Frame::Failed(errno))) => Err(SpawnError::Refused(Errno::from_raw_os_error(errno))),
             // Its first act was to kill its supervisor: a tree that has ended, as any other.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Tree::new(0, ours).map_err(refused),
-            Ok(Some(Frame::Ended(_)) | None) | Err(_) => Err(SpawnError::Lost),
+            Ok(Some(Frame::Ended(_) | Frame::Refused(..) | Frame::Listening) | None) | Err(_) => {
+                Err(SpawnError::Lost)
+            }
         }
     }
 }
 
+/// What bounds the processes of a server.
+pub(crate) struct Bound {
+    cgroup: Option<Cgroup>,
+    processes: u32,
+}
+
+impl Bound {
+    /// Commands together may have so many processes and threads.
+    pub(crate) fn new(processes: u32) -> Self {
+        Self { cgroup: Cgroup::new(processes), processes }
+    }
+}
+
+/// A server that has begun.
+pub(crate) struct Begun {
+    pub(crate) pid: Pid,
+    pub(crate) control: UnixStream,
+    /// The socket for the proxy, in the network of the commands.
+    pub(crate) listener: Option<OwnedFd>,
+}
+
 /// Forks the server and waits until it is ready.
-fn begin(how: Fork, members: Option<&File>, processes: u32) -> Result<(Pid, UnixStream), Errno> {
-    let (ours, theirs) = UnixStream::pair().map_err(|error| errno(&error))?;
+pub(crate) fn begin(
+    how: Fork,
+    bound: &Bound,
+    confined: Option<&Preparation>,
+) -> Result<Begun, (Step, Errno)> {
+    let failed = |errno| (Step::Start, errno);
+    let (ours, theirs) = UnixStream::pair().map_err(|error| failed(errno(&error)))?;
     let setup = Setup {
-        namespace: matches!(how, Fork::Namespace),
-        members: members.map(AsFd::as_fd),
-        processes: most_processes(processes),
+        namespace: matches!(how, Fork::Into(namespaces) if namespaces & libc::CLONE_NEWPID != 0),
+        confined,
+        members: bound.cgroup.as_ref().map(|cgroup| cgroup.members().as_fd()),
+        processes: most_processes(bound.processes),
         last_pid: (std::process::id() + BEGUN.fetch_add(1, Ordering::Relaxed) * APART).to_string(),
         begin: Begin::of_this_process(),
     };
     let pid = {
         // The child begins with them blocked, and no handler of ours runs in it.
         let _blocked = SignalsBlocked::new();
-        raw::fork(how, || init::live(theirs.as_fd(), &setup))?
+        raw::fork(how, || init::live(theirs.as_fd(), &setup)).map_err(failed)?
     };
     drop(theirs);
-    let refusal = match first_frame(&ours) {
-        Ok(Some(Frame::Started(_))) => {
-            ours.set_read_timeout(None).and(ours.set_write_timeout(Some(PATIENCE))).map_err(|e| errno(&e))?;
-            return Ok((pid, ours));
+    let refusal = match greeting(&ours) {
+        Ok((Frame::Started(_), listener)) => {
+            ours.set_read_timeout(None)
+                .and(ours.set_write_timeout(Some(PATIENCE)))
+                .map_err(|error| failed(errno(&error)))?;
+            return Ok(Begun { pid, control: ours, listener });
         }
-        Ok(Some(Frame::Failed(number))) => Errno::from_raw_os_error(number),
-        Ok(Some(Frame::Ended(_)) | None) | Err(_) => Errno::CHILD,
+        Ok((Frame::Refused(step, number), _)) => {
+            (Step::of(step).unwrap_or(Step::Start), Errno::from_raw_os_error(number))
+        }
+        Ok((Frame::Failed(_) | Frame::Ended(_) | Frame::Listening, _)) | Err(_) => failed(Errno::CHILD),
     };
     let _ = kill_process(pid, Signal::KILL);
     let _ = waitpid(Some(pid), WaitOptions::empty());
     Err(refusal)
+}
+
+/// The first words of a server, and what it sends with them.
+fn greeting(socket: &UnixStream) -> io::Result<(Frame, Option<OwnedFd>)> {
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let mut given = None;
+    loop {
+        let mut bytes = [0; LENGTH];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let mut whole = [IoSliceMut::new(&mut bytes)];
+        let got = match recvmsg(socket, &mut whole, &mut ancillary, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => continue,
+            got => got?,
+        };
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                given = descriptors.last().or(given);
+            }
+        }
+        match (got.bytes, Frame::decode(bytes)) {
+            (LENGTH, Some(Frame::Listening)) => {}
+            (LENGTH, Some(frame)) => return Ok((frame, given)),
+            (_, _) => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
 }
 
 /// All tasks of the system, which are no fewer than those of our user, and as many as the commands may have.

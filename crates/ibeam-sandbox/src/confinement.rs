@@ -1,0 +1,99 @@
+//! What commands may touch, and what holds them to it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+
+/// Files that are no files: what is written there is done by the system.
+const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
+/// Shared memory, which is of files.
+const SHARED: &str = "/dev/shm";
+
+/// What commands may touch. All paths are absolute and resolved; those that are not there are left out.
+///
+/// Everything else that the user may read, commands may read; nothing else can be written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Confinement {
+    /// Directories: the workspace, those added to it, git directories of a linked work tree.
+    pub writable: Vec<PathBuf>,
+    /// Files and directories below writable ones that are kept as they are.
+    pub read_only: Vec<PathBuf>,
+    /// Files and directories that read as empty: credentials, denied reads.
+    pub hidden: Vec<PathBuf>,
+    /// What stays visible, but not writable, though it lies where commands have a directory of their own (`/tmp`,
+    /// `/run`): the home directory, directories of programs.
+    pub visible: Vec<PathBuf>,
+    /// Commands get a listener for a proxy of ours; else they have no network but their own loopback.
+    pub proxied: bool,
+    /// The most bytes a file may grow to, where that is bound.
+    pub largest_file: Option<u64>,
+}
+
+impl Confinement {
+    /// The same, of what is there, by the paths that the system itself uses.
+    ///
+    /// A directory below a writable one is no second one. The files of devices and processes are never writable.
+    pub(crate) fn resolved(&self) -> Self {
+        let resolve = |paths: &[PathBuf]| -> Vec<PathBuf> {
+            let found: BTreeSet<PathBuf> =
+                paths.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+            found.into_iter().collect()
+        };
+        let mut writable: Vec<PathBuf> = Vec::new();
+        for path in resolve(&self.writable) {
+            let of_system = SYSTEM.iter().any(|system| path.starts_with(system)) && !path.starts_with(SHARED);
+            if !of_system && !writable.iter().any(|above| path.starts_with(above)) {
+                writable.push(path);
+            }
+        }
+        Self {
+            writable,
+            read_only: resolve(&self.read_only),
+            hidden: resolve(&self.hidden),
+            visible: resolve(&self.visible),
+            ..*self
+        }
+    }
+}
+
+/// By what means commands are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// They are not: their trees are supervised, and that is all.
+    Supervision,
+    /// Namespaces, a view of the files of their own, and with them Landlock where the system has it, and seccomp.
+    Namespaces,
+    /// Landlock and seccomp alone.
+    Landlock,
+}
+
+/// What holds the commands of a launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layers {
+    /// By what means.
+    pub tier: Tier,
+    /// Each layer by its name, as `mount-namespace`, `landlock-abi-7`, `seccomp`.
+    pub names: Vec<&'static str>,
+}
+
+/// Commands cannot be confined here, so none runs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct Unavailable {
+    /// What was tried, and what refused it.
+    pub refusals: Vec<Refusal>,
+}
+
+/// One way to confine commands, and why it does not exist here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{way}: {step}: {errno}")]
+pub struct Refusal {
+    /// The way, in a few words.
+    pub way: &'static str,
+    /// The step that was refused, in a few words.
+    pub step: &'static str,
+    /// What the system said.
+    pub errno: Errno,
+}

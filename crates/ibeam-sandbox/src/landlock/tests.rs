@@ -1,0 +1,355 @@
+//! Real files, opened in a child that the rules hold.
+
+use std::ffi::CString;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use ibeam_testkit::Workspace;
+use rustix::fs::{CWD, Mode, OFlags, linkat, mkdirat, openat, renameat};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrV4, SocketType};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::thread::set_no_new_privs;
+
+use super::{KNOWN, Rules, SIBLINGS, abi, restrict, right};
+use crate::Confinement;
+use crate::raw::{self, Fork};
+use crate::seccomp::Sockets;
+
+/// What is tried. Paths are made before the fork.
+#[derive(Clone, Debug)]
+enum Try {
+    Read(CString),
+    List(CString),
+    Write(CString),
+    Create(CString),
+    Directory(CString),
+    Truncate(CString),
+    Rename(CString, CString),
+    Link(CString, CString),
+    Connect(u16),
+    Signal(Pid),
+}
+
+use Try::{Connect, Create, Directory, Link, List, Read, Rename, Truncate, Write};
+
+impl Try {
+    fn done(&self) -> Result<(), Errno> {
+        let open = |path: &CString, flags| {
+            openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)).map(drop)
+        };
+        match self {
+            Read(path) => open(path, OFlags::RDONLY),
+            List(path) => open(path, OFlags::RDONLY | OFlags::DIRECTORY),
+            Write(path) => open(path, OFlags::WRONLY),
+            Create(path) => open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL),
+            Directory(path) => mkdirat(CWD, path, Mode::RWXU),
+            // Needs no right to write, but that of cutting off.
+            Truncate(path) => open(path, OFlags::RDONLY | OFlags::TRUNC),
+            Rename(from, to) => renameat(CWD, from, CWD, to),
+            Link(from, to) => linkat(CWD, from, CWD, to, rustix::fs::AtFlags::empty()),
+            Connect(port) => {
+                let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+                rustix::net::connect(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, *port))
+            }
+            Try::Signal(pid) => kill_process(*pid, Signal::CONT),
+        }
+    }
+}
+
+fn text(path: impl AsRef<Path>) -> CString {
+    CString::new(path.as_ref().as_os_str().as_bytes()).unwrap()
+}
+
+/// What each try says, made one after the other in a child of its own.
+fn said(rules: &Rules, tries: &[Try]) -> Vec<Result<(), Errno>> {
+    tries
+        .iter()
+        .map(|one| {
+            let child = raw::fork(Fork::Plain, || {
+                if set_no_new_privs(true).and_then(|()| restrict(rules)).is_err() {
+                    return 255;
+                }
+                one.done().map_or_else(Errno::raw_os_error, |()| 0)
+            });
+            let (_, status) = waitpid(Some(child.unwrap()), WaitOptions::empty()).unwrap().unwrap();
+            match status.exit_status().unwrap() {
+                0 => Ok(()),
+                255 => panic!("there are no rules"),
+                errno => Err(Errno::from_raw_os_error(errno)),
+            }
+        })
+        .collect()
+}
+
+#[track_caller]
+fn allows(rules: &Rules, tries: &[Try]) {
+    for (one, said) in tries.iter().zip(said(rules, tries)) {
+        assert_eq!(said, Ok(()), "{one:?}");
+    }
+}
+
+/// Refused with the rules, and possible without them; tries that change something are not made without.
+#[track_caller]
+fn refuses(rules: &Rules, tries: &[Try]) {
+    for (one, said) in tries.iter().zip(said(rules, tries)) {
+        assert!(matches!(said, Err(Errno::ACCESS | Errno::XDEV | Errno::PERM)), "{one:?}: {said:?}");
+        if let Read(_) | List(_) | Write(_) | Connect(_) | Try::Signal(_) = one {
+            assert_eq!(one.done(), Ok(()), "{one:?} is refused anyway");
+        }
+    }
+}
+
+/// A workspace with a place outside it and a home with a secret.
+struct World {
+    workspace: Workspace,
+    confinement: Confinement,
+    abi: u32,
+}
+
+impl World {
+    /// `None`, and why, where there is no Landlock.
+    fn new() -> Option<Self> {
+        let abi = match abi() {
+            Ok(abi) => abi,
+            Err(errno) => {
+                eprintln!("SKIP: there is no Landlock: {errno}");
+                return None;
+            }
+        };
+        let workspace =
+            Workspace::new().file("src/main.py", "1").file("README.md", "2").file(".env", "secret");
+        fs::create_dir_all(workspace.home().join(".ssh")).unwrap();
+        fs::write(workspace.home().join(".ssh/id_rsa"), "secret").unwrap();
+        fs::create_dir_all(workspace.home().join("notes")).unwrap();
+        fs::write(workspace.home().join("notes/todo"), "3").unwrap();
+        fs::write(workspace.home().join(".profile"), "4").unwrap();
+        fs::create_dir(workspace.outside().join("scratch")).unwrap();
+        let confinement = Confinement {
+            writable: vec![workspace.path().to_owned()],
+            hidden: vec![workspace.home().join(".ssh")],
+            ..Confinement::default()
+        };
+        Some(Self { workspace, confinement, abi })
+    }
+
+    fn alone(&self, connect: Option<u16>) -> Rules {
+        Rules::alone(self.abi, &self.confinement, &self.scratch(), connect)
+    }
+
+    fn scratch(&self) -> PathBuf {
+        self.workspace.outside().join("scratch")
+    }
+
+    fn ws(&self, path: &str) -> CString {
+        text(self.workspace.path().join(path))
+    }
+
+    fn home(&self, path: &str) -> CString {
+        text(self.workspace.home().join(path))
+    }
+}
+
+#[test]
+fn alone_it_keeps_writing_below_the_workspace_and_the_private_directory() {
+    let Some(world) = World::new() else { return };
+    let rules = world.alone(None);
+    allows(
+        &rules,
+        &[
+            Create(world.ws("new")),
+            Directory(world.ws("directory")),
+            Write(world.ws("README.md")),
+            Rename(world.ws("new"), world.ws("directory/moved")),
+            Truncate(world.ws("README.md")),
+            Create(text(world.scratch().join("x"))),
+            Write(text("/dev/null")),
+        ],
+    );
+    refuses(
+        &rules,
+        &[
+            Write(world.home(".profile")),
+            Create(world.home(".bashrc")),
+            Directory(world.home("directory")),
+            Create(text(world.workspace.outside().join("x"))),
+            Truncate(world.home(".profile")),
+            Rename(world.home(".profile"), world.ws("taken")),
+            Rename(world.ws("README.md"), world.home("given")),
+            Link(world.home(".profile"), world.ws("link")),
+            Write(text("/proc/self/oom_score_adj")),
+        ],
+    );
+}
+
+#[test]
+fn alone_it_lets_everything_be_read_but_what_is_hidden() {
+    let Some(world) = World::new() else { return };
+    let rules = world.alone(None);
+    allows(
+        &rules,
+        &[
+            Read(text("/etc/passwd")),
+            Read(text("/proc/self/status")),
+            List(text("/")),
+            List(text("/usr")),
+            List(text(world.workspace.home())),
+            Read(world.home(".profile")),
+            Read(world.home("notes/todo")),
+            Read(world.ws("src/main.py")),
+            Read(text("/dev/urandom")),
+        ],
+    );
+    refuses(&rules, &[Read(world.home(".ssh/id_rsa"))]);
+}
+
+#[test]
+fn alone_it_opens_no_door_by_links_to_what_is_hidden() {
+    let Some(world) = World::new() else { return };
+    std::os::unix::fs::symlink(world.workspace.home().join(".ssh"), world.workspace.home().join("keys"))
+        .unwrap();
+    std::os::unix::fs::symlink(world.workspace.home().join(".ssh"), world.workspace.path().join("keys"))
+        .unwrap();
+    let rules = world.alone(None);
+    refuses(&rules, &[Read(world.home("keys/id_rsa")), Read(world.ws("keys/id_rsa"))]);
+}
+
+#[test]
+fn alone_it_hides_what_lies_in_the_workspace_too() {
+    let Some(mut world) = World::new() else { return };
+    world.confinement.hidden.push(world.workspace.path().join(".env"));
+    let rules = world.alone(None);
+    refuses(
+        &rules,
+        &[
+            Read(world.ws(".env")),
+            // To where more may be done with it.
+            Rename(world.ws(".env"), world.ws("src/env")),
+            Link(world.ws(".env"), world.ws("src/env")),
+        ],
+    );
+    allows(
+        &rules,
+        &[
+            List(text(world.workspace.path())),
+            Read(world.ws("README.md")),
+            Create(world.ws("src/new")),
+            Read(world.ws("src/new")),
+            Create(world.ws("beside")),
+            Write(world.ws("beside")),
+            Rename(world.ws(".env"), world.ws("renamed")),
+        ],
+    );
+    // The price, and what keeps a renamed secret one.
+    refuses(&rules, &[Read(world.ws("beside")), Read(world.ws("renamed"))]);
+}
+
+#[test]
+fn alone_it_leaves_devices_to_their_owners() {
+    let Some(world) = World::new() else { return };
+    let rules = world.alone(None);
+    refuses(&rules, &[Read(text("/dev/ptmx"))]);
+    for disk in ["/dev/vda", "/dev/sda", "/dev/nvme0n1", "/dev/kmsg"] {
+        if Read(text(disk)).done().is_ok() {
+            refuses(&rules, &[Read(text(disk))]);
+        }
+    }
+}
+
+#[test]
+fn alone_it_grants_no_more_entries_than_it_may() {
+    let Some(world) = World::new() else { return };
+    let many = world.workspace.home().join("many");
+    fs::create_dir(&many).unwrap();
+    for number in 0..SIBLINGS + 100 {
+        fs::write(many.join(number.to_string()), "").unwrap();
+    }
+    let hidden = Confinement { hidden: vec![many.join("secret")], ..world.confinement.clone() };
+    let rules = Rules::alone(world.abi, &hidden, &world.scratch(), None);
+    assert!(rules.places.len() < SIBLINGS + 100, "{}", rules.places.len());
+    allows(&rules, &[Write(world.ws("README.md"))]);
+}
+
+#[test]
+fn what_has_gone_since_is_granted_nothing_and_no_failure() {
+    let Some(world) = World::new() else { return };
+    let rules = world.alone(None);
+    fs::remove_dir_all(world.workspace.home().join("notes")).unwrap();
+    fs::remove_file(world.workspace.home().join(".profile")).unwrap();
+    std::os::unix::fs::symlink(".ssh/id_rsa", world.workspace.home().join(".profile")).unwrap();
+    allows(&rules, &[Read(world.ws("README.md"))]);
+    refuses(&rules, &[Read(world.home(".profile"))]);
+}
+
+#[test]
+#[expect(clippy::disallowed_types, reason = "somebody must listen")]
+fn alone_it_lets_one_port_be_connected_to() {
+    let Some(world) = World::new() else { return };
+    let [proxy, other] = [(); 2].map(|()| std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    let [proxy_port, other_port] = [&proxy, &other].map(|listener| listener.local_addr().unwrap().port());
+    let rules = world.alone(Some(proxy_port));
+    if world.abi < 4 {
+        eprintln!("SKIP: Landlock knows no ports here");
+        assert_eq!(rules.sockets(), Sockets::Pairs);
+        return;
+    }
+    assert_eq!(rules.sockets(), Sockets::Tcp);
+    allows(&rules, &[Connect(proxy_port)]);
+    refuses(&rules, &[Connect(other_port)]);
+    let none = world.alone(None);
+    assert_eq!(none.sockets(), Sockets::Pairs);
+    refuses(&none, &[Connect(proxy_port)]);
+    assert_eq!(
+        Rules::alone(3, &world.confinement, &world.scratch(), Some(proxy_port)).sockets(),
+        Sockets::Pairs
+    );
+}
+
+#[test]
+fn others_are_not_signalled() {
+    let Some(world) = World::new() else { return };
+    if world.abi < 6 {
+        return eprintln!("SKIP: Landlock knows no signals here");
+    }
+    let ours = rustix::process::getpid();
+    refuses(&world.alone(None), &[Try::Signal(ours)]);
+    refuses(&Rules::beside_namespaces(world.abi, &world.confinement), &[Try::Signal(ours)]);
+}
+
+#[test]
+fn beside_namespaces_it_bounds_writing_alone() {
+    let Some(world) = World::new() else { return };
+    let rules = Rules::beside_namespaces(world.abi, &world.confinement);
+    allows(
+        &rules,
+        &[
+            Read(text("/etc/passwd")),
+            // Hidden by the mount view.
+            Read(world.home(".ssh/id_rsa")),
+            Create(world.ws("new")),
+            Write(text("/dev/null")),
+        ],
+    );
+    refuses(&rules, &[Write(text("/etc/passwd")), Write(text("/proc/self/oom_score_adj"))]);
+}
+
+#[test]
+fn no_right_is_asked_for_that_the_system_does_not_know() {
+    let none = Confinement::default();
+    for abi in 0..=KNOWN {
+        let rules = Rules::alone(abi, &none, Path::new("/nonexistent"), Some(1));
+        let handled = rules.handled;
+        let most = match abi {
+            0 | 1 => right::REFER,
+            2 => right::TRUNCATE,
+            3 | 4 => right::IOCTL_DEV,
+            _ => 1 << 16,
+        };
+        assert!(handled.files < most, "{abi}");
+        assert_eq!(handled.network == 0, abi < 4, "{abi}");
+        assert_eq!(handled.scopes == 0, abi < 6, "{abi}");
+        assert!(rules.places.iter().all(|(_, rights)| rights & !handled.files == 0), "{abi}");
+    }
+}

@@ -1,0 +1,307 @@
+//! What commands are to see of the files, decided by the parent: paths in order, for a child that cannot allocate.
+//!
+//! The child changes its copy of the system's mounts in place, so links and odd layouts stay as they are. In order:
+//!
+//! 1. What must outlive the following is *taken*: writable directories, devices, what must stay visible.
+//! 2. Everything else becomes read-only, and no device or set-uid program works in it.
+//! 3. `/proc` becomes that of the new process ids, where there are any, and read-only: root without capabilities
+//!    owns `/proc/sys` all the same.
+//! 4. *Covers*: `/tmp`, `/var/tmp` and `/dev/shm` become private and empty, `/dev` has harmless devices only, `/run`
+//!    is without sockets. All are directories of one file system in memory.
+//! 5. What was taken comes back at its own path.
+//! 6. *Guards*: a path that is kept as it is becomes a read-only mount, and every directory between it and the
+//!    writable root a mount too: what is a mount cannot be renamed, and so a guarded path cannot be moved away.
+//! 7. Hidden paths, and the sockets of the host that have one, become empty.
+//!
+//! A workspace that is `/` cannot be taken. Then 2 leaves everything writable but [`SYSTEM`]; all else holds. A
+//! workspace that is a home directory is writable but for what its owner guards and hides.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::confinement::Confinement;
+
+/// What stays read-only though the workspace is `/`.
+const SYSTEM: [&str; 16] = [
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/opt", "/proc", "/sbin",
+    "/sys", "/usr", "/var", "/efi",
+];
+/// Directories of which commands get an empty one of their own.
+const PRIVATE: [&str; 2] = ["/tmp", "/var/tmp"];
+/// Where the sockets of the system's services are.
+const RUN: [&str; 2] = ["/run", "/var/run"];
+/// What of it is none, and is looked for by programs.
+const KEPT: [&str; 7] = [
+    "/run/.containerenv",
+    "/run/booted-system",
+    "/run/current-system",
+    "/run/opengl-driver",
+    "/run/NetworkManager/resolv.conf",
+    "/run/resolvconf/resolv.conf",
+    "/run/systemd/resolve/stub-resolv.conf",
+];
+/// Devices that are nobody's.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+const LINKS: [(&str, &str); 5] = [
+    ("dev/fd", "/proc/self/fd"),
+    ("dev/stdin", "/proc/self/fd/0"),
+    ("dev/stdout", "/proc/self/fd/1"),
+    ("dev/stderr", "/proc/self/fd/2"),
+    ("dev/ptmx", "pts/ptmx"),
+];
+/// What tells more of the machine than commands need.
+const TELLING: [&str; 3] = ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/firmware"];
+/// Sockets of the host that are looked after; a machine has some hundred.
+const SOCKETS: usize = 2048;
+
+/// The directory of the file system in memory that is empty, and the file that is.
+pub(crate) const EMPTY: &std::ffi::CStr = c"empty";
+pub(crate) const NOTHING: &std::ffi::CStr = c"nothing";
+
+/// The plan.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Everything is read-only that is not taken as writable.
+    pub(crate) sealed: bool,
+    /// There are new process ids, and a `/proc` for them.
+    pub(crate) own_proc: bool,
+    /// Guards that are made before there are covers.
+    pub(crate) system: Vec<CString>,
+    pub(crate) taken: Vec<Taken>,
+    pub(crate) made: Vec<Made>,
+    pub(crate) covers: Vec<Cover>,
+    pub(crate) guards: Vec<Guard>,
+    pub(crate) hidden: Vec<Hidden>,
+}
+
+/// What comes back at its own path.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) path: CString,
+    pub(crate) kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Writable,
+    Visible,
+    Device,
+}
+
+/// An entry of the file system in memory; its path is relative.
+#[derive(Debug)]
+pub(crate) enum Made {
+    Directory(CString),
+    /// Everybody may write here.
+    Scratch(CString),
+    File(CString),
+    Link(CString, CString),
+}
+
+/// A directory of the file system in memory that comes over one of the system.
+#[derive(Debug)]
+pub(crate) struct Cover {
+    pub(crate) path: CString,
+    pub(crate) name: CString,
+    pub(crate) sealed: bool,
+}
+
+/// A path that cannot be moved away, nor written to when it is sealed.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    pub(crate) path: CString,
+    pub(crate) sealed: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Hidden {
+    pub(crate) path: CString,
+    pub(crate) is_directory: bool,
+}
+
+impl Plan {
+    /// `confinement` has resolved paths.
+    pub(crate) fn new(confinement: &Confinement, own_proc: bool) -> Self {
+        let whole = confinement.writable.iter().any(|path| path == Path::new("/"));
+        let mut plan = Self { sealed: !whole, own_proc, ..Self::default() };
+        if whole {
+            let system = SYSTEM.iter().map(Path::new).filter(|path| is_directory(path));
+            plan.system.extend(system.map(c_string));
+        }
+        plan.cover_system();
+        plan.take(confinement);
+        plan.guard(confinement);
+        plan.hide(confinement);
+        plan
+    }
+
+    fn cover_system(&mut self) {
+        self.made.extend([Made::Directory(EMPTY.to_owned()), Made::File(NOTHING.to_owned())]);
+        self.cover(Path::new("/dev"), "dev", true);
+        self.cover(Path::new("/dev/shm"), "shm", false);
+        for path in RUN.iter().filter_map(|path| fs::canonicalize(path).ok()) {
+            self.cover(&path, "run", true);
+        }
+        for (path, name) in PRIVATE.into_iter().zip(["tmp", "var-tmp"]) {
+            if let Ok(path) = fs::canonicalize(path) {
+                self.cover(&path, name, false);
+            }
+        }
+        for (link, target) in LINKS {
+            self.made.push(Made::Link(c_string(Path::new(link)), c_string(Path::new(target))));
+        }
+        self.made.push(Made::Directory(c"dev/pts".to_owned()));
+        for device in DEVICES {
+            let path = Path::new("/dev").join(device);
+            if fs::metadata(&path).is_ok_and(|found| found.file_type().is_char_device()) {
+                self.made.push(Made::File(c_string(&Path::new("dev").join(device))));
+                self.taken.push(Taken { path: c_string(&path), kind: Kind::Device });
+            }
+        }
+        for kept in KEPT.map(Path::new) {
+            let Ok(found) = fs::symlink_metadata(kept) else { continue };
+            if let (true, Ok(target)) = (found.is_symlink(), fs::read_link(kept)) {
+                if let Some(name) = self.make_parents(kept) {
+                    self.made.push(Made::Link(name, c_string(&target)));
+                }
+            } else if found.is_file() {
+                self.stay(kept, Kind::Visible);
+            }
+        }
+    }
+
+    /// Covers a directory, which may lie below one that is covered already.
+    fn cover(&mut self, path: &Path, name: &str, sealed: bool) {
+        if self.covers.iter().any(|cover| cover.path.as_bytes() == path.as_os_str().as_bytes()) {
+            return;
+        }
+        if let Some(place) = self.make_parents(path) {
+            self.made.push(Made::Directory(place));
+        }
+        let name = c_string(Path::new(name));
+        self.made.push(if sealed { Made::Directory(name.clone()) } else { Made::Scratch(name.clone()) });
+        self.covers.push(Cover { path: c_string(path), name, sealed });
+    }
+
+    /// Where a path is in the file system in memory, when it is covered; the directories above it are made.
+    ///
+    /// In a directory where everybody may write, the first of them becomes a mount that is read-only: it cannot be
+    /// renamed, nor anything below it.
+    fn make_parents(&mut self, path: &Path) -> Option<CString> {
+        let covers = self
+            .covers
+            .iter()
+            .filter_map(|cover| Some((cover, path.strip_prefix(to_path(&cover.path)).ok()?)));
+        let (cover, rest) = covers.min_by_key(|(_, rest)| rest.as_os_str().len())?;
+        let (open, outside, root) =
+            (!cover.sealed, to_path(&cover.path).to_owned(), to_path(&cover.name).to_owned());
+        let mut parents: Vec<&Path> =
+            rest.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()).collect();
+        parents.reverse();
+        let place = c_string(&root.join(rest));
+        for (depth, parent) in parents.into_iter().enumerate() {
+            let name = c_string(&root.join(parent));
+            self.made.push(Made::Directory(name.clone()));
+            if open && depth == 0 {
+                self.covers.push(Cover { path: c_string(&outside.join(parent)), name, sealed: true });
+            }
+        }
+        Some(place)
+    }
+
+    fn take(&mut self, confinement: &Confinement) {
+        let writable = confinement.writable.iter().map(|path| (path, Kind::Writable));
+        let visible = confinement.visible.iter().map(|path| (path, Kind::Visible));
+        // What is above comes first.
+        for (path, kind) in writable.chain(visible).collect::<BTreeMap<_, _>>() {
+            if path != Path::new("/") {
+                self.stay(path, kind);
+            }
+        }
+    }
+
+    /// Takes a path, unless it stays as it is without that, or as a part of another.
+    fn stay(&mut self, path: &Path, kind: Kind) {
+        let above = self.taken.iter().rfind(|taken| path.starts_with(to_path(&taken.path)));
+        let covered = self.covers.iter().any(|cover| path.starts_with(to_path(&cover.path)));
+        match (above.map(|above| above.kind), kind) {
+            (Some(Kind::Writable), _) | (Some(Kind::Visible), Kind::Visible) => return,
+            (None, Kind::Visible) if !covered => return,
+            (Some(Kind::Visible | Kind::Device) | None, _) => {}
+        }
+        if above.is_none()
+            && let Some(place) = self.make_parents(path)
+        {
+            self.made.push(if is_directory(path) { Made::Directory(place) } else { Made::File(place) });
+        }
+        self.taken.push(Taken { path: c_string(path), kind });
+    }
+
+    fn guard(&mut self, confinement: &Confinement) {
+        let mut guards: BTreeMap<&Path, bool> = BTreeMap::new();
+        for kept in &confinement.read_only {
+            for root in &confinement.writable {
+                if root.starts_with(kept) {
+                    guards.insert(root, true);
+                } else if kept.starts_with(root) {
+                    let between = kept.ancestors().skip(1).take_while(|above| *above != root);
+                    between.for_each(|above| *guards.entry(above).or_default() |= false);
+                    guards.insert(kept, true);
+                }
+            }
+        }
+        let mut sealed: Option<&Path> = None;
+        for (path, seals) in guards {
+            if sealed.is_some_and(|above| path.starts_with(above)) {
+                continue;
+            }
+            sealed = seals.then_some(path).or(sealed);
+            self.guards.push(Guard { path: c_string(path), sealed: seals });
+        }
+    }
+
+    fn hide(&mut self, confinement: &Confinement) {
+        let telling = TELLING.map(PathBuf::from);
+        let wished = confinement.hidden.iter().chain(&telling);
+        let wished = wished.filter_map(|path| Some((path.clone(), fs::metadata(path).ok()?.is_dir())));
+        let mut all: BTreeMap<PathBuf, bool> = wished.collect();
+        all.extend(sockets().into_iter().map(|path| (path, false)));
+        let mut last: Option<PathBuf> = None;
+        for (path, is_directory) in all {
+            if last.as_ref().is_none_or(|above| !path.starts_with(above)) {
+                self.hidden.push(Hidden { path: c_string(&path), is_directory });
+                last = Some(path);
+            }
+        }
+    }
+}
+
+/// The sockets that somebody of this network listens at, and that have a path.
+fn sockets() -> Vec<PathBuf> {
+    let table = fs::read("/proc/net/unix").unwrap_or_default();
+    let lines = table.split(|byte| *byte == b'\n');
+    let paths = lines.filter_map(|line| {
+        let place = line.windows(2).position(|both| both == b" /")?;
+        let path = PathBuf::from(std::ffi::OsString::from_vec(line.get(place + 1..)?.to_owned()));
+        let path = fs::canonicalize(path).ok()?;
+        fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_socket()).then_some(path)
+    });
+    paths.take(SOCKETS).collect()
+}
+
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+/// No path of a file holds a NUL byte; one that does names nothing.
+fn c_string(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
+}
+
+fn to_path(text: &std::ffi::CStr) -> &Path {
+    Path::new(std::ffi::OsStr::from_bytes(text.to_bytes()))
+}

@@ -1,0 +1,289 @@
+//! Real calls, made in a child with the filter and in one without: what refuses must be the filter.
+
+use std::collections::BTreeSet;
+
+use libc::c_long;
+use rustix::io::Errno;
+use rustix::process::{WaitOptions, waitpid};
+use rustix::thread::set_no_new_privs;
+
+use super::{NEWEST, PARTLY, Program, Sockets, WHOLE, install, program};
+use crate::raw::{self, Fork, any_call};
+
+const ALL: [Sockets; 3] = [Sockets::Namespace, Sockets::Pairs, Sockets::Tcp];
+/// A number, an address and a descriptor that are none.
+const BAD: usize = usize::MAX;
+/// What the child says when the filter itself was refused.
+const NO_FILTER: i32 = 255;
+
+/// What a call says in a child, which has the filter or not.
+fn said(filter: Option<&Program>, call: c_long, arguments: [usize; 6]) -> Result<(), Errno> {
+    let child = raw::fork(Fork::Plain, || {
+        if let Some(filter) = filter
+            && set_no_new_privs(true).and_then(|()| install(filter)).is_err()
+        {
+            return NO_FILTER;
+        }
+        any_call(call, arguments).map_or_else(Errno::raw_os_error, |_| 0)
+    });
+    let (_, status) = waitpid(Some(child.unwrap()), WaitOptions::empty()).unwrap().unwrap();
+    match status.exit_status().unwrap_or_else(|| panic!("call {call}: {status:?}")) {
+        0 => Ok(()),
+        NO_FILTER => panic!("there is no filter"),
+        errno => Err(Errno::from_raw_os_error(errno)),
+    }
+}
+
+/// `expected` with the filter. Without it, something else.
+#[track_caller]
+fn refused(sockets: Sockets, call: c_long, arguments: [usize; 6], expected: Errno) {
+    let program = program(sockets).unwrap();
+    assert_eq!(said(Some(&program), call, arguments), Err(expected), "call {call} {arguments:x?}");
+    let without = said(None, call, arguments);
+    if without == Err(Errno::PERM) && !rustix::process::geteuid().is_root() {
+        return eprintln!("SKIP: call {call} without the filter, which only root may make");
+    }
+    assert_ne!(without, Err(expected), "call {call} {arguments:x?} is refused anyway");
+}
+
+/// The same with the filter as without.
+#[track_caller]
+fn passes(sockets: Sockets, call: c_long, arguments: [usize; 6]) {
+    let program = program(sockets).unwrap();
+    let with = said(Some(&program), call, arguments);
+    assert_eq!(with, said(None, call, arguments), "call {call} {arguments:x?}");
+    assert_ne!(with, Err(Errno::PERM), "call {call} {arguments:x?} proves nothing");
+}
+
+fn arguments<const COUNT: usize>(given: [i32; COUNT]) -> [usize; 6] {
+    let mut all = [0; 6];
+    for (place, given) in all.iter_mut().zip(given) {
+        *place = usize::try_from(given.cast_unsigned()).unwrap();
+    }
+    all
+}
+
+#[test]
+fn what_nobody_needs_is_refused_whatever_the_arguments() {
+    for call in WHOLE {
+        if *call == libc::SYS_vhangup {
+            // Has no argument that could be wrong, and ends the terminal of whoever runs the test.
+            let filter = program(Sockets::Namespace).unwrap();
+            assert_eq!(said(Some(&filter), *call, [0; 6]), Err(Errno::PERM));
+        } else {
+            refused(Sockets::Namespace, *call, [BAD; 6], Errno::PERM);
+        }
+    }
+}
+
+#[test]
+fn a_process_is_made_but_no_namespace() {
+    for flag in [
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWCGROUP,
+    ] {
+        // Threads share what such a flag parts; the system finds that wrong in its own way.
+        refused(Sockets::Namespace, libc::SYS_clone, arguments([flag | libc::CLONE_THREAD]), Errno::PERM);
+    }
+    passes(Sockets::Namespace, libc::SYS_clone, arguments([libc::SIGCHLD]));
+    passes(Sockets::Namespace, libc::SYS_clone, arguments([libc::CLONE_VFORK | libc::SIGCHLD]));
+    refused(Sockets::Namespace, libc::SYS_clone3, [BAD, 88, 0, 0, 0, 0], Errno::NOSYS);
+}
+
+#[test]
+fn a_terminal_gets_no_input_from_commands() {
+    for request in [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD, libc::TIOCCONS] {
+        let request = usize::try_from(request).unwrap();
+        // The system reads 32 bits of it.
+        for request in [request, request | 1 << 32] {
+            refused(Sockets::Namespace, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0], Errno::PERM);
+        }
+    }
+    for request in [libc::TIOCGWINSZ, libc::TCGETS, libc::FIONREAD] {
+        let request = usize::try_from(request).unwrap();
+        passes(Sockets::Namespace, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0]);
+    }
+}
+
+#[test]
+fn only_personalities_that_weaken_nothing_are_taken() {
+    const READ_IMPLIES_EXEC: i32 = 0x40_0000;
+    const PER_BSD: i32 = 6;
+    for refused_one in [READ_IMPLIES_EXEC, PER_BSD, libc::ADDR_NO_RANDOMIZE | READ_IMPLIES_EXEC] {
+        refused(Sockets::Namespace, libc::SYS_personality, arguments([refused_one]), Errno::PERM);
+    }
+    for taken in [0, -1, super::OF_32_BITS, libc::ADDR_NO_RANDOMIZE] {
+        passes(Sockets::Namespace, libc::SYS_personality, arguments([taken]));
+    }
+}
+
+#[test]
+fn devices_are_not_made() {
+    for kind in [libc::S_IFBLK, libc::S_IFCHR] {
+        let mode = usize::try_from(kind | 0o600).unwrap();
+        refused(Sockets::Namespace, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0], Errno::PERM);
+        #[cfg(target_arch = "x86_64")]
+        refused(Sockets::Namespace, libc::SYS_mknod, [BAD, mode, 0, 0, 0, 0], Errno::PERM);
+    }
+    for kind in [libc::S_IFIFO, libc::S_IFREG, libc::S_IFSOCK] {
+        let mode = usize::try_from(kind | 0o600).unwrap();
+        passes(Sockets::Namespace, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0]);
+    }
+}
+
+#[test]
+fn sockets_are_those_that_the_other_layers_bound() {
+    use libc::{
+        AF_ALG, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_UNIX, AF_VSOCK, IPPROTO_MPTCP, IPPROTO_TCP,
+        SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET, SOCK_STREAM,
+    };
+    let socket = |sockets, domain, kind, protocol, passes_it: bool| {
+        let arguments = arguments([domain, kind, protocol]);
+        if passes_it {
+            passes(sockets, libc::SYS_socket, arguments);
+        } else {
+            refused(sockets, libc::SYS_socket, arguments, Errno::PERM);
+        }
+    };
+    for (domain, kind) in
+        [(AF_NETLINK, SOCK_RAW), (AF_PACKET, SOCK_RAW), (AF_VSOCK, SOCK_STREAM), (AF_ALG, SOCK_SEQPACKET)]
+    {
+        for sockets in ALL {
+            socket(sockets, domain, kind, 0, false);
+        }
+    }
+    for kind in [SOCK_STREAM, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK] {
+        for domain in [AF_INET, AF_INET6] {
+            socket(Sockets::Namespace, domain, kind, 0, true);
+            socket(Sockets::Pairs, domain, kind, 0, false);
+            socket(Sockets::Tcp, domain, kind, 0, true);
+            socket(Sockets::Tcp, domain, kind, IPPROTO_TCP, true);
+            // Landlock does not see it as TCP.
+            socket(Sockets::Tcp, domain, kind, IPPROTO_MPTCP, false);
+        }
+        socket(Sockets::Namespace, AF_UNIX, kind, 0, true);
+        socket(Sockets::Pairs, AF_UNIX, kind, 0, false);
+        socket(Sockets::Tcp, AF_UNIX, kind, 0, false);
+    }
+    for kind in [SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_DGRAM | SOCK_CLOEXEC] {
+        socket(Sockets::Tcp, AF_INET, kind, 0, false);
+        socket(Sockets::Pairs, AF_INET, kind, 0, false);
+    }
+    socket(Sockets::Namespace, AF_INET, SOCK_DGRAM, 0, true);
+    socket(Sockets::Namespace, AF_UNIX, SOCK_DGRAM, 0, true);
+}
+
+#[test]
+fn without_namespaces_pairs_lead_nowhere_else() {
+    let pair = |kind| [usize::try_from(libc::AF_UNIX).unwrap(), usize::try_from(kind).unwrap(), 0, BAD, 0, 0];
+    for sockets in ALL {
+        for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC] {
+            passes(sockets, libc::SYS_socketpair, pair(kind));
+        }
+    }
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK] {
+        passes(Sockets::Namespace, libc::SYS_socketpair, pair(kind));
+        refused(Sockets::Pairs, libc::SYS_socketpair, pair(kind), Errno::PERM);
+        refused(Sockets::Tcp, libc::SYS_socketpair, pair(kind), Errno::PERM);
+    }
+}
+
+#[test]
+fn without_namespaces_nobody_is_waited_for_and_nothing_is_shared_without_a_name() {
+    for sockets in [Sockets::Pairs, Sockets::Tcp] {
+        for call in [
+            libc::SYS_bind,
+            libc::SYS_listen,
+            libc::SYS_shmat,
+            libc::SYS_shmctl,
+            libc::SYS_semget,
+            libc::SYS_semop,
+            libc::SYS_semctl,
+            libc::SYS_msgget,
+            libc::SYS_msgsnd,
+            libc::SYS_msgrcv,
+            libc::SYS_msgctl,
+            libc::SYS_mq_open,
+            libc::SYS_mq_unlink,
+        ] {
+            let arguments = [BAD - 1; 6];
+            refused(sockets, call, arguments, Errno::PERM);
+            passes(Sockets::Namespace, call, arguments);
+        }
+    }
+    refused(Sockets::Pairs, libc::SYS_connect, [BAD; 6], Errno::PERM);
+    passes(Sockets::Tcp, libc::SYS_connect, [BAD; 6]);
+}
+
+#[test]
+fn no_connection_begins_with_data() {
+    let fast = usize::try_from(libc::MSG_FASTOPEN).unwrap();
+    for (call, place) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+        let mut arguments = [BAD, 0, 0, 0, 0, 0];
+        passes(Sockets::Tcp, call, arguments);
+        arguments[place] = fast | usize::try_from(libc::MSG_NOSIGNAL).unwrap();
+        refused(Sockets::Tcp, call, arguments, Errno::PERM);
+        passes(Sockets::Namespace, call, arguments);
+    }
+}
+
+#[test]
+fn each_call_is_listed_once() {
+    let calls = || WHOLE.iter().copied().chain(PARTLY.iter().map(|(call, _)| *call));
+    assert_eq!(calls().collect::<BTreeSet<_>>().len(), calls().count());
+    assert!(calls().all(|call| call <= c_long::from(NEWEST)));
+}
+
+/// Runs the program as the system does, for numbers that it may not have itself.
+fn verdict(program: &Program, machine: u32, number: u32) -> u32 {
+    const A_LOAD: u16 = 0x20;
+    const A_JUMP: u16 = 0x05;
+    const IF_EQUAL: u16 = 0x15;
+    const IF_GREATER: u16 = 0x25;
+    const GIVE: u16 = 0x06;
+    let (mut at, mut value) = (0, 0);
+    loop {
+        let step = &program.0[at];
+        at += 1;
+        let skip = |yes: bool| usize::from(if yes { step.jt } else { step.jf });
+        match step.code {
+            A_LOAD => {
+                value = [number, machine].get(usize::try_from(step.k / 4).unwrap()).copied().unwrap_or(0)
+            }
+            A_JUMP => at += usize::try_from(step.k).unwrap(),
+            IF_EQUAL => at += skip(value == step.k),
+            IF_GREATER => at += skip(value > step.k),
+            GIVE => return step.k,
+            code => panic!("{code:#x}"),
+        }
+    }
+}
+
+#[test]
+fn numbers_that_nobody_looked_at_do_not_exist() {
+    const X32: u32 = 0x4000_0000;
+    const X86_64: u32 = 0xc000_003e;
+    const AARCH64: u32 = 0xc000_00b7;
+    const I386: u32 = 0x4000_0003;
+    let ours = if cfg!(target_arch = "x86_64") { X86_64 } else { AARCH64 };
+    let absent = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
+    let getpid = u32::try_from(libc::SYS_getpid).unwrap();
+    for sockets in ALL {
+        let program = program(sockets).unwrap();
+        assert_eq!(verdict(&program, ours, getpid), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(verdict(&program, ours, NEWEST), libc::SECCOMP_RET_ALLOW);
+        for number in [NEWEST + 1, X32, X32 | getpid, X32 | 519, u32::MAX] {
+            assert_eq!(verdict(&program, ours, number), absent, "{number:#x}");
+        }
+        // Another machine's numbers mean something else.
+        assert_eq!(verdict(&program, I386, getpid), libc::SECCOMP_RET_KILL_PROCESS);
+    }
+    let program = program(Sockets::Namespace).unwrap();
+    assert_eq!(said(Some(&program), c_long::from(X32 | getpid), [0; 6]), Err(Errno::NOSYS));
+    assert_eq!(said(Some(&program), -1, [0; 6]), Err(Errno::NOSYS));
+}
