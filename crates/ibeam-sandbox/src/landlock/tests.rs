@@ -284,7 +284,6 @@ fn what_has_gone_since_is_granted_nothing_and_no_failure() {
 }
 
 #[test]
-#[expect(clippy::disallowed_types, reason = "somebody must listen")]
 fn alone_it_lets_one_port_be_connected_to() {
     let Some(world) = World::new() else { return };
     let [proxy, other] = [(); 2].map(|()| std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());

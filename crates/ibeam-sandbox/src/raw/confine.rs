@@ -31,7 +31,8 @@ pub(crate) fn raise_loopback() -> Result<(), Errno> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let mut name = [0; libc::IFNAMSIZ];
     for (place, byte) in name.iter_mut().zip(*b"lo") {
-        *place = byte.cast_signed();
+        // Signed on some machines and not on others.
+        *place = byte as libc::c_char;
     }
     let flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     let request =
