@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 
 mod bounds;
+mod corpus;
 mod faults;
 mod flood;
 mod kill_sweep;
@@ -17,6 +18,8 @@ const USAGE: &str = "\
 usage: cargo xtask <WHAT>
 
   bounds  resume a session of 10,000 turns and take long answers; prints time and memory
+  corpus attacks [FILE.jsonl] [OPTION…]
+          play every case of a file of attacks with the real program, as root and as nobody
   faults  write docs/faults.md from the corpus of faults and the tests that hold them
   flood [BYTES]
           send ten gigabytes of output through a release build; prints time and memory
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
     let what = args.next().unwrap_or_default();
     let result = match what.as_str() {
         "bounds" => bounds::run(&root()).map_err(|error| error.to_string()),
+        "corpus" => corpus::run(&root(), args).map_err(|error| error.to_string()),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
         "flood" => flood::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "kill-sweep" => kill_sweep::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),

@@ -37,6 +37,11 @@ const ROOMS: &[Room] = &[
         may_know: &["ibeam-protocol", "ibeam-core", "ibeam-sandbox"],
         alone_knows: &[],
     },
+    Room {
+        name: "ibeam-web",
+        may_know: &["ibeam-protocol", "ibeam-core"],
+        alone_knows: &["hyper", "hyper-util", "htmd", "html5ever", "url"],
+    },
     Room { name: "ibeam-sandbox", may_know: &["ibeam-protocol"], alone_knows: &["libc"] },
     Room { name: "ibeam-session", may_know: &["ibeam-protocol"], alone_knows: &[] },
     Room {
@@ -54,6 +59,7 @@ const ROOMS: &[Room] = &[
             "ibeam-local",
             "ibeam-tools",
             "ibeam-mcp",
+            "ibeam-web",
             "ibeam-sandbox",
             "ibeam-session",
             "ibeam-output",
@@ -61,7 +67,7 @@ const ROOMS: &[Room] = &[
         alone_knows: &["clap", "clap_complete", "toml_edit"],
     },
     Room { name: "ibeam-testkit", may_know: &["ibeam-protocol"], alone_knows: &["axum"] },
-    Room { name: "xtask", may_know: &[], alone_knows: &[] },
+    Room { name: "xtask", may_know: &["ibeam-testkit"], alone_knows: &[] },
 ];
 
 /// Crates that only the rooms with async work may use.

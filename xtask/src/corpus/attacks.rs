@@ -1,0 +1,140 @@
+//! Every case of a file as every user, several at a time, each in a process of its own.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::options::Options;
+use super::play::{Job, Played};
+use super::report::{Line, Report};
+use super::verdict::Outcome;
+use super::who::{Who, program};
+use super::{Failed, compiled, isolation};
+
+const CASES: &str = "corpus/attacks.jsonl";
+/// Where what belongs to all cases is kept, below the directory of builds.
+const SCRATCH: &str = "corpus";
+/// The program that plays a case is ended after so many seconds; the program under test has a shorter guard.
+const PATIENCE: &str = "150";
+
+/// Plays the file and reports.
+pub(super) fn run(root: &Path, options: &Options) -> Result<(), Failed> {
+    let file = options.file.clone().unwrap_or_else(|| root.join(CASES));
+    let cases = read(&file, options)?;
+    let scratch = target(root).join(SCRATCH);
+    let programs_of_tests = compiled::build(&root.join("corpus/helpers"), &scratch)?;
+    let binary = match &options.program {
+        Some(path) => path.clone(),
+        None => build(root)?,
+    };
+    let binary = binary.canonicalize().map_err(|error| Failed::File(binary.display().to_string(), error))?;
+    let isolation = isolation::launcher();
+    if isolation.is_none() {
+        println!("note: no namespaces to be had; cases run on this machine itself, one after the other");
+    }
+    let stage =
+        tempfile::tempdir().map_err(|error| Failed::File("a directory for the cases".into(), error))?;
+    let job = |case: &Value, who: Who| Job {
+        case: case.clone(),
+        who,
+        program: binary.clone(),
+        programs_of_tests: programs_of_tests.clone(),
+        stage: isolation.as_ref().map(|_| stage.path().to_owned()),
+        bare: options.bare,
+    };
+    let jobs: VecDeque<Job> =
+        cases.iter().flat_map(|case| options.who.iter().map(|who| job(case, *who))).collect();
+    let count = if isolation.is_some() { options.jobs } else { 1 };
+    let (queue, report) = (Mutex::new(jobs), Mutex::new(Report::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    let Some(job) = next else { break };
+                    let played = match job.who.unreachable() {
+                        Some(why) => {
+                            Played { outcome: Outcome::Skipped(why.to_owned()), transcript: String::new() }
+                        }
+                        None => play_apart(isolation.as_deref().unwrap_or_default(), &job),
+                    };
+                    let line = Line::new(&job.case, job.who, played);
+                    report.lock().unwrap_or_else(PoisonError::into_inner).add(line);
+                }
+            });
+        }
+    });
+    let report = report.into_inner().unwrap_or_else(PoisonError::into_inner);
+    report.print(options.keep.as_deref()).map_err(|error| Failed::File("the transcripts".into(), error))?;
+    match report.failed() {
+        0 => Ok(()),
+        failed => Err(Failed::Cases(failed)),
+    }
+}
+
+/// The cases that are wanted; a line that is no JSON ends it.
+fn read(file: &Path, options: &Options) -> Result<Vec<Value>, Failed> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| Failed::File(name.clone(), error))?;
+    let mut cases = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let case: Value = serde_json::from_str(line)
+            .map_err(|error| Failed::Malformed(format!("{name}:{}: {error}", number + 1)))?;
+        let text = |key: &str| case.get(key).and_then(Value::as_str);
+        let wanted = options.wants(text("id").unwrap_or_default());
+        // Harm that was never seen can not be asked for.
+        let harms = !options.bare || text("live") == Some("verified") && text("known_limit").is_none();
+        if wanted && harms {
+            cases.push(case);
+        }
+    }
+    Ok(cases.into_iter().step_by(options.every).collect())
+}
+
+/// Plays a case in a process of its own, so that nothing of it stays.
+fn play_apart(isolation: &[OsString], job: &Job) -> Played {
+    let wrong = |why: String| Played { outcome: Outcome::Failed(vec![why]), transcript: String::new() };
+    match play_in_child(isolation, job) {
+        Ok((out, err)) => serde_json::from_str(&out)
+            .unwrap_or_else(|_| wrong(format!("the runner: {}", err.trim().replace('\n', " ")))),
+        Err(error) => wrong(format!("the runner: {error}")),
+    }
+}
+
+fn play_in_child(isolation: &[OsString], job: &Job) -> io::Result<(String, String)> {
+    let timeout = program("timeout").unwrap_or_else(|| "timeout".into());
+    let mut child = Command::new(timeout)
+        .args(["--kill-after=5", PATIENCE])
+        .args(isolation)
+        .arg(std::env::current_exe()?)
+        .args(["corpus", "play"])
+        .env_remove("TMPDIR")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(serde_json::to_string(job)?.as_bytes())?;
+    }
+    let ended = child.wait_with_output()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok((text(&ended.stdout), format!("{}; {}", ended.status, text(&ended.stderr))))
+}
+
+fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
+}
+
+fn build(root: &Path) -> Result<PathBuf, Failed> {
+    let built = Command::new("cargo")
+        .args(["build", "--quiet", "--locked", "-p", "ibeam"])
+        .current_dir(root)
+        .status();
+    let built = built.map_err(|error| Failed::File("cargo".into(), error))?;
+    if built.success() { Ok(target(root).join("debug/ibeam")) } else { Err(Failed::Build) }
+}

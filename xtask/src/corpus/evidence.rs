@@ -1,0 +1,56 @@
+//! All that is known after a run, for effects and verdicts to look at.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::journal::Journal;
+use super::leak::Canary;
+use super::listener::Heard;
+use super::ran::{Completed, Ran};
+use super::trace::Trace;
+
+/// What a run left.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    pub(super) ran: Ran,
+    pub(super) journal: Journal,
+    pub(super) heard: Heard,
+    pub(super) canary: Canary,
+    /// The command lines that were looked for and found.
+    pub(super) alive: Vec<String>,
+    pub(super) mcp_called: bool,
+    /// The terminal of the program has input that nobody typed.
+    pub(super) typed: bool,
+    pub(super) before: BTreeMap<PathBuf, Trace>,
+    pub(super) after: BTreeMap<PathBuf, Trace>,
+    /// How many of the completed calls come before the one that counts.
+    pub(super) steps: usize,
+}
+
+impl Evidence {
+    pub(super) fn before(&self, path: &Path) -> Option<&Trace> {
+        self.before.get(path)
+    }
+
+    pub(super) fn after(&self, path: &Path) -> Option<&Trace> {
+        self.after.get(path)
+    }
+
+    /// The completed calls that count, without the steps before them.
+    pub(super) fn calls(&self) -> impl Iterator<Item = Completed> {
+        self.ran.completed().into_iter().skip(self.steps)
+    }
+
+    /// The canary reached the model, stdout, stderr or the journal, and the case had not put it there itself.
+    pub(super) fn leaks(&self) -> bool {
+        self.ran.requests.iter().any(|request| self.canary.is_in(request))
+            || self.canary.is_in_text(&self.ran.finished.stdout)
+            || self.canary.is_in_text(&self.ran.finished.stderr)
+            || self.canary.is_in_names(&self.heard.names)
+            || self.leaks_into_journal()
+    }
+
+    pub(super) fn leaks_into_journal(&self) -> bool {
+        self.journal.texts().any(|text| self.canary.is_in_text(text))
+    }
+}

@@ -1,0 +1,117 @@
+//! The words after `cargo xtask corpus attacks`.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use super::who::Who;
+
+pub(super) const USAGE: &str = "\
+usage: cargo xtask corpus attacks [FILE.jsonl] [OPTION…]
+
+  FILE.jsonl     the cases [default: corpus/attacks.jsonl]
+  --only ID,…    these cases; a part of an id is enough
+  --jobs N       how many at a time [default: one for each core, 4 at most]
+  --uid WHO      root, nobody or both [default: both]
+  --bin PATH     the program [default: a debug build]
+  --keep DIR     what was said in a failed case is put there
+  --bare         let the attacks that were seen to do harm go unhindered: each must be seen here too
+  --every N      only each N-th case";
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Options {
+    pub(super) file: Option<PathBuf>,
+    pub(super) only: BTreeSet<String>,
+    pub(super) jobs: usize,
+    pub(super) who: Vec<Who>,
+    pub(super) program: Option<PathBuf>,
+    pub(super) keep: Option<PathBuf>,
+    pub(super) bare: bool,
+    pub(super) every: usize,
+}
+
+impl Options {
+    /// Reads the words.
+    ///
+    /// # Errors
+    /// The word that is wrong.
+    pub(super) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let mut options = Self {
+            file: None,
+            only: BTreeSet::new(),
+            jobs: cores.min(4),
+            who: vec![Who::Root, Who::Nobody],
+            program: None,
+            keep: None,
+            bare: false,
+            every: 1,
+        };
+        while let Some(word) = words.next() {
+            let (flag, given) = match word.split_once('=') {
+                Some((flag, value)) if flag.starts_with("--") => (flag.to_owned(), Some(value.to_owned())),
+                _ => (word.clone(), None),
+            };
+            let mut value =
+                || given.clone().or_else(|| words.next()).ok_or(format!("`{flag}` needs a value"));
+            let number = |text: String| {
+                text.parse()
+                    .ok()
+                    .filter(|number| *number > 0)
+                    .ok_or(format!("`{text}` is no number from 1 on"))
+            };
+            match flag.as_str() {
+                "--only" => options.only.extend(value()?.split(',').map(str::to_owned)),
+                "--jobs" => options.jobs = number(value()?)?,
+                "--every" => options.every = number(value()?)?,
+                "--bin" => options.program = Some(value()?.into()),
+                "--keep" => options.keep = Some(value()?.into()),
+                "--bare" => options.bare = true,
+                "--uid" => {
+                    options.who = match value()?.as_str() {
+                        "both" => vec![Who::Root, Who::Nobody],
+                        "root" => vec![Who::Root],
+                        "nobody" => vec![Who::Nobody],
+                        other => return Err(format!("`{other}` is neither root, nobody nor both")),
+                    };
+                }
+                _ if word.starts_with('-') || options.file.is_some() => {
+                    return Err(format!("unexpected `{word}`"));
+                }
+                _ => options.file = Some(word.into()),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether a case is to be played.
+    pub(super) fn wants(&self, id: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|part| id.contains(part.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &str) -> Result<Options, String> {
+        Options::parse(words.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn words_are_read() {
+        let options = parse("f.jsonl --only A001,B0 --jobs=3 --uid root --bin /b --keep k --bare").unwrap();
+        assert_eq!(options.file, Some("f.jsonl".into()));
+        assert!(options.wants("AT-A001") && options.wants("AT-B002") && !options.wants("AT-A002"));
+        assert_eq!((options.jobs, options.who, options.bare), (3, vec![Who::Root], true));
+        assert_eq!((options.program, options.keep), (Some("/b".into()), Some("k".into())));
+    }
+
+    #[test]
+    fn wrong_words_are_told() {
+        for words in ["--jobs 0", "--jobs", "--uid wheel", "--loud", "a b"] {
+            assert!(parse(words).is_err(), "{words}");
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! One case from its line to its verdict: ground, listeners, model, the program, evidence.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ibeam_testkit::{Ibeam, ModelServer, Stdin};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::arrange::{Arranged, pins, reads_stdin};
+use super::case::{Case, Expect, Policy, Sandbox};
+use super::effect::Effect;
+use super::evidence::Evidence;
+use super::ground::Ground;
+use super::isolation::{self, Machine};
+use super::journal::Journal;
+use super::leak::Canary;
+use super::listener::Listener;
+use super::names::NameServer;
+use super::ran::Ran;
+use super::resolve::Answers;
+use super::terminal::Terminal;
+use super::trace::Trace;
+use super::verdict::{self, Outcome};
+use super::who::{SYSTEM_PATH, Who, find};
+use super::{alive, script};
+
+/// Longer than any case may take.
+const GUARD: Duration = Duration::from_secs(90);
+
+/// A case to be played, and with what.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Job {
+    pub(super) case: Value,
+    pub(super) who: Who,
+    pub(super) program: PathBuf,
+    pub(super) programs_of_tests: PathBuf,
+    /// An empty directory, where the case has a machine of its own.
+    pub(super) stage: Option<PathBuf>,
+    /// Nothing is to hold the attack back: a pass says that it would do harm, and that the harm is seen.
+    pub(super) bare: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(super) struct Played {
+    pub(super) outcome: Outcome,
+    /// All that was said, for whoever wants to know more.
+    pub(super) transcript: String,
+}
+
+/// Why there is no verdict.
+enum Unplayed {
+    Skipped(String),
+    Failed(String),
+}
+
+impl From<io::Error> for Unplayed {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(format!("the runner: {error}"))
+    }
+}
+
+/// Plays it.
+pub(super) fn play(job: &Job) -> Played {
+    let outcome = match try_play(job) {
+        Ok(played) => return played,
+        Err(Unplayed::Skipped(why)) => Outcome::Skipped(why),
+        Err(Unplayed::Failed(why)) => Outcome::Failed(vec![why]),
+    };
+    Played { outcome, transcript: String::new() }
+}
+
+fn try_play(job: &Job) -> Result<Played, Unplayed> {
+    let machine = match &job.stage {
+        Some(stage) => Some(isolation::furnish(stage, &job.program, &job.programs_of_tests)?),
+        None => None,
+    };
+    let (program, programs_of_tests) = match &machine {
+        Some(machine) => (&machine.program, &machine.programs_of_tests),
+        None => (&job.program, &job.programs_of_tests),
+    };
+    let mut listener = Listener::start()?;
+    let mut ground = Ground::lay_out(job.who, program, programs_of_tests, listener.port())?;
+    if job.case.to_string().contains("{{BIN}}") {
+        ground.expose_program()?;
+    }
+    let mut case = Case::parse(&ground.fill(&job.case)).map_err(Unplayed::Skipped)?;
+    let launcher = skipped_or_launcher(&case, &ground, machine.as_ref()).map_err(Unplayed::Skipped)?;
+    if job.bare {
+        unprotect(&mut case);
+    }
+    if let Some(machine) = &machine {
+        listener.widen(&machine.addresses)?;
+    }
+    let on_unix = case.looks_for(&Effect::UnixConnection);
+    if on_unix && listener.listen_on_unix().is_err() {
+        return Err(Unplayed::Skipped("somebody else has the unix socket of the listener".to_owned()));
+    }
+    let names = machine.as_ref().map(|_| NameServer::start(told_answers(&case))).transpose()?;
+
+    let setup = format!("set -e\n{}", case.setup.join("\n"));
+    ground.shell(&setup).map_err(|error| Unplayed::Failed(format!("the setup: {error}")))?;
+    let model = ModelServer::start(script::answers(&case));
+    let pins = pins(&case, names.is_some(), listener.port());
+    let arranged = Arranged::new(&case, &ground, &model.url(), &pins)?;
+    let effects = [case.breaches(), case.oks()].into_iter().flatten().flatten().collect::<Vec<_>>();
+    if case.policy.approved_mcp_hash.is_some() {
+        approve(&case, &ground, &arranged, &launcher)?;
+    }
+    let before = traces(&effects);
+    let terminal = effects.contains(&Effect::TerminalInput).then(Terminal::open).transpose()?;
+    if let Some(terminal) = &terminal {
+        terminal.give_to(job.who.owner().0)?;
+    }
+    let mut command = ibeam(&case, &ground, &arranged, &arranged.args).through(&launcher);
+    if let Some(terminal) = &terminal {
+        // The terminal must be stdin before it becomes the one that controls.
+        command = command.through(["/usr/bin/setsid", "--wait", "--ctty"]);
+        command = command.after(&format!("exec < '{}'", terminal.path()));
+    }
+    let finished = command.run();
+
+    let found = alive::find(&effects, Instant::now() + Duration::from_secs(1));
+    let mut heard = listener.finish();
+    heard.names = names.map(NameServer::finish).unwrap_or_default();
+    if case.tool == "shell" {
+        heard.datagrams += heard.names.len();
+    }
+    let evidence = Evidence {
+        ran: Ran { finished, requests: model.requests().into_iter().map(|request| request.body).collect() },
+        journal: Journal::read(&ground.state().join("sessions")),
+        heard,
+        canary: Canary::new(case.own_words()),
+        alive: found,
+        mcp_called: arranged.mcp_mark.exists(),
+        typed: terminal.as_ref().is_some_and(Terminal::has_input),
+        after: traces(&effects),
+        before,
+        steps: case.steps.len(),
+    };
+    let outcome = if job.bare { verdict::bare(&case, &evidence) } else { verdict::judge(&case, &evidence) };
+    let transcript = match &outcome {
+        Outcome::Failed(_) => transcript(&case, &arranged, &evidence),
+        Outcome::Passed | Outcome::Skipped(_) => String::new(),
+    };
+    Ok(Played { outcome, transcript })
+}
+
+/// The words before the program's own, or why the case is not played.
+fn skipped_or_launcher(
+    case: &Case,
+    ground: &Ground,
+    machine: Option<&Machine>,
+) -> Result<Vec<std::ffi::OsString>, String> {
+    let who = ground.who;
+    if let Some(why) = case.requires.as_deref().and_then(|requires| who.refused_by(requires)) {
+        return Err(why);
+    }
+    for need in case.needs() {
+        let toolchain = super::arrange::toolchain().filter(|_| need == "cargo" && who == Who::Root);
+        if find(need, SYSTEM_PATH).or_else(|| find(need, &toolchain?)).is_none() {
+            return Err(format!("needs {need}"));
+        }
+    }
+    if case.own_words().iter().any(|word| word.contains("{{")) {
+        return Err("the runner does not know a place-holder of it".to_owned());
+    }
+    if machine.is_none() && case.rebinds() {
+        return Err("needs a network of its own for a name whose address changes".to_owned());
+    }
+    if machine.is_none() && case.looks_for(&Effect::JournalLost) {
+        return Err("needs a disk of its own to fill".to_owned());
+    }
+    match case.env_fault.as_deref().map(str::to_lowercase) {
+        None => Ok(who.launcher()),
+        Some(fault) if fault.contains("clone_newuser") || fault.contains("user namespace") => who
+            .launcher_without_user_namespaces()
+            .ok_or_else(|| format!("the fault cannot be brought about: {fault}")),
+        Some(fault) => Err(format!("the runner cannot bring about the fault `{fault}`")),
+    }
+}
+
+/// Everything is allowed, and nothing holds a command back.
+fn unprotect(case: &mut Case) {
+    let all = ["Shell(*:*)", "Write(/**)", "Write(**)", "Read(/**)", "Read(**)", "WebFetch(*)", "Mcp(*:*)"];
+    case.policy = Policy {
+        allow: all.map(str::to_owned).to_vec(),
+        sandbox: Sandbox::Off,
+        force: true,
+        env: std::mem::take(&mut case.policy.env),
+        setup_env: std::mem::take(&mut case.policy.setup_env),
+        ..Policy::default()
+    };
+    case.expect =
+        if case.breaches().is_ok_and(|all| all.is_empty()) { Expect::Allowed } else { Expect::Contained };
+}
+
+/// What the case says of names, where nobody has granted it.
+fn told_answers(case: &Case) -> BTreeMap<String, Answers> {
+    let told = case.policy.resolve.iter();
+    told.filter_map(|(name, said)| Some((name.to_lowercase(), Answers::parse(said).ok()?))).collect()
+}
+
+/// A first run in which the person approves the MCP server; then the server changes.
+fn approve(
+    case: &Case,
+    ground: &Ground,
+    arranged: &Arranged,
+    launcher: &[std::ffi::OsString],
+) -> io::Result<()> {
+    let args: Vec<String> = arranged.args.iter().cloned().chain(["--approve-mcps".to_owned()]).collect();
+    let finished = ibeam(case, ground, arranged, &args).through(launcher).run();
+    if finished.code != Some(0) {
+        return Err(io::Error::other(format!("the first run, which approves: {finished}")));
+    }
+    arranged.change_mcp(ground, "two")
+}
+
+fn ibeam(case: &Case, ground: &Ground, arranged: &Arranged, args: &[String]) -> Ibeam {
+    let environment = arranged.environment.iter();
+    let command = Ibeam::new(ground.program(), &ground.workspace).args(args).guard(GUARD);
+    let command = if reads_stdin(case) { command.stdin(Stdin::SilentPipe) } else { command };
+    environment.fold(command.env_remove("PATH"), |command, (name, value)| command.env(name, value))
+}
+
+fn traces(effects: &[Effect]) -> BTreeMap<PathBuf, Trace> {
+    let paths = effects.iter().filter_map(Effect::path);
+    paths.map(|path| (path.clone(), Trace::of(Path::new(path)))).collect()
+}
+
+fn transcript(case: &Case, arranged: &Arranged, evidence: &Evidence) -> String {
+    let mut text =
+        format!("{case:#?}\n\n{arranged:#?}\n\n{}\n\n{:?}\n", evidence.ran.finished, evidence.heard);
+    for (number, request) in evidence.ran.requests.iter().enumerate() {
+        let messages = serde_json::to_string_pretty(&request.get("messages")).unwrap_or_default();
+        text.push_str(&format!("\nrequest {number}:\n{messages}\n"));
+    }
+    text
+}
