@@ -1,23 +1,81 @@
-//! What supervision costs: `true` started and waited for, plainly and through the fork server.
+//! What supervision and confinement cost: `true` and the shell, started and waited for, in each way.
+//!
+//! `cargo bench -p ibeam-sandbox`. The aim: a confined command takes at most 8 ms at the median, the one with
+//! which its launcher begins included.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a bench that fails should stop")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a bench that fails should stop"
+)]
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use divan::Bencher;
-use ibeam_sandbox::{ForkServer, Launch, PROCESSES};
+use ibeam_sandbox::{Confinement, Launch, Launcher, PROCESSES};
+use ibeam_testkit::Workspace;
 
 fn main() {
+    let layers = World::new().confined().begin().unwrap();
+    eprintln!("confined by {:?}: {}", layers.tier, layers.names.join(" "));
     divan::main();
 }
 
 /// The least program, and the shell as commands get it.
 const COMMANDS: [&[&str]; 2] = [&["/bin/true"], &["/bin/bash", "--norc", "--noprofile", "-c", ":"]];
+/// Longer than any of them takes.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A workspace as they are: in a home with secrets, with a repository whose configuration is kept.
+struct World(Workspace);
+
+impl World {
+    fn new() -> Self {
+        let workspace =
+            Workspace::new().file(".git/config", "").file(".git/hooks/pre-commit", "").file(".env", "");
+        for directory in [".ssh", ".aws", ".gnupg", ".kube"] {
+            std::fs::create_dir(workspace.home().join(directory)).unwrap();
+        }
+        Self(workspace)
+    }
+
+    fn confined(&self) -> Launcher {
+        let (workspace, home) = (self.0.path(), self.0.home());
+        Launcher::confined(
+            PROCESSES,
+            Confinement {
+                writable: vec![workspace.to_owned()],
+                read_only: [".git/config", ".git/hooks"].map(|path| workspace.join(path)).into(),
+                hidden: [".ssh", ".aws", ".gnupg", ".kube"].map(|path| home.join(path)).into(),
+                visible: vec![home.to_owned()],
+                ..Confinement::default()
+            },
+        )
+    }
+}
+
+/// Runs a command of the list to its end.
+fn run(launcher: &Launcher, command: usize, directory: &Path) {
+    let null = File::options().read(true).write(true).open("/dev/null").unwrap();
+    let arguments: Vec<&OsStr> = COMMANDS[command].iter().map(OsStr::new).collect();
+    let launch = Launch {
+        program: Path::new(COMMANDS[command][0]),
+        arguments: &arguments,
+        environment: &[],
+        directory,
+        stdio: [null.as_fd(); 3],
+    };
+    let mut tree = launcher.spawn(&launch).unwrap();
+    assert!(tree.wait_until_gone(PATIENCE));
+    assert!(tree.status().unwrap().success());
+}
 
 #[divan::bench(args = [0, 1])]
 fn plain(bencher: Bencher<'_, '_>, command: usize) {
@@ -34,23 +92,72 @@ fn plain(bencher: Bencher<'_, '_>, command: usize) {
 
 #[divan::bench(args = [0, 1])]
 fn supervised(bencher: Bencher<'_, '_>, command: usize) {
-    let server = ForkServer::start(PROCESSES).unwrap();
-    let null = File::options().read(true).write(true).open("/dev/null").unwrap();
-    let arguments: Vec<&OsStr> = COMMANDS[command].iter().map(OsStr::new).collect();
-    let launch = Launch {
-        program: Path::new(COMMANDS[command][0]),
-        arguments: &arguments,
-        environment: &[],
-        directory: Path::new("/"),
-        stdio: [null.as_fd(); 3],
-    };
+    let launcher = Launcher::default();
+    launcher.begin().unwrap();
+    bencher.bench_local(|| run(&launcher, command, Path::new("/")));
+}
+
+#[divan::bench(args = [0, 1])]
+fn confined(bencher: Bencher<'_, '_>, command: usize) {
+    let world = World::new();
+    let launcher = world.confined();
+    launcher.begin().unwrap();
+    bencher.bench_local(|| run(&launcher, command, world.0.path()));
+}
+
+/// With all that comes before the first of a run.
+#[divan::bench(args = [0, 1])]
+fn confined_first(bencher: Bencher<'_, '_>, command: usize) {
+    let world = World::new();
     bencher.bench_local(|| {
-        let mut tree = server.spawn(&launch).unwrap();
-        assert!(tree.wait_until_gone(Duration::from_secs(10)));
+        let launcher = world.confined();
+        run(&launcher, command, world.0.path());
+        // Its end is not the command's, and comes when the run is over.
+        launcher
     });
 }
 
 #[divan::bench]
-fn server(bencher: Bencher<'_, '_>) {
-    bencher.bench_local(|| ForkServer::start(PROCESSES).unwrap());
+fn begin_unconfined(bencher: Bencher<'_, '_>) {
+    bencher.bench_local(|| {
+        let launcher = Launcher::default();
+        launcher.begin().unwrap();
+        launcher
+    });
+}
+
+#[divan::bench]
+fn begin_confined(bencher: Bencher<'_, '_>) {
+    let world = World::new();
+    bencher.bench_local(|| {
+        let launcher = world.confined();
+        launcher.begin().unwrap();
+        launcher
+    });
+}
+
+/// What others use, with the same in mind.
+#[divan::bench(args = [0, 1])]
+fn bubblewrap(bencher: Bencher<'_, '_>, command: usize) {
+    let world = World::new();
+    let workspace = world.0.path().to_str().unwrap();
+    let mut arguments: Vec<&str> =
+        "--unshare-all --die-with-parent --new-session --cap-drop ALL --ro-bind / / \
+        --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --bind"
+            .split_whitespace()
+            .collect();
+    arguments.extend([workspace, workspace, "--chdir", workspace]);
+    let git = [".git/config", ".git/hooks"].map(|path| format!("{workspace}/{path}"));
+    git.iter().for_each(|path| arguments.extend(["--ro-bind", path, path]));
+    arguments.extend(COMMANDS[command]);
+    let bwrap = || {
+        let mut bwrap = Command::new("bwrap");
+        bwrap.args(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        bwrap.status()
+    };
+    match bwrap() {
+        Ok(status) if status.success() => bencher.bench_local(|| bwrap().unwrap()),
+        Ok(status) => eprintln!("SKIP: bwrap does not work here: {status}"),
+        Err(error) => eprintln!("SKIP: bwrap: {error}"),
+    }
 }

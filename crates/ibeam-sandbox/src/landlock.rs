@@ -25,6 +25,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 use crate::Confinement;
+use crate::plan::SYSTEM;
 use crate::raw::{self, Handled};
 use crate::seccomp::Sockets;
 
@@ -142,8 +143,8 @@ impl Rules {
             rules.connect = connect;
         }
         let mut hidden: Vec<&Path> = confinement.hidden.iter().map(PathBuf::as_path).collect();
-        for place in &confinement.writable {
-            rules.grant(place, if leads_to_any(place, &hidden) { right::BLIND } else { right::ALL });
+        for place in confinement.writable.iter().flat_map(|place| parts(place)) {
+            rules.grant(&place, if leads_to_any(&place, &hidden) { right::BLIND } else { right::ALL });
         }
         // Devices are granted one by one: what is hidden lies on a disk too.
         hidden.push(Path::new(DEV));
@@ -201,6 +202,15 @@ impl Rules {
             }
         }
     }
+}
+
+/// A writable directory, or where that is `/`, what in it is not the system's: devices and disks are below it.
+fn parts(writable: &Path) -> Vec<PathBuf> {
+    if writable != Path::new("/") {
+        return vec![writable.to_owned()];
+    }
+    let entries = fs::read_dir(writable).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| SYSTEM.iter().all(|system| path != Path::new(system))).collect()
 }
 
 fn leads_to_any(path: &Path, hidden: &[&Path]) -> bool {

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use crate::confinement::Confinement;
 
 /// What stays read-only though the workspace is `/`.
-const SYSTEM: [&str; 16] = [
+pub(crate) const SYSTEM: [&str; 16] = [
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/opt", "/proc", "/sbin",
     "/sys", "/usr", "/var", "/efi",
 ];

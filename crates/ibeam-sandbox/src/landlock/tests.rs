@@ -273,6 +273,18 @@ fn alone_it_grants_no_more_entries_than_it_may() {
 }
 
 #[test]
+fn alone_it_keeps_the_system_when_all_is_the_workspace() {
+    let Some(mut world) = World::new() else { return };
+    world.confinement.writable = vec![PathBuf::from("/")];
+    let rules = world.alone(None);
+    allows(&rules, &[Write(world.ws("README.md")), Create(world.home(".bashrc"))]);
+    refuses(&rules, &[Read(world.home(".ssh/id_rsa")), Read(text("/dev/ptmx"))]);
+    if rustix::process::geteuid().is_root() {
+        refuses(&rules, &[Write(text("/etc/passwd")), Write(text("/proc/sys/kernel/core_pattern"))]);
+    }
+}
+
+#[test]
 fn what_has_gone_since_is_granted_nothing_and_no_failure() {
     let Some(world) = World::new() else { return };
     let rules = world.alone(None);
