@@ -48,6 +48,11 @@ impl Launcher {
         Self { processes, confinement: Some(confinement), running: Mutex::new(None) }
     }
 
+    /// Whether its commands are confined, or do not run.
+    pub const fn is_confined(&self) -> bool {
+        self.confinement.is_some()
+    }
+
     /// Makes the server now, so that what holds the commands is known before the first of them.
     ///
     /// # Errors

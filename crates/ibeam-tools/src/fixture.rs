@@ -29,7 +29,7 @@ impl Fixture {
         let directory = TempDir::with_prefix("ibeam-tools-").unwrap();
         std::fs::create_dir(directory.path().join("ws")).unwrap();
         let workspace = Workspace::new(&directory.path().join("ws"), &[]).unwrap();
-        let background = BackgroundProcesses::new(timeouts, crate::PROCESSES);
+        let background = BackgroundProcesses::new(timeouts, ibeam_sandbox::Launcher::default());
         let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let settings = ToolSettings {
             environment: vec![

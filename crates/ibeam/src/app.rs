@@ -13,14 +13,18 @@ use crate::config::Config;
 use crate::credentials::Credentials;
 use crate::environment::{catalogue, refuse_what_is_not_text, variable};
 use crate::place::Places;
-use crate::{shortage, trust};
+use crate::programs::Programs;
+use crate::shortage;
+use crate::trust::Trust;
 
 /// The resolved start.
 pub(crate) struct App {
     pub(crate) flags: Flags,
     pub(crate) places: Places,
-    /// The project's files count whole.
-    pub(crate) trusted: bool,
+    /// Where programs of ours are found.
+    pub(crate) programs: Programs,
+    /// Whether the project's files count whole, and those files.
+    pub(crate) trust: Trust,
     pub(crate) config: Config,
     pub(crate) credentials: Credentials,
     pub(crate) catalogue: Arc<Catalogue>,
@@ -46,8 +50,9 @@ impl App {
             return Err(no_input("not a directory".to_owned()));
         }
         let places = Places::of(&workspace)?;
-        let trusted = trust::trusted(&flags, &places);
-        let config = Config::load(&flags, &places, trusted, &variable)?;
+        let programs = Programs::of(std::env::var_os("PATH").as_deref(), &workspace);
+        let trust = Trust::judge(&flags, &places, &workspace);
+        let config = Config::load(&flags, &places, &trust, &variable)?;
         let credentials = Credentials::load(&places.credentials)?;
         let catalogue = match config.text(&["lang"]) {
             None => catalogue(None),
@@ -56,7 +61,7 @@ impl App {
             })?),
         };
         let catalogue = Arc::new(catalogue);
-        Ok(Self { flags, places, trusted, config, credentials, catalogue, workspace, started })
+        Ok(Self { flags, places, programs, trust, config, credentials, catalogue, workspace, started })
     }
 }
 
@@ -73,13 +78,7 @@ fn refuse_what_does_not_exist(flags: &Flags) -> Result<(), Reason> {
         return unsupported("--cloud");
     }
     match flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")).as_deref() {
-        None | Some("1") => {}
-        Some(other) => return unsupported(&format!("--contract {other}")),
-    }
-    match flags.sandbox {
-        Some(crate::cli::Switch::Enabled) => {
-            Err(Reason::NoSandbox { said: "this version has none".to_owned() })
-        }
-        Some(crate::cli::Switch::Disabled) | None => Ok(()),
+        None | Some("1") => Ok(()),
+        Some(other) => unsupported(&format!("--contract {other}")),
     }
 }

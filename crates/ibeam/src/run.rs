@@ -5,6 +5,7 @@ mod figures;
 mod heartbeat;
 pub(crate) mod policy;
 mod ports;
+pub(crate) mod sandbox;
 mod shutdown;
 mod start;
 mod typed_lines;
@@ -28,8 +29,9 @@ use crate::talk::Talk;
 use crate::{hooks, mcp, prompt, signals, stdout};
 
 pub(crate) use chat::chat;
+use sandbox::Guards;
 use shutdown::Shutdown;
-pub(crate) use start::{Target, damaged, reason_of, session_io, session_options};
+pub(crate) use start::{Target, damaged, permission_mode, reason_of, session_io, session_options};
 
 /// Runs the prompt and prints it in `format`.
 ///
@@ -50,6 +52,8 @@ pub(crate) fn print(
         signals::watch(&stop).map_err(|error| system("sigaction", &error))?
     };
     let shutdown = Shutdown::within(app.config.bound("shutdown"));
+    // The sandbox is made while the prompt is read.
+    let guards = Guards::begin(app, true)?;
     let gather = || {
         let (words, how) = (words.to_vec(), app.flags.stdin.unwrap_or_default());
         let patience = prompt::Patience {
@@ -71,12 +75,14 @@ pub(crate) fn print(
     };
     let declared = mcp::declared(app)?;
     let hooks = hooks::listed(app)?;
+    let guards = guards.stand()?;
     let started = start::start(app, target, model)?;
     let servers = runtime.block_on(Servers::start(app, declared, &stop))?;
     let mut notices = started.notices;
     notices.extend(gathered.notice);
     notices.extend(servers.notices.iter().cloned());
     notices.extend(hooks.notices.iter().cloned());
+    let notices = app.trust.tell(notices);
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
     let stdout = stdout::Paced::new(stdout, &stop, shutdown.patience());
     let writer: Box<dyn EventWriter + Send> = match format {
@@ -89,7 +95,7 @@ pub(crate) fn print(
     };
     let approver = Arc::new(ibeam_core::Headless);
     let hooks = hooks.listen(app, &started.head, true);
-    let run = ports::build(app, started.head, started.provider, approver, &servers, hooks, stop.clone())?;
+    let run = ports::build(app, started.head, guards, started.provider, approver, &servers, hooks, stop.clone())?;
     stdout::watch_reader(watched, &stop).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let pump = Pump {

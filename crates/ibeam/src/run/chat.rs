@@ -6,11 +6,12 @@ use std::fs::File;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join};
-use ibeam_core::{Access, Approver, Journal, Redactor, Stop};
-use ibeam_output::{Text, TextOptions};
-use ibeam_protocol::{Failure, Notice, Reason, RunOutcome, Signal, ToolCall};
+use ibeam_core::{Access, Approver, Asked, Journal, Redactor, Stop};
+use ibeam_output::{Catalogue, Question, Text, TextOptions};
+use ibeam_protocol::{Failure, Reason, RunOutcome, Signal, ToolCall};
 use tokio::sync::{Mutex, mpsc};
 
+use super::sandbox::Guards;
 use super::start::{self, Target};
 use super::typed_lines::TypedLines;
 use super::{Shutdown, end_of, limit_time, no_thread, ports, runtime, system};
@@ -31,6 +32,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     let model = crate::model::choose(app)?;
     let declared = mcp::declared(app)?;
     let hooks = hooks::listed(app)?;
+    let guards = Guards::begin(app, false)?.stand()?;
     let started = start::start(app, target, model)?;
     let runtime = runtime()?;
     let servers = runtime.block_on(async {
@@ -39,12 +41,12 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
         Servers::start(app, declared, &stop).await
     })?;
     let typed = Arc::new(Mutex::new(TypedLines::start().map_err(no_thread)?));
-    let person = Arc::new(Person { typed: Arc::clone(&typed) });
+    let person = Arc::new(Person { typed: Arc::clone(&typed), catalogue: Arc::clone(&app.catalogue) });
     let told = hooks.notices.clone();
     let hooks = hooks.listen(app, &started.head, false);
     let listening = Arc::clone(&hooks);
     let mut ports =
-        ports::build(app, started.head, started.provider, person, &servers, listening, Stop::default())?;
+        ports::build(app, started.head, guards, started.provider, person, &servers, listening, Stop::default())?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let options = TextOptions { verbose: true, live: true };
     let current = CurrentStop::of(ports.run.stop.clone());
@@ -57,7 +59,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
         .redacting(Redactor::new(crate::model::secrets(app)));
-    let mut notices: Vec<Notice> = [started.notices, servers.notices.clone(), told].concat();
+    let mut notices = app.trust.tell([started.notices, servers.notices.clone(), told].concat());
     let mut waiting = first;
     let outcome = loop {
         let prompt = match waiting.take() {
@@ -143,10 +145,11 @@ async fn next_prompt(typed: &Mutex<TypedLines>) -> Result<Option<String>, Failur
 /// Asks the person at the terminal; anything but yes is no.
 struct Person {
     typed: Arc<Mutex<TypedLines>>,
+    catalogue: Arc<Catalogue>,
 }
 
 impl Approver for Person {
-    fn decide<'a>(&'a self, call: &'a ToolCall, access: &'a Access, _: &'a str) -> BoxFuture<'a, bool> {
+    fn decide<'a>(&'a self, call: &'a ToolCall, access: &'a Access, asked: Asked<'a>) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let what = match access {
                 Access::Command(command) => command.clone(),
@@ -158,7 +161,8 @@ impl Approver for Person {
                 }
                 Access::Nothing => call.name.clone(),
             };
-            let question = format!("allow `{}`? [y/N] ", what.escape_debug());
+            let Asked { rule, reason } = asked;
+            let question = self.catalogue.question(&Question { what: &what, rule, reason });
             let answer = self.typed.lock().await.answer(&question).await;
             answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
         })

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
-use ibeam_protocol::{Failure, Reason, SessionStarted};
+use ibeam_protocol::{Failure, Message, Reason, SessionStarted};
 use ibeam_tools::{BackgroundProcesses, Timeouts, ToolSettings, Workspace};
 
-use super::{figures, policy};
+use super::figures;
+use super::sandbox::Guards;
 use crate::app::App;
 use crate::cli::FailOnWord;
 use crate::clock::SystemClock;
-use crate::context::{Surroundings, system_prompt};
+use crate::context::{Context, Surroundings};
 use crate::mcp::Servers;
 
 /// A run and what outlives its turns.
@@ -22,22 +23,19 @@ pub(super) struct Ports {
 /// Builds them.
 ///
 /// # Errors
-/// `NoInput` for a directory of `--add-dir`, `Usage` or `BadConfig` for a token that is none.
+/// `BadConfig` for a value that is none.
 pub(super) fn build(
     app: &App,
     mut head: SessionStarted,
+    guards: Guards,
     provider: Arc<dyn Provider>,
     approver: Arc<dyn Approver>,
     servers: &Servers,
     hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<Ports, Failure> {
-    let policy = policy::policy(app, head.permission_mode)?;
-    let background = BackgroundProcesses::new(command_timeouts(app)?, app.config.most_processes());
-    let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| Reason::NoInput {
-        path: app.workspace.display().to_string(),
-        said: error.to_string(),
-    })?;
+    let Guards { policy, workspace, shield, background, sandbox } = guards;
+    head.sandbox = sandbox;
     let obstacle = workspace_gone(workspace.clone());
     let mut tools = ibeam_tools::all(
         workspace,
@@ -45,16 +43,20 @@ pub(super) fn build(
             environment: std::env::vars_os().collect(),
             secret_variables: crate::model::secret_variables(app),
             log_directory: Some(app.places.cache.join("background")),
+            more_environment: more_environment(app),
+            command_environment: Vec::new(),
+            shield,
+            quarantine: Some(app.places.cache.join("quarantine")),
             background: background.clone(),
-            ..ToolSettings::default()
         },
     );
     tools.extend(servers.tools(head.permission_mode));
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.told);
     let clock = Arc::new(SystemClock::since(app.started));
-    let system = system_prompt(&Surroundings {
+    let context = Context::of(&Surroundings {
         workspace: &app.workspace,
+        trusted: app.trust.is_given(),
         mode: head.permission_mode,
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
@@ -78,7 +80,8 @@ pub(super) fn build(
             background: fail_on(FailOnWord::Background),
         },
         clock,
-        system: system.into(),
+        system: context.system.into(),
+        preface: context.repository.map(|said| Arc::new(Message::User(vec![said]))),
         max_output_tokens: app
             .config
             .number(&["limits", "max_output_tokens"])
@@ -92,6 +95,11 @@ pub(super) fn build(
         stop,
     };
     Ok(Ports { run, background })
+}
+
+/// Variables that people let commands see, beyond the harmless ones.
+fn more_environment(app: &App) -> Vec<String> {
+    app.config.list(&["sandbox", "environment"]).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
 fn waits_for_background(app: &App) -> Result<bool, Reason> {
@@ -116,7 +124,7 @@ fn workspace_gone(workspace: Workspace) -> Obstacle {
 }
 
 /// How long commands may take; the grace of their end fits into that of the run.
-fn command_timeouts(app: &App) -> Result<Timeouts, Reason> {
+pub(super) fn command_timeouts(app: &App) -> Result<Timeouts, Reason> {
     let standard = Timeouts::default();
     let (default, longest) = (app.config.bound("tool"), app.config.bound("tool_longest"));
     if default > longest {

@@ -1,0 +1,151 @@
+//! The sandbox of a run: begun beside the rest of the start, joined before the first event.
+//!
+//! Refuses to let a run begin without the sandbox that it should have: there is no weaker second choice that
+//! nobody asked for.
+
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+use ibeam_policy::{Policy, Shield};
+use ibeam_protocol::{Failure, PermissionMode, Reason, Sandbox, SandboxMode};
+use ibeam_sandbox::{Launcher, Layers, Tier, Unavailable};
+use ibeam_tools::{BackgroundProcesses, Workspace, survey};
+
+use super::{no_thread, policy, ports};
+use crate::app::App;
+
+/// No file of a command grows larger, where nobody says otherwise.
+const LARGEST_FILE: u64 = 8 << 30;
+
+/// What holds the calls of a run: rules, the held workspace, and where commands come from.
+pub(crate) struct Guards {
+    pub(super) policy: Policy,
+    pub(super) workspace: Workspace,
+    pub(super) shield: Shield,
+    pub(super) background: BackgroundProcesses,
+    pub(super) sandbox: Sandbox,
+}
+
+/// Guards on their way.
+pub(crate) struct Begun {
+    guards: Guards,
+    making: Option<JoinHandle<Result<Layers, Unavailable>>>,
+}
+
+impl Guards {
+    /// Begins to make them; the sandbox, where one is wanted, on a thread of its own.
+    ///
+    /// # Errors
+    /// `NoInput` for a directory, `Usage` or `BadConfig` for a rule or a word that is none.
+    pub(crate) fn begin(app: &App, printing: bool) -> Result<Begun, Failure> {
+        let mode = super::start::permission_mode(app);
+        let policy = policy::policy(app, mode)?;
+        let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
+            Reason::NoInput { path: app.workspace.display().to_string(), said: error.to_string() }
+        })?;
+        let shield = policy.shield();
+        let processes = app.config.most_processes();
+        let (sandbox, launcher) = match wanted(app, mode, printing) {
+            Wanted::Off(reason) => (off(reason), Launcher::new(processes)),
+            Wanted::On => {
+                let mut confinement = survey(&workspace, &shield).confinement;
+                confinement.writable.extend(writable(app));
+                confinement.largest_file = Some(largest_file(app));
+                (Sandbox::default(), Launcher::confined(processes, confinement))
+            }
+        };
+        let wanted = launcher.is_confined();
+        let background = BackgroundProcesses::new(ports::command_timeouts(app)?, launcher);
+        let making = if wanted {
+            let background = background.clone();
+            let thread = std::thread::Builder::new().name("sandbox".to_owned());
+            Some(thread.spawn(move || background.launcher().begin()).map_err(no_thread)?)
+        } else {
+            None
+        };
+        Ok(Begun { guards: Self { policy, workspace, shield, background, sandbox }, making })
+    }
+}
+
+impl Begun {
+    /// Waits until they stand.
+    ///
+    /// # Errors
+    /// `NoSandbox` with what the system refuses.
+    pub(crate) fn stand(mut self) -> Result<Guards, Reason> {
+        if let Some(making) = self.making {
+            let none = |said: String| Reason::NoSandbox { said };
+            let made = making.join().map_err(|_| none("its making was lost".to_owned()))?;
+            let layers = made.map_err(|refused| none(refused.to_string()))?;
+            self.guards.sandbox = report(&layers)?;
+            self.guards.policy.sandboxed = true;
+        }
+        Ok(self.guards)
+    }
+}
+
+impl Guards {
+    /// What `init` tells of them.
+    pub(crate) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
+    }
+}
+
+enum Wanted {
+    On,
+    Off(&'static str),
+}
+
+/// What flags, configuration and the kind of run ask for.
+fn wanted(app: &App, mode: PermissionMode, printing: bool) -> Wanted {
+    if matches!(mode, PermissionMode::Plan | PermissionMode::Ask) {
+        return Wanted::Off("no command runs in this mode");
+    }
+    match app.config.text(&["sandbox", "mode"]) {
+        Some("disabled") => Wanted::Off("switched off; commands are confined by permission rules only"),
+        Some(_) => Wanted::On,
+        None if printing || mode == PermissionMode::Force => Wanted::On,
+        None => Wanted::Off("a person is asked before each command that no rule allows"),
+    }
+}
+
+/// What `init` tells of these layers.
+fn report(layers: &Layers) -> Result<Sandbox, Reason> {
+    let (mode, reason) = match layers.tier {
+        Tier::Namespaces => (SandboxMode::Namespaces, "commands reach no network but their own loopback"),
+        Tier::Landlock => (
+            SandboxMode::Landlock,
+            "the system refuses namespaces; Landlock and seccomp hold alone, and commands reach no network",
+        ),
+        Tier::Supervision => {
+            return Err(Reason::NoSandbox { said: "commands are supervised only".to_owned() });
+        }
+    };
+    let layers = layers.names.iter().map(|name| (*name).to_owned()).collect();
+    Ok(Sandbox { mode, layers, network: false, reason: reason.to_owned() })
+}
+
+fn off(reason: &str) -> Sandbox {
+    Sandbox { reason: reason.to_owned(), ..Sandbox::default() }
+}
+
+/// Directories that people let commands write to; `~/` is the home directory.
+fn writable(app: &App) -> Vec<PathBuf> {
+    let resolved = |entry: &str| match entry.strip_prefix("~/") {
+        Some(below) => app.places.home.join(below),
+        None => app.workspace.join(entry),
+    };
+    let entries = app.config.list(&["sandbox", "writable"]);
+    entries.into_iter().filter_map(|(entry, _)| resolved(entry).canonicalize().ok()).collect()
+}
+
+/// The most bytes a file of a command may grow to: as configured, else half of what is free, within reason.
+fn largest_file(app: &App) -> u64 {
+    let usual = || free_at(&app.workspace).map_or(LARGEST_FILE, |free| (free / 2).min(LARGEST_FILE));
+    app.config.number(&["limits", "file_size"]).unwrap_or_else(usual)
+}
+
+fn free_at(directory: &Path) -> Option<u64> {
+    let found = rustix::fs::statvfs(directory).ok()?;
+    found.f_bavail.checked_mul(found.f_frsize)
+}
