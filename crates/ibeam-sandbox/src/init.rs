@@ -52,7 +52,7 @@ pub(crate) struct Setup<'a> {
 /// Serves until the socket closes. Gives the exit code of the process.
 pub(crate) fn live(control: BorrowedFd<'_>, setup: &Setup<'_>) -> i32 {
     if let Err((step, errno)) = settle(control, setup) {
-        Frame::Refused(step as u8, errno.raw_os_error()).send(control);
+        Frame::Refused(step as u8, errno.raw_os_error()).send(raw::placed(CONTROL));
         return 1;
     }
     Frame::Started(getpid().as_raw_pid()).send(raw::placed(CONTROL));
@@ -67,10 +67,15 @@ pub(crate) fn live(control: BorrowedFd<'_>, setup: &Setup<'_>) -> i32 {
 }
 
 fn settle(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), (Step, Errno)> {
-    if let Some(given) = setup.confined {
-        confine::enter(given, control, &setup.last_pid)?;
+    if let Some(members) = setup.members {
+        // Without it there is no bound, as on systems that have none.
+        let _ = rustix::io::write(members, b"0");
     }
-    become_server(control, setup).map_err(|errno| (Step::Start, errno))?;
+    raw::place(control, CONTROL).map_err(|errno| (Step::Start, errno))?;
+    if let Some(given) = setup.confined {
+        confine::enter(given, raw::placed(CONTROL), &setup.last_pid)?;
+    }
+    become_server(setup).map_err(|errno| (Step::Start, errno))?;
     if let Some(given) = setup.confined {
         confine::close(given)?;
     }
@@ -79,7 +84,7 @@ fn settle(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), (Step, Errno
     Ok(())
 }
 
-fn become_server(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), Errno> {
+fn become_server(setup: &Setup<'_>) -> Result<(), Errno> {
     if setup.namespace && setup.confined.is_none() {
         // Only what is below /proc is hidden from others: what the user's commands mount elsewhere is seen
         // wherever it would be seen without us.
@@ -88,17 +93,12 @@ fn become_server(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), Errno
         // Programs name files by their process id: two runs at once must not begin with the same numbers.
         write_to(c"/proc/sys/kernel/ns_last_pid", setup.last_pid.as_bytes());
     }
-    if let Some(members) = setup.members {
-        // Without it there is no bound, as on systems that have none.
-        let _ = rustix::io::write(members, b"0");
-    }
     if let Some(processes) = setup.processes {
         let Rlimit { current, maximum } = getrlimit(Resource::Nproc);
         let bound = |limit: Option<u64>| Some(limit.map_or(processes, |limit| limit.min(processes)));
         let _ = setrlimit(Resource::Nproc, Rlimit { current: bound(current), maximum: bound(maximum) });
     }
     raw::reset_handlers();
-    raw::place(control, CONTROL)?;
     raw::close_from(1);
     // The numbers 0 to 2 are taken from here on, so that no descriptor of a command is one of them.
     let signals = raw::signal_descriptor()?;

@@ -41,8 +41,10 @@ pub(crate) fn build(plan: &Plan, last_pid: &str) -> Result<(), (Step, Errno)> {
         };
         *place = match (take(&wanted.path, attributes), wanted.kind) {
             (Ok(tree), _) => Some(tree),
+            // Commands, who have fewer powers, cannot reach it either: they are refused, and told so.
+            (Err(Errno::NOENT | Errno::ACCESS), Kind::Writable) => None,
             (Err(errno), Kind::Writable) => return Err((Step::Writable, errno)),
-            (Err(_gone), Kind::Visible | Kind::Device) => None,
+            (Err(_), Kind::Visible | Kind::Device) => None,
         };
     }
     seal(plan).map_err(at(Step::Seal))?;
@@ -59,7 +61,7 @@ pub(crate) fn build(plan: &Plan, last_pid: &str) -> Result<(), (Step, Errno)> {
     }
     for Guard { path, sealed } in &plan.guards {
         match guard(path, *sealed) {
-            Ok(()) | Err(Errno::NOENT) => {}
+            Ok(()) | Err(Errno::NOENT | Errno::ACCESS) => {}
             Err(errno) => return Err((Step::Guard, errno)),
         }
     }
