@@ -10,7 +10,8 @@
 //!    is without sockets. All are directories of one file system in memory.
 //! 5. What was taken comes back at its own path.
 //! 6. *Guards*: a path that is kept as it is becomes a read-only mount, and every directory between it and the
-//!    writable root a mount too: what is a mount cannot be renamed, and so a guarded path cannot be moved away.
+//!    writable root a mount too: what is a mount cannot be renamed, and so a guarded path cannot be moved away. Nor
+//!    can a hidden one, which the next run would look for in vain.
 //! 7. Hidden paths, and the sockets of the host that have one, become empty.
 //!
 //! A workspace that is `/` cannot be taken. Then 2 leaves everything writable but [`SYSTEM`]; all else holds. A
@@ -216,8 +217,8 @@ impl Plan {
     fn take(&mut self, confinement: &Confinement) {
         let writable = confinement.writable.iter().map(|path| (path, Kind::Writable));
         let visible = confinement.visible.iter().map(|path| (path, Kind::Visible));
-        // What is above comes first.
-        for (path, kind) in writable.chain(visible).collect::<BTreeMap<_, _>>() {
+        // What is above comes first; of both kinds, a path is writable.
+        for (path, kind) in visible.chain(writable).collect::<BTreeMap<_, _>>() {
             if path != Path::new("/") {
                 self.stay(path, kind);
             }
@@ -243,14 +244,18 @@ impl Plan {
 
     fn guard(&mut self, confinement: &Confinement) {
         let mut guards: BTreeMap<&Path, bool> = BTreeMap::new();
-        for kept in &confinement.read_only {
+        let kept = confinement.read_only.iter().map(|path| (path, true));
+        let hidden = confinement.hidden.iter().map(|path| (path, false));
+        for (path, seals) in kept.chain(hidden) {
             for root in &confinement.writable {
-                if root.starts_with(kept) {
+                if root.starts_with(path) && seals {
                     guards.insert(root, true);
-                } else if kept.starts_with(root) {
-                    let between = kept.ancestors().skip(1).take_while(|above| *above != root);
+                } else if path.starts_with(root) {
+                    let between = path.ancestors().skip(1).take_while(|above| *above != root);
                     between.for_each(|above| *guards.entry(above).or_default() |= false);
-                    guards.insert(kept, true);
+                    if seals {
+                        guards.insert(path, true);
+                    }
                 }
             }
         }

@@ -1,0 +1,589 @@
+//! What commands see and may change where they have namespaces: files, processes, devices, networks.
+//!
+//! Each test runs itself again in other worlds: as nobody, where there are no namespaces of process ids (as in
+//! containers), and where only root may make namespaces. What filters hold alone is tested in `filters.rs`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::disallowed_types,
+    reason = "tests"
+)]
+
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use ibeam_sandbox::{Confinement, Launch, Launcher, Layers, Tier, Tree};
+use ibeam_testkit::{Lifeline, Workspace};
+
+/// Longer than any command here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Processes that commands may have.
+const FEW: u32 = 512;
+/// Tells a test that was started by itself in which world it is.
+const WORLD: &str = "IBEAM_TEST_WORLD";
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// In a home, for somebody else's eyes.
+const SECRET: &str = "SECRET-CANARY";
+
+/// A workspace that is a repository, a home with secrets, and what runs commands in them.
+struct World {
+    launcher: Launcher,
+    layers: Layers,
+    workspace: Workspace,
+}
+
+impl World {
+    #[track_caller]
+    fn new() -> Self {
+        Self::with(Workspace::new(), |_, _| {})
+    }
+
+    #[track_caller]
+    fn with(workspace: Workspace, change: impl FnOnce(&mut Confinement, &Workspace)) -> Self {
+        let workspace = workspace
+            .file("README.md", "readme\n")
+            .file(".git/config", "[core]\n\trepositoryformatversion = 0\n")
+            .file(".git/HEAD", "ref: refs/heads/main\n")
+            .file(".git/hooks/sample", "")
+            .file(".git/objects/info/packs", "")
+            .file(".git/refs/heads/.keep", "")
+            .file("deep/er/kept/file", "kept\n");
+        std::fs::create_dir(workspace.home().join(".ssh")).unwrap();
+        std::fs::write(workspace.home().join(".ssh/id_rsa"), SECRET).unwrap();
+        std::fs::write(workspace.home().join(".netrc"), SECRET).unwrap();
+        std::fs::write(workspace.home().join(".profile"), "profile\n").unwrap();
+        let below = |path: &str| workspace.path().join(path);
+        let mut confinement = Confinement {
+            writable: vec![workspace.path().to_owned()],
+            read_only: vec![
+                below(".git/config"),
+                below(".git/hooks"),
+                below("deep/er/kept"),
+                below("missing"),
+            ],
+            hidden: [".ssh", ".netrc", ".aws"].map(|name| workspace.home().join(name)).into(),
+            visible: vec![workspace.home().to_owned()],
+            ..Confinement::default()
+        };
+        change(&mut confinement, &workspace);
+        let launcher = Launcher::confined(FEW, confinement);
+        let layers = launcher.begin().unwrap();
+        assert_eq!(layers.tier, Tier::Namespaces, "{layers:?}");
+        assert_eq!(launcher.layers(), layers.names);
+        let has = |name| layers.names.contains(&name);
+        assert_eq!((has("user-namespace"), has("pid-namespace")), expected(), "{layers:?}");
+        Self { launcher, layers, workspace }
+    }
+
+    fn has_pids(&self) -> bool {
+        self.layers.names.contains(&"pid-namespace")
+    }
+
+    /// Runs a script to the end of its tree; gives what it printed and its exit code.
+    #[track_caller]
+    fn run(&self, script: &str) -> (String, i32) {
+        let (mut tree, mut reader) = start(&self.launcher, &self.workspace, script);
+        let mut said = String::new();
+        reader.read_to_string(&mut said).unwrap();
+        assert!(tree.wait_until_gone(PATIENCE), "{script} does not end: {said}");
+        let status = tree.status().unwrap();
+        (said, status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    }
+
+    #[track_caller]
+    fn prints(&self, script: &str, expected: &str) {
+        let (said, code) = self.run(script);
+        assert_eq!((said.trim(), code), (expected, 0), "{script}");
+    }
+
+    /// Every one of the scripts fails, and says one of these words.
+    #[track_caller]
+    fn refuses(&self, words: &[&str], scripts: &[&str]) {
+        for script in scripts {
+            let (said, code) = self.run(script);
+            assert!(code != 0 && words.iter().any(|word| said.contains(word)), "{script}: {code} {said}");
+        }
+    }
+}
+
+fn start(launcher: &Launcher, workspace: &Workspace, script: &str) -> (Tree, BufReader<std::io::PipeReader>) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let environment: Vec<(OsString, OsString)> =
+        [("PATH", OsStr::new(PATH)), ("HOME", workspace.home().as_os_str()), ("LC_ALL", OsStr::new("C"))]
+            .map(|(name, value)| (name.into(), value.into()))
+            .into();
+    let launch = Launch {
+        program: Path::new("/bin/bash"),
+        arguments: &["bash", "--norc", "--noprofile", "-c", script].map(OsStr::new),
+        environment: &environment,
+        directory: workspace.path(),
+        stdio: [null.as_fd(), writer.as_fd(), writer.as_fd()],
+    };
+    (launcher.spawn(&launch).unwrap_or_else(|error| panic!("{script}: {error}")), BufReader::new(reader))
+}
+
+/// Whether there must be a user namespace and a namespace of process ids.
+fn expected() -> (bool, bool) {
+    match world().as_deref() {
+        Some(WITHOUT_PIDS) => (true, false),
+        Some(WITHOUT_USERS) => (false, true),
+        Some(_) | None => (true, true),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
+fn world() -> Option<String> {
+    std::env::var(WORLD).ok()
+}
+
+const NOBODY: &str = "as nobody";
+const WITHOUT_PIDS: &str = "without process ids of its own";
+const WITHOUT_USERS: &str = "as root, who alone may make namespaces";
+
+/// Sets limits of a user namespace that is made for it, and goes on.
+fn limited(limit: &str) -> Vec<String> {
+    let script = format!("echo 0 >/proc/sys/user/{limit} && exec \"$@\"");
+    ["unshare", "--user", "--map-root-user", "bash", "-c", &script, "bash"].map(str::to_owned).into()
+}
+
+/// Runs a test here and in the other worlds; where not even the first can be had, nowhere.
+fn everywhere(name: &str, body: fn()) {
+    if world().is_some() {
+        return body();
+    }
+    let makes = Command::new("unshare").args(["-Urnpmiuf", "--mount-proc", "true"]).output();
+    if !makes.is_ok_and(|made| made.status.success()) {
+        return eprintln!("SKIP: {name}: no namespaces can be made here");
+    }
+    body();
+    if rustix::process::geteuid().is_root() {
+        let user = (60_000 + std::process::id() % 5_000).to_string();
+        let nobody = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
+        again(name, NOBODY, &nobody.map(str::to_owned));
+    }
+    again(name, WITHOUT_PIDS, &limited("max_pid_namespaces"));
+    again(name, WITHOUT_USERS, &limited("max_user_namespaces"));
+}
+
+fn again(name: &str, world: &str, maker: &[String]) {
+    let program = std::env::current_exe().unwrap();
+    let (first, rest) = maker.split_first().unwrap();
+    match Command::new(first).args(rest).args(["test", "-x"]).arg(&program).output() {
+        Ok(made) if made.status.success() => {}
+        made => return eprintln!("SKIP: {name} {world}, which cannot be had here: {made:?}"),
+    }
+    let output = Command::new(first)
+        .args(rest)
+        .arg(program)
+        .args(["--exact", name, "--nocapture"])
+        .env(WORLD, world)
+        .current_dir("/")
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success() && said.contains("1 passed"), "{world}: {said}");
+    said.lines().filter(|line| line.starts_with("SKIP")).for_each(|line| eprintln!("{line} ({world})"));
+}
+
+macro_rules! everywhere {
+    ($(fn $name:ident() $body:block)*) => {
+        $(
+            #[test]
+            fn $name() {
+                everywhere(stringify!($name), || $body);
+            }
+        )*
+    };
+}
+
+/// What the system says to whom a mount, a mode or a filter keeps out.
+const REFUSED: &[&str] = &[
+    "Read-only file system",
+    "ermission denied",
+    "not permitted",
+    "Device or resource busy",
+    "Invalid cross-device link",
+    "must be superuser",
+    "must be root",
+];
+
+everywhere! {
+    fn every_layer_is_told() {
+        let world = World::new();
+        for name in ["mount-namespace", "network-namespace", "ipc-namespace", "uts-namespace", "seccomp",
+            "no-new-privileges", "no-capabilities", "subreaper"] {
+            assert!(world.layers.names.contains(&name), "{name}: {:?}", world.layers);
+        }
+        let own = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
+        for (kind, differs) in [("mnt", true), ("net", true), ("ipc", true), ("uts", true),
+            ("user", expected().0), ("pid", expected().1)] {
+            let theirs = world.run(&format!("readlink /proc/self/ns/{kind}")).0;
+            assert_eq!(Path::new(theirs.trim()) != own(kind), differs, "{kind} {theirs}");
+        }
+    }
+
+    fn only_the_workspace_is_written() {
+        let world = World::new();
+        world.prints("echo new >new && mkdir -p a/b && mv new a/b && cat a/b/new && rm -r a", "new");
+        world.prints("echo x >deep/er/other && chmod 700 deep/er/other && ln -s other deep/er/link && cat deep/er/link", "x");
+        world.refuses(REFUSED, &[
+            "echo x >>~/.profile", "echo x >~/.bashrc", "rm -f ~/.profile", "mv ~/.profile .", "ln ~/.profile l",
+            "touch -d 2001-01-01 ~/.profile", "chmod 777 ~/.profile", "chown $(id -u) ~/.profile",
+            "mkdir ../x", "rmdir ../home", "mv ../home ../h", "mv $PWD ../away", "echo x >/etc/ibeam-test",
+            "echo x >/usr/ibeam-test", "echo x >/sys/fs/cgroup/ibeam-test", "mkdir /sys/fs/cgroup/memory/ibeam-test",
+            "echo x >/run/x", "echo x >/dev/x", "echo x >/var/ibeam-test",
+        ]);
+        assert_eq!(std::fs::read_to_string(world.workspace.home().join(".profile")).unwrap(), "profile\n");
+    }
+
+    fn kept_paths_stay_as_they_are_and_cannot_be_moved_away() {
+        let world = World::new();
+        world.refuses(REFUSED, &[
+            "echo x >>.git/config", "rm -f .git/config", "mv .git/config c", "echo >c && mv -f c .git/config", "ln -f README.md .git/config",
+            "echo x >.git/hooks/pre-commit", "rm .git/hooks/sample", "mv .git/hooks h", "rm -rf .git/hooks",
+            "mv .git g", "mkdir g && mv -T g .git", "chmod 777 .git/config", "truncate -s 0 .git/config",
+            "mv deep d", "mv deep/er d", "mv deep/er/kept k", "echo x >deep/er/kept/file", "ln deep/er/kept/file f",
+            "ln -s deep/er/kept link && echo x >link/file", "python3 -c 'import os; os.rename(\".git\", \"g\")'",
+        ]);
+        world.prints("cat deep/er/kept/file", "kept");
+        world.prints("echo y >deep/other && mkdir deep/er/more && echo z >deep/er/more/f && cat deep/other", "y");
+        let whole = "git -c user.name=a -c user.email=a@b add README.md && git -c user.name=a -c user.email=a@b \
+            commit -qm one && git log --format=%s && git branch side && git stash list && git gc -q && git status --short README.md";
+        if Command::new("git").arg("--version").output().is_ok() {
+            world.prints(whole, "one");
+        } else {
+            eprintln!("SKIP: git is not installed");
+        }
+        let config = std::fs::read_to_string(world.workspace.path().join(".git/config")).unwrap();
+        assert_eq!(config, "[core]\n\trepositoryformatversion = 0\n");
+        assert!(!world.workspace.path().join("missing").exists());
+    }
+
+    fn a_path_that_is_kept_wins_over_one_that_is_writable() {
+        let world = World::with(Workspace::new(), |confinement, workspace| {
+            let inner = workspace.path().join("deep/er");
+            confinement.writable.push(inner.clone());
+            confinement.read_only.push(inner);
+        });
+        world.refuses(REFUSED, &["echo x >deep/er/x", "rm -r deep/er"]);
+        world.prints("echo x >deep/x && cat deep/x", "x");
+        let world = World::with(Workspace::new(), |confinement, workspace| {
+            confinement.read_only = vec![workspace.outside().to_owned()];
+        });
+        world.refuses(REFUSED, &["echo x >x", "echo x >.git/config"]);
+    }
+
+    fn hidden_paths_are_empty() {
+        let world = World::with(Workspace::new().file(".env", SECRET).file("sub/.env", SECRET), |confinement, workspace| {
+            confinement.hidden.extend([workspace.path().join(".env"), workspace.path().join("sub/.env")]);
+            std::os::unix::fs::symlink("../home/.ssh", workspace.path().join("keys")).unwrap();
+        });
+        world.prints("cat ~/.netrc .env sub/.env; ls -A ~/.ssh; ls -A keys; echo end", "end");
+        world.refuses(REFUSED, &["echo x >>~/.netrc", "rm ~/.netrc", "mv .env env", "rm sub/.env", "touch ~/.ssh/x", "mv sub s"]);
+        let (said, _) = world.run("cp -r ~ copy; cat copy/.ssh/* copy/.netrc; tar -c ~ . ; grep -r . ~; cat /proc/*/root$HOME/.netrc");
+        assert!(said.contains("profile") && !said.contains(SECRET));
+    }
+
+    fn directories_for_what_is_short_lived_are_private() {
+        let mark = format!("ibeam-test-{}", std::process::id());
+        let world = World::new();
+        for directory in ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter(|path| Path::new(path).is_dir()) {
+            let path = Path::new(directory).join(&mark);
+            std::fs::write(&path, "outside").unwrap();
+            world.refuses(&["No such file"], &[&format!("cat {}", path.display())]);
+            let write = format!("echo inside >{0} && cat {0}", path.display());
+            world.prints(&write, "inside");
+            // The next command of the same launcher finds it.
+            world.prints(&format!("cat {}", path.display()), "inside");
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), "outside");
+            std::fs::remove_file(path).unwrap();
+        }
+        world.prints("t=$(mktemp) && echo ok >$t && cat $t; echo $TMPDIR; stat -c %a /tmp", "ok\n/tmp\n1777");
+        world.prints("printf '#!/bin/sh\necho ran\n' >/tmp/run && chmod +x /tmp/run && /tmp/run", "ran");
+    }
+
+    fn a_workspace_in_a_private_directory_stays_at_its_path() {
+        for directory in ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter(|path| Path::new(path).is_dir()) {
+            let world = World::with(Workspace::inside(Path::new(directory)), |_, _| {});
+            let outside = world.workspace.outside().display().to_string();
+            world.prints("pwd -P", &world.workspace.path().display().to_string());
+            world.prints("cat ~/.profile; cd .. && ls", "profile\nhome\nproject");
+            world.prints("echo x >made && cat made", "x");
+            assert_eq!(world.workspace.read("made").unwrap(), "x\n");
+            world.refuses(REFUSED, &[&format!("mv {outside} /tmp/away"), &format!("touch {outside}/x"), "mv ../project ../p"]);
+            world.prints("echo x >made && cat made", "x");
+        }
+    }
+
+    fn a_workspace_that_is_a_private_directory_itself_is_the_systems() {
+        let workspace = Workspace::new();
+        let world = World::with(workspace, |confinement, workspace| {
+            confinement.writable = vec![PathBuf::from("/var/tmp")];
+            confinement.read_only.clear();
+            confinement.visible.push(workspace.path().to_owned());
+        });
+        let name = format!("/var/tmp/ibeam-test-{}", std::process::id());
+        world.prints(&format!("echo x >{name} && cat {name}"), "x");
+        assert_eq!(std::fs::read_to_string(&name).unwrap(), "x\n");
+        std::fs::remove_file(name).unwrap();
+        world.refuses(REFUSED, &["echo x >made"]);
+    }
+
+    fn a_workspace_that_is_the_root_leaves_the_system_alone() {
+        let world = World::with(Workspace::new(), |confinement, workspace| {
+            confinement.writable = vec![PathBuf::from("/")];
+            confinement.visible.push(workspace.path().to_owned());
+        });
+        world.refuses(REFUSED, &[
+            "echo x >/etc/ibeam-test", "echo x >/usr/ibeam-test", "mv /etc /e", "echo x >/var/ibeam-test",
+            "echo x >/proc/sys/kernel/core_pattern", "echo x >/sys/ibeam-test", "echo x >/dev/ibeam-test",
+            "echo x >>.git/config", "mv .git g",
+        ]);
+        world.prints("cat ~/.netrc; ls /dev/vda /dev/sda /dev/kmsg 2>/dev/null; echo y >/tmp/x && cat /tmp/x", "y");
+    }
+
+    fn a_home_may_be_the_workspace() {
+        let world = World::with(Workspace::new(), |confinement, workspace| {
+            confinement.writable = vec![workspace.home().to_owned(), workspace.home().join(".ssh")];
+            confinement.read_only = vec![workspace.home().join(".profile")];
+            confinement.visible.push(workspace.path().to_owned());
+        });
+        world.refuses(REFUSED, &["echo x >>~/.profile", "rm ~/.profile", "mv ~/.ssh ~/s", "echo x >~/.ssh/authorized_keys", "echo x >x"]);
+        world.prints("ls -A ~/.ssh; cat ~/.netrc; echo x >~/new && cat ~/new", "x");
+    }
+
+    fn files_of_devices_and_processes_are_never_a_workspace() {
+        let world = World::with(Workspace::new(), |confinement, _| {
+            confinement.writable.extend(["/dev", "/proc", "/sys/fs", "/proc/sys/kernel"].map(PathBuf::from));
+        });
+        world.refuses(REFUSED, &["echo x >/dev/x", "echo x >/proc/sys/kernel/core_pattern", "mkdir /sys/fs/x", "mkdir /sys/fs/cgroup/x"]);
+        world.prints("ls /dev | tr '\\n' ' '; cat README.md", "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero readme");
+    }
+
+    fn devices_are_those_that_are_nobodys() {
+        let world = World::new();
+        world.prints("ls /dev | tr '\\n' ' '", "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero");
+        world.prints("echo x >/dev/null; head -c 3 /dev/zero | od -An -tx1; head -c 9 /dev/urandom | wc -c; cat <(echo sub); echo err >/dev/stderr", "00 00 00\n9\nsub\nerr");
+        world.refuses(&["No space left"], &["echo x >/dev/full"]);
+        world.refuses(REFUSED, &["mknod b b 254 0", "mknod c c 1 3", "mknod /tmp/b b 254 0"]);
+        if Command::new("python3").arg("--version").output().is_ok() {
+            world.prints("python3 -c 'import os; a,b=os.openpty(); os.write(b,b\"tty\"); print(os.read(a,3).decode())'", "tty");
+        } else {
+            eprintln!("SKIP: python3 is not installed");
+        }
+    }
+
+    fn the_system_itself_cannot_be_told_anything() {
+        let world = World::new();
+        let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();
+        world.refuses(REFUSED, &[
+            "echo '|/x' >/proc/sys/kernel/core_pattern", "echo 1 >/proc/sys/vm/drop_caches", "echo 0 >/proc/sys/kernel/yama/x || echo 1 >/proc/sys/vm/swappiness",
+            "echo 0 >/proc/sys/kernel/ns_last_pid", "echo 0 >/proc/self/oom_score_adj", "hostname x", "mount -t tmpfs x /tmp",
+            "mount --bind /etc deep", "umount .git/config", "umount -l /tmp", "umount /proc", "mount -o remount,rw /", "unshare -Ur true", "unshare -m true",
+            "chroot / true", "nsenter -t 1 -m true", "setpriv --reuid 12345 true", "dmesg --clear",
+        ]);
+        assert_eq!(std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap(), pattern);
+        world.prints("cat /proc/self/oom_score_adj; ulimit -Hc; ulimit -Sc", "1000\n0\n0");
+        let (status, _) = world.run("cat /proc/self/status");
+        let field = |name: &str| {
+            status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name} {status}")).trim()
+        };
+        for set in ["CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:"] {
+            assert_eq!(field(set), "0000000000000000", "{set}");
+        }
+        assert_eq!((field("NoNewPrivs:"), field("Seccomp:")), ("1", "2"));
+        let securebits = world.run("setpriv --dump").0;
+        assert!(securebits.contains("noroot_locked") || !securebits.contains("Securebits"), "{securebits}");
+    }
+
+    fn processes_outside_are_neither_seen_nor_reached() {
+        let world = World::new();
+        let mut other = Command::new("sleep").arg("60").env("SECRET", SECRET).spawn().unwrap();
+        let pid = other.id();
+        if world.has_pids() {
+            // The number may be that of another process inside, but not that of this one.
+            world.prints("grep -l ^sleep$ /proc/[0-9]*/comm; cat /proc/1/comm; [ $(ls -d /proc/[0-9]* | wc -l) -lt 10 ] && echo few", "ibeam-init\nfew");
+        } else {
+            let (said, _) = world.run(&format!("cd /proc/{pid} && cat environ maps root/etc/hostname; readlink cwd exe fd/0"));
+            assert!(said.lines().all(|line| line.ends_with("Permission denied")), "{said}");
+            world.refuses(&["not permitted"], &[&format!("kill -9 {pid}")]);
+        }
+        assert!(other.try_wait().unwrap().is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+
+    fn the_server_and_the_supervisor_show_nothing_and_take_nothing() {
+        let world = World::new();
+        let server = "$(ps -o ppid= -p $PPID | tr -d ' ')";
+        for process in ["$PPID", server] {
+            world.refuses(REFUSED, &[
+                &format!("cat /proc/{process}/environ"), &format!("cat /proc/{process}/mem"), &format!("cat /proc/{process}/maps"),
+                &format!("ls -l /proc/{process}/fd | grep -q . && readlink /proc/{process}/fd/0"), &format!("ls /proc/{process}/root/"),
+                &format!("echo x >/proc/{process}/mem"),
+            ]);
+        }
+    }
+
+    fn a_daemon_ends_with_its_tree() {
+        let world = World::new();
+        let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+        let daemon = format!("(setsid bash -c '{}' </dev/null >/dev/null 2>&1 &) ; exit 0", lifeline.command());
+        let (mut tree, _reader) = start(&world.launcher, &world.workspace, &daemon);
+        lifeline.wait_until_held();
+        assert!(!tree.wait_until_gone(Duration::ZERO));
+        tree.kill();
+        assert!(tree.wait_until_gone(PATIENCE));
+        lifeline.wait_until_gone();
+    }
+
+    fn a_dropped_launcher_has_ended_every_tree() {
+        let world = World::new();
+        let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+        let daemon = format!("setsid bash -c '{}' & exec sleep 60", lifeline.command());
+        let (mut tree, _reader) = start(&world.launcher, &world.workspace, &daemon);
+        lifeline.wait_until_held();
+        world.launcher.end();
+        assert!(tree.wait_until_gone(PATIENCE));
+        lifeline.wait_until_gone();
+        // The next command has a server of its own, confined as the first.
+        world.prints("cat ~/.netrc; echo next", "next");
+    }
+
+    fn sockets_of_the_host_are_not_there() {
+        let workspace = Workspace::new();
+        let short = Path::new("/var/tmp").join(format!("ibeam-{}.s", std::process::id()));
+        let listeners = [workspace.home().join("agent"), workspace.path().join("daemon"), short.clone()]
+            .map(|path| UnixListener::bind(path).unwrap());
+        let world = World::with(workspace, |_, _| {});
+        world.prints("for s in ~/agent daemon; do [ -S $s ] && echo $s; done; wc -c <daemon", "0");
+        if Command::new("python3").arg("--version").output().is_ok() {
+            for path in ["daemon", "../home/agent", &short.display().to_string()] {
+                world.refuses(&["refused", "No such file", "denied"], &[&format!(
+                    "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{path}')\""
+                )]);
+            }
+            world.prints("python3 -c \"import socket; s=socket.socket(socket.AF_UNIX); s.bind('own'); s.listen(); c=socket.socket(socket.AF_UNIX); c.connect('own'); print(1)\"", "1");
+        } else {
+            eprintln!("SKIP: python3 is not installed");
+        }
+        for listener in listeners {
+            listener.set_nonblocking(true).unwrap();
+            assert!(listener.accept().is_err());
+        }
+        std::fs::remove_file(short).unwrap();
+    }
+
+    fn the_network_is_a_loopback_of_its_own() {
+        let world = World::new();
+        world.prints("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; cat /proc/net/route | wc -l", "lo\n1");
+        assert!(world.launcher.proxy_listener().is_none());
+        let outside = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = outside.local_addr().unwrap().port();
+        world.refuses(&["refused"], &[&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")]);
+        world.refuses(&["unreachable"], &["exec 3<>/dev/tcp/192.0.2.1/80", "exec 3<>/dev/udp/192.0.2.1/53"]);
+        outside.set_nonblocking(true).unwrap();
+        assert!(outside.accept().is_err());
+        if Command::new("python3").arg("--version").output().is_ok() {
+            world.prints("python3 -c \"import socket; s=socket.create_server(('127.0.0.1',0)); c=socket.create_connection(s.getsockname()); s6=socket.create_server(('::1',0),family=socket.AF_INET6); print(1)\"", "1");
+        } else {
+            eprintln!("SKIP: python3 is not installed");
+        }
+    }
+
+    fn a_proxy_outside_takes_connections_from_inside() {
+        let world = World::with(Workspace::new(), |confinement, _| confinement.proxied = true);
+        let (listener, port) = world.launcher.proxy_listener().unwrap();
+        assert!(world.launcher.proxy_listener().is_none());
+        let (mut tree, mut reader) = start(&world.launcher, &world.workspace, &format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo asked >&3; cat <&3"));
+        let (mut connection, peer) = listener.accept().unwrap();
+        assert!(peer.ip().is_loopback());
+        let mut asked = String::new();
+        BufReader::new(&connection).read_line(&mut asked).unwrap();
+        connection.write_all(b"answered\n").unwrap();
+        drop(connection);
+        let mut said = String::new();
+        reader.read_to_string(&mut said).unwrap();
+        assert_eq!((asked.as_str(), said.as_str()), ("asked\n", "answered\n"));
+        assert!(tree.wait_until_gone(PATIENCE));
+        // It listens inside, and nowhere else.
+        assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
+        world.launcher.end();
+        world.prints("echo next", "next");
+        assert!(world.launcher.proxy_listener().is_some());
+    }
+
+    fn files_grow_no_larger_than_they_may() {
+        let world = World::with(Workspace::new(), |confinement, _| confinement.largest_file = Some(1 << 20));
+        let (said, code) = world.run("head -c 3000000 /dev/zero >large");
+        assert_ne!(code, 0, "{said}");
+        assert_eq!(std::fs::metadata(world.workspace.path().join("large")).unwrap().len(), 1 << 20);
+        world.prints("head -c 3000000 /dev/zero | wc -c", "3000000");
+    }
+
+    fn a_directory_that_cannot_be_reached_costs_nothing_else() {
+        let world = World::with(Workspace::new(), |confinement, workspace| {
+            let closed = workspace.home().join("closed");
+            std::fs::create_dir_all(closed.join("inner")).unwrap();
+            confinement.writable.extend([closed.join("inner"), workspace.outside().join("nowhere")]);
+            confinement.read_only.push(closed.join("inner"));
+            std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();
+            // Where we are root: somebody else's.
+            let _ = std::os::unix::fs::chown(&closed, Some(54_321), None);
+        });
+        world.refuses(REFUSED, &["echo x >~/closed/inner/x"]);
+        world.prints("cat README.md", "readme");
+    }
+
+    fn the_memory_of_the_client_is_not_kept() {
+        const SIZE: usize = 128 << 20;
+        let much = vec![1_u8; SIZE];
+        let world = World::new();
+        let held = world.run("grep VmRSS /proc/$PPID/status | tr -dc 0-9").0;
+        assert!(held.parse::<usize>().unwrap() * 1024 < SIZE, "{held} kB");
+        drop(much);
+    }
+
+    fn a_client_that_hides_its_memory_can_confine() {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).unwrap();
+        World::new().prints("cat ~/.netrc; echo x", "x");
+    }
+}
+
+/// Where nobody can be confined, nothing is told as if it were, and no command runs.
+#[test]
+fn what_cannot_be_confined_does_not_run() {
+    if world().is_none() && rustix::process::geteuid().is_root() {
+        // Of root, processes are not counted.
+        let user = (60_000 + std::process::id() % 5_000).to_string();
+        let nobody = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
+        return again("what_cannot_be_confined_does_not_run", NOBODY, &nobody.map(str::to_owned));
+    }
+    let workspace = Workspace::new();
+    let launcher = Launcher::confined(
+        FEW,
+        Confinement { writable: vec![workspace.path().to_owned()], ..Confinement::default() },
+    );
+    let former = rustix::process::getrlimit(rustix::process::Resource::Nproc);
+    let none = rustix::process::Rlimit { current: Some(0), maximum: former.maximum };
+    rustix::process::setrlimit(rustix::process::Resource::Nproc, none).unwrap();
+    let refusal = launcher.begin().unwrap_err();
+    rustix::process::setrlimit(rustix::process::Resource::Nproc, former).unwrap();
+    assert_eq!(refusal.refusals.len(), 4, "{refusal}");
+    let said = refusal.to_string();
+    assert!(said.contains("namespaces: the process: ") && said.contains("; Landlock: "), "{said}");
+    assert!(launcher.layers().is_empty());
+}
