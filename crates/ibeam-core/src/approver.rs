@@ -4,17 +4,26 @@ use futures_util::future::BoxFuture;
 use ibeam_policy::Access;
 use ibeam_protocol::ToolCall;
 
+/// Why somebody is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The rule that asks: a token, `hook: NAME`, or the name of a built-in rule.
+    pub rule: &'a str,
+    /// What it says of the call, for the model.
+    pub reason: &'a str,
+}
+
 /// Decides what no rule decides.
 pub trait Approver: Send + Sync {
-    /// True to let the call run. `reason` is what policy says of it.
-    fn decide<'a>(&'a self, call: &'a ToolCall, access: &'a Access, reason: &'a str) -> BoxFuture<'a, bool>;
+    /// True to let the call run.
+    fn decide<'a>(&'a self, call: &'a ToolCall, access: &'a Access, asked: Asked<'a>) -> BoxFuture<'a, bool>;
 }
 
 /// Nobody is there: every question is a no, at once.
 pub struct Headless;
 
 impl Approver for Headless {
-    fn decide<'a>(&'a self, _: &'a ToolCall, _: &'a Access, _: &'a str) -> BoxFuture<'a, bool> {
+    fn decide<'a>(&'a self, _: &'a ToolCall, _: &'a Access, _: Asked<'a>) -> BoxFuture<'a, bool> {
         Box::pin(std::future::ready(false))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ibeam_policy::{Access, Policy, Verdict};
 use ibeam_protocol::ToolCall;
 
-use crate::approver::Approver;
+use crate::approver::{Approver, Asked};
 use crate::hook::Objection;
 
 /// What the gate says of a call.
@@ -46,10 +46,13 @@ impl Gate {
         match verdict {
             Verdict::Allow { rule } => Decision { rule, refusal: None },
             Verdict::Deny { rule, reason } => Decision { rule, refusal: Some(reason) },
-            Verdict::Ask { rule, reason } => match self.approver.decide(call, access, &reason).await {
-                true => Decision { rule: "approved".to_owned(), refusal: None },
-                false => Decision { rule, refusal: Some(reason) },
-            },
+            Verdict::Ask { rule, reason } => {
+                let asked = Asked { rule: &rule, reason: &reason };
+                match self.approver.decide(call, access, asked).await {
+                    true => Decision { rule: "approved".to_owned(), refusal: None },
+                    false => Decision { rule, refusal: Some(reason) },
+                }
+            }
         }
     }
 }

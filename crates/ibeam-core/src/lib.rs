@@ -21,7 +21,7 @@ pub mod tally;
 pub mod tool;
 pub mod turn;
 
-pub use approver::{Approver, Headless};
+pub use approver::{Approver, Asked, Headless};
 pub use background::{Background, NoBackground};
 pub use clock::Clock;
 pub use gate::Gate;

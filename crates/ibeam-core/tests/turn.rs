@@ -194,6 +194,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         ask: vec![],
         deny: vec![],
         approval: Approval::Allowlist,
+        unapproved: vec![],
         sandboxed: false,
     };
     let head = SessionStarted {
@@ -219,6 +220,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         fail_on: FailOn::default(),
         clock: Arc::new(Jumping::default()),
         system: "be good".into(),
+        preface: None,
         max_output_tokens: None,
         context_window: None,
         prices: None,

@@ -31,7 +31,7 @@ pub use tool::offer;
 pub struct ServerConfig {
     /// The name that people gave it.
     pub name: String,
-    /// The program: a name looked for in the `PATH` of `environment`, or a path.
+    /// The program: a name looked for in `programs`, or a path.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
@@ -39,6 +39,8 @@ pub struct ServerConfig {
     pub environment: Vec<(OsString, OsString)>,
     /// The directory it runs in.
     pub directory: PathBuf,
+    /// Absolute directories in which its program is looked for, in order.
+    pub programs: Vec<PathBuf>,
     /// Where it is forked.
     pub launcher: Arc<Launcher>,
     /// The longest from its start to the list of its tools.

@@ -2,7 +2,7 @@
 //!
 //! Ended in three steps: stdin closed, TERM, KILL; killed at once when it is dropped, and when we are.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -109,20 +109,14 @@ impl Process {
     }
 }
 
-/// The program: a path as it is, from the server's directory; a name as the `PATH` of the server has it. Relative
-/// directories of `PATH` do not count: the workspace must not name programs.
+/// The program: a path as it is, from the server's directory; a name as it is found in the directories given.
 fn find(config: &ServerConfig) -> io::Result<PathBuf> {
     if config.command.contains('/') {
         return Ok(config.directory.join(&config.command));
     }
-    let named = |(name, _): &&(OsString, OsString)| name == "PATH";
-    // The last of several counts, as for the server itself.
-    let path = config.environment.iter().rfind(named).map(|(_, path)| path.clone()).unwrap_or_default();
-    std::env::split_paths(&path)
-        .filter(|directory| directory.is_absolute())
-        .map(|directory| directory.join(&config.command))
-        .find(|candidate| is_program(candidate))
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such program in PATH"))
+    let candidates = config.programs.iter().map(|directory| directory.join(&config.command));
+    let mut found = candidates.filter(|candidate| is_program(candidate));
+    found.next().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such program in PATH"))
 }
 
 fn is_program(candidate: &Path) -> bool {

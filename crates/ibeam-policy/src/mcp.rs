@@ -19,6 +19,15 @@ impl Policy {
                 format!("the MCP tool `{server}:{tool}` is denied by the rule `{rule}`"),
             );
         }
+        if self.unapproved.iter().any(|(of, name)| of == server && name == tool) {
+            return Verdict::deny(
+                "changed",
+                format!(
+                    "the MCP tool `{server}:{tool}` is not what a person approved: its description or its \
+                     arguments have changed since; a person may approve it again with `--approve-mcps`"
+                ),
+            );
+        }
         if !read_only && let Some(verdict) = self.read_only_mode("files") {
             return verdict;
         }

@@ -29,6 +29,8 @@ pub struct Policy {
     pub ask: Vec<Rule>,
     /// Narrow it, whatever else says yes.
     pub deny: Vec<Rule>,
+    /// Tools of MCP servers, by server and name, that are not what a person approved: not called.
+    pub unapproved: Vec<(String, String)>,
     /// What becomes of a command that no rule covers.
     pub approval: Approval,
     /// Commands are confined by the kernel.
@@ -95,6 +97,7 @@ impl Policy {
             allow: Vec::new(),
             ask: Vec::new(),
             deny: Vec::new(),
+            unapproved: Vec::new(),
             approval: Approval::default(),
             sandboxed: false,
         }

@@ -357,6 +357,11 @@ pub(crate) enum Command {
     /// Not there yet: the editor protocol
     #[command(hide = true)]
     Acp,
+    /// Look after the workspaces that are trusted
+    Trust {
+        #[command(subcommand)]
+        what: TrustCommand,
+    },
     /// Print the completions of a shell
     Completions {
         /// The shell
@@ -395,6 +400,57 @@ pub(crate) enum McpCommand {
         /// The server
         name: String,
     },
+}
+
+/// What of the trusted workspaces.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum TrustCommand {
+    /// Every workspace that is trusted, and every MCP server that was approved
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Trust a workspace no longer
+    Forget {
+        /// Its directory [default: the workspace]
+        directory: Option<PathBuf>,
+    },
+    /// Say what the project's files would change here if they were trusted
+    Show {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
+/// What of the stored sessions.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum SessionsCommand {
+    /// Say whether a session is whole
+    Check {
+        /// Its id
+        id: String,
+        /// Keep what is whole and move the rest aside; nothing is deleted
+        #[arg(long)]
+        repair: bool,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
+/// What of the configuration.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum ConfigCommand {
+    /// Every value and which flag, variable or file set it
+    Explain {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Where the files are looked for
+    Path,
 }
 
 /// What of the stored sessions.

@@ -13,6 +13,7 @@ mod models;
 mod sessions;
 mod setup;
 mod status;
+mod trust;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -46,6 +47,7 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::Doctor => doctor::doctor(app, stdout),
         Command::Completions { shell } => completions::completions(*shell, stdout),
         Command::Mcp { what } => mcp::mcp(app, what, stdout),
+        Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
         Command::Resume { .. } => Err(Reason::Internal { said: "`resume` is a run".to_owned() }.into()),
     }

@@ -21,6 +21,7 @@ use ibeam_protocol::{Notice, Reason};
 
 use crate::cli::{BackgroundWord, Flags, Switch};
 use crate::place::Places;
+use crate::trust::Trust;
 use keys::{KEYS, Key, Reach};
 use layer::{Entry, Layer, Owner};
 pub(crate) use origin::Origin;
@@ -46,15 +47,15 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads the files in `places`, the environment and the flags; a project's file counts whole where it is
-    /// `trusted`.
+    /// Reads the files in `places`, the environment and the flags; a project's file counts whole where `trust` is
+    /// given.
     ///
     /// # Errors
     /// `BadConfig` with file, line and column; an unknown key is a notice only.
     pub(crate) fn load(
         flags: &Flags,
         places: &Places,
-        trusted: bool,
+        trust: &Trust,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Reason> {
         let mut config = Self::default();
@@ -64,9 +65,11 @@ impl Config {
             }
         }
         let theirs = places.user_cursor.iter().map(std::path::PathBuf::as_path);
-        config.take_files(&places.user_config, theirs, Owner::User)?;
-        let project = Owner::Project { trusted };
-        config.take_files(&places.project_config, [places.project_cursor.as_path()].into_iter(), project)?;
+        config.take_files(&places.user_config, theirs, Owner::User, &source::read)?;
+        let project = Owner::Project { trusted: trust.is_given() };
+        let theirs = [places.project_cursor.as_path()].into_iter();
+        // The bytes that were judged, whatever stands there by now.
+        config.take_files(&places.project_config, theirs, project, &|path| trust.files.bytes(path))?;
         for key in KEYS {
             let Some(name) = key.variable else { continue };
             if let Some(text) = variable(name).filter(|text| !text.is_empty()) {
@@ -89,10 +92,11 @@ impl Config {
         ours: &Path,
         theirs: impl Iterator<Item = &'a Path>,
         owner: Owner,
+        read: &dyn Fn(&Path) -> Result<Option<Vec<u8>>, Reason>,
     ) -> Result<(), Reason> {
-        let ours = source::read(ours)?.map(|bytes| toml::parse(ours, &bytes)).transpose()?;
+        let ours = read(ours)?.map(|bytes| toml::parse(ours, &bytes)).transpose()?;
         for path in theirs {
-            let Some(bytes) = source::read(path)? else { continue };
+            let Some(bytes) = read(path)? else { continue };
             let mut layer = cursor::parse(path, &bytes, owner)?;
             if ours.as_ref().is_some_and(|ours| ours.has("permissions.allow")) {
                 // What narrows adds up in any case. What widens is said in one place.
@@ -236,6 +240,16 @@ impl Config {
         if let Some(value) = value {
             self.settings.entry(path).or_default().push(Setting { value, origin });
         }
+    }
+
+    /// The project's file that sets something at or below `path` which only a trusted workspace may set.
+    pub(crate) fn withheld(&self, path: &[&str]) -> Option<&Path> {
+        let wanted = path.join(".");
+        let is_below = |key: &str| key.strip_prefix(&wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        self.notices.iter().find_map(|notice| match notice {
+            Notice::UntrustedConfigKey { path, key } if is_below(key) => Some(Path::new(path)),
+            _ => None,
+        })
     }
 
     /// Every path with all its settings, weakest first.

@@ -32,7 +32,7 @@ use answer::Answer;
 use document::{Documents, status};
 use event::Event;
 use file::Hook;
-pub(crate) use file::{Listed, listed};
+pub(crate) use file::{Listed, listed, of_project};
 use process::Launcher;
 use verdict::Verdict;
 
@@ -73,7 +73,7 @@ impl Listed {
         Arc::new(Listening {
             listed: self,
             documents: Documents::of_run(head, SessionId::random().to_string(), redactor),
-            launcher: Launcher::new(environment, app.config.most_processes()),
+            launcher: Launcher::new(app.programs.find("bash"), environment, app.config.most_processes()),
             workspace: app.workspace.clone(),
             timeout: app.config.bound("hook"),
             grace: app.config.bound("shutdown") / 6,

@@ -7,6 +7,7 @@ mod cursor_file;
 mod declaration;
 mod placeholder;
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,6 +19,8 @@ use ibeam_mcp::{Launcher, Server, ServerConfig, StartError};
 use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
 
 use crate::app::App;
+use crate::programs::Programs;
+use crate::trust::{self, Trust};
 pub(crate) use declaration::{Declaration, Launch, declared};
 use placeholder::Placeholders;
 
@@ -30,6 +33,8 @@ pub(crate) struct Servers {
     running: Vec<Arc<Server>>,
     /// Every server that is configured, and what became of it.
     pub(crate) told: Vec<McpServer>,
+    /// Tools that are not what a person approved, by server and name.
+    pub(crate) unapproved: Vec<(String, String)>,
     /// What people should know.
     pub(crate) notices: Vec<Notice>,
 }
@@ -61,10 +66,40 @@ impl Servers {
             started = started => started,
         };
         let mut servers = Self::default();
+        let mut of_project = BTreeSet::new();
         for (declaration, outcome) in started {
+            if declaration.source.of_project {
+                of_project.insert(declaration.name.clone());
+            }
             servers.take(declaration, outcome)?;
         }
+        servers.hold_to_what_was_approved(app, &of_project);
         Ok(servers)
+    }
+
+    /// Remembers the tools of all servers where `--approve-mcps` approves them; else finds those that have become
+    /// others since.
+    fn hold_to_what_was_approved(&mut self, app: &App, of_project: &BTreeSet<String>) {
+        let workspace =
+            |server: &Server| of_project.contains(server.name()).then_some(app.workspace.as_path());
+        let store = &app.trust.store;
+        if app.flags.approve_mcps {
+            let servers = self.running.iter().map(|server| (server.as_ref(), workspace(server)));
+            if let Err(said) = trust::approve(store, servers) {
+                self.notices.push(Notice::TrustNotKept { path: store.path().display().to_string(), said });
+            }
+            return;
+        }
+        // People were told at start of a file that cannot be read.
+        let approved = store.load().unwrap_or_default();
+        for server in &self.running {
+            let tools = trust::unapproved(&approved, server, workspace(server));
+            if !tools.is_empty() {
+                let server = server.name().to_owned();
+                self.notices.push(Notice::McpToolsChanged { server, tools: tools.join(", ") });
+            }
+            self.unapproved.extend(tools.into_iter().map(|tool| (server.name().to_owned(), tool)));
+        }
     }
 
     fn take(
@@ -82,6 +117,9 @@ impl Servers {
             }
         }
         match status {
+            McpStatus::Untrusted if required => {
+                return Err(Trust::needed(format!("mcp_servers.{server}"), &source.path));
+            }
             McpStatus::Untrusted => {
                 let path = source.path.display().to_string();
                 self.notices.push(Notice::McpServerUntrusted { server: server.clone(), path });
@@ -131,6 +169,11 @@ fn config_of(app: &App, declaration: &Declaration, launcher: Arc<Launcher>) -> R
     let placeholders = Placeholders { home: &app.places.home, workspace: &app.workspace };
     let fill = |text: &String| placeholders.fill(text, &crate::environment::variable);
     let mut environment = inherited(app);
+    let own_path = own.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| fill(path)).transpose()?;
+    let programs = match own_path {
+        Some(path) => Programs::of(Some(path.as_ref()), &app.workspace),
+        None => app.programs.clone(),
+    };
     for (name, value) in own {
         environment.push((name.into(), fill(value)?.into()));
     }
@@ -144,6 +187,7 @@ fn config_of(app: &App, declaration: &Declaration, launcher: Arc<Launcher>) -> R
         args: args.iter().map(fill).collect::<Result<_, _>>()?,
         environment,
         directory,
+        programs: programs.directories().to_vec(),
         launcher,
         start_timeout: app.config.bound("mcp_start"),
         call_timeout: app.config.bound("mcp_call"),
@@ -157,5 +201,11 @@ pub(crate) fn inherited(app: &App) -> Vec<(OsString, OsString)> {
         let name = name.to_string_lossy();
         name.ends_with("_API_KEY") || secrets.iter().any(|secret| *secret == name)
     };
-    std::env::vars_os().filter(|(name, _)| !is_withheld(name)).collect()
+    let mut environment: Vec<_> = std::env::vars_os().filter(|(name, _)| !is_withheld(name)).collect();
+    if !app.trust.is_given() {
+        // What it starts by name is not found in a stranger's repository either.
+        environment.retain(|(name, _)| name != "PATH");
+        environment.push(("PATH".into(), app.programs.path()));
+    }
+    environment
 }

@@ -12,6 +12,7 @@ use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason};
 use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
 use crate::app::App;
+use crate::trust::Trust;
 pub(crate) use connect::list_of;
 pub(crate) use embedded::{DISPLAY as EMBEDDED_DISPLAY, is_installed, model_file};
 pub(crate) use provider::{Provider, keys, known_provider, secret_variables, secrets};
@@ -96,6 +97,16 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
     }
     if EMBEDDED_NAMES.contains(&name.as_str()) {
         return embedded(app, why);
+    }
+    if let Some(path) = app.config.withheld(&["models", "aliases", &name]) {
+        return Err(Trust::needed(format!("models.aliases.{name}"), path));
+    }
+    let named = name.split_once('/').map(|(provider, _)| provider);
+    if let Some(provider) = named
+        && Provider::find(app, provider)?.is_none()
+        && let Some(path) = app.config.withheld(&["providers", provider])
+    {
+        return Err(Trust::needed(format!("providers.{provider}"), path));
     }
     if let Some((provider, model)) = name.split_once('/')
         && let Some(provider) = Provider::find(app, provider)?

@@ -47,7 +47,7 @@ impl Run {
         ModelRequest {
             system: Arc::clone(&self.system),
             tools: Arc::clone(tools),
-            messages: journal.history().messages().to_vec(),
+            messages: self.preface.iter().chain(journal.history().messages()).cloned().collect(),
             max_output_tokens: self.max_output_tokens,
         }
     }

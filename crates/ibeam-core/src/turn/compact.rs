@@ -40,7 +40,7 @@ impl Run {
         gauge: &Gauge,
     ) -> Result<bool, Ended> {
         let Some(room) = self.room() else { return Ok(false) };
-        let estimate = gauge.estimate(fixed_weight(request), journal.history());
+        let estimate = gauge.estimate(self.fixed_weight(request), journal.history());
         // Without an older part the provider may judge: the estimate can be wrong.
         if estimate <= room || first_kept(journal.history().messages(), 0) == 0 {
             return Ok(false);
@@ -58,7 +58,7 @@ impl Run {
         gauge: &Gauge,
         refusal: Option<Failure>,
     ) -> Result<(), Ended> {
-        let fixed = fixed_weight(request);
+        let fixed = self.fixed_weight(request);
         let before_tokens = gauge.estimate(fixed, journal.history());
         let messages = journal.history().messages().to_vec();
         // Whoever refuses it may know better than our figures how long it is.
@@ -117,6 +117,11 @@ impl Run {
             cost_micros: answered.cost_micros,
         };
         Ok(journal.record(EventKind::Compacted(Box::new(compacted))).await?)
+    }
+
+    /// Bytes of a request that are the same whatever the conversation is.
+    fn fixed_weight(&self, request: &ModelRequest) -> usize {
+        fixed_weight(request) + weight(self.preface.as_slice())
     }
 
     /// Tokens that a request may have, where the model's window is known.

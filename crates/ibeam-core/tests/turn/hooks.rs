@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Approver, Gate, Heard, Hooks, Moment, Objection, Word};
+use ibeam_core::{Approver, Asked, Gate, Heard, Hooks, Moment, Objection, Word};
 use ibeam_policy::{Access, Policy};
 use ibeam_protocol::{EventKind, Notice, PermissionMode, Reason, RunOutcome, ToolCall, ToolOutcome};
 use proptest::prelude::*;
@@ -72,7 +72,7 @@ fn watched(mut stage: Stage, watcher: Watcher) -> (Stage, Arc<Watcher>) {
 struct Willing;
 
 impl Approver for Willing {
-    fn decide<'a>(&'a self, _: &'a ToolCall, _: &'a Access, _: &'a str) -> BoxFuture<'a, bool> {
+    fn decide<'a>(&'a self, _: &'a ToolCall, _: &'a Access, _: Asked<'a>) -> BoxFuture<'a, bool> {
         Box::pin(std::future::ready(true))
     }
 }

@@ -66,6 +66,8 @@ impl Wheels<'_> {
             .arg(&list)
             .arg("-d")
             .arg(&self.directory)
+            // Python finds modules in the directory it runs in, and that may be anybody's.
+            .current_dir(&self.directory)
             // pip fetches to its temporary directory first: there the progress can be seen.
             .env("TMPDIR", &scratch)
             .stdin(Stdio::null())

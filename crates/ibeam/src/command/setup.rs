@@ -74,11 +74,17 @@ mod install {
             target.display()
         ));
         let mut watch = |progress| bar.show(progress);
+        // Not a name: what stands in the workspace under it is none of ours.
+        let python = app.programs.find(PYTHON);
+        let from_registry = |watch: &mut dyn FnMut(Progress) -> ControlFlow<()>| match &python {
+            Some(python) => store.install_from_registry(python, watch),
+            None => Err(SetupError::NoPython { python: PathBuf::from(PYTHON) }),
+        };
         let installed = match from {
-            Some("registry") => store.install_from_registry(Path::new(PYTHON), &mut watch).map_err(failure),
+            Some("registry") => from_registry(&mut watch).map_err(failure),
             Some("hub") => from_hub(&store, &mut watch),
             Some(file) => store.install_file(Path::new(file), &mut watch).map_err(failure),
-            None => match store.install_from_registry(Path::new(PYTHON), &mut watch) {
+            None => match from_registry(&mut watch) {
                 Ok(path) => Ok(path),
                 Err(
                     error @ (SetupError::NoPython { .. }

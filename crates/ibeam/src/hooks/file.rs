@@ -1,7 +1,7 @@
 //! The files of hooks, and what stands in them.
 //!
 //! A missing file has no hooks. A file that cannot be read or understood is an error with the place, for it may
-//! hold what somebody relies on. A project's file is not even read until the workspace is trusted.
+//! hold what somebody relies on. A project's file means nothing until the workspace is trusted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -61,9 +61,9 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
             // It is the user's own, which comes next.
             continue;
         }
-        if app.trusted {
-            listed.take(&path, &app.workspace)?;
-        } else if path.symlink_metadata().is_ok() {
+        if app.trust.is_given() {
+            listed.take_bytes(app.trust.files.bytes(&path)?, &path, &app.workspace)?;
+        } else if app.trust.files.is_there(&path) {
             listed.notices.push(Notice::HooksUntrusted { path: path.display().to_string() });
         }
     }
@@ -73,6 +73,23 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
         listed.take(&directory.join("hooks.json"), directory)?;
     }
     Ok(listed)
+}
+
+/// What stands in the project's files, whether or not it would run: the event and the command of each hook.
+///
+/// # Errors
+/// `BadConfig` with line and column.
+pub(crate) fn of_project(app: &App) -> Result<Vec<(PathBuf, String, String)>, Reason> {
+    let mut found = Vec::new();
+    for directory in [".cursor", ".ibeam"] {
+        let path = app.workspace.join(directory).join("hooks.json");
+        let mut listed = Listed::default();
+        listed.take_bytes(app.trust.files.bytes(&path)?, &path, &app.workspace)?;
+        for (event, hooks) in listed.hooks {
+            found.extend(hooks.into_iter().map(|hook| (path.clone(), event.name().to_owned(), hook.command)));
+        }
+    }
+    Ok(found)
 }
 
 impl Listed {

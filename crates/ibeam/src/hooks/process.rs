@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::join3;
 use ibeam_sandbox::Launch;
-use ibeam_tools::{ProcessTree, find_bash};
+use ibeam_tools::ProcessTree;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
@@ -55,11 +55,15 @@ pub(super) struct Ended {
 }
 
 impl Launcher {
-    /// Hooks get `environment` as it is, but for variables that make bash read a file, and together may have so many
+    /// `bash` runs them. They get `environment` as it is, but for variables that make bash read a file, and together may have so many
     /// `processes`.
-    pub(super) fn new(mut environment: Vec<(OsString, OsString)>, processes: u32) -> Self {
+    pub(super) fn new(
+        bash: Option<PathBuf>,
+        mut environment: Vec<(OsString, OsString)>,
+        processes: u32,
+    ) -> Self {
         environment.retain(|(name, _)| name != "BASH_ENV" && name != "ENV");
-        Self { bash: find_bash(&environment, &[]), environment, launcher: ibeam_sandbox::Launcher::new(processes) }
+        Self { bash, environment, launcher: ibeam_sandbox::Launcher::new(processes) }
     }
 
     /// Runs `command` in `directory` with `document` as its stdin, for at most `time`. Dropping the future ends

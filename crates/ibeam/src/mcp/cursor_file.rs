@@ -32,16 +32,17 @@ struct Entry {
     disabled: bool,
 }
 
-/// The servers that the file names; `switch` says which a stronger file switches on or off.
+/// The servers that the `bytes` of the file name; `switch` says which a stronger file switches on or off.
 ///
 /// # Errors
 /// `BadConfig` with line and column.
-pub(super) fn read(
+pub(super) fn parse(
     path: &Path,
+    bytes: Option<Vec<u8>>,
     of_project: bool,
     switch: &dyn Fn(&str) -> Option<bool>,
 ) -> Result<Vec<Declaration>, Reason> {
-    let Some(bytes) = source::read(path)? else { return Ok(Vec::new()) };
+    let Some(bytes) = bytes else { return Ok(Vec::new()) };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let file: CursorFile = serde_json::from_slice(bytes).map_err(|error| {
         let said = error.to_string();

@@ -11,7 +11,7 @@ use ibeam_protocol::{McpStatus, Reason};
 
 use super::cursor_file;
 use crate::app::App;
-use crate::config::{Origin, Value};
+use crate::config::{Origin, Value, source};
 
 /// A server that some file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,19 +64,23 @@ impl Declaration {
 /// # Errors
 /// `BadConfig` for a file that cannot be read, or a server without a command.
 pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
-    let trusted = app.trusted || app.flags.approve_mcps;
+    let trusted = app.trust.is_given() || app.flags.approve_mcps;
     let Tables { managed, user, project } = tables(app);
     let switch = |name: &str| {
         let of = |tables: &BTreeMap<String, Table>| tables.get(name).and_then(|table| table.enabled);
-        of(&managed).or_else(|| of(&user)).or_else(|| of(&project))
+        // A stranger may switch a server off, not one on that the user has switched off.
+        let of_project = of(&project).filter(|on| trusted || !on);
+        of(&managed).or_else(|| of(&user)).or(of_project)
     };
     let mut servers = BTreeMap::new();
-    for server in cursor_file::read(&app.places.home.join(".cursor/mcp.json"), false, &switch)? {
+    let path = app.places.home.join(".cursor/mcp.json");
+    for server in cursor_file::parse(&path, source::read(&path)?, false, &switch)? {
         servers.insert(server.name.clone(), server);
     }
     servers.extend(declarations(&user, &switch)?);
     let mut of_project = BTreeMap::new();
-    for server in cursor_file::read(&app.workspace.join(".cursor/mcp.json"), true, &switch)? {
+    let path = app.workspace.join(".cursor/mcp.json");
+    for server in cursor_file::parse(&path, app.trust.files.bytes(&path)?, true, &switch)? {
         of_project.insert(server.name.clone(), server);
     }
     of_project.extend(declarations(&project, &switch)?);

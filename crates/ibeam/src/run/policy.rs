@@ -28,6 +28,7 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
         places.credentials.clone(),
         places.user_config.clone(),
         places.user_config.with_file_name("hooks.json"),
+        app.trust.store.path().to_owned(),
     ];
     policy.private.extend(places.user_cursor.iter().cloned());
     for SetRule { list, rule, .. } in rules(app)? {

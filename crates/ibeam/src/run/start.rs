@@ -147,7 +147,7 @@ fn is_other_workspace(app: &App, cwd: &Path) -> bool {
 }
 
 /// The mode of the flags; plan and ask beat force.
-pub(super) fn permission_mode(app: &App) -> PermissionMode {
+pub(crate) fn permission_mode(app: &App) -> PermissionMode {
     match (app.flags.mode, app.flags.plan, app.flags.force) {
         (Some(Mode::Plan), _, _) | (_, true, _) => PermissionMode::Plan,
         (Some(Mode::Ask), _, _) => PermissionMode::Ask,

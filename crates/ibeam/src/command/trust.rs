@@ -1,0 +1,158 @@
+//! `trust`: which workspaces are trusted, what that would change here, and forgetting one.
+
+use std::fs::File;
+use std::path::Path;
+
+use ibeam_output::show_hidden;
+use ibeam_protocol::{Failure, Reason};
+use serde_json::{Value, json};
+
+use super::{report, say};
+use crate::app::App;
+use crate::cli::{ReportFormat, TrustCommand};
+use crate::config::{Config, Origin};
+use crate::environment::variable;
+use crate::hooks;
+use crate::mcp::{Launch, declared};
+
+pub(super) fn trust(app: &App, what: &TrustCommand, stdout: &mut File) -> Result<(), Failure> {
+    match what {
+        TrustCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
+        TrustCommand::Forget { directory } => forget(app, directory.as_deref(), stdout),
+        TrustCommand::Show { format } => show(app, format.unwrap_or_default(), stdout),
+    }
+}
+
+fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+    let document = app.trust.store.load().map_err(|said| unreadable(app, said))?;
+    let mut text = String::new();
+    let mut workspaces = Vec::new();
+    for (path, trusted) in &document.workspaces {
+        let since = date_of(trusted.at_ms);
+        let files: Vec<&String> = trusted.files.keys().collect();
+        text.push_str(&format!("{}  # since {since}, {}\n", one_line(path), files_of(&files)));
+        workspaces.push(json!({ "path": path, "since_ms": trusted.at_ms, "files": trusted.files }));
+    }
+    let mut servers = Vec::new();
+    for (key, pinned) in &document.servers {
+        let (workspace, name) =
+            key.split_once('\0').map_or((None, key.as_str()), |(at, name)| (Some(at), name));
+        let of = workspace.map_or(String::new(), |workspace| format!(" of {}", one_line(workspace)));
+        let (since, count) = (date_of(pinned.at_ms), pinned.tools.len());
+        text.push_str(&format!("MCP server {}{of}  # since {since}, {count} tools\n", one_line(name)));
+        servers.push(
+            json!({ "name": name, "workspace": workspace, "since_ms": pinned.at_ms, "tools": pinned.tools }),
+        );
+    }
+    if text.is_empty() {
+        text.push_str("nothing is trusted; `--trust` trusts a workspace\n");
+    }
+    report(stdout, format, &text, &json!({ "workspaces": workspaces, "mcp_servers": servers }))
+}
+
+fn files_of(names: &[&String]) -> String {
+    match names {
+        [] => "with no policy files".to_owned(),
+        names => names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Forgets a workspace and the servers of its files. A directory that is gone is forgotten by the path given.
+fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), Failure> {
+    let given = directory.map(|given| {
+        let real = given.canonicalize().or_else(|_| std::path::absolute(given));
+        real.unwrap_or_else(|_| given.to_owned())
+    });
+    let path = given.unwrap_or_else(|| app.workspace.clone()).display().to_string();
+    let before = format!("{path}\0");
+    let forgotten = app.trust.store.change(|document| {
+        let was_there = document.workspaces.remove(&path).is_some();
+        let servers = document.servers.len();
+        document.servers.retain(|key, _| !key.starts_with(&before));
+        was_there || servers > document.servers.len()
+    });
+    let path = one_line(&path);
+    match forgotten.map_err(|said| unreadable(app, said))? {
+        true => say(stdout, &format!("forgotten: {path}\n")),
+        false => {
+            Err(Reason::Usage { said: format!("`{path}` is not trusted; `ibeam trust list` says what is") }
+                .into())
+        }
+    }
+}
+
+/// What the project's files say, and which of it counts now.
+fn show(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+    let mut rows: Vec<Row> = Vec::new();
+    let whole = Config::load(&app.flags, &app.places, &app.trust.as_if_given(), &variable)?;
+    for (path, settings) in whole.all() {
+        if path.first().is_some_and(|first| first == "mcp_servers") {
+            continue;
+        }
+        for setting in settings {
+            let Origin::Project { path: file, line } = &setting.origin else { continue };
+            let key: Vec<&str> = path.iter().map(String::as_str).collect();
+            let now = app.config.all().any(|(other, settings)| other == path && settings.contains(setting));
+            let what = format!("{} = {}", key.join("."), setting.value);
+            rows.push(Row { what, file: format!("{}:{line}", file.display()), now });
+        }
+    }
+    for (file, event, command) in hooks::of_project(app)? {
+        let (what, file) = (format!("hook {event}: {command}"), file.display().to_string());
+        rows.push(Row { what, file, now: app.trust.is_given() });
+    }
+    for server in declared(app)?.into_iter().filter(|server| server.source.of_project) {
+        let reached = match &server.launch {
+            Launch::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
+            Launch::Url(url) => url.clone(),
+        };
+        let (what, file) =
+            (format!("MCP server {}: {reached}", server.name), server.source.path.display().to_string());
+        rows.push(Row { what, file, now: app.trust.is_given() || app.flags.approve_mcps });
+    }
+    let word = app.trust.word();
+    let mut text = format!("{}: {word}\n", one_line(&app.workspace.display().to_string()));
+    for notice in app.trust.tell(Vec::new()) {
+        text.push_str(&format!("# {}\n", app.catalogue.notice(&notice)));
+    }
+    for Row { what, file, now } in &rows {
+        let counts = if *now { "counts now " } else { "with --trust" };
+        text.push_str(&format!("{counts:12}  {}  # {}\n", one_line(what), one_line(file)));
+    }
+    if rows.is_empty() {
+        text.push_str("the project's files would change nothing\n");
+    }
+    let json: Vec<Value> = rows
+        .iter()
+        .map(|Row { what, file, now }| json!({ "what": what, "file": file, "counts": now }))
+        .collect();
+    report(
+        stdout,
+        format,
+        &text,
+        &json!({ "workspace": app.workspace.display().to_string(), "trust": word, "says": json }),
+    )
+}
+
+/// Something that a file of the project says.
+struct Row {
+    what: String,
+    file: String,
+    now: bool,
+}
+
+fn unreadable(app: &App, said: String) -> Reason {
+    let path = app.trust.store.path().display().to_string();
+    Reason::BadConfig { path, line: None, column: None, said }
+}
+
+/// Foreign text on one line, with all that a reader would not see.
+fn one_line(text: &str) -> String {
+    show_hidden(text).replace('\n', "<U+000A>").replace('\t', " ")
+}
+
+fn date_of(ms: u64) -> String {
+    let at =
+        i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
+    at.strftime("%Y-%m-%d").to_string()
+}

@@ -1,0 +1,92 @@
+//! Where programs of ours are found: `PATH` without what a repository could put programs into.
+//!
+//! Refuses directories that are relative, or in the workspace: whoever wrote the repository would choose what runs.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+/// Looked at last, whatever `PATH` says.
+const USUAL: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
+
+/// The directories in which programs are looked for, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Programs {
+    directories: Vec<PathBuf>,
+}
+
+impl Programs {
+    /// Those of `path`, a value of `PATH`, for a run in `workspace`, which is a real path.
+    pub(crate) fn of(path: Option<&OsStr>, workspace: &Path) -> Self {
+        let is_outside = |directory: &PathBuf| {
+            let real = directory.canonicalize();
+            directory.is_absolute()
+                && !directory.starts_with(workspace)
+                && real.is_ok_and(|real| !real.starts_with(workspace))
+        };
+        let given = std::env::split_paths(path.unwrap_or_default()).filter(is_outside);
+        Self { directories: given.chain(USUAL.map(PathBuf::from)).collect() }
+    }
+
+    /// The program of that name; `None` when there is none.
+    pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
+        let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
+        self.directories.iter().map(|directory| directory.join(name)).find(is_program)
+    }
+
+    /// The directories, in order.
+    pub(crate) fn directories(&self) -> &[PathBuf] {
+        &self.directories
+    }
+
+    /// As a value of `PATH`, for programs that start others.
+    pub(crate) fn path(&self) -> OsString {
+        std::env::join_paths(&self.directories).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_directory_of_the_workspace_has_no_programs_however_it_is_named() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        let (workspace, tools) = (root.join("workspace"), root.join("tools"));
+        for directory in [&workspace.join("bin"), &tools] {
+            fs::create_dir_all(directory).unwrap();
+            fs::write(directory.join("tool-of-a-test"), "#!/bin/sh\n").unwrap();
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(directory.join("tool-of-a-test"), mode).unwrap();
+        }
+        symlink(workspace.join("bin"), root.join("link")).unwrap();
+        let dots = tools.join("../workspace/bin");
+        for directory in [
+            Path::new("."),
+            Path::new(""),
+            Path::new("bin"),
+            &workspace.join("bin"),
+            &root.join("link"),
+            &dots,
+        ] {
+            let path = std::env::join_paths([directory]).unwrap();
+            let programs = Programs::of(Some(&path), &workspace);
+            assert_eq!(programs.find("tool-of-a-test"), None, "{}", directory.display());
+            let path = std::env::join_paths([directory, &tools]).unwrap();
+            let programs = Programs::of(Some(&path), &workspace);
+            assert_eq!(programs.find("tool-of-a-test"), Some(tools.join("tool-of-a-test")));
+        }
+    }
+
+    #[test]
+    fn what_is_usual_is_found_without_a_path_and_in_any_workspace() {
+        for workspace in ["/", "/usr", "/somewhere"] {
+            assert!(Programs::of(None, Path::new(workspace)).find("sh").is_some(), "{workspace}");
+        }
+    }
+}
