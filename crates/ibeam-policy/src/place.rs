@@ -170,8 +170,9 @@ pub(crate) fn protected_name(name: &str) -> Option<&'static str> {
 /// Whether commands must leave what has this name in a root, and all below it, as it is: the protected names,
 /// compared folded, but of a repository, where only a part makes others run something.
 pub fn is_kept_at_root(name: &str) -> bool {
-    let stores = [".git", ".hg", ".jj", "head"];
-    protected_name(name).is_some_and(|name| !stores.contains(&name))
+    let stores = [".git", ".hg", ".jj"];
+    // Another spelling of a repository is one for some file system, and not the one that is in use here.
+    protected_name(name).is_some_and(|found| found != "head" && (!stores.contains(&found) || found != name))
 }
 
 /// What commands must leave as it is in repositories other than git's, below a root.

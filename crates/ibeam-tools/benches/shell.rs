@@ -4,9 +4,11 @@
 
 use divan::Bencher;
 use ibeam_core::{Stop, ToolContext};
-use ibeam_protocol::{CallId, ToolCall, ToolOutcome};
+use ibeam_policy::Policy;
+use ibeam_protocol::{CallId, PermissionMode, ToolCall, ToolOutcome};
 use ibeam_tools::{ToolSettings, Workspace, all};
 use serde_json::json;
+use std::path::Path;
 use std::time::Duration;
 
 fn main() {
@@ -16,10 +18,27 @@ fn main() {
 /// A builtin, and a command that leaves a daemon behind.
 #[divan::bench(args = [":", "setsid -f sleep 60 >/dev/null 2>&1"])]
 fn turn(bencher: Bencher<'_, '_>, command: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let workspace = Workspace::new(directory.path(), &[]).unwrap();
-    let shell = all(workspace, ToolSettings::default()).remove("shell").unwrap();
+    measure(bencher, directory.path(), ToolSettings::default(), command);
+}
+
+/// A builtin in this repository, with a sentry before and after.
+#[divan::bench]
+fn guarded(bencher: Bencher<'_, '_>) {
+    let quarantine = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let settings = ToolSettings {
+        shield: Policy::new(PermissionMode::Force, root.clone(), "/home/nobody".into()).shield(),
+        quarantine: Some(quarantine.path().to_owned()),
+        ..ToolSettings::default()
+    };
+    measure(bencher, &root, settings, ":");
+}
+
+fn measure(bencher: Bencher<'_, '_>, root: &Path, settings: ToolSettings, command: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let workspace = Workspace::new(root, &[]).unwrap();
+    let shell = all(workspace, settings).remove("shell").unwrap();
     let call = ToolCall {
         id: CallId::from("call_1"),
         name: "shell".to_owned(),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ibeam_core::{Stop, ToolContext, ToolSet};
-use ibeam_protocol::{CallId, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+use ibeam_policy::{Policy, Rule};
+use ibeam_protocol::{CallId, PermissionMode, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -26,12 +27,29 @@ impl Fixture {
 
     /// A fixture whose commands may take so long.
     pub(crate) fn in_time(timeouts: Timeouts) -> Self {
+        Self::set(timeouts, |_, _| {})
+    }
+
+    /// A fixture in which a policy with these rules holds, forced; the home directory is beside the workspace.
+    pub(crate) fn guarded(allow: &[&str], deny: &[&str]) -> Self {
+        let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
+        let (allow, deny) = (rules(allow), rules(deny));
+        Self::set(Timeouts::default(), |settings, root| {
+            let home = root.with_file_name("home");
+            let mut policy = Policy::new(PermissionMode::Force, root.to_owned(), home);
+            (policy.allow, policy.deny) = (allow, deny);
+            settings.shield = policy.shield();
+            settings.quarantine = Some(root.with_file_name("quarantine"));
+        })
+    }
+
+    fn set(timeouts: Timeouts, change: impl FnOnce(&mut ToolSettings, &Path)) -> Self {
         let directory = TempDir::with_prefix("ibeam-tools-").unwrap();
         std::fs::create_dir(directory.path().join("ws")).unwrap();
         let workspace = Workspace::new(&directory.path().join("ws"), &[]).unwrap();
         let background = BackgroundProcesses::new(timeouts, ibeam_sandbox::Launcher::default());
         let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
-        let settings = ToolSettings {
+        let mut settings = ToolSettings {
             environment: vec![
                 variable("PATH", "/usr/local/bin:/usr/bin:/bin"),
                 variable("HOME", "/nonexistent"),
@@ -46,6 +64,7 @@ impl Fixture {
             background: background.clone(),
             ..ToolSettings::default()
         };
+        change(&mut settings, workspace.root());
         Self { tools: all(workspace, settings), directory, background, stop: Stop::default() }
     }
 

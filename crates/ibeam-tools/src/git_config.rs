@@ -8,8 +8,30 @@ pub(crate) fn value(text: &[u8], key: &str) -> Option<String> {
     entries(text)?.into_iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
 }
 
-/// Whether the text says nothing but what `git init` and `git clone` write of themselves.
-pub(crate) fn is_plain(text: &[u8]) -> bool {
+/// Whether the text says nothing but what `git init` and `git clone` write of themselves; in the repository of a
+/// submodule they write where its work tree is.
+pub(crate) fn is_plain(text: &[u8], is_submodule: bool) -> bool {
+    entries(text).is_some_and(|entries| {
+        entries.iter().all(|(key, value)| {
+            is_plain_entry(key, value) || (is_submodule && key == "core.worktree" && value.starts_with("../"))
+        })
+    })
+}
+
+/// Whether the texts differ only in what branches follow.
+pub(crate) fn differs_in_branches(old: &[u8], new: &[u8]) -> bool {
+    let is_of_branch = |(key, _): &&(String, String)| key.starts_with("branch.");
+    match (entries(old), entries(new)) {
+        (Some(old), Some(new)) => {
+            let rest = |entry: &&(String, String)| !is_of_branch(entry);
+            old.iter().filter(rest).eq(new.iter().filter(rest))
+                && new.iter().filter(is_of_branch).all(|(key, value)| is_plain_entry(key, value))
+        }
+        (None, _) | (_, None) => false,
+    }
+}
+
+fn is_plain_entry(key: &str, value: &str) -> bool {
     let core = [
         "repositoryformatversion",
         "filemode",
@@ -23,27 +45,24 @@ pub(crate) fn is_plain(text: &[u8]) -> bool {
         "autocrlf",
         "eol",
     ];
-    let is_plain = |(key, value): &(String, String)| {
-        let (section, rest) = key.split_once('.').unwrap_or((key, ""));
-        let (_, name) = rest.rsplit_once('.').unwrap_or(("", rest));
-        match section {
-            "core" => core.contains(&rest),
-            "extensions" => matches!(name, "objectformat" | "refstorage" | "partialclone"),
-            "remote" => match name {
-                "url" => !value.contains("::") && !value.starts_with('-'),
-                "fetch" | "tagopt" | "promisor" | "partialclonefilter" | "mirror" => true,
-                _ => false,
-            },
-            "branch" => matches!(name, "remote" | "merge" | "rebase" | "vscode-merge-base"),
-            "submodule" => {
-                matches!(name, "url" | "active") && !value.contains("::") && !value.starts_with(['!', '-'])
-            }
-            "user" => matches!(name, "name" | "email"),
-            "init" => name == "defaultbranch",
+    let (section, rest) = key.split_once('.').unwrap_or((key, ""));
+    let (_, name) = rest.rsplit_once('.').unwrap_or(("", rest));
+    match section {
+        "core" => core.contains(&rest),
+        "extensions" => matches!(name, "objectformat" | "refstorage" | "partialclone"),
+        "remote" => match name {
+            "url" => !value.contains("::") && !value.starts_with('-'),
+            "fetch" | "tagopt" | "promisor" | "partialclonefilter" | "mirror" => true,
             _ => false,
+        },
+        "branch" => matches!(name, "remote" | "merge" | "rebase" | "vscode-merge-base"),
+        "submodule" => {
+            matches!(name, "url" | "active") && !value.contains("::") && !value.starts_with(['!', '-'])
         }
-    };
-    entries(text).is_some_and(|entries| entries.iter().all(is_plain))
+        "user" => matches!(name, "name" | "email"),
+        "init" => name == "defaultbranch",
+        _ => false,
+    }
 }
 
 /// Every key, section and name in lower case, with its value; `None` for a text that git would not read, or that
@@ -104,8 +123,7 @@ fn header_of(text: &str) -> Option<(String, &str)> {
 fn value_of<'a>(text: &'a str, lines: &mut impl Iterator<Item = &'a str>) -> Option<String> {
     let (mut value, mut quoted, mut kept) = (String::new(), false, 0);
     let mut chars = text.trim_start().chars();
-    loop {
-        let Some(c) = chars.next() else { break };
+    while let Some(c) = chars.next() {
         match c {
             '"' => quoted = !quoted,
             '\\' => match chars.next() {
@@ -135,7 +153,7 @@ fn value_of<'a>(text: &'a str, lines: &mut impl Iterator<Item = &'a str>) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use super::{is_plain, value};
+    use super::{differs_in_branches, is_plain, value};
 
     const CLONE: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
         \tlogallrefupdates = true\n[remote \"origin\"]\n\turl = git@example.org:a/b.git\n\
@@ -144,7 +162,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: bool) {
-        assert_eq!(is_plain(text.as_bytes()), expect, "{text}");
+        assert_eq!(is_plain(text.as_bytes(), false), expect, "{text}");
     }
 
     #[test]
@@ -175,6 +193,17 @@ mod tests {
         ] {
             check(&format!("{CLONE}{more}"), false);
         }
+    }
+
+    #[test]
+    fn a_branch_may_follow_another() {
+        let with = |more: &str| differs_in_branches(CLONE.as_bytes(), format!("{CLONE}{more}").as_bytes());
+        assert!(with("[branch \"x\"]\n\tremote = origin\n\tmerge = refs/heads/x\n"));
+        assert!(!with("[branch \"x\"]\n\tmergeoptions = --strategy=x\n"));
+        assert!(!with("[core]\n\tbare = true\n"));
+        assert!(!with("[remote \"origin\"]\n\turl = elsewhere\n"));
+        assert!(is_plain(b"[core]\n\tworktree = ../../../sub\n", true));
+        assert!(!is_plain(b"[core]\n\tworktree = /home\n", true));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! to print.
 
 mod arguments;
+mod beneath;
 mod blocking;
 mod confinement;
 mod delete;
@@ -60,6 +61,8 @@ pub struct ToolSettings {
     pub secret_variables: Vec<String>,
     /// What holds whatever a command or a tool does. The default holds nothing.
     pub shield: Shield,
+    /// Places that the sandbox itself keeps as they are, so that nobody needs to look after them.
+    pub held: Vec<PathBuf>,
     /// Where a thing goes that a command has put where it must not; `None` looks for no such things.
     pub quarantine: Option<PathBuf>,
     /// Where logs of background commands go; `None` keeps none.

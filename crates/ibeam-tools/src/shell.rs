@@ -8,6 +8,7 @@ mod capture;
 pub(crate) mod environment;
 mod pipes;
 mod report;
+mod sentry;
 pub(crate) mod spawn;
 pub(crate) mod tree;
 
@@ -30,7 +31,8 @@ use crate::file_error::FileError;
 use crate::tree::Start;
 use crate::workspace::Workspace;
 use background::{BackgroundProcesses, KILLED, Timeouts};
-use report::{ended, output, status_parts, with_newline};
+use report::{ended, output, status_parts, stopped, with_newline};
+use sentry::Sentry;
 use spawn::{Launcher, Running};
 
 /// How long output is waited for after the command itself has ended.
@@ -42,6 +44,7 @@ const EARLY: Duration = Duration::from_secs(1);
 pub(crate) struct Shell {
     workspace: Arc<Workspace>,
     launcher: Launcher,
+    sentry: Sentry,
     background: BackgroundProcesses,
     log_directory: Option<PathBuf>,
 }
@@ -70,8 +73,9 @@ impl Arguments for ShellArguments {
 impl Shell {
     pub(crate) fn new(workspace: &Arc<Workspace>, settings: ToolSettings) -> Self {
         let launcher = Launcher::new(workspace, &settings);
+        let sentry = Sentry::new(workspace, &settings);
         let ToolSettings { background, log_directory, .. } = settings;
-        Self { workspace: Arc::clone(workspace), launcher, background, log_directory }
+        Self { workspace: Arc::clone(workspace), launcher, sentry, background, log_directory }
     }
 
     fn start(&self, wanted: &ShellArguments) -> Result<Running, Box<ToolOutcome>> {
@@ -129,15 +133,19 @@ impl Tool for Shell {
                 Ok(wanted) => wanted,
                 Err(message) => return ToolOutcome::error(message),
             };
-            let running = match self.start(&wanted) {
-                Ok(running) => running,
-                Err(outcome) => return *outcome,
+            self.sentry.before().await;
+            let (outcome, goes_on) = match self.start(&wanted) {
+                Ok(running) if wanted.is_background == Some(true) => {
+                    self.in_background(&wanted, running, context).await
+                }
+                Ok(running) => (self.in_foreground(&wanted, running, context).await, false),
+                Err(outcome) => (*outcome, false),
             };
-            if wanted.is_background == Some(true) {
-                self.in_background(&wanted, running, context).await
-            } else {
-                self.in_foreground(&wanted, running, context).await
+            let mut findings = self.sentry.untold();
+            if !goes_on {
+                findings.extend(self.sentry.after().await);
             }
+            stopped(outcome, &findings)
         })
     }
 }
@@ -190,24 +198,25 @@ impl Shell {
         }
     }
 
+    /// The outcome, and whether the command goes on.
     async fn in_background(
         &self,
         wanted: &ShellArguments,
         mut running: Running,
         context: &ToolContext,
-    ) -> ToolOutcome {
+    ) -> (ToolOutcome, bool) {
         let log = self.log_directory.as_deref().and_then(|directory| running.keep_log(directory));
         match watch(&mut running, EARLY, context).await {
             End::Stopped => {
                 let status = running.stop(self.background.timeouts().grace).await;
-                return ended(&wanted.command, running, status);
+                return (ended(&wanted.command, running, status), false);
             }
             // `server &` ends at once and leaves the server; a failure is a failure at once.
             End::Exited(status) => {
                 running.follow(LAST_WORDS).await;
                 if !status.success() || running.tree.is_gone() {
                     running.end().await;
-                    return ended(&wanted.command, running, status);
+                    return (ended(&wanted.command, running, status), false);
                 }
             }
             End::TimedOut => {}
@@ -220,8 +229,8 @@ impl Shell {
             "{}(runs in the background with pid {pid}{place}; `kill -- -{pid}` ends it)\n",
             with_newline(&output.interleaved)
         );
-        self.background.keep(running);
-        ToolOutcome::Success { output: ToolOutput::Shell(output), for_model: for_model.into() }
+        self.background.keep(running, self.sentry.clone());
+        (ToolOutcome::Success { output: ToolOutput::Shell(output), for_model: for_model.into() }, true)
     }
 }
 

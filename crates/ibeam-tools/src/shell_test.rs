@@ -410,3 +410,31 @@ fn policy_sees_the_command() {
     let access = Fixture::new().tools["shell"].access(&json!({"command": "rm x"}));
     assert_eq!(access, Access::Command("rm x".to_owned()));
 }
+
+#[test]
+fn a_command_that_changes_a_protected_place_has_failed_and_is_told_so() {
+    let fixture = Fixture::guarded(&[], &[]);
+    let command = json!({"command": "echo said; mkdir .cursor; echo '{}' > .cursor/mcp.json"});
+    let (why, for_model) = failure(fixture.call("shell", command));
+    let ToolFailure::PermissionDenied { path, error } = why else { panic!("{why:?}") };
+    assert_eq!(path, fixture.path(".cursor"));
+    assert!(error.contains("was made and is now at") && !error.contains('\n'), "{error}");
+    assert!(for_model.starts_with("said\n(stopped by the sandbox"), "{for_model}");
+    assert!(!fixture.path(".cursor").exists());
+    ran(fixture.call("shell", json!({"command": "git init -q; echo '{}' > mcp.json"})));
+}
+
+#[test]
+fn what_a_background_command_does_to_a_protected_place_is_set_right_and_told_later() {
+    let fixture = Fixture::guarded(&[], &[]);
+    runtime().block_on(async {
+        background(&fixture, "while [ ! -e go ]; do sleep 0.01; done; mkdir .cursor").await;
+        fixture.put("go", "");
+        none_left(&fixture).await;
+        assert!(!fixture.path(".cursor").exists());
+        let call = fixture.tools["shell"].canonical(&json!({"command": "echo said"})).unwrap();
+        let (_, for_model) = failure(fixture.run("shell", call.clone()).await);
+        assert!(for_model.contains("/.cursor` was made"), "{for_model}");
+        ran(fixture.run("shell", call).await);
+    });
+}

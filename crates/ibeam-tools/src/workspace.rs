@@ -22,8 +22,23 @@ const LINK_LIMIT: usize = 40;
 #[derive(Clone, Debug)]
 pub struct Workspace {
     root: PathBuf,
-    held: Arc<OwnedFd>,
-    extra: Vec<PathBuf>,
+    /// The root and the further directories, in this order, and last the root of the system.
+    held: Arc<Vec<Held>>,
+}
+
+/// A directory that is held open.
+#[derive(Debug)]
+struct Held {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+impl Held {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::open(&path, flags, Mode::empty())?;
+        Ok(Self { path, directory })
+    }
 }
 
 /// Where a path leads.
@@ -60,10 +75,11 @@ impl Workspace {
     /// A directory is missing or not to be read.
     pub fn new(root: &Path, extra: &[PathBuf]) -> io::Result<Self> {
         let root = root.canonicalize()?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let held = Arc::new(rustix::fs::open(&root, flags, Mode::empty())?);
-        let extra = extra.iter().map(|directory| directory.canonicalize()).collect::<io::Result<_>>()?;
-        Ok(Self { root, held, extra })
+        let extra = extra.iter().map(|directory| directory.canonicalize());
+        let system = std::iter::once(Ok(PathBuf::from("/")));
+        let paths = std::iter::once(Ok(root.clone())).chain(extra).chain(system);
+        let held = paths.map(|path| Held::open(path?)).collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { root, held: Arc::new(held) })
     }
 
     /// The root: absolute, without links.
@@ -73,12 +89,20 @@ impl Workspace {
 
     /// The root and the further directories.
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
-        std::iter::once(self.root.as_path()).chain(self.extra.iter().map(PathBuf::as_path))
+        self.held().map(|(path, _)| path)
+    }
+
+    /// The same, with the descriptors by which they are held.
+    pub(crate) fn held(&self) -> impl Iterator<Item = (&Path, BorrowedFd<'_>)> {
+        let inside = self.held.split_last().map(|(_, inside)| inside).unwrap_or_default();
+        inside.iter().map(|held| (held.path.as_path(), held.directory.as_fd()))
     }
 
     /// Whether the root was removed. One that was moved is still the root.
     pub fn is_gone(&self) -> bool {
-        rustix::fs::fstat(&self.held).is_ok_and(|stat| stat.st_nlink == 0)
+        self.held
+            .first()
+            .is_some_and(|root| rustix::fs::fstat(&root.directory).is_ok_and(|stat| stat.st_nlink == 0))
     }
 
     /// Whether a path without links lies in the workspace.
@@ -121,13 +145,17 @@ impl Workspace {
         }
     }
 
-    /// A descriptor to start from and the rest of the way: the held root where `real` lies there.
+    /// A held descriptor and the rest of the way from it: that of the workspace where `real` lies there, else that
+    /// of the system's root.
     pub(crate) fn anchor<'a>(&'a self, real: &'a Path) -> (BorrowedFd<'a>, &'a Path) {
-        match real.strip_prefix(&self.root) {
-            Ok(relative) if relative.as_os_str().is_empty() => (self.held.as_fd(), Path::new(".")),
-            Ok(relative) => (self.held.as_fd(), relative),
-            Err(_) => (CWD, real),
+        for held in self.held.iter() {
+            match real.strip_prefix(&held.path) {
+                Ok(way) if way.as_os_str().is_empty() => return (held.directory.as_fd(), Path::new(".")),
+                Ok(way) => return (held.directory.as_fd(), way),
+                Err(_) => {}
+            }
         }
+        (CWD, real)
     }
 
     /// Absolute, `.` and `..` taken out by name alone.

@@ -10,6 +10,7 @@ use ibeam_core::{Background, Stop};
 use ibeam_sandbox::{Launch, Launcher, SpawnError};
 use tokio::sync::watch;
 
+use super::sentry::Sentry;
 use super::spawn::Running;
 
 /// How long the end of killed processes is waited for; one that the system holds is not waited for longer.
@@ -100,8 +101,9 @@ impl BackgroundProcesses {
         self.0.launcher.spawn(launch)
     }
 
-    /// Takes over a command: its output is read, so that it never waits, until its tree is gone.
-    pub(super) fn keep(&self, mut running: Running) {
+    /// Takes over a command: its output is read, so that it never waits, until its tree is gone; then the sentry
+    /// looks.
+    pub(super) fn keep(&self, mut running: Running, sentry: Sentry) {
         let counted = Counted::new(self);
         let mut wish = self.0.wish.subscribe();
         tokio::spawn(async move {
@@ -121,6 +123,7 @@ impl BackgroundProcesses {
                     }
                 }
             }
+            sentry.after_background().await;
             drop(counted);
         });
     }

@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
 
+use super::sentry::{Finding, told};
 use super::spawn::Running;
 use super::tree::signal_name;
 
@@ -28,6 +29,22 @@ pub(super) fn ended(command: &str, mut running: Running, status: ExitStatus) -> 
         ToolOutcome::Success { output: ToolOutput::Shell(output), for_model }
     } else {
         ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), for_model }
+    }
+}
+
+/// The outcome of a command after which the sentry has found something: a failure, whatever it was.
+pub(super) fn stopped(outcome: ToolOutcome, findings: &[Finding]) -> ToolOutcome {
+    let Some(first) = findings.first() else { return outcome };
+    let said = match outcome {
+        ToolOutcome::Success { for_model, .. } | ToolOutcome::Failure { for_model, .. } => for_model,
+        ToolOutcome::Rejected { reason } => reason.into(),
+    };
+    let error = told(findings);
+    let for_model = format!("{}{error}", with_newline(&said)).into();
+    let error = error.trim_matches(['(', ')', '\n']).to_owned();
+    ToolOutcome::Failure {
+        failure: ToolFailure::PermissionDenied { path: first.path.clone(), error },
+        for_model,
     }
 }
 

@@ -1,0 +1,145 @@
+//! Opening beneath a held directory: no link on the way is followed, no `..` leads out.
+//!
+//! One system call where the kernel has `openat2`; elsewhere name by name, with the same refusals (ELOOP, ENOTDIR).
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+#[cfg(target_os = "linux")]
+pub(crate) const SEARCH: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+pub(crate) const SEARCH: OFlags = OFlags::RDONLY;
+
+/// The kernel, or a filter above it, has said that it has no `openat2`.
+static WITHOUT: AtomicBool = AtomicBool::new(false);
+
+/// Opens `way`, which is relative and free of `..`, beneath `from`.
+///
+/// # Errors
+/// The system's; `LOOP` or `NOTDIR` where a link is on the way or in its place.
+pub(crate) fn open(from: BorrowedFd<'_>, way: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    if !WITHOUT.load(Ordering::Relaxed) {
+        match at_once(from, way, flags) {
+            // A filter that does not know the call refuses it with EPERM; so may the file, and then it does again.
+            Err(Errno::NOSYS | Errno::PERM) if !has_openat2(from) => WITHOUT.store(true, Ordering::Relaxed),
+            // The tree changed under the kernel's feet.
+            Err(Errno::AGAIN) => {}
+            opened => return opened,
+        }
+    }
+    name_by_name(from, way, flags)
+}
+
+/// Opens the directory `way` for searching beneath `from`.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn directory(from: BorrowedFd<'_>, way: &Path) -> Result<OwnedFd, Errno> {
+    open(from, way, SEARCH | OFlags::DIRECTORY)
+}
+
+#[cfg(target_os = "linux")]
+fn at_once(from: BorrowedFd<'_>, way: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    use rustix::fs::ResolveFlags;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    // With it, `O_PATH` would open a link in the last place itself.
+    let flags = flags.difference(OFlags::NOFOLLOW);
+    rustix::fs::openat2(from, way, flags, Mode::empty(), resolve)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn at_once(_: BorrowedFd<'_>, _: &Path, _: OFlags) -> Result<OwnedFd, Errno> {
+    Err(Errno::NOSYS)
+}
+
+fn has_openat2(from: BorrowedFd<'_>) -> bool {
+    at_once(from, Path::new("."), SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC).is_ok()
+}
+
+fn name_by_name(from: BorrowedFd<'_>, way: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let search = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut names = way.components().peekable();
+    let mut directory: Option<OwnedFd> = None;
+    while let Some(name) = names.next() {
+        let at = directory.as_ref().map_or(from, AsFd::as_fd);
+        let last = names.peek().is_none();
+        let name = match name {
+            Component::Normal(name) => name,
+            Component::CurDir if last => name.as_os_str(),
+            Component::CurDir => continue,
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return Err(Errno::XDEV),
+        };
+        let opened = rustix::fs::openat(at, name, if last { flags } else { search }, Mode::empty())?;
+        if last {
+            return refuse_link(opened, flags);
+        }
+        directory = Some(opened);
+    }
+    Err(Errno::NOENT)
+}
+
+/// `O_PATH` with `O_NOFOLLOW` opens a link itself, which `openat2` refuses.
+fn refuse_link(opened: OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+    use rustix::fs::FileType;
+    if flags.contains(SEARCH) {
+        let stat = rustix::fs::fstat(&opened)?;
+        if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            return Err(Errno::LOOP);
+        }
+    }
+    Ok(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::{AsFd as _, OwnedFd};
+    use std::path::Path;
+
+    use rustix::fs::OFlags;
+    use rustix::io::Errno;
+
+    use super::{SEARCH, name_by_name, open};
+    use crate::fixture::Fixture;
+
+    #[track_caller]
+    fn check(way: &str, flags: OFlags, expect: Result<(), &[Errno]>) {
+        let fixture = Fixture::with("d/f", "x");
+        std::fs::write(fixture.outside("secret"), "").unwrap();
+        fixture.link("d", "inner");
+        fixture.link("..", "outer");
+        fixture.link("d/f", "link");
+        let root = OwnedFd::from(std::fs::File::open(fixture.root()).unwrap());
+        let way = Path::new(way);
+        for opened in
+            [open(root.as_fd(), way, flags), name_by_name(root.as_fd(), way, flags | OFlags::NOFOLLOW)]
+        {
+            match (opened, expect) {
+                (Ok(_), Ok(())) => {}
+                (Err(errno), Err(expect)) => assert!(expect.contains(&errno), "{way:?}: {errno:?}"),
+                (opened, expect) => panic!("{way:?}: {opened:?} is not {expect:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_beneath_is_opened() {
+        for way in ["d/f", "d", ".", "./d/f"] {
+            check(way, OFlags::RDONLY, Ok(()));
+            check(way, SEARCH, Ok(()));
+        }
+    }
+
+    #[test]
+    fn no_link_is_followed_and_no_way_leads_out() {
+        let refused = Err(&[Errno::LOOP, Errno::NOTDIR, Errno::XDEV][..]);
+        for way in ["inner/f", "outer/secret", "link", "../secret", "/etc/passwd"] {
+            check(way, OFlags::RDONLY, refused);
+            check(way, SEARCH, refused);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a command may do in a directory of git, of what makes git run something.
+//!
+//! `git init` and `git clone` write a configuration, sample hooks and `info/exclude`: a repository made so is a
+//! repository. Later, `git` writes branches into the configuration. Anything else there is somebody's plan.
+
+use std::path::Path;
+
+use super::state::Entry;
+use crate::git_config;
+
+/// The way within the innermost directory of git, and whether that is the one it began in: submodules have
+/// directories in `modules`, linked work trees in `worktrees`.
+pub(super) fn innermost(way: &Path) -> (&Path, bool) {
+    let mut inner = way;
+    let is_own = !way.starts_with("modules") && !way.starts_with("worktrees");
+    if is_own {
+        return (way, true);
+    }
+    for above in way.ancestors() {
+        let names = ["config", "config.worktree", "commondir", "gitdir", "hooks", "info"];
+        if names.iter().any(|name| above.file_name().is_some_and(|last| last == *name))
+            && let Some(parent) = above.parent()
+        {
+            inner = way.strip_prefix(parent).unwrap_or(way);
+        }
+    }
+    (inner, false)
+}
+
+/// Whether a command may have made or changed this; `born` when commands have made the repository, `is_own` when it
+/// is not one of a submodule.
+pub(super) fn is_permitted(way: &Path, was: Option<&Entry>, now: &Entry, born: bool, is_own: bool) -> bool {
+    let name = way.file_name().unwrap_or_default().to_string_lossy();
+    let parent = way.parent().unwrap_or(Path::new(""));
+    if way.as_os_str().is_empty() {
+        return now.is_directory();
+    }
+    if parent.as_os_str().is_empty() {
+        return match (&*name, now.content()) {
+            ("hooks" | "info", _) => now.is_directory(),
+            ("config", Some(text)) if born => git_config::is_plain(text, !is_own),
+            ("config", Some(text)) => match was.and_then(Entry::content) {
+                Some(old) => git_config::differs_in_branches(old, text),
+                None => git_config::is_plain(text, !is_own),
+            },
+            ("config.worktree", Some(text)) => git_config::is_plain(text, false),
+            // Of a work tree that is linked: two up is the repository it is in.
+            ("commondir", Some(text)) => was.is_none() && !is_own && text.trim_ascii() == b"../..",
+            _ => false,
+        };
+    }
+    if parent == Path::new("hooks") {
+        return name.ends_with(".sample") && now.content().is_some();
+    }
+    // `exclude` hides files from `git status`; the others git makes again by itself.
+    parent == Path::new("info")
+        && match &*name {
+            "exclude" => (born || was.is_none()) && now.content().is_some(),
+            "refs" | "sparse-checkout" => now.content().is_some(),
+            _ => false,
+        }
+}
+
+/// Whether this may be missing after a command.
+pub(super) fn may_go(way: &Path, was: &Entry) -> bool {
+    let sample = way.extension().is_some_and(|extension| extension == "sample");
+    sample || way == Path::new("info/refs") || way == Path::new("commondir") || !was.is_kept()
+}

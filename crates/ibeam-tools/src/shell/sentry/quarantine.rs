@@ -1,0 +1,159 @@
+//! Where things go that commands have put where they must not: moved, and where that is not possible copied.
+//!
+//! A thing too large to copy stays in its directory under a name that means nothing to anybody.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::Base;
+use super::state::{names, parent};
+use crate::beneath;
+
+/// Bytes that are copied from one file system to another.
+const COPIED: u64 = 64 << 20;
+/// Entries that are copied.
+const ENTRIES: usize = 10_000;
+
+/// A directory of its own for the finds of one look, made with the first of them.
+pub(super) struct Quarantine {
+    above: PathBuf,
+    opened: Option<(PathBuf, OwnedFd)>,
+}
+
+/// What may still be copied.
+struct Budget {
+    bytes: u64,
+    entries: usize,
+}
+
+impl Quarantine {
+    pub(super) fn new(above: &Path) -> Self {
+        Self { above: above.to_owned(), opened: None }
+    }
+
+    /// Takes away what stands at `way`; gives what became of it, in words.
+    pub(super) fn take(&mut self, base: &Base<'_>, way: &Path) -> String {
+        let name = way.file_name().unwrap_or_default();
+        match self.take_to(base, way, name) {
+            Ok(place) => format!("is now at `{}`", place.display()),
+            Err(_) => match beside(base, way, name) {
+                Ok(place) => format!("is now at `{}`", place.display()),
+                Err(errno) => format!("could not be taken away ({})", crate::file_error::errno_name(errno)),
+            },
+        }
+    }
+
+    fn take_to(&mut self, base: &Base<'_>, way: &Path, name: &OsStr) -> Result<PathBuf, Errno> {
+        let from = beneath::directory(base.directory, parent(way))?;
+        let (place, to) = self.open()?;
+        let name_there = free_name(to.as_fd(), name);
+        match rustix::fs::renameat(&from, name, to, &name_there) {
+            Err(Errno::XDEV) => {
+                let mut budget = Budget { bytes: COPIED, entries: ENTRIES };
+                copy(from.as_fd(), name, to.as_fd(), &name_there, &mut budget)?;
+                remove(from.as_fd(), name)?;
+            }
+            moved => moved?,
+        }
+        Ok(place.join(name_there))
+    }
+
+    fn open(&mut self) -> Result<(&Path, &OwnedFd), Errno> {
+        if self.opened.is_none() {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+            let place = self.above.join(format!("{now}-{:04x}", fastrand::u16(..)));
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&place);
+            made.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let directory = rustix::fs::open(&place, flags, Mode::empty())?;
+            self.opened = Some((place, directory));
+        }
+        self.opened.as_ref().map(|(place, directory)| (place.as_path(), directory)).ok_or(Errno::IO)
+    }
+}
+
+/// The name, or one with a number.
+fn free_name(directory: BorrowedFd<'_>, name: &OsStr) -> OsString {
+    let is_taken = |name: &OsStr| rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    let mut candidate = name.to_owned();
+    for number in 2u32.. {
+        if !is_taken(&candidate) {
+            break;
+        }
+        candidate = name.to_owned();
+        candidate.push(format!(".{number}"));
+    }
+    candidate
+}
+
+/// Gives it a name beside its own that nobody looks for.
+fn beside(base: &Base<'_>, way: &Path, name: &OsStr) -> Result<PathBuf, Errno> {
+    let directory = beneath::directory(base.directory, parent(way))?;
+    let plain = name.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "");
+    let new = format!("quarantined-{plain}-{:08x}", fastrand::u32(..));
+    rustix::fs::renameat(&directory, name, &directory, &new)?;
+    Ok(base.path.join(parent(way)).join(new))
+}
+
+fn copy(
+    from: BorrowedFd<'_>,
+    name: &OsStr,
+    to: BorrowedFd<'_>,
+    new: &OsStr,
+    budget: &mut Budget,
+) -> Result<(), Errno> {
+    budget.entries = budget.entries.checked_sub(1).ok_or(Errno::FBIG)?;
+    let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Directory => {
+            rustix::fs::mkdirat(to, new, Mode::RWXU)?;
+            let to = beneath::directory(to, Path::new(new))?;
+            let from = beneath::directory(from, Path::new(name))?;
+            for name in names(from.as_fd(), ENTRIES) {
+                copy(from.as_fd(), &name, to.as_fd(), &name, budget)?;
+            }
+            Ok(())
+        }
+        FileType::RegularFile => {
+            budget.bytes = budget
+                .bytes
+                .checked_sub(u64::try_from(stat.st_size).unwrap_or(u64::MAX))
+                .ok_or(Errno::FBIG)?;
+            let read = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+            let mut from = File::from(beneath::open(from, Path::new(name), read)?);
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let mut to = File::from(rustix::fs::openat(to, new, flags, Mode::RUSR | Mode::WUSR)?);
+            let copied = std::io::copy(&mut from, &mut to);
+            copied.map(|_| ()).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        }
+        FileType::Symlink => {
+            let target = rustix::fs::readlinkat(from, name, Vec::new())?;
+            rustix::fs::symlinkat(&*target, to, new)
+        }
+        // There is nothing in it to keep.
+        FileType::Fifo
+        | FileType::Socket
+        | FileType::CharacterDevice
+        | FileType::BlockDevice
+        | FileType::Unknown => Ok(()),
+    }
+}
+
+fn remove(from: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+    let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        return rustix::fs::unlinkat(from, name, AtFlags::empty());
+    }
+    let directory = beneath::directory(from, Path::new(name))?;
+    for name in names(directory.as_fd(), ENTRIES) {
+        remove(directory.as_fd(), &name)?;
+    }
+    rustix::fs::unlinkat(from, name, AtFlags::REMOVEDIR)
+}

@@ -1,0 +1,269 @@
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use ibeam_policy::{Policy, Rule};
+use ibeam_protocol::PermissionMode;
+
+use super::{Finding, Sentry, told};
+use crate::ToolSettings;
+use crate::fixture::{Fixture, runtime};
+use crate::workspace::Workspace;
+
+/// A workspace with a sentry.
+struct Guarded {
+    fixture: Fixture,
+    sentry: Sentry,
+}
+
+impl Guarded {
+    fn with_rules(allow: &[&str], deny: &[&str], fixture: Fixture) -> Self {
+        let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
+        let mut policy = Policy::new(PermissionMode::Force, fixture.root(), fixture.outside("home"));
+        policy.allow = rules(allow);
+        policy.deny = rules(deny);
+        let settings = ToolSettings {
+            shield: policy.shield(),
+            quarantine: Some(fixture.outside("quarantine")),
+            ..ToolSettings::default()
+        };
+        let workspace = Arc::new(Workspace::new(&fixture.root(), &[]).unwrap());
+        Self { sentry: Sentry::new(&workspace, &settings), fixture }
+    }
+
+    fn new(fixture: Fixture) -> Self {
+        Self::with_rules(&[], &[], fixture)
+    }
+
+    /// What is found after `command`, and told again when nothing more happens.
+    #[track_caller]
+    fn after(&self, command: &str) -> Vec<Finding> {
+        let found = runtime().block_on(async {
+            self.sentry.before().await;
+            bash(&self.fixture.root(), command);
+            self.sentry.after().await
+        });
+        let again = runtime().block_on(async {
+            self.sentry.before().await;
+            self.sentry.after().await
+        });
+        assert_eq!(again, [], "after `{command}`");
+        found
+    }
+
+    #[track_caller]
+    fn permits(&self, command: &str) {
+        assert_eq!(self.after(command), [], "{command}");
+    }
+
+    /// The one path that is set right after `command`.
+    #[track_caller]
+    fn stops(&self, command: &str, path: &str) {
+        let found = self.after(command);
+        let paths: Vec<PathBuf> = found.iter().map(|finding| finding.path.clone()).collect();
+        assert_eq!(paths, [self.fixture.path(path)], "`{command}`: {found:?}");
+    }
+
+    /// The names in the quarantine.
+    fn quarantined(&self) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(self.fixture.outside("quarantine"))
+            .into_iter()
+            .flatten()
+            .flat_map(|look| std::fs::read_dir(look.unwrap().path()).unwrap())
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.fixture.path(path).symlink_metadata().is_ok()
+    }
+}
+
+#[track_caller]
+fn bash(directory: &Path, command: &str) {
+    let ran = Command::new("bash")
+        .args(["-ec", command])
+        .current_dir(directory)
+        .envs([("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_AUTHOR_NAME", "A"), ("GIT_AUTHOR_EMAIL", "a@b.c")])
+        .envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@b.c")])
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{command}: {ran:?}");
+}
+
+fn repository() -> Fixture {
+    let fixture = Fixture::with("README.md", "hello\n");
+    bash(&fixture.root(), "git init -q -b main; git add .; git commit -q -m one");
+    fixture
+}
+
+#[test]
+fn a_protected_name_that_a_command_makes_is_taken_away() {
+    let guarded = Guarded::new(Fixture::with("data/x", ""));
+    guarded.stops("mkdir c; echo '{}' > c/mcp.json; mv c .cursor", ".cursor");
+    guarded.stops("ln -s data .claude", ".claude");
+    guarded.stops("echo '{}' > .Mcp.JSON", ".Mcp.JSON");
+    guarded.stops("mkfifo .envrc", ".envrc");
+    guarded.stops("mkdir -p .hg; echo '[hooks]' > .hg/hgrc", ".hg/hgrc");
+    guarded.stops("mkdir objects refs; echo 'ref: refs/heads/main' > HEAD", "HEAD");
+    for gone in [".cursor", ".claude", ".Mcp.JSON", ".envrc", ".hg/hgrc", "HEAD"] {
+        assert!(!guarded.exists(gone), "{gone}");
+    }
+    assert_eq!(guarded.quarantined(), [".Mcp.JSON", ".claude", ".cursor", ".envrc", "HEAD", "hgrc"]);
+    assert!(guarded.fixture.path("data/x").exists());
+}
+
+#[test]
+fn ordinary_work_is_let_alone() {
+    let guarded = Guarded::new(repository());
+    guarded.permits("mkdir -p .github src; touch .gitignore .editorconfig src/HEAD; echo x > HEAD; rm HEAD");
+    guarded.permits(
+        "git checkout -q -b feature; echo y > f; git add f; git commit -q -m two; git checkout -q main",
+    );
+    guarded
+        .permits("git merge -q feature; git tag v1; git stash -q -u || true; git gc -q; git repack -q -a -d");
+    guarded.permits("git branch -q other; git branch -q --set-upstream-to=main other");
+    guarded.permits("git worktree add -q tree; git init -q sub; git config -f sub/.git/config core.pager x");
+    guarded.permits("git worktree remove tree");
+    assert_eq!(guarded.quarantined(), [""; 0]);
+}
+
+#[test]
+fn a_repository_that_a_command_makes_stays() {
+    let guarded = Guarded::new(Fixture::with("f", "x"));
+    guarded.permits("git init -q -b main; git add f; git commit -q -m one");
+    guarded.permits("git remote add origin https://example.org/a.git; git config user.name B");
+    guarded.stops("git config core.fsmonitor 'touch x'", ".git/config");
+    guarded.stops("printf x > .git/hooks/pre-commit", ".git/hooks/pre-commit");
+    bash(&guarded.fixture.root(), "git remote get-url origin; git commit -q --allow-empty -m two");
+
+    let cloned = Guarded::new(Fixture::new());
+    bash(&cloned.fixture.outside(""), "git init -q o; git -C o commit -q --allow-empty -m one");
+    cloned.permits("git clone -q ../o .");
+}
+
+#[test]
+fn a_repository_made_with_more_than_git_writes_loses_that() {
+    let guarded = Guarded::new(Fixture::new());
+    let found = guarded.after(
+        "git init -q; git config alias.st '!touch x'; printf x > .git/hooks/post-checkout; echo '* filter=x' > \
+         .git/info/attributes; echo ../evil > .git/commondir",
+    );
+    assert_eq!(found.len(), 4, "{found:?}");
+    assert!(guarded.exists(".git/HEAD") && guarded.exists(".git/hooks/pre-commit.sample"));
+    assert!(!guarded.exists(".git/commondir"));
+    guarded.stops("mv .git g; echo 'gitdir: g' > .git", ".git");
+    guarded.permits("mv g .git");
+}
+
+#[test]
+fn what_makes_git_run_something_is_put_back() {
+    let fixture = repository();
+    fixture.put(".git/hooks/pre-push", "mine");
+    fixture.put(".vscode/tasks.json", "mine");
+    let guarded = Guarded::new(fixture);
+    let config = guarded.fixture.bytes(".git/config");
+    guarded.stops("echo '[core] pager = x' >> .git/config", ".git/config");
+    guarded.stops("git remote add origin elsewhere", ".git/config");
+    guarded.stops("rm .git/hooks/pre-push", ".git/hooks/pre-push");
+    guarded.stops("chmod 777 .git/hooks/pre-push", ".git/hooks/pre-push");
+    guarded.stops("rm -r .git/hooks; ln -s ../evil .git/hooks", ".git/hooks");
+    guarded.stops(
+        "mv .git g2; mkdir -p .git/hooks; cp -a g2/. .git/; printf x > .git/hooks/pre-commit",
+        ".git/hooks/pre-commit",
+    );
+    guarded.stops("echo yours > .vscode/tasks.json", ".vscode/tasks.json");
+    guarded.stops("rm -r .vscode", ".vscode");
+    guarded.stops("mv .vscode v; ln -s v .vscode", ".vscode");
+    assert_eq!(guarded.fixture.bytes(".git/config"), config);
+    assert_eq!(guarded.fixture.bytes(".vscode/tasks.json"), b"mine");
+    let hook = guarded.fixture.path(".git/hooks/pre-push");
+    assert_eq!(hook.metadata().unwrap().permissions().mode() & 0o777, 0o644);
+    guarded.permits("touch .vscode/tasks.json; git status");
+    guarded.permits("rm -rf .git");
+}
+
+#[test]
+fn repositories_of_submodules_are_watched_too() {
+    let fixture = repository();
+    bash(&fixture.outside(""), "git init -q o; git -C o commit -q --allow-empty -m one");
+    let guarded = Guarded::new(fixture);
+    guarded
+        .permits("mkdir .git/modules; git clone -q ../o lib --separate-git-dir .git/modules/lib");
+    guarded.stops("git -C lib config core.fsmonitor x", ".git/modules/lib/config");
+    guarded.stops("printf x > .git/modules/lib/hooks/post-commit", ".git/modules/lib/hooks/post-commit");
+}
+
+#[test]
+fn a_rule_that_spells_the_place_out_lifts_it() {
+    let guarded =
+        Guarded::with_rules(&["Write(.vscode/**)", "Write(.git/hooks/pre-commit)"], &[], repository());
+    guarded.permits("mkdir .vscode; echo '{}' > .vscode/tasks.json; printf x > .git/hooks/pre-commit");
+    guarded.permits("rm -r .vscode");
+    guarded.stops("printf x > .git/hooks/post-commit", ".git/hooks/post-commit");
+}
+
+#[test]
+fn what_a_deny_rule_covers_is_taken_away_or_put_back_wherever_it_is() {
+    let guarded =
+        Guarded::with_rules(&[], &["Write(**/*.key)", "Write(src/)"], Fixture::with("src/main.rs", "fn"));
+    guarded.stops("mkdir -p a/b; echo x > a/b/new.key", "a/b/new.key");
+    guarded.stops("echo y > src/main.rs", "src/main.rs");
+    guarded.stops("echo y > src/more.rs", "src/more.rs");
+    guarded.stops("rm -r src", "src");
+    guarded.permits("echo y > other.rs");
+    assert_eq!(guarded.fixture.bytes("src/main.rs"), b"fn");
+}
+
+#[test]
+fn what_people_change_between_commands_stays() {
+    let guarded = Guarded::new(Fixture::new());
+    guarded.permits("true");
+    guarded.fixture.put(".vscode/settings.json", "mine");
+    guarded.permits("true");
+    assert_eq!(guarded.fixture.bytes(".vscode/settings.json"), b"mine");
+}
+
+#[test]
+fn while_a_command_runs_on_what_it_does_is_not_taken_for_what_was_there() {
+    let guarded = Guarded::new(Fixture::new());
+    runtime().block_on(async {
+        guarded.sentry.before().await;
+        bash(&guarded.fixture.root(), "mkdir .cursor");
+        guarded.sentry.before().await;
+        assert_eq!(guarded.sentry.after().await.len(), 1);
+        bash(&guarded.fixture.root(), "mkdir .cursor");
+        guarded.sentry.after_background().await;
+        assert_eq!(guarded.sentry.untold().len(), 1);
+        assert_eq!(guarded.sentry.untold(), []);
+    });
+}
+
+#[test]
+fn a_linked_work_tree_is_watched_in_its_repository() {
+    let fixture = Fixture::new();
+    let main = fixture.outside("main");
+    bash(&fixture.outside(""), "git init -q main; git -C main commit -q --allow-empty -m one");
+    bash(&main, "rmdir ../ws; git worktree add -q ../ws");
+    let guarded = Guarded::new(fixture);
+    guarded.permits("echo x > f; git add f; git commit -q -m two");
+    let found = guarded
+        .after("git config core.pager x; printf x > \"$(git rev-parse --git-common-dir)/hooks/pre-commit\"");
+    let paths: Vec<PathBuf> = found.into_iter().map(|finding| finding.path).collect();
+    assert_eq!(paths, [main.join(".git/config"), main.join(".git/hooks/pre-commit")]);
+    guarded.stops("echo 'gitdir: evil' > .git", ".git");
+}
+
+#[test]
+fn a_finding_is_told_with_the_way_out() {
+    let found =
+        [Finding { path: "/w/.cursor".into(), done: "was made and is now at `/q/.cursor`".to_owned() }];
+    assert_eq!(
+        told(&found),
+        "(stopped by the sandbox: commands must not change protected places. `/w/.cursor` was made and is now at \
+         `/q/.cursor`. A person may allow it with `--allow 'Write(/w/.cursor)'`)\n"
+    );
+}
