@@ -1,0 +1,127 @@
+//! Which addresses are public: those that anybody on the Internet could mean by them.
+//!
+//! Everything else is refused by name: what is ours alone (loopback, private networks, the link, the metadata of a
+//! cloud), what nobody has, and every form of IPv6 that carries such an IPv4 address inside.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Why an address is not public; prints as "a loopback address" and the like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotPublic(&'static str);
+
+/// A block of addresses: its first one, the bits that count, what it is for.
+type Block<Address> = (Address, u32, &'static str);
+
+const PRIVATE: &str = "a private address";
+const LOOPBACK: &str = "a loopback address";
+const LINK_LOCAL: &str = "a link-local address";
+const MULTICAST: &str = "a multicast address";
+const DOCUMENTATION: &str = "an address for documentation";
+const BENCHMARKING: &str = "an address for benchmarks";
+const SHARED: &str = "an address shared by the customers of a network";
+const METADATA: &str = "an address of cloud metadata";
+const NOWHERE: &str = "an address that leads nowhere";
+const RESERVED: &str = "a reserved address";
+
+/// The special-purpose registry of IPv4; the first block that covers an address names it.
+const IPV4: &[Block<Ipv4Addr>] = &[
+    (Ipv4Addr::new(169, 254, 169, 254), 32, METADATA),
+    (Ipv4Addr::new(100, 100, 100, 200), 32, METADATA),
+    (Ipv4Addr::new(192, 0, 0, 192), 32, METADATA),
+    // A public address, and yet the host's own of one large cloud.
+    (Ipv4Addr::new(168, 63, 129, 16), 32, METADATA),
+    (Ipv4Addr::new(0, 0, 0, 0), 8, NOWHERE),
+    (Ipv4Addr::new(10, 0, 0, 0), 8, PRIVATE),
+    (Ipv4Addr::new(100, 64, 0, 0), 10, SHARED),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, LOOPBACK),
+    (Ipv4Addr::new(169, 254, 0, 0), 16, LINK_LOCAL),
+    (Ipv4Addr::new(172, 16, 0, 0), 12, PRIVATE),
+    (Ipv4Addr::new(192, 0, 0, 0), 24, RESERVED),
+    (Ipv4Addr::new(192, 0, 2, 0), 24, DOCUMENTATION),
+    (Ipv4Addr::new(192, 88, 99, 0), 24, RESERVED),
+    (Ipv4Addr::new(192, 168, 0, 0), 16, PRIVATE),
+    (Ipv4Addr::new(198, 18, 0, 0), 15, BENCHMARKING),
+    (Ipv4Addr::new(198, 51, 100, 0), 24, DOCUMENTATION),
+    (Ipv4Addr::new(203, 0, 113, 0), 24, DOCUMENTATION),
+    (Ipv4Addr::new(224, 0, 0, 0), 4, MULTICAST),
+    (Ipv4Addr::new(240, 0, 0, 0), 4, RESERVED),
+];
+
+/// The same of IPv6; what lies outside 2000::/3 and is not named here is reserved.
+const IPV6: &[Block<Ipv6Addr>] = &[
+    (Ipv6Addr::UNSPECIFIED, 128, NOWHERE),
+    (Ipv6Addr::LOCALHOST, 128, LOOPBACK),
+    (Ipv6Addr::new(0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254), 128, METADATA),
+    (Ipv6Addr::new(0xfc00, 0, 0, 0, 0, 0, 0, 0), 7, PRIVATE),
+    (Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10, LINK_LOCAL),
+    (Ipv6Addr::new(0xfec0, 0, 0, 0, 0, 0, 0, 0), 10, PRIVATE),
+    (Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8, MULTICAST),
+    (Ipv6Addr::new(0x2001, 0x0002, 0, 0, 0, 0, 0, 0), 48, BENCHMARKING),
+    // Teredo and other protocols' own.
+    (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23, RESERVED),
+    (Ipv6Addr::new(0x2001, 0x0db8, 0, 0, 0, 0, 0, 0), 32, DOCUMENTATION),
+    (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, DOCUMENTATION),
+];
+const IPV6_PUBLIC: Block<Ipv6Addr> = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3, "");
+
+/// Whether `address` is public.
+///
+/// # Errors
+/// What it is instead.
+pub fn check_public(address: IpAddr) -> Result<(), NotPublic> {
+    match address {
+        IpAddr::V4(address) => check_v4(address),
+        IpAddr::V6(address) => check_v6(address),
+    }
+}
+
+fn check_v4(address: Ipv4Addr) -> Result<(), NotPublic> {
+    let covers = |block: &&Block<Ipv4Addr>| {
+        let (first, bits, _) = **block;
+        let shift = u32::BITS - bits;
+        address.to_bits() >> shift == first.to_bits() >> shift
+    };
+    IPV4.iter().find(covers).map_or(Ok(()), |(.., what)| Err(NotPublic(what)))
+}
+
+fn check_v6(address: Ipv6Addr) -> Result<(), NotPublic> {
+    let covers = |block: &&Block<Ipv6Addr>| {
+        let (first, bits, _) = **block;
+        let shift = u128::BITS - bits;
+        address.to_bits() >> shift == first.to_bits() >> shift
+    };
+    if let Some((.., what)) = IPV6.iter().find(covers) {
+        return Err(NotPublic(what));
+    }
+    match embedded(address) {
+        Embedded::Reached(inside) => check_v4(inside),
+        Embedded::Hidden(inside) if check_v4(inside).is_err() => check_v4(inside),
+        Embedded::Hidden(_) | Embedded::None if covers(&&IPV6_PUBLIC) => Ok(()),
+        Embedded::Hidden(_) | Embedded::None => Err(NotPublic(RESERVED)),
+    }
+}
+
+/// An IPv4 address inside an IPv6 one.
+enum Embedded {
+    /// Packets go to it: mapped, and NAT64 by the well-known prefix.
+    Reached(Ipv4Addr),
+    /// Packets may be led to it: 6to4, ISATAP, IPv4-compatible.
+    Hidden(Ipv4Addr),
+    None,
+}
+
+fn embedded(address: Ipv6Addr) -> Embedded {
+    let [a, b, c, d, e, f, ..] = address.segments();
+    let low = Ipv4Addr::from_bits((address.to_bits() & u128::from(u32::MAX)) as u32);
+    match (a, b, c, d, e, f) {
+        (0, 0, 0, 0, 0, 0xffff) | (0x64, 0xff9b, 0, 0, 0, 0) => Embedded::Reached(low),
+        (0x2002, ..) => Embedded::Hidden(Ipv4Addr::from_bits((u32::from(b) << 16) | u32::from(c))),
+        (0, 0, 0, 0, 0, 0) | (.., 0 | 0x0200, 0x5efe) => Embedded::Hidden(low),
+        _ => Embedded::None,
+    }
+}
+
+#[cfg(test)]
+#[path = "address_test.rs"]
+mod tests;

@@ -1,0 +1,165 @@
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::Dialer;
+use crate::fixture::{Fickle, PATIENT, Reply, STAND_IN, Site, pins, resolving};
+use crate::host;
+use crate::pin::Pins;
+use crate::upstream::Upstream;
+
+/// What becomes of a connection to `name` when it leads there.
+#[track_caller]
+fn check_refused(dialer: &Dialer, name: &str, said: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let error = runtime.block_on(dialer.tunnel(&host::plain(name).unwrap(), 80)).err().unwrap();
+    assert!(error.is_refusal(), "{error}");
+    assert!(error.to_string().contains(said), "{error}");
+}
+
+#[test]
+fn a_name_that_leads_to_no_public_address_is_refused() {
+    for (addresses, said) in [
+        ("127.0.0.1", "`a.test` leads to 127.0.0.1, a loopback address"),
+        ("10.0.0.1", "a private address"),
+        ("::ffff:169.254.169.254", "an address of cloud metadata"),
+        ("fd00::1", "a private address"),
+        ("0.0.0.0", "leads nowhere"),
+        // One wrong address spoils the others: an honest name has none.
+        ("127.0.0.2 192.168.0.1", "192.168.0.1, a private address"),
+    ] {
+        let names = Fickle::new(&[addresses]);
+        check_refused(&resolving(names.clone(), Upstream::none()), "a.test", said);
+        assert_eq!(names.asked(), ["a.test"]);
+    }
+}
+
+#[test]
+fn an_address_instead_of_a_name_is_checked_the_same() {
+    let names = Fickle::new(&[]);
+    let dialer = resolving(names.clone(), Upstream::none());
+    check_refused(&dialer, "127.0.0.1", "`127.0.0.1` is a loopback address");
+    check_refused(&dialer, "[::1]", "`[::1]` is a loopback address");
+    check_refused(&dialer, "169.254.169.254", "--allow-net 169.254.169.254:80");
+    assert!(names.asked().is_empty());
+}
+
+/// Rebinding: public when it is checked, our own when it is used.
+#[tokio::test]
+async fn what_was_checked_is_connected_to_and_the_name_is_not_asked_for_again() {
+    let public = TcpListener::bind((STAND_IN, 0)).await.unwrap();
+    let port = public.local_addr().unwrap().port();
+    let private = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.unwrap();
+    let names = Fickle::new(&["127.0.0.2", "127.0.0.1"]);
+    let dialer = resolving(names.clone(), Upstream::none());
+    let host = host::plain("a.test").unwrap();
+    let mut stream = dialer.tunnel(&host, port).await.unwrap();
+    let (mut server, _) = public.accept().await.unwrap();
+    server.write_all(b"here").await.unwrap();
+    let mut heard = [0; 4];
+    stream.read_exact(&mut heard).await.unwrap();
+    assert_eq!((&heard, names.asked().len()), (b"here", 1));
+
+    // The next connection asks again, and is refused: nobody has called at the private one.
+    assert!(dialer.tunnel(&host, port).await.err().unwrap().is_refusal());
+    assert_eq!(names.asked().len(), 2);
+    let mut calls = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(private.poll_accept(&mut calls).is_pending());
+}
+
+#[tokio::test]
+async fn an_address_that_does_not_answer_leaves_the_next_one() {
+    let listener = TcpListener::bind((STAND_IN, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut dialer = resolving(Fickle::new(&["127.0.0.3 127.0.0.2"]), Upstream::none());
+    dialer.check = |_| Ok(());
+    assert!(dialer.tunnel(&host::plain("a.test").unwrap(), port).await.is_ok());
+}
+
+#[tokio::test]
+async fn private_addresses_are_reached_by_a_persons_word() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let granted = vec![(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port())];
+    let pins = pins(&[("docs.example.test", address)]);
+    let dialer = Dialer::new(Fickle::new(&[]), pins, granted, Upstream::none(), PATIENT);
+    let reach = async |name: &str, port| dialer.tunnel(&host::plain(name).unwrap(), port).await.is_ok();
+    assert!(reach("127.0.0.1", address.port()).await);
+    assert!(!reach("127.0.0.1", address.port() ^ 1).await);
+    // The pin's port stands for the one asked for.
+    assert!(reach("docs.example.test", 443).await);
+    assert!(!reach("a.docs.example.test", 443).await);
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_answered_for_is_given_up() {
+    struct Silent;
+    impl crate::resolver::Resolver for Silent {
+        fn resolve<'a>(
+            &'a self,
+            _: &'a str,
+        ) -> futures_util::future::BoxFuture<'a, std::io::Result<Vec<IpAddr>>> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let bound = std::time::Duration::from_millis(20);
+    let dialer = Dialer::new(Arc::new(Silent), Pins::default(), Vec::new(), Upstream::none(), bound);
+    let error = dialer.tunnel(&host::plain("a.test").unwrap(), 80).await.err().unwrap();
+    assert_eq!(error.to_string(), "`a.test` cannot be reached: nothing answered within 0.02 s");
+}
+
+#[tokio::test]
+async fn a_name_that_nobody_has_is_told() {
+    let dialer = resolving(Fickle::new(&[]), Upstream::none());
+    let error = dialer.plain(&host::plain("a.test").unwrap(), 80).await.err().unwrap();
+    assert_eq!(error.to_string(), "`a.test` has no address: no such name here");
+    assert!(!error.is_refusal());
+}
+
+/// The proxy of a company resolves names itself.
+#[tokio::test]
+async fn a_tunnel_goes_through_the_proxy_of_the_environment() {
+    let tunnelled = || Reply::Bytes(b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec());
+    let site = Site::start(move |_| tunnelled()).await;
+    let proxy = format!("http://me:secret@{}", site.address);
+    let names = Fickle::new(&[]);
+    let dialer =
+        resolving(names.clone(), Upstream::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone())));
+    let mut heard = String::new();
+    let mut stream = dialer.tunnel(&host::plain("a.test").unwrap(), 443).await.unwrap();
+    stream.read_to_string(&mut heard).await.unwrap();
+    assert_eq!(heard, "hello");
+    let request = site.requests().concat().to_ascii_lowercase();
+    assert!(request.starts_with("connect a.test:443 http/1.1\r\n"), "{request}");
+    assert!(request.contains("\r\nproxy-authorization: basic bwu6c2vjcmv0\r\n"), "{request}");
+    assert!(names.asked().is_empty());
+}
+
+#[test]
+fn a_proxy_gets_no_private_address_and_no_name_of_this_machine() {
+    let upstream = || Upstream::new(|name| (name == "ALL_PROXY").then(|| "http://127.0.0.1:9".to_owned()));
+    let dialer = resolving(Fickle::new(&[]), upstream());
+    check_refused(&dialer, "169.254.169.254", "an address of cloud metadata");
+    check_refused(&dialer, "10.0.0.1", "a private address");
+    check_refused(&dialer, "localhost", "name of the machine itself");
+    check_refused(&dialer, "a.localhost", "name of the machine itself");
+}
+
+#[tokio::test]
+async fn a_proxy_that_refuses_or_is_not_there_is_named_without_its_password() {
+    let site = Site::start(|_| Reply::Bytes(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n".to_vec())).await;
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap().local_addr().unwrap();
+    for (address, said) in [(site.address, "refused `a.test:443`: 407"), (free, "cannot be reached")] {
+        let proxy = format!("http://me:secret@{address}");
+        let upstream = Upstream::new(|name| (name == "HTTPS_PROXY").then(|| proxy.clone()));
+        let dialer = resolving(Fickle::new(&[]), upstream);
+        let error = dialer.tunnel(&host::plain("a.test").unwrap(), 443).await.err().unwrap().to_string();
+        assert!(
+            error.starts_with(&format!("the proxy `http://{address}` that the environment names {said}")),
+            "{error}"
+        );
+        assert!(!error.contains("secret"), "{error}");
+    }
+}

@@ -1,0 +1,265 @@
+//! One page: request, redirects, body.
+//!
+//! Redirects are followed by hand, each judged again. A request carries nothing of the user's: no cookie, no key, no
+//! referrer. The body is read as far as the bound allows and no further.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, LOCATION,
+    PROXY_AUTHORIZATION, USER_AGENT,
+};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use crate::dial::{DialError, Dialer, Stream};
+use crate::target::Target;
+use crate::task::Task;
+
+/// Redirects that are followed.
+const REDIRECTS: usize = 5;
+/// What is preferred: text that needs no conversion.
+const ACCEPTED: &str = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1";
+
+/// Whether the policy lets an address be fetched without asking anybody.
+pub type Judge = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+/// Makes the settings of secure connections, when the first one is needed.
+pub type Tls = Arc<dyn Fn() -> Result<ClientConfig, String> + Send + Sync>;
+
+/// How long and how much.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// From a request to the head of its answer, with the connection.
+    pub answer: Duration,
+    /// The longest silence within a body.
+    pub silence: Duration,
+    /// All of it, with redirects.
+    pub whole: Duration,
+    /// Bytes that are read of a body.
+    pub body: usize,
+    /// Bytes of text that the model is given.
+    pub text: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            answer: Duration::from_secs(30),
+            silence: Duration::from_secs(20),
+            whole: Duration::from_secs(60),
+            body: 5 * 1024 * 1024,
+            text: 100_000,
+        }
+    }
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FetchError {
+    #[error(transparent)]
+    Dial(#[from] DialError),
+    #[error("no secure connection to `{host}`: {said}")]
+    Tls { host: String, said: String },
+    #[error("`{host}` broke off: {said}")]
+    Broken { host: String, said: String },
+    #[error("`{url}` redirects further than {REDIRECTS} times")]
+    TooManyRedirects { url: String },
+    #[error("`{from}` redirects to an address that is not fetched: {said}")]
+    BadRedirect { from: String, said: String },
+    #[error(
+        "`{from}` redirects to `{to}`, which no rule allows; call `web_fetch` with that address to ask for it"
+    )]
+    RefusedRedirect { from: String, to: String },
+    #[error("`{url}` answered {status}")]
+    Status { url: String, status: StatusCode },
+    #[error("`{url}` is encoded as `{encoding}`, which was not asked for")]
+    Encoding { url: String, encoding: String },
+    #[error("`{url}` took longer than {} s", bound.as_secs_f32())]
+    TimedOut { url: String, bound: Duration },
+}
+
+impl FetchError {
+    /// True where it was refused here, not there.
+    pub(crate) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Dial(error) => error.is_refusal(),
+            Self::BadRedirect { .. } | Self::RefusedRedirect { .. } => true,
+            Self::Tls { .. }
+            | Self::Broken { .. }
+            | Self::TooManyRedirects { .. }
+            | Self::Status { .. }
+            | Self::Encoding { .. }
+            | Self::TimedOut { .. } => false,
+        }
+    }
+}
+
+/// A page as it came.
+#[derive(Debug)]
+pub(crate) struct Fetched {
+    /// Where it came from, after redirects.
+    pub(crate) url: String,
+    /// The header `Content-Type`; empty without one.
+    pub(crate) content_type: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) rest: Rest,
+}
+
+/// What was not read of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    Nothing,
+    Bytes(u64),
+    Unknown,
+}
+
+/// Gets pages.
+pub(crate) struct Fetcher {
+    dialer: Arc<Dialer>,
+    judge: Judge,
+    tls: Tls,
+    made: OnceLock<Arc<ClientConfig>>,
+    pub(crate) bounds: Bounds,
+}
+
+impl Fetcher {
+    pub(crate) fn new(dialer: Arc<Dialer>, judge: Judge, tls: Tls, bounds: Bounds) -> Self {
+        Self { dialer, judge, tls, made: OnceLock::new(), bounds }
+    }
+
+    /// Gets `target`, which the gate has let through. Dropping the future ends the connection.
+    pub(crate) async fn fetch(&self, target: &Target) -> Result<Fetched, FetchError> {
+        let late = |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.bounds.whole };
+        timeout(self.bounds.whole, self.follow(target.clone())).await.map_err(late)?
+    }
+
+    async fn follow(&self, asked: Target) -> Result<Fetched, FetchError> {
+        let mut target = asked.clone();
+        for _ in 0..=REDIRECTS {
+            let Answer { response, _task } = self.ask(&target).await?;
+            let status = response.status();
+            let location = text(&response, LOCATION);
+            if status.is_redirection() && !location.is_empty() {
+                let from = target.url.to_string();
+                let next = target
+                    .redirected(&location)
+                    .map_err(|said| FetchError::BadRedirect { from: from.clone(), said })?;
+                // Whoever let the first host through, let it through to the end.
+                if next.host != asked.host && !(self.judge)(next.url.as_str()) {
+                    return Err(FetchError::RefusedRedirect { from, to: next.url.into() });
+                }
+                target = next;
+                continue;
+            }
+            if !status.is_success() {
+                return Err(FetchError::Status { url: target.url.into(), status });
+            }
+            return self.read(target, response).await;
+        }
+        Err(FetchError::TooManyRedirects { url: asked.url.into() })
+    }
+
+    async fn ask(&self, target: &Target) -> Result<Answer, FetchError> {
+        let late = |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.bounds.answer };
+        timeout(self.bounds.answer, self.exchange(target)).await.map_err(late)?
+    }
+
+    async fn exchange(&self, target: &Target) -> Result<Answer, FetchError> {
+        let broken = |error: hyper::Error| broken(target, &error);
+        let mut request = Request::get(target.path())
+            .header(HOST, target.authority())
+            .header(USER_AGENT, concat!("ibeam/", env!("CARGO_PKG_VERSION")))
+            .header(ACCEPT, ACCEPTED)
+            .header(ACCEPT_ENCODING, "identity");
+        let stream: Box<dyn Stream> = if target.secure {
+            let tunnel = self.dialer.tunnel(&target.host, target.port).await?;
+            self.secured(target, tunnel).await?
+        } else {
+            let opened = self.dialer.plain(&target.host, target.port).await?;
+            if let Some(via) = opened.via {
+                request = request.uri(target.url.as_str());
+                if let Some(authorization) = via.authorization {
+                    request = request.header(PROXY_AUTHORIZATION, authorization);
+                }
+            }
+            opened.stream
+        };
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        let task = Task::spawn(connection);
+        let request = request
+            .body(Empty::<Bytes>::new())
+            .map_err(|error| FetchError::Broken { host: target.host.to_string(), said: error.to_string() })?;
+        let response = sender.send_request(request).await.map_err(broken)?;
+        Ok(Answer { response, _task: task })
+    }
+
+    async fn secured(&self, target: &Target, stream: Box<dyn Stream>) -> Result<Box<dyn Stream>, FetchError> {
+        let failed = |said: String| FetchError::Tls { host: target.host.to_string(), said };
+        let config = self.config().map_err(failed)?;
+        let name = target.host.to_string();
+        let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = ServerName::try_from(name).map_err(|error| failed(error.to_string()))?;
+        let connected = TlsConnector::from(config).connect(name, stream).await;
+        Ok(Box::new(connected.map_err(|error| failed(error.to_string()))?))
+    }
+
+    fn config(&self) -> Result<Arc<ClientConfig>, String> {
+        if let Some(made) = self.made.get() {
+            return Ok(Arc::clone(made));
+        }
+        let mut config = (self.tls)()?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Arc::clone(self.made.get_or_init(|| Arc::new(config))))
+    }
+
+    async fn read(&self, target: Target, response: Response<Incoming>) -> Result<Fetched, FetchError> {
+        let encoding = text(&response, CONTENT_ENCODING);
+        if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
+            return Err(FetchError::Encoding { url: target.url.into(), encoding });
+        }
+        let content_type = text(&response, CONTENT_TYPE);
+        let length: Option<u64> = text(&response, CONTENT_LENGTH).parse().ok();
+        let mut body = response.into_body();
+        let mut bytes = Vec::new();
+        let mut rest = Rest::Nothing;
+        loop {
+            let late = |_| FetchError::TimedOut { url: target.url.to_string(), bound: self.bounds.silence };
+            let Some(frame) = timeout(self.bounds.silence, body.frame()).await.map_err(late)? else { break };
+            let frame = frame.map_err(|error| broken(&target, &error))?;
+            let Some(chunk) = frame.data_ref() else { continue };
+            let room = self.bounds.body.saturating_sub(bytes.len());
+            bytes.extend_from_slice(chunk.get(..room).unwrap_or(chunk));
+            if chunk.len() > room {
+                let read = bytes.len() as u64;
+                rest = length.map_or(Rest::Unknown, |length| Rest::Bytes(length.saturating_sub(read)));
+                break;
+            }
+        }
+        Ok(Fetched { url: target.url.into(), content_type, bytes, rest })
+    }
+}
+
+/// The head of an answer; its body comes as long as the task lives.
+struct Answer {
+    response: Response<Incoming>,
+    _task: Task,
+}
+
+fn broken(target: &Target, error: &hyper::Error) -> FetchError {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    FetchError::Broken { host: target.host.to_string(), said: format!("{error}{cause}") }
+}
+
+fn text(response: &Response<Incoming>, name: HeaderName) -> String {
+    let value = response.headers().get(name).and_then(|value| value.to_str().ok());
+    value.unwrap_or_default().trim().to_owned()
+}

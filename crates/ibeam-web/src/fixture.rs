@@ -1,0 +1,165 @@
+//! What tests of this crate have in common: sites on loopback, name servers that lie, dialers.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::address::check_public;
+use crate::dial::Dialer;
+use crate::pin::Pins;
+use crate::resolver::Resolver;
+use crate::task::Task;
+use crate::upstream::Upstream;
+
+pub(crate) const PATIENT: Duration = Duration::from_secs(20);
+
+/// What a site does with a request.
+pub(crate) enum Reply {
+    /// These bytes, then the end.
+    Bytes(Vec<u8>),
+    /// These bytes, then nothing for ever.
+    Silence(Vec<u8>),
+    /// These bytes, then the same piece again and again.
+    Endless(Vec<u8>),
+}
+
+impl Reply {
+    /// A whole answer of this type.
+    pub(crate) fn page(content_type: &str, body: impl AsRef<[u8]>) -> Self {
+        let body = body.as_ref();
+        let length = body.len();
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n");
+        Self::Bytes([head.as_bytes(), body].concat())
+    }
+
+    pub(crate) fn redirect(to: &str) -> Self {
+        Self::Bytes(format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n").into())
+    }
+}
+
+/// A server on loopback, one request a connection.
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
+    requests: Arc<Mutex<Vec<String>>>,
+    _task: Task,
+}
+
+impl Site {
+    pub(crate) async fn start(reply: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+        Self::at(Ipv4Addr::LOCALHOST.into(), 0, reply).await
+    }
+
+    pub(crate) async fn at(
+        address: IpAddr,
+        port: u16,
+        reply: impl Fn(&str) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind((address, port)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (seen, reply) = (Arc::clone(&requests), Arc::new(reply));
+        let task = Task::spawn(async move {
+            loop {
+                let (client, _) = listener.accept().await.unwrap();
+                let (seen, reply) = (Arc::clone(&seen), Arc::clone(&reply));
+                tokio::spawn(async move { drop(converse(client, &seen, &*reply).await) });
+            }
+        });
+        Self { address, requests, _task: task }
+    }
+
+    /// The heads of the requests so far.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+/// Reads a head, then replies.
+pub(crate) async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+    mut client: S,
+    seen: &Mutex<Vec<String>>,
+    reply: &(dyn Fn(&str) -> Reply + Send + Sync),
+) -> io::Result<()> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(client.read_u8().await?);
+    }
+    let head = String::from_utf8(head).unwrap();
+    seen.lock().unwrap().push(head.clone());
+    match reply(&head) {
+        Reply::Bytes(bytes) => {
+            client.write_all(&bytes).await?;
+            client.shutdown().await
+        }
+        Reply::Silence(bytes) => {
+            client.write_all(&bytes).await?;
+            client.flush().await?;
+            std::future::pending().await
+        }
+        Reply::Endless(bytes) => {
+            client.write_all(&bytes).await?;
+            loop {
+                client.write_all(&[b'x'; 64 * 1024]).await?;
+            }
+        }
+    }
+}
+
+/// A name server that says something else each time, and counts.
+#[derive(Default)]
+pub(crate) struct Fickle {
+    answers: Mutex<VecDeque<Vec<IpAddr>>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Fickle {
+    /// One answer after the other, each a list of addresses with spaces between them.
+    pub(crate) fn new(answers: &[&str]) -> Arc<Self> {
+        let answer = |text: &&str| text.split(' ').map(|address| address.parse().unwrap()).collect();
+        let answers = Mutex::new(answers.iter().map(answer).collect());
+        Arc::new(Self { answers, asked: Mutex::default() })
+    }
+
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Resolver for Fickle {
+    fn resolve<'a>(&'a self, name: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        self.asked.lock().unwrap().push(name.to_owned());
+        let answer = self.answers.lock().unwrap().pop_front();
+        Box::pin(async move { answer.ok_or_else(|| io::Error::other("no such name here")) })
+    }
+}
+
+/// The pins of these names.
+pub(crate) fn pins(pinned: &[(&str, SocketAddr)]) -> Pins {
+    let mut pins = Pins::default();
+    for (name, address) in pinned {
+        pins.insert(name, &address.to_string()).unwrap();
+    }
+    pins
+}
+
+/// A dialer of these pins that knows no other names.
+pub(crate) fn dialer(pinned: &[(&str, SocketAddr)]) -> Arc<Dialer> {
+    Arc::new(Dialer::new(Fickle::new(&[]), pins(pinned), Vec::new(), Upstream::none(), PATIENT))
+}
+
+/// The address that stands for a public one.
+pub(crate) const STAND_IN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
+/// A dialer that takes `STAND_IN` for public, and goes by `resolver`.
+pub(crate) fn resolving(resolver: Arc<dyn Resolver>, upstream: Upstream) -> Dialer {
+    let mut dialer = Dialer::new(resolver, Pins::default(), Vec::new(), upstream, PATIENT);
+    dialer.check = |address| if address == STAND_IN { Ok(()) } else { check_public(address) };
+    dialer
+}

@@ -1,0 +1,158 @@
+//! What confined commands may reach: `--allow-net HOST:PORT`, and the domains of `WebFetch` tokens.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use url::Host;
+
+use crate::host;
+
+/// A grant that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{given}` cannot be granted: {said}; accepted are `HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
+)]
+pub struct BadGrant {
+    /// As given.
+    pub given: String,
+    /// What is wrong with it.
+    pub said: String,
+}
+
+/// Hosts and ports that commands may reach. Prints as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    hosts: Hosts,
+    /// `None` is every port.
+    port: Option<u16>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Hosts {
+    Every,
+    /// Every name below this one, and not itself.
+    Below(String),
+    One(Host),
+}
+
+impl Grant {
+    /// Ports 80 and 443 of the domain of a `WebFetch` token: a name, `*.` and a name, or `*`.
+    ///
+    /// # Errors
+    /// The domain is none.
+    pub fn of_pages(domain: &str) -> Result<[Self; 2], BadGrant> {
+        let hosts = Hosts::parse(domain).map_err(|said| BadGrant { given: domain.to_owned(), said })?;
+        Ok([80, 443].map(|port| Self { hosts: hosts.clone(), port: Some(port) }))
+    }
+
+    /// Every port of such a domain: what a denied `WebFetch` token takes away.
+    ///
+    /// # Errors
+    /// The domain is none.
+    pub fn of_every_port(domain: &str) -> Result<Self, BadGrant> {
+        let hosts = Hosts::parse(domain).map_err(|said| BadGrant { given: domain.to_owned(), said })?;
+        Ok(Self { hosts, port: None })
+    }
+
+    fn covers(&self, host: &Host, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port)
+            && match (&self.hosts, host) {
+                (Hosts::Every, _) => true,
+                (Hosts::One(own), host) => own == host,
+                (Hosts::Below(parent), Host::Domain(name)) => name
+                    .strip_suffix(parent.as_str())
+                    .is_some_and(|below| below.len() > 1 && below.ends_with('.')),
+                (Hosts::Below(_), Host::Ipv4(_) | Host::Ipv6(_)) => false,
+            }
+    }
+}
+
+impl Hosts {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text == "*" {
+            return Ok(Self::Every);
+        }
+        let not_plain = |text: &str| match Host::parse(text) {
+            Ok(host) if host.to_string() != text => format!("write the host as `{host}`"),
+            Ok(_) | Err(_) if text.contains("://") => "it has a scheme".to_owned(),
+            Ok(_) | Err(_) => format!("`{text}` is no host"),
+        };
+        match text.strip_prefix("*.") {
+            Some(parent) => match host::plain(parent) {
+                Some(Host::Domain(parent)) => Ok(Self::Below(parent)),
+                Some(Host::Ipv4(_) | Host::Ipv6(_)) => Err("no names lie below an address".to_owned()),
+                None => Err(not_plain(parent)),
+            },
+            None => host::plain(text).map(Self::One).ok_or_else(|| not_plain(text)),
+        }
+    }
+}
+
+impl FromStr for Grant {
+    type Err = BadGrant;
+
+    fn from_str(given: &str) -> Result<Self, BadGrant> {
+        let bad = |said: String| BadGrant { given: given.to_owned(), said };
+        let text = given.trim();
+        if text.contains("://") || text.contains('/') {
+            return Err(bad("it is an address of the web; only host and port count".to_owned()));
+        }
+        let portless = || bad(format!("it has no port; for secure pages write `{text}:443`"));
+        // The colons of `[::1]` are its own.
+        let (hosts, port) = match text.rsplit_once(':') {
+            Some((hosts, port)) if !port.ends_with(']') => (hosts, port),
+            Some(_) | None => return Err(portless()),
+        };
+        if hosts.contains(':') && !hosts.starts_with('[') {
+            return Err(bad("an IPv6 address stands in brackets: `[::1]:8080`".to_owned()));
+        }
+        let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        let port = digits.then(|| port.parse().ok()).flatten().filter(|port| *port != 0);
+        let port = port.ok_or_else(|| bad("a port is a number from 1 to 65535".to_owned()))?;
+        Ok(Self { hosts: Hosts::parse(hosts).map_err(bad)?, port: Some(port) })
+    }
+}
+
+impl fmt::Display for Grant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.hosts {
+            Hosts::Every => write!(f, "*")?,
+            Hosts::Below(parent) => write!(f, "*.{parent}")?,
+            Hosts::One(host) => write!(f, "{host}")?,
+        }
+        match self.port {
+            Some(port) => write!(f, ":{port}"),
+            None => write!(f, ":*"),
+        }
+    }
+}
+
+/// All that is granted, less all that is denied.
+#[derive(Clone, Debug, Default)]
+pub struct Grants {
+    /// What commands may reach.
+    pub allow: Vec<Grant>,
+    /// What they may not, whatever is granted.
+    pub deny: Vec<Grant>,
+}
+
+impl Grants {
+    pub(crate) fn allow(&self, host: &Host, port: u16) -> bool {
+        let covered = |grants: &[Grant]| grants.iter().any(|grant| grant.covers(host, port));
+        covered(&self.allow) && !covered(&self.deny)
+    }
+
+    /// The addresses granted by number; only those of them that are no name may be private.
+    pub fn addresses(&self) -> Vec<(IpAddr, u16)> {
+        let address = |grant: &Grant| match &grant.hosts {
+            Hosts::One(host) => Some((host::literal(host)?, grant.port?)),
+            Hosts::Every | Hosts::Below(_) => None,
+        };
+        self.allow.iter().filter_map(address).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "grant_test.rs"]
+mod tests;

@@ -1,0 +1,106 @@
+use proptest::prelude::*;
+
+use super::{Grant, Grants};
+use crate::host;
+
+#[track_caller]
+fn check_bad(given: &str, said: &str) {
+    let error = given.parse::<Grant>().unwrap_err();
+    assert!(error.said.contains(said), "{given:?}: {}", error.said);
+    assert!(error.to_string().contains("accepted are `HOST:PORT`"), "{error}");
+}
+
+/// Whether `grants` reach `place`, a host and a port.
+#[track_caller]
+fn check(grants: &[&str], place: &str, expect: bool) {
+    let (name, port) = place.rsplit_once(':').unwrap();
+    let allow = grants.iter().map(|grant| grant.parse().unwrap()).collect();
+    let grants = Grants { allow, deny: Vec::new() };
+    assert_eq!(grants.allow(&host::plain(name).unwrap(), port.parse().unwrap()), expect, "{place}");
+}
+
+#[test]
+fn a_grant_reaches_its_host_at_its_port() {
+    check(&["example.org:443"], "example.org:443", true);
+    check(&["Example.ORG.:443"], "example.org:443", true);
+    check(&["example.org:443"], "EXAMPLE.org.:443", true);
+    check(&["example.org:443"], "example.org:80", false);
+    check(&["example.org:443"], "a.example.org:443", false);
+    check(&["example.org:443"], "example.org.evil.test:443", false);
+    check(&["127.0.0.1:8080"], "127.0.0.1:8080", true);
+    check(&["127.0.0.1:8080"], "127.0.0.1:8081", false);
+    check(&["[::1]:8080"], "[::1]:8080", true);
+    check(&[], "example.org:443", false);
+}
+
+#[test]
+fn a_star_is_every_name_below_and_a_lone_one_every_host() {
+    check(&["*.good.test:443"], "a.good.test:443", true);
+    check(&["*.good.test:443"], "a.b.good.test:443", true);
+    check(&["*.good.test:443"], "good.test:443", false);
+    check(&["*.good.test:443"], "evilgood.test:443", false);
+    check(&["*.test:443"], "127.0.0.1:443", false);
+    check(&["*:443"], "anything.test:443", true);
+    check(&["*:443"], "anything.test:80", false);
+    check(&["*:443"], "8.8.8.8:443", true);
+}
+
+#[test]
+fn a_domain_of_web_fetch_is_its_two_ports_and_a_denied_one_every_port() {
+    let host = |name: &str| host::plain(name).unwrap();
+    let allow = Grant::of_pages("*").unwrap().into();
+    let grants = Grants { allow, deny: vec![Grant::of_every_port("*.evil.test").unwrap()] };
+    assert!(grants.allow(&host("a.test"), 80) && grants.allow(&host("a.test"), 443));
+    assert!(!grants.allow(&host("a.test"), 22));
+    assert!(!grants.allow(&host("a.evil.test"), 443));
+    assert!(Grant::of_pages("https://a").is_err());
+}
+
+#[test]
+fn what_is_wrong_with_a_grant_is_said() {
+    check_bad("example.org", "no port; for secure pages write `example.org:443`");
+    check_bad("[::1]", "no port");
+    check_bad("", "no port");
+    check_bad("https://example.org:443", "only host and port count");
+    check_bad("example.org:443/path", "only host and port count");
+    check_bad("example.org:https", "1 to 65535");
+    check_bad("example.org:0", "1 to 65535");
+    check_bad("example.org:+1", "1 to 65535");
+    check_bad("example.org:65536", "1 to 65535");
+    check_bad("::1:8080", "in brackets");
+    check_bad("*.*.a:443", "is no host");
+    check_bad("a*:443", "is no host");
+    check_bad(":443", "is no host");
+    check_bad("*.127.0.0.1:443", "below an address");
+    check_bad("*.0.1:443", "write the host as `0.0.0.1`");
+    check_bad("2130706433:443", "write the host as `127.0.0.1`");
+    check_bad("é.example:443", "write the host as `xn--9ca.example`");
+}
+
+#[test]
+fn only_addresses_granted_by_number_may_be_private() {
+    let allow = ["127.0.0.1:8080", "localhost:80", "*:443"].map(|grant| grant.parse().unwrap()).into();
+    let grants = Grants { allow, deny: Vec::new() };
+    assert_eq!(grants.addresses(), [("127.0.0.1".parse().unwrap(), 8080)]);
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,20}") {
+        let _ = text.parse::<Grant>();
+    }
+
+    #[test]
+    fn a_grant_prints_as_it_is_read(
+        grant in "(\\*|(\\*\\.)?[a-z][a-z0-9-]{0,8}(\\.[a-z]{1,5}){0,2}|10\\.[0-9]\\.[0-9]\\.[0-9]|\\[::[1-9a-f]\\]):[1-9][0-9]{0,3}"
+    ) {
+        prop_assert_eq!(grant.parse::<Grant>().unwrap().to_string(), grant);
+    }
+
+    #[test]
+    fn a_grant_for_one_name_reaches_no_other(one in "[a-z.-]{1,12}", other in "[a-z.-]{1,12}") {
+        if let (Ok(grant), Some(host)) = (format!("{one}:443").parse::<Grant>(), host::plain(&other)) {
+            prop_assert_eq!(grant.covers(&host, 443), host::plain(&one).is_some_and(|one| one == host));
+        }
+    }
+}

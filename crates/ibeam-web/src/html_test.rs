@@ -1,0 +1,182 @@
+use std::sync::atomic::AtomicBool;
+
+use proptest::prelude::*;
+
+use super::convert;
+
+fn markdown(html: &str) -> String {
+    let base = "https://docs.example.org/guide/intro".parse().ok();
+    convert(html, base.as_ref(), &AtomicBool::new(true)).unwrap()
+}
+
+#[track_caller]
+fn check(html: &str, expect: &str) {
+    assert_eq!(markdown(html), expect, "{html}");
+}
+
+#[test]
+fn what_a_page_says_is_kept_in_form() {
+    check("<h1>Title</h1><p>One <b>bold</b> <em>word</em>.<p>Two", "# Title\n\nOne **bold** *word*.\n\nTwo");
+    check("<ul><li>a<ul><li>b</ul><li>c</ul>", "- a\n  - b\n- c");
+    check("<ol><li>a<li>b</ol>", "1. a\n2. b");
+    check("<pre><code class=\"language-rust\">fn a() {\n}</code></pre>", "```rust\nfn a() {\n}\n```");
+    check("<blockquote><p>a</p></blockquote>", "> a");
+    check("<table><tr><th>a<th>b<tr><td>1<td>2</table>", "| a | b |\n| - | - |\n| 1 | 2 |");
+}
+
+#[test]
+fn what_is_not_there_to_be_read_is_left_out() {
+    check("<style>p{}</style><script>alert(1)</script><p>a</p><!-- b --><noscript>c</noscript>", "a");
+    check("<svg><text>a</text></svg><iframe>b</iframe><template>c</template>d", "d");
+}
+
+#[test]
+fn the_title_stands_first_unless_the_page_says_it() {
+    check("<title>\n The  page</title><p>a", "# The page\n\na");
+    check("<title>Site: page</title><h1>Page</h1>", "# Page");
+    check("<title></title><p>a", "a");
+}
+
+#[test]
+fn addresses_are_whole_and_data_is_none() {
+    check("<a href=\"../api?q=1#x\">a</a>", "[a](https://docs.example.org/api?q=1#x)");
+    check("<a href=\"//b.test/\">a</a> <a href=\"#here\">b</a>", "[a](https://b.test/) [b](#here)");
+    check("<img alt=\"a\" src=\"b.png\">", "![a](https://docs.example.org/guide/b.png)");
+    let data = markdown("<p>before <img alt=\"a\" src=\"DATA:image/png;base64,AAAA\"> after");
+    assert!(!data.contains("AAAA") && data.contains("before") && data.contains("after"), "{data}");
+}
+
+/// A page that is nothing but nesting must not end the process, nor take for ever.
+#[test]
+fn a_page_that_is_too_deep_or_too_wide_is_cut() {
+    for (open, close) in
+        [("<div>", "</div>"), ("<b>", ""), ("<blockquote>", ""), ("<ul><li>", ""), ("<table><tr><td>", "")]
+    {
+        let deep = format!("<p>begin{}{}", open.repeat(20_000), close.repeat(20_000));
+        assert!(markdown(&deep).contains("begin"), "{open}");
+    }
+    for item in ["<b>a</b>", "<i>a</i><em>b</em>", "<p>a", "<br>", "<li>a"] {
+        let wide = format!("<p>begin</p>{}", item.repeat(50_000));
+        assert!(markdown(&wide).contains("begin"), "{item}");
+    }
+}
+
+#[test]
+fn work_that_nobody_waits_for_ends() {
+    let page = "<div>".repeat(1_000_000);
+    assert!(convert(&page, None, &AtomicBool::new(false)).is_err());
+}
+
+/// A panic of the converter's would end the run.
+fn soup() -> impl Strategy<Value = String> {
+    let tags = [
+        "p",
+        "div",
+        "span",
+        "a",
+        "b",
+        "i",
+        "em",
+        "strong",
+        "ul",
+        "ol",
+        "li",
+        "table",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+        "caption",
+        "pre",
+        "code",
+        "blockquote",
+        "h1",
+        "h3",
+        "br",
+        "hr",
+        "img",
+        "svg",
+        "math",
+        "template",
+        "select",
+        "option",
+        "form",
+        "button",
+        "dl",
+        "dt",
+        "dd",
+        "title",
+        "head",
+        "body",
+        "html",
+        "textarea",
+        "details",
+        "summary",
+        "sup",
+        "input",
+        "frameset",
+        "plaintext",
+        "col",
+        "colgroup",
+        "rowspan",
+    ];
+    let attributes = [
+        "",
+        " href=x",
+        " src='a b'",
+        " start=-5",
+        " start=99999999999",
+        " start=x",
+        " class=language-",
+        " colspan=9999999999",
+        " rowspan=0",
+        " title='a\"b\n'",
+        " align=right",
+        " class='math math-inline'",
+        " id=\u{e9}",
+        " type=checkbox checked",
+    ];
+    let text = prop::sample::select(vec![
+        "a",
+        " ",
+        "\n\n",
+        "\t",
+        "```",
+        "~~~",
+        "1.",
+        "- ",
+        "# ",
+        "|",
+        "\\",
+        "*_`[]",
+        "&lt;",
+        "&#0;",
+        "&nbsp;",
+        "\u{e9}\u{1f600}",
+        "\u{202e}",
+        "<!--",
+        "-->",
+        "<![CDATA[",
+        "]]>",
+        "<?x",
+        "</",
+        "<",
+        "\0",
+        "1. a",
+        "===",
+        "10000000000. ",
+    ]);
+    let open = (prop::sample::select(tags.to_vec()), prop::sample::select(attributes.to_vec()))
+        .prop_map(|(tag, attribute)| format!("<{tag}{attribute}>"));
+    let close = prop::sample::select(tags.to_vec()).prop_map(|tag| format!("</{tag}>"));
+    let piece = prop_oneof![3 => open, 2 => close, 3 => text.prop_map(str::to_owned)];
+    prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_soup_of_tags_is_converted(html in soup()) {
+        markdown(&html);
+    }
+}

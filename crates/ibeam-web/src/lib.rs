@@ -1,0 +1,34 @@
+//! The web as ibeam reaches it: a guard of addresses, the tool `web_fetch`, and a proxy for confined commands.
+//!
+//! Both ways out go through one `Dialer`: a name is resolved once, every address is checked to be public, and a
+//! checked one is connected to. Refuses to decide what is permitted, to read the environment, and to know the other
+//! tools, providers and the sandbox.
+
+mod address;
+mod dial;
+mod environment;
+mod fetch;
+#[cfg(test)]
+mod fixture;
+mod grant;
+mod host;
+mod html;
+mod page;
+mod pin;
+mod proxy;
+mod resolver;
+mod target;
+mod task;
+mod upstream;
+mod web_fetch;
+
+pub use address::{NotPublic, check_public};
+pub use dial::{DialError, Dialer};
+pub use environment::proxy_environment;
+pub use fetch::{Bounds, Judge, Tls};
+pub use grant::{BadGrant, Grant, Grants};
+pub use pin::{BadPin, Pins};
+pub use proxy::EgressProxy;
+pub use resolver::{Resolver, SystemResolver};
+pub use upstream::Upstream;
+pub use web_fetch::{NAME, WebFetch};

@@ -1,0 +1,153 @@
+//! From the bytes of an answer to text for a model: by content type, in the charset that is declared or likely.
+//!
+//! Refuses what is no text, with its type.
+
+use std::time::Duration;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::Encoding;
+use url::Url;
+
+use crate::fetch::{Fetched, Rest};
+use crate::html;
+
+/// The longest that a page may take to be converted.
+const CONVERSION: Duration = Duration::from_secs(10);
+/// Where a page says its charset, if it does.
+const PRESCAN: usize = 1024;
+
+/// Text of a page, and what is not in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    pub(crate) url: String,
+    pub(crate) text: String,
+}
+
+enum Form {
+    Html,
+    Text,
+}
+
+/// The text of `fetched`, at most `limit` bytes of it, with a note of what is left out.
+///
+/// # Errors
+/// One sentence: what it is instead of text, or that it cannot be converted.
+pub(crate) async fn page(fetched: Fetched, limit: usize) -> Result<Page, String> {
+    let Fetched { url, content_type, bytes, rest } = fetched;
+    let (essence, charset) = taken_apart(&content_type);
+    let form = form(&essence, &bytes).ok_or_else(|| {
+        let what = if essence.is_empty() { "data of no declared type" } else { &essence };
+        format!("`{url}` is {what}, not text; pages, text and JSON are fetched")
+    })?;
+    let text = match form {
+        Form::Text => decoded(&bytes, charset.as_deref(), essence.ends_with("json")),
+        Form::Html => {
+            let declared = charset.or_else(|| declared_charset(&bytes));
+            let html = decoded(&bytes, declared.as_deref(), false);
+            let base = Url::parse(&url).ok();
+            let converted = tokio::time::timeout(CONVERSION, html::markdown(html, base)).await;
+            let late =
+                |_| format!("`{url}` is too tangled to be converted within {} s", CONVERSION.as_secs());
+            converted.map_err(late)?.map_err(|said| format!("`{url}` cannot be converted: {said}"))?
+        }
+    };
+    Ok(Page { text: shortened(text, limit, rest), url })
+}
+
+/// The type without its parameters, and its charset.
+fn taken_apart(content_type: &str) -> (String, Option<String>) {
+    let mut parts = content_type.split(';').map(str::trim);
+    let essence = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let charset = parts.find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("charset").then(|| value.trim().trim_matches('"').to_owned())
+    });
+    (essence, charset)
+}
+
+fn form(essence: &str, bytes: &[u8]) -> Option<Form> {
+    const TEXTS: &[&str] = &[
+        "application/json",
+        "application/javascript",
+        "application/ecmascript",
+        "application/xml",
+        "application/yaml",
+        "application/x-yaml",
+        "application/toml",
+        "application/x-ndjson",
+        "application/x-sh",
+        "application/sql",
+        "application/graphql",
+    ];
+    let is_text = essence.starts_with("text/")
+        || TEXTS.contains(&essence)
+        || essence.ends_with("+json")
+        || essence.ends_with("+xml")
+        || essence.ends_with("+yaml");
+    match essence {
+        "text/html" | "application/xhtml+xml" => Some(Form::Html),
+        "" if looks_like_html(bytes) => Some(Form::Html),
+        "" if std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0) => Some(Form::Text),
+        "image/svg+xml" => None,
+        // What calls itself text and holds NULs is none, but for UTF-16, which says so at its beginning.
+        _ if is_text && (!bytes.contains(&0) || Encoding::for_bom(bytes).is_some()) => Some(Form::Text),
+        _ => None,
+    }
+}
+
+fn looks_like_html(bytes: &[u8]) -> bool {
+    let start = bytes.trim_ascii_start();
+    let begins = |with: &[u8]| start.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    begins(b"<!doctype html") || begins(b"<html")
+}
+
+/// The charset that a page declares for itself, in `<meta charset=…>` or the older form of it.
+fn declared_charset(bytes: &[u8]) -> Option<String> {
+    let head = String::from_utf8_lossy(bytes.get(..PRESCAN).unwrap_or(bytes)).to_ascii_lowercase();
+    head.split("<meta").skip(1).find_map(|meta| {
+        let meta = meta.split('>').next()?;
+        let (_, value) = meta.split_once("charset")?;
+        let value = value.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+        let end = value.find(['"', '\'', ';', ' ', '/']).unwrap_or(value.len());
+        value.get(..end).map(str::to_owned)
+    })
+}
+
+/// A byte order mark decides, then the label, then what the bytes look like.
+fn decoded(bytes: &[u8], label: Option<&str>, json: bool) -> String {
+    let labelled = label.and_then(|label| Encoding::for_label(label.as_bytes()));
+    let encoding = match labelled {
+        // JSON is UTF-8 whatever its header says.
+        _ if json => encoding_rs::UTF_8,
+        Some(encoding) => encoding,
+        None => {
+            let mut detector = EncodingDetector::new(Iso2022JpDetection::Deny);
+            detector.feed(bytes, true);
+            detector.guess(None, Utf8Detection::Allow)
+        }
+    };
+    encoding.decode(bytes).0.into_owned()
+}
+
+/// The first `limit` bytes, and a line about the rest.
+fn shortened(mut text: String, limit: usize, rest: Rest) -> String {
+    let cut = text.len().saturating_sub(limit);
+    if cut > 0 {
+        text.truncate(text.floor_char_boundary(limit));
+    }
+    let note = match (cut, rest) {
+        (0, Rest::Nothing) => return text,
+        (0, Rest::Bytes(more)) => format!("the page goes on for {more} bytes that were not read"),
+        (0, Rest::Unknown) => "the page goes on; the rest was not read".to_owned(),
+        (cut, Rest::Nothing) => format!("{cut} bytes of the text are left out"),
+        (cut, Rest::Bytes(_) | Rest::Unknown) => {
+            format!("{cut} bytes of the text are left out, and the rest of the page was not read")
+        }
+    };
+    text.push_str(&format!("\n\n[{note}]\n"));
+    text
+}
+
+#[cfg(test)]
+#[path = "page_test.rs"]
+mod tests;

@@ -1,0 +1,107 @@
+//! Names that a person has pinned to an address: `network.resolve.NAME = "ADDRESS[:PORT]"`.
+//!
+//! A pin is a person's word: the name is not looked up, and its address may be a private one.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use url::Host;
+
+use crate::host;
+
+/// A pin that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadPin {
+    /// What stands on the left is no host.
+    #[error("`{name}` is not the name of a host, such as `docs.example.org`")]
+    Name {
+        /// As given.
+        name: String,
+    },
+    /// What stands on the right is no address.
+    #[error(
+        "`{value}` should be an address, or an address and a port: `127.0.0.1`, `127.0.0.1:8080`, `[::1]:8080`"
+    )]
+    Address {
+        /// As given.
+        value: String,
+    },
+}
+
+/// Where one name leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pin {
+    address: IpAddr,
+    /// Replaces the port that was asked for.
+    port: Option<u16>,
+}
+
+impl Pin {
+    pub(crate) fn socket(self, port: u16) -> SocketAddr {
+        SocketAddr::new(self.address, self.port.unwrap_or(port))
+    }
+}
+
+/// The pinned names of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Pins(BTreeMap<String, Pin>);
+
+impl Pins {
+    /// Pins `name` to `value`, `ADDRESS` or `ADDRESS:PORT`; a later pin of the same name stands.
+    ///
+    /// # Errors
+    /// Which side cannot be read.
+    pub fn insert(&mut self, name: &str, value: &str) -> Result<(), BadPin> {
+        let host = host::plain(name).ok_or_else(|| BadPin::Name { name: name.to_owned() })?;
+        let pin = parse(value.trim()).ok_or_else(|| BadPin::Address { value: value.to_owned() })?;
+        self.0.insert(host.to_string(), pin);
+        Ok(())
+    }
+
+    pub(crate) fn get(&self, host: &Host) -> Option<Pin> {
+        self.0.get(&host.to_string()).copied()
+    }
+}
+
+fn parse(value: &str) -> Option<Pin> {
+    if let Ok(socket) = value.parse::<SocketAddr>() {
+        return (socket.port() != 0).then_some(Pin { address: socket.ip(), port: Some(socket.port()) });
+    }
+    let bare = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(value);
+    bare.parse().ok().map(|address| Pin { address, port: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &str, expect: Option<&str>) {
+        let mut pins = Pins::default();
+        let pinned = pins
+            .insert("Docs.Example.test", value)
+            .ok()
+            .map(|()| pins.get(&host::plain("docs.example.test").unwrap()).unwrap().socket(443).to_string());
+        assert_eq!(pinned.as_deref(), expect, "{value:?}");
+    }
+
+    #[test]
+    fn a_pin_is_an_address_and_perhaps_a_port() {
+        check("127.0.0.1", Some("127.0.0.1:443"));
+        check("127.0.0.1:8080", Some("127.0.0.1:8080"));
+        check(" ::1 ", Some("[::1]:443"));
+        check("[::1]", Some("[::1]:443"));
+        check("[::1]:8080", Some("[::1]:8080"));
+        for wrong in ["", "localhost", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:70000", "127.1", "[127.0.0.1"]
+        {
+            check(wrong, None);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let error = |name: &str, value: &str| Pins::default().insert(name, value).unwrap_err().to_string();
+        assert!(error("http://a", "127.0.0.1").starts_with("`http://a` is not the name of a host"));
+        assert!(error("a", "b").starts_with("`b` should be an address"));
+    }
+}

@@ -1,0 +1,292 @@
+//! The way out of the sandbox: an HTTP proxy that reaches what is granted and nothing else.
+//!
+//! It serves `CONNECT` and absolute `http://` requests on a listener that lives in the network of the commands. What
+//! is refused is answered 403 with one sentence that names the host and the flag that would allow it. Whoever asks is
+//! taken for hostile: heads, times and the number of connections are bounded; what goes through a tunnel is not
+//! looked at.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
+use hyper::header::{self, CONTENT_TYPE, HOST, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use url::Host;
+
+use crate::dial::{DialError, Dialer, Stream};
+use crate::grant::Grants;
+use crate::host;
+use crate::task::Task;
+
+/// Connections served at once; more than any installer of packages opens.
+const CONNECTIONS: usize = 256;
+/// Bytes of the head of a request.
+const HEAD: usize = 32 * 1024;
+/// From the beginning of a request to the end of its head.
+const HEAD_TIME: Duration = Duration::from_secs(15);
+/// After a failure of `accept`, such as that of too many descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Headers that are between two neighbours only.
+const HOP_BY_HOP: [HeaderName; 8] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRAILER,
+    header::UPGRADE,
+];
+
+/// The proxy of one run.
+pub struct EgressProxy {
+    dialer: Arc<Dialer>,
+    grants: Grants,
+    connections: usize,
+    head_time: Duration,
+}
+
+type Body = BoxBody<Bytes, hyper::Error>;
+
+impl EgressProxy {
+    /// A proxy that lets through what `grants` allow, by way of `dialer`.
+    pub fn new(dialer: Arc<Dialer>, grants: Grants) -> Self {
+        Self { dialer, grants, connections: CONNECTIONS, head_time: HEAD_TIME }
+    }
+
+    /// Serves `listener` for as long as the future lives; dropping it ends every connection.
+    ///
+    /// # Errors
+    /// The listener cannot be used at all.
+    pub async fn serve(self, listener: std::net::TcpListener) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let proxy = Arc::new(self);
+        let places = Arc::new(Semaphore::new(proxy.connections));
+        let mut served = JoinSet::new();
+        loop {
+            let client = tokio::select! {
+                accepted = listener.accept() => accepted,
+                Some(_) = served.join_next() => continue,
+            };
+            let Ok((client, _)) = client else {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            };
+            let (proxy, place) = (Arc::clone(&proxy), Arc::clone(&places).try_acquire_owned());
+            served.spawn(async move {
+                match place {
+                    Ok(_place) => proxy.serve_one(client).await,
+                    Err(_) => turn_away(client).await,
+                }
+            });
+        }
+    }
+
+    /// One connection of a client, with the tunnel that it may become.
+    async fn serve_one(&self, client: TcpStream) {
+        let tunnel: Mutex<Option<Tunnel>> = Mutex::default();
+        let service =
+            service_fn(|request| async { Ok::<_, hyper::Error>(self.answer(request, &tunnel).await) });
+        let served = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(self.head_time)
+            .max_buf_size(HEAD)
+            .half_close(true)
+            .serve_connection(TokioIo::new(client), service)
+            .with_upgrades()
+            .await;
+        let tunnel = tunnel.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let (Ok(()), Some(Tunnel { inside, mut outside })) = (served, tunnel)
+            && let Ok(inside) = inside.await
+        {
+            // Each half ends for itself; how the whole ended is between the two.
+            drop(copy_bidirectional(&mut TokioIo::new(inside), &mut outside).await);
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>, tunnel: &Mutex<Option<Tunnel>>) -> Response<Body> {
+        let answered = if request.method() == Method::CONNECT {
+            self.connect(request, tunnel).await
+        } else {
+            self.forward(request).await
+        };
+        answered.unwrap_or_else(Refusal::into_response)
+    }
+
+    async fn connect(
+        &self,
+        request: Request<Incoming>,
+        tunnel: &Mutex<Option<Tunnel>>,
+    ) -> Result<Response<Body>, Refusal> {
+        let (host, port) = self.granted(request.uri(), None)?;
+        let outside = self.dialer.tunnel(&host, port).await?;
+        let opened = Tunnel { inside: hyper::upgrade::on(request), outside };
+        *tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+        Ok(Response::new(Empty::new().map_err(|never| match never {}).boxed()))
+    }
+
+    async fn forward(&self, mut request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+        if request.uri().scheme_str() != Some("http") {
+            return Err(Refusal::malformed(
+                "this is a proxy: it takes `CONNECT HOST:PORT` and requests for whole `http://` addresses",
+            ));
+        }
+        let (host, port) = self.granted(request.uri(), Some(80))?;
+        let opened = self.dialer.plain(&host, port).await?;
+        let whole = request.uri().clone();
+        let place = if port == 80 { host.to_string() } else { format!("{host}:{port}") };
+        drop_hop_by_hop(request.headers_mut());
+        let headers = request.headers_mut();
+        headers.insert(HOST, HeaderValue::try_from(place).map_err(Refusal::broken)?);
+        match opened.via {
+            Some(via) => {
+                if let Some(authorization) = via.authorization {
+                    headers.insert(PROXY_AUTHORIZATION, authorization);
+                }
+            }
+            None => {
+                let path = whole.path_and_query().map_or("/", |path| path.as_str());
+                *request.uri_mut() = path.parse().map_err(Refusal::broken)?;
+            }
+        }
+        let stream = TokioIo::new(opened.stream);
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(stream).await.map_err(Refusal::broken)?;
+        let task = Task::spawn(connection);
+        let mut response = sender.send_request(request).await.map_err(Refusal::broken)?;
+        drop_hop_by_hop(response.headers_mut());
+        // The connection lives as long as the body that comes over it.
+        Ok(response.map(|body| {
+            body.map_frame(move |frame| {
+                let _ = &task;
+                frame
+            })
+            .boxed()
+        }))
+    }
+
+    /// The host and port of a request, if they are granted.
+    fn granted(&self, uri: &Uri, default: Option<u16>) -> Result<(Host, u16), Refusal> {
+        let authority = uri.authority().ok_or_else(|| Refusal::malformed("the request names no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(Refusal::malformed("no user or password stands before the host"));
+        }
+        let host = host::plain(authority.host())
+            .ok_or_else(|| Refusal::malformed(&format!("`{}` is no plain host name", authority.host())))?;
+        let port = authority.port_u16().or(default);
+        let port = port.filter(|port| *port != 0);
+        let port =
+            port.ok_or_else(|| Refusal::malformed(&format!("`{host}` is asked for without a port")))?;
+        if self.grants.allow(&host, port) { Ok((host, port)) } else { Err(Refusal::not_granted(&host, port)) }
+    }
+}
+
+/// A connection that becomes a tunnel once its answer is sent.
+struct Tunnel {
+    inside: OnUpgrade,
+    outside: Box<dyn Stream>,
+}
+
+/// An answer of the proxy's own.
+struct Refusal {
+    status: StatusCode,
+    /// For programs that print nothing else of a refused tunnel.
+    phrase: String,
+    said: String,
+}
+
+impl Refusal {
+    fn malformed(said: &str) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, phrase: "Bad Request".to_owned(), said: said.to_owned() }
+    }
+
+    fn not_granted(host: &Host, port: u16) -> Self {
+        let flag = format!("--allow-net {host}:{port}");
+        Self {
+            status: StatusCode::FORBIDDEN,
+            said: format!(
+                "commands may not reach `{host}` at port {port}; a person may allow it with `{flag}`"
+            ),
+            phrase: format!("Forbidden: needs {flag}"),
+        }
+    }
+
+    fn broken(error: impl std::fmt::Display) -> Self {
+        Self {
+            status: StatusCode::BAD_GATEWAY,
+            phrase: "Bad Gateway".to_owned(),
+            said: format!("the connection broke: {error}"),
+        }
+    }
+
+    fn into_response(self) -> Response<Body> {
+        let body = Full::from(format!("{}\n", self.said)).map_err(|never| match never {}).boxed();
+        let mut response = Response::new(body);
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        if let Ok(phrase) = ReasonPhrase::try_from(self.phrase.into_bytes()) {
+            response.extensions_mut().insert(phrase);
+        }
+        response
+    }
+}
+
+impl From<DialError> for Refusal {
+    fn from(error: DialError) -> Self {
+        let (status, phrase) = match &error {
+            DialError::NotPublic { address, what, .. } => {
+                (StatusCode::FORBIDDEN, format!("Forbidden: {address} is {what}"))
+            }
+            DialError::Local { .. } => (StatusCode::FORBIDDEN, "Forbidden".to_owned()),
+            DialError::TimedOut { .. } => (StatusCode::GATEWAY_TIMEOUT, "Gateway Timeout".to_owned()),
+            DialError::Unresolved { .. } | DialError::Unreachable { .. } | DialError::Proxy { .. } => {
+                (StatusCode::BAD_GATEWAY, "Bad Gateway".to_owned())
+            }
+        };
+        Self { status, phrase, said: error.to_string() }
+    }
+}
+
+fn drop_hop_by_hop(headers: &mut hyper::HeaderMap) {
+    let named: Vec<HeaderName> = headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    for name in named.iter().chain(&HOP_BY_HOP) {
+        headers.remove(name);
+    }
+}
+
+/// Says that there are too many, to one too many.
+async fn turn_away(mut client: TcpStream) {
+    const ANSWER: &[u8] =
+        b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n\
+                            too many connections at once; end some of them\n";
+    let said = async {
+        client.write_all(ANSWER).await?;
+        client.shutdown().await
+    };
+    drop(tokio::time::timeout(PAUSE, said).await);
+}
+
+#[cfg(test)]
+#[path = "proxy_test.rs"]
+mod tests;

@@ -1,0 +1,111 @@
+//! The proxy of the user's network, as `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` name it.
+//!
+//! Refuses to read the environment: the variables come from whoever does. Proxies are spoken to in plain HTTP.
+
+use hyper::Uri;
+use hyper::header::HeaderValue;
+use hyper_util::client::proxy::matcher::Matcher;
+use url::Host;
+
+/// The proxies that the environment names, if any.
+#[derive(Debug)]
+pub struct Upstream(Matcher);
+
+/// A proxy that a connection goes through.
+#[derive(Clone, Debug)]
+pub(crate) struct Via {
+    /// For people; without user and password.
+    pub(crate) name: String,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) authorization: Option<HeaderValue>,
+}
+
+impl Upstream {
+    /// Reads the variables, each in upper case before lower case; an empty one is none.
+    pub fn new(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let value = |name: &str| {
+            let of = |name: &str| variable(name).filter(|value| !value.is_empty());
+            of(name).or_else(|| of(&name.to_ascii_lowercase())).unwrap_or_default()
+        };
+        let matcher = Matcher::builder()
+            .all(value("ALL_PROXY"))
+            .http(value("HTTP_PROXY"))
+            .https(value("HTTPS_PROXY"))
+            .no(value("NO_PROXY"));
+        Self(matcher.build())
+    }
+
+    /// No proxy at all.
+    pub fn none() -> Self {
+        Self::new(|_| None)
+    }
+
+    /// The proxy for a connection to `host`, `secure` where it is a tunnel.
+    ///
+    /// # Errors
+    /// The name of a proxy that is not spoken to in plain HTTP.
+    pub(crate) fn via(&self, host: &Host, port: u16, secure: bool) -> Result<Option<Via>, String> {
+        let scheme = if secure { "https" } else { "http" };
+        let Ok(there) = format!("{scheme}://{host}:{port}/").parse::<Uri>() else { return Ok(None) };
+        let Some(proxy) = self.0.intercept(&there) else { return Ok(None) };
+        let uri = proxy.uri();
+        let (scheme, host) = (uri.scheme_str().unwrap_or_default(), uri.host().unwrap_or_default());
+        let port = uri.port_u16().unwrap_or(80);
+        let name = format!("{scheme}://{host}:{port}");
+        if scheme != "http" {
+            return Err(name);
+        }
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let authorization = proxy.basic_auth().cloned().map(|mut value| {
+            value.set_sensitive(true);
+            value
+        });
+        Ok(Some(Via { name, host, port, authorization }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host;
+
+    /// The proxy for `place`, given these variables.
+    #[track_caller]
+    fn check(variables: &[(&str, &str)], host: &str, secure: bool, expect: Result<Option<&str>, &str>) {
+        let upstream = Upstream::new(|name| {
+            variables.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned())
+        });
+        let via = upstream.via(&host::plain(host).unwrap(), 443, secure);
+        let via = via.map(|via| via.map(|via| format!("{}:{}", via.host, via.port)));
+        assert_eq!(
+            via.as_ref().map(Option::as_deref).map_err(String::as_str),
+            expect,
+            "{variables:?} {host}"
+        );
+    }
+
+    #[test]
+    fn the_variables_choose_the_proxy() {
+        check(&[], "a.test", true, Ok(None));
+        check(&[("HTTPS_PROXY", "")], "a.test", true, Ok(None));
+        check(&[("HTTPS_PROXY", "http://proxy:3128")], "a.test", true, Ok(Some("proxy:3128")));
+        check(&[("https_proxy", "proxy:3128")], "a.test", true, Ok(Some("proxy:3128")));
+        check(&[("HTTPS_PROXY", "http://proxy:3128")], "a.test", false, Ok(None));
+        check(&[("ALL_PROXY", "http://[::1]:3128")], "a.test", false, Ok(Some("::1:3128")));
+        check(&[("ALL_PROXY", "socks5://proxy:1080")], "a.test", true, Err("socks5://proxy:1080"));
+        let none = [("ALL_PROXY", "http://proxy"), ("NO_PROXY", "a.test, 10.0.0.0/8")];
+        check(&none, "a.test", true, Ok(None));
+        check(&none, "b.a.test", true, Ok(None));
+        check(&none, "10.1.2.3", true, Ok(None));
+        check(&none, "ba.test", true, Ok(Some("proxy:80")));
+    }
+
+    #[test]
+    fn the_password_of_a_proxy_is_not_in_its_name() {
+        let upstream = Upstream::new(|_| Some("http://me:secret@proxy:3128".to_owned()));
+        let via = upstream.via(&host::plain("a.test").unwrap(), 443, true).unwrap().unwrap();
+        assert_eq!(via.name, "http://proxy:3128");
+        assert!(via.authorization.unwrap().is_sensitive());
+    }
+}

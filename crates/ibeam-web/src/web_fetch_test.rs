@@ -1,0 +1,326 @@
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ibeam_core::{Access, Stop, Tool, ToolContext};
+use ibeam_protocol::{CallId, Reason, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
+
+use super::WebFetch;
+use crate::dial::Dialer;
+use crate::fetch::{Bounds, Judge, Tls};
+use crate::fixture::{Fickle, Reply, STAND_IN, Site, converse, dialer, resolving};
+use crate::task::Task;
+use crate::upstream::Upstream;
+
+fn no_tls() -> Tls {
+    Arc::new(|| Err("no secure connections here".to_owned()))
+}
+
+/// Nobody has allowed anything but the first host.
+fn strict() -> Judge {
+    Arc::new(|_| false)
+}
+
+fn tool(dialer: Arc<Dialer>) -> WebFetch {
+    WebFetch::new(dialer, strict(), no_tls(), Bounds::default())
+}
+
+async fn run(tool: &WebFetch, url: &str) -> ToolOutcome {
+    run_until(tool, url, Stop::default()).await
+}
+
+async fn run_until(tool: &WebFetch, url: &str, stop: Stop) -> ToolOutcome {
+    let call = ToolCall { id: CallId::from("1"), name: "web_fetch".into(), arguments: json!({ "url": url }) };
+    tool.run(&call, &ToolContext { stop, file_time: Duration::from_secs(60) }).await
+}
+
+/// The page and where it came from.
+#[track_caller]
+fn page(outcome: ToolOutcome) -> (String, String) {
+    match outcome {
+        ToolOutcome::Success { output: ToolOutput::WebFetch(page), .. } => (page.url, page.markdown),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn failure(outcome: ToolOutcome) -> String {
+    match outcome {
+        ToolOutcome::Failure { failure: ToolFailure::Error { message }, .. } => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn refusal(outcome: ToolOutcome) -> String {
+    match outcome {
+        ToolOutcome::Rejected { reason } => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_page_comes_as_markdown_and_the_request_tells_nothing_of_the_user() {
+    let site = Site::start(|_| Reply::page("text/html", "<h1>Docs</h1><p>Read <a href=/b>b</a>.")).await;
+    let tool = tool(dialer(&[("docs.example.test", site.address)]));
+    let (url, markdown) = page(run(&tool, "http://docs.example.test/a?q=1#part").await);
+    assert_eq!(
+        (url.as_str(), markdown.as_str()),
+        ("http://docs.example.test/a?q=1", "# Docs\n\nRead [b](http://docs.example.test/b).",)
+    );
+    let request = site.requests().concat();
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(request.lines().next(), Some("GET /a?q=1 HTTP/1.1"));
+    let mut names: Vec<_> = request.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["accept", "accept-encoding", "host", "user-agent"]);
+    assert!(request.contains("host: docs.example.test\r\n"), "{request}");
+    assert!(request.contains(&format!("user-agent: ibeam/{version}\r\n")), "{request}");
+}
+
+#[tokio::test]
+async fn redirects_of_a_host_are_followed_and_the_model_is_told_where_to() {
+    let site = Site::start(|head| match head.split(' ').nth(1) {
+        Some("/one") => Reply::redirect("/two"),
+        Some("/two") => Reply::redirect("http://docs.example.test:81/three"),
+        _ => Reply::page("text/plain", "here"),
+    })
+    .await;
+    let tool = tool(dialer(&[("docs.example.test", site.address)]));
+    let outcome = run(&tool, "http://docs.example.test/one").await;
+    assert_eq!(&*outcome.for_model(), "(from http://docs.example.test:81/three)\n\nhere");
+    assert_eq!(page(outcome).0, "http://docs.example.test:81/three");
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_host_needs_a_rule() {
+    let far = Site::start(|_| Reply::page("text/plain", "far")).await;
+    let near = Site::start(|_| Reply::redirect("http://far.test/x")).await;
+    let dialer = dialer(&[("near.test", near.address), ("far.test", far.address)]);
+    let reason = refusal(run(&tool(Arc::clone(&dialer)), "http://near.test/").await);
+    assert!(
+        reason.contains("`http://near.test/` redirects to `http://far.test/x`, which no rule allows"),
+        "{reason}"
+    );
+    assert!(far.requests().is_empty());
+
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let judge: Judge = Arc::new(move |url| {
+        seen.lock().unwrap().push(url.to_owned());
+        true
+    });
+    let open = WebFetch::new(dialer, judge, no_tls(), Bounds::default());
+    assert_eq!(page(run(&open, "http://near.test/").await), ("http://far.test/x".into(), "far".into()));
+    assert_eq!(*asked.lock().unwrap(), ["http://far.test/x"]);
+}
+
+#[tokio::test]
+async fn a_redirect_to_where_nobody_may_go_is_refused_whatever_the_rules_say() {
+    for (to, said) in [
+        ("http://169.254.169.254/latest/meta-data/", "an address of cloud metadata"),
+        ("http://2852039166/", "an address of cloud metadata"),
+        ("http://[::ffff:a9fe:a9fe]/", "an address of cloud metadata"),
+        ("http://127.0.0.1:22/", "a loopback address"),
+        ("http://10.0.0.1/", "a private address"),
+        ("file:///etc/passwd", "`file` addresses are not fetched"),
+        ("gopher://a.test/", "`gopher` addresses are not fetched"),
+        ("javascript:alert(1)", "`javascript` addresses are not fetched"),
+        ("http://me:secret@near.test/", "no user or password"),
+    ] {
+        let near = Site::start(move |_| Reply::redirect(to)).await;
+        let dialer = dialer(&[("near.test", near.address)]);
+        let tool = WebFetch::new(dialer, Arc::new(|_| true), no_tls(), Bounds::default());
+        let reason = refusal(run(&tool, "http://near.test/").await);
+        assert!(reason.contains(said), "{to}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_circle_of_redirects_ends() {
+    let site = Site::start(|_| Reply::redirect("/again")).await;
+    let message = failure(run(&tool(dialer(&[("a.test", site.address)])), "http://a.test/").await);
+    assert_eq!(message, "`http://a.test/` redirects further than 5 times");
+    assert_eq!(site.requests().len(), 6);
+}
+
+/// Rebinding: the second answer of the name server would lead to ourselves.
+#[tokio::test]
+async fn a_name_is_asked_for_once_a_connection() {
+    let site = Site::at(STAND_IN, 0, |_| Reply::page("text/plain", "public")).await;
+    let private =
+        Site::at([127, 0, 0, 1].into(), site.address.port(), |_| Reply::page("text/plain", "private"));
+    let private = private.await;
+    let names = Fickle::new(&["127.0.0.2", "127.0.0.1"]);
+    let tool = tool(Arc::new(resolving(names.clone(), Upstream::none())));
+    let url = format!("http://a.test:{}/", site.address.port());
+    assert_eq!(page(run(&tool, &url).await).1, "public");
+    assert_eq!(names.asked().len(), 1);
+    let reason = refusal(run(&tool, &url).await);
+    assert!(reason.contains("`a.test` leads to 127.0.0.1, a loopback address"), "{reason}");
+    assert!(private.requests().is_empty());
+}
+
+#[tokio::test]
+async fn answers_that_are_no_page_are_told() {
+    for (reply, said) in [
+        ("HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx", "`http://a.test/` answered 404 Not Found"),
+        ("HTTP/1.1 304 Not Modified\r\n\r\n", "answered 304"),
+        ("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", "encoded as `gzip`"),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1\r\n\r\nx",
+            "is image/png, not text",
+        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "broke off"),
+        ("not HTTP at all\r\n\r\n", "broke off"),
+        ("", "broke off"),
+    ] {
+        let site = Site::start(move |_| Reply::Bytes(reply.into())).await;
+        let message = failure(run(&tool(dialer(&[("a.test", site.address)])), "http://a.test/").await);
+        assert!(message.contains(said), "{reply:?}: {message}");
+    }
+}
+
+fn short(bounds: Bounds) -> Bounds {
+    let brief = Duration::from_millis(200);
+    Bounds { answer: brief, silence: brief, ..bounds }
+}
+
+#[tokio::test]
+async fn a_server_that_falls_silent_is_given_up() {
+    for reply in ["", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nbegin"] {
+        let site = Site::start(move |_| Reply::Silence(reply.into())).await;
+        let dialer = dialer(&[("a.test", site.address)]);
+        let tool = WebFetch::new(dialer, strict(), no_tls(), short(Bounds::default()));
+        let message = failure(run(&tool, "http://a.test/").await);
+        assert_eq!(message, "`http://a.test/` took longer than 0.2 s", "{reply:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_endless_page_is_read_as_far_as_the_bound() {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
+    for (length, note) in [
+        ("", "the rest of the page was not read"),
+        ("Content-Length: 99999999999\r\n", "the rest of the page was not read"),
+    ] {
+        let head = format!("{head}{length}\r\n");
+        let site = Site::start(move |_| Reply::Endless(head.clone().into())).await;
+        let bounds = Bounds { body: 300_000, text: 1_000, ..Bounds::default() };
+        let tool = WebFetch::new(dialer(&[("a.test", site.address)]), strict(), no_tls(), bounds);
+        let (_, text) = page(run(&tool, "http://a.test/").await);
+        let expect =
+            format!("{}\n\n[299000 bytes of the text are left out, and {note}]\n", "x".repeat(1_000));
+        assert_eq!(text, expect);
+    }
+}
+
+#[tokio::test]
+async fn heads_without_end_are_given_up() {
+    let site = Site::start(|_| Reply::Endless(b"HTTP/1.1 200 OK\r\nA: ".to_vec())).await;
+    let message = failure(run(&tool(dialer(&[("a.test", site.address)])), "http://a.test/").await);
+    assert!(message.contains("broke off"), "{message}");
+}
+
+#[tokio::test]
+async fn a_stop_ends_it_at_once() {
+    let site = Site::start(|_| Reply::Silence(Vec::new())).await;
+    let tool = tool(dialer(&[("a.test", site.address)]));
+    let stop = Stop::default();
+    let mut running = std::pin::pin!(run_until(&tool, "http://a.test/", stop.clone()));
+    while site.requests().is_empty() {
+        tokio::select! {
+            _ = &mut running => panic!("it ended"),
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    stop.request(Reason::Refused);
+    let outcome = running.await;
+    assert!(matches!(outcome, ToolOutcome::Failure { failure: ToolFailure::Interrupted, .. }), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn plain_pages_go_through_the_proxy_of_the_environment_whole() {
+    let site = Site::start(|_| Reply::page("text/plain", "by proxy")).await;
+    let proxy = format!("http://me:secret@{}", site.address);
+    let names = Fickle::new(&[]);
+    let dialer =
+        resolving(names.clone(), Upstream::new(|name| (name == "http_proxy").then(|| proxy.clone())));
+    let tool = tool(Arc::new(dialer));
+    assert_eq!(page(run(&tool, "http://docs.example.test/a").await).1, "by proxy");
+    let request = site.requests().concat().to_ascii_lowercase();
+    assert!(request.starts_with("get http://docs.example.test/a http/1.1\r\n"), "{request}");
+    assert!(request.contains("\r\nproxy-authorization: basic bwu6c2vjcmv0\r\n"), "{request}");
+    assert!(names.asked().is_empty());
+    let reason = refusal(run(&tool, "http://169.254.169.254/").await);
+    assert!(reason.contains("cloud metadata"), "{reason}");
+}
+
+/// A server that is `name` to those who trust its certificate.
+async fn secure(name: &str) -> (SocketAddr, Task, Tls) {
+    let own = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    let provider = || Arc::new(rustls::crypto::ring::default_provider());
+    let certificate = own.cert.der().clone();
+    let key = own.signing_key.serialize_der().try_into().unwrap();
+    let server =
+        ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().unwrap();
+    let server = server.with_no_client_auth().with_single_cert(vec![certificate.clone()], key).unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(server));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let task = Task::spawn(async move {
+        loop {
+            let (client, _) = listener.accept().await.unwrap();
+            if let Ok(client) = acceptor.accept(client).await {
+                let page = |_: &str| Reply::page("text/plain", "secure");
+                drop(converse(client, &Mutex::default(), &page).await);
+            }
+        }
+    });
+    let tls: Tls = Arc::new(move || {
+        let mut roots = RootCertStore::empty();
+        roots.add(certificate.clone()).map_err(|error| error.to_string())?;
+        let client = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+        let client = client.map_err(|error| error.to_string())?;
+        Ok(client.with_root_certificates(roots).with_no_client_auth())
+    });
+    (address, task, tls)
+}
+
+#[tokio::test]
+async fn a_secure_page_needs_the_certificate_of_its_name() {
+    let (address, _server, tls) = secure("docs.example.test").await;
+    let dialer = dialer(&[("docs.example.test", address), ("other.test", address)]);
+    let tool = WebFetch::new(dialer, strict(), tls, Bounds::default());
+    assert_eq!(page(run(&tool, "https://docs.example.test/").await).1, "secure");
+    let message = failure(run(&tool, "https://other.test/").await);
+    assert!(message.starts_with("no secure connection to `other.test`: "), "{message}");
+}
+
+#[track_caller]
+fn check_arguments(arguments: Value, expect: Result<&str, &str>) {
+    let tool = tool(dialer(&[]));
+    let canonical = tool.canonical(&arguments);
+    match expect {
+        Ok(url) => {
+            let canonical = canonical.unwrap();
+            assert_eq!(canonical, json!({ "url": url }));
+            assert_eq!(tool.access(&canonical), Access::Fetch { url: url.to_owned() });
+        }
+        Err(said) => assert!(canonical.as_ref().unwrap_err().contains(said), "{canonical:?}"),
+    }
+}
+
+#[test]
+fn the_address_is_taken_under_the_names_that_models_use() {
+    check_arguments(json!({ "url": " http://a.test/ ", "prompt": "what" }), Ok("http://a.test/"));
+    check_arguments(json!({ "uri": "http://a.test/" }), Ok("http://a.test/"));
+    check_arguments(json!({}), Err("`url` is missing"));
+    check_arguments(json!({ "url": 1 }), Err("`url` is missing or no text"));
+    check_arguments(json!({ "url": " " }), Err("a call looks like {\"url\": "));
+    check_arguments(json!("http://a.test/"), Err("no JSON object"));
+}
