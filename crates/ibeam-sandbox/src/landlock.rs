@@ -8,9 +8,11 @@
 //!   of that directory, and so this one. The caller looks after each command and puts back what changed.
 //! - Beside a hidden path, files that are made later can be written but not read or executed. In directories beside it
 //!   all is as usual. So what is hidden below the workspace costs comfort there, not secrecy.
-//! - Names are seen, and `stat`; so are the changes that are no opening: `chmod`, `chown`, times and attributes of
-//!   the user's own files anywhere. Sockets in files are held by the filter of system calls.
-//! - A port is granted whatever the address: see [`crate::seccomp`] for what the filter adds.
+//! - Names can be seen, and `stat` tells of every file. The mode, owner and times of the user's own files can be changed
+//!   anywhere, since none of that is an opening. Other attributes, sockets, and before ABI 3 cutting files
+//!   off are held by the filter of system calls: [`Rules::beside`] tells it.
+//! - A port is granted whatever the address. Whoever waits at the number of our proxy elsewhere is reached as well.
+//! - Before ABI 6 processes of the same user can be sent signals.
 //!
 //! Rules are made by the parent, since that allocates; the child opens what they name and hands it to the
 //! system. What is not there by then is granted nothing.
@@ -27,7 +29,7 @@ use rustix::io::Errno;
 use crate::Confinement;
 use crate::plan::SYSTEM;
 use crate::raw::{self, Handled};
-use crate::seccomp::Sockets;
+use crate::seccomp::Beside;
 
 /// Rights on files and directories, as the system numbers them.
 mod right {
@@ -135,7 +137,7 @@ impl Rules {
     }
 
     /// Without namespaces. `private` is the commands' own directory for what is short-lived, and `connect` the one
-    /// port that may be connected to, if Landlock can hold that: [`Rules::sockets`] tells.
+    /// port that may be connected to, if Landlock can hold that: [`Rules::beside`] tells.
     pub(crate) fn alone(abi: u32, confinement: &Confinement, private: &Path, connect: Option<u16>) -> Self {
         let mut rules = Self::new(abi);
         if abi >= 4 {
@@ -157,9 +159,10 @@ impl Rules {
         rules
     }
 
-    /// What the filter of system calls must refuse where these rules hold alone.
-    pub(crate) fn sockets(&self) -> Sockets {
-        if self.connect.is_some() { Sockets::Tcp } else { Sockets::Pairs }
+    /// What the filter of system calls must know where these rules hold alone.
+    pub(crate) fn beside(&self) -> Beside {
+        let truncates = self.handled.files & right::TRUNCATE != 0;
+        Beside::Landlock { connects: self.connect.is_some(), truncates }
     }
 
     fn new(abi: u32) -> Self {

@@ -15,7 +15,7 @@ use crate::confine::{Identity, Preparation};
 use crate::confinement::{Confinement, Refusal, Tier, Unavailable};
 use crate::plan::Plan;
 use crate::raw::Fork;
-use crate::seccomp::Sockets;
+use crate::seccomp::Beside;
 use crate::server::{Begun, Bound, ForkServer, begin};
 use crate::step::Step;
 use crate::{landlock, seccomp};
@@ -86,9 +86,9 @@ impl Way {
         };
         let mut listener = None;
         let mut temporary = Temporary(None);
-        let (rules, sockets) = if namespaces {
+        let (rules, beside) = if namespaces {
             let rules = landlock.ok().map(|abi| landlock::Rules::beside_namespaces(abi, confinement));
-            (rules, Sockets::Namespace)
+            (rules, Beside::Namespaces)
         } else {
             let abi = landlock.map_err(|errno| (Step::Landlock, errno))?;
             temporary = Temporary::new().map_err(|errno| (Step::Cover, errno))?;
@@ -97,8 +97,8 @@ impl Way {
             }
             let port = listener.as_ref().and_then(|listener| Some(listener.local_addr().ok()?.port()));
             let rules = landlock::Rules::alone(abi, confinement, temporary.path(), port);
-            let sockets = rules.sockets();
-            (Some(rules), sockets)
+            let beside = rules.beside();
+            (Some(rules), beside)
         };
         let preparation = Preparation {
             identity: self.user.then(identity),
@@ -106,7 +106,7 @@ impl Way {
             listens: namespaces && confinement.proxied,
             largest_file: confinement.largest_file,
             rules,
-            filter: seccomp::program(sockets).map_err(|_other_machine| (Step::Filter, Errno::NOSYS))?,
+            filter: seccomp::program(beside).map_err(|_other_machine| (Step::Filter, Errno::NOSYS))?,
         };
         let bound = Bound::new(processes);
         let Begun { pid, control, listener: inner } = begin(self.fork(), &bound, Some(&preparation))?;

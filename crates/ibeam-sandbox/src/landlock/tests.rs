@@ -16,7 +16,7 @@ use rustix::thread::set_no_new_privs;
 use super::{KNOWN, Rules, SIBLINGS, abi, restrict, right};
 use crate::Confinement;
 use crate::raw::{self, Fork};
-use crate::seccomp::Sockets;
+use crate::seccomp::Beside;
 
 /// What is tried. Paths are made before the fork.
 #[derive(Clone, Debug)]
@@ -303,19 +303,14 @@ fn alone_it_lets_one_port_be_connected_to() {
     let rules = world.alone(Some(proxy_port));
     if world.abi < 4 {
         eprintln!("SKIP: Landlock knows no ports here");
-        assert_eq!(rules.sockets(), Sockets::Pairs);
         return;
     }
-    assert_eq!(rules.sockets(), Sockets::Tcp);
+    assert_eq!(rules.beside(), Beside::Landlock { connects: true, truncates: true });
     allows(&rules, &[Connect(proxy_port)]);
     refuses(&rules, &[Connect(other_port)]);
     let none = world.alone(None);
-    assert_eq!(none.sockets(), Sockets::Pairs);
+    assert_eq!(none.beside(), Beside::Landlock { connects: false, truncates: true });
     refuses(&none, &[Connect(proxy_port)]);
-    assert_eq!(
-        Rules::alone(3, &world.confinement, &world.scratch(), Some(proxy_port)).sockets(),
-        Sockets::Pairs
-    );
 }
 
 #[test]
@@ -360,6 +355,7 @@ fn no_right_is_asked_for_that_the_system_does_not_know() {
         };
         assert!(handled.files < most, "{abi}");
         assert_eq!(handled.network == 0, abi < 4, "{abi}");
+        assert_eq!(rules.beside(), Beside::Landlock { connects: abi >= 4, truncates: abi >= 3 }, "{abi}");
         assert_eq!(handled.scopes == 0, abi < 6, "{abi}");
         assert!(rules.places.iter().all(|(_, rights)| rights & !handled.files == 0), "{abi}");
     }

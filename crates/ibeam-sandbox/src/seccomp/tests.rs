@@ -7,10 +7,15 @@ use rustix::io::Errno;
 use rustix::process::{WaitOptions, waitpid};
 use rustix::thread::set_no_new_privs;
 
-use super::{NEWEST, PARTLY, Program, Sockets, WHOLE, install, program};
+use super::lists::{self, NEWEST, WHOLE};
+use super::{Beside, Program, install, program};
 use crate::raw::{self, Fork, any_call};
 
-const ALL: [Sockets; 3] = [Sockets::Namespace, Sockets::Pairs, Sockets::Tcp];
+const PAIRS: Beside = Beside::Landlock { connects: false, truncates: true };
+const TCP: Beside = Beside::Landlock { connects: true, truncates: true };
+const OLD: Beside = Beside::Landlock { connects: false, truncates: false };
+const ALL: [Beside; 5] =
+    [Beside::Namespaces, PAIRS, TCP, OLD, Beside::Landlock { connects: true, truncates: false }];
 /// A number, an address and a descriptor that are none.
 const BAD: usize = usize::MAX;
 /// What the child says when the filter itself was refused.
@@ -36,8 +41,8 @@ fn said(filter: Option<&Program>, call: c_long, arguments: [usize; 6]) -> Result
 
 /// `expected` with the filter. Without it, something else.
 #[track_caller]
-fn refused(sockets: Sockets, call: c_long, arguments: [usize; 6], expected: Errno) {
-    let program = program(sockets).unwrap();
+fn refused(beside: Beside, call: c_long, arguments: [usize; 6], expected: Errno) {
+    let program = program(beside).unwrap();
     assert_eq!(said(Some(&program), call, arguments), Err(expected), "call {call} {arguments:x?}");
     let without = said(None, call, arguments);
     if without == Err(Errno::PERM) && !rustix::process::geteuid().is_root() {
@@ -48,8 +53,8 @@ fn refused(sockets: Sockets, call: c_long, arguments: [usize; 6], expected: Errn
 
 /// The same with the filter as without.
 #[track_caller]
-fn passes(sockets: Sockets, call: c_long, arguments: [usize; 6]) {
-    let program = program(sockets).unwrap();
+fn passes(beside: Beside, call: c_long, arguments: [usize; 6]) {
+    let program = program(beside).unwrap();
     let with = said(Some(&program), call, arguments);
     assert_eq!(with, said(None, call, arguments), "call {call} {arguments:x?}");
     assert_ne!(with, Err(Errno::PERM), "call {call} {arguments:x?} proves nothing");
@@ -68,10 +73,10 @@ fn what_nobody_needs_is_refused_whatever_the_arguments() {
     for call in WHOLE {
         if *call == libc::SYS_vhangup {
             // Has no argument that could be wrong, and ends the terminal of whoever runs the test.
-            let filter = program(Sockets::Namespace).unwrap();
+            let filter = program(Beside::Namespaces).unwrap();
             assert_eq!(said(Some(&filter), *call, [0; 6]), Err(Errno::PERM));
         } else {
-            refused(Sockets::Namespace, *call, [BAD; 6], Errno::PERM);
+            refused(Beside::Namespaces, *call, [BAD; 6], Errno::PERM);
         }
     }
 }
@@ -88,11 +93,11 @@ fn a_process_is_made_but_no_namespace() {
         libc::CLONE_NEWCGROUP,
     ] {
         // Threads share what such a flag parts; the system finds that wrong in its own way.
-        refused(Sockets::Namespace, libc::SYS_clone, arguments([flag | libc::CLONE_THREAD]), Errno::PERM);
+        refused(Beside::Namespaces, libc::SYS_clone, arguments([flag | libc::CLONE_THREAD]), Errno::PERM);
     }
-    passes(Sockets::Namespace, libc::SYS_clone, arguments([libc::SIGCHLD]));
-    passes(Sockets::Namespace, libc::SYS_clone, arguments([libc::CLONE_VFORK | libc::SIGCHLD]));
-    refused(Sockets::Namespace, libc::SYS_clone3, [BAD, 88, 0, 0, 0, 0], Errno::NOSYS);
+    passes(Beside::Namespaces, libc::SYS_clone, arguments([libc::SIGCHLD]));
+    passes(Beside::Namespaces, libc::SYS_clone, arguments([libc::CLONE_VFORK | libc::SIGCHLD]));
+    refused(Beside::Namespaces, libc::SYS_clone3, [BAD, 88, 0, 0, 0, 0], Errno::NOSYS);
 }
 
 #[test]
@@ -101,12 +106,12 @@ fn a_terminal_gets_no_input_from_commands() {
         let request = usize::try_from(request).unwrap();
         // The system reads 32 bits of it.
         for request in [request, request | 1 << 32] {
-            refused(Sockets::Namespace, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0], Errno::PERM);
+            refused(Beside::Namespaces, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0], Errno::PERM);
         }
     }
     for request in [libc::TIOCGWINSZ, libc::TCGETS, libc::FIONREAD] {
         let request = usize::try_from(request).unwrap();
-        passes(Sockets::Namespace, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0]);
+        passes(Beside::Namespaces, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0]);
     }
 }
 
@@ -115,10 +120,10 @@ fn only_personalities_that_weaken_nothing_are_taken() {
     const READ_IMPLIES_EXEC: i32 = 0x40_0000;
     const PER_BSD: i32 = 6;
     for refused_one in [READ_IMPLIES_EXEC, PER_BSD, libc::ADDR_NO_RANDOMIZE | READ_IMPLIES_EXEC] {
-        refused(Sockets::Namespace, libc::SYS_personality, arguments([refused_one]), Errno::PERM);
+        refused(Beside::Namespaces, libc::SYS_personality, arguments([refused_one]), Errno::PERM);
     }
-    for taken in [0, -1, super::OF_32_BITS, libc::ADDR_NO_RANDOMIZE] {
-        passes(Sockets::Namespace, libc::SYS_personality, arguments([taken]));
+    for taken in [0, -1, lists::OF_32_BITS, libc::ADDR_NO_RANDOMIZE] {
+        passes(Beside::Namespaces, libc::SYS_personality, arguments([taken]));
     }
 }
 
@@ -126,13 +131,13 @@ fn only_personalities_that_weaken_nothing_are_taken() {
 fn devices_are_not_made() {
     for kind in [libc::S_IFBLK, libc::S_IFCHR] {
         let mode = usize::try_from(kind | 0o600).unwrap();
-        refused(Sockets::Namespace, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0], Errno::PERM);
+        refused(Beside::Namespaces, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0], Errno::PERM);
         #[cfg(target_arch = "x86_64")]
-        refused(Sockets::Namespace, libc::SYS_mknod, [BAD, mode, 0, 0, 0, 0], Errno::PERM);
+        refused(Beside::Namespaces, libc::SYS_mknod, [BAD, mode, 0, 0, 0, 0], Errno::PERM);
     }
     for kind in [libc::S_IFIFO, libc::S_IFREG, libc::S_IFSOCK] {
         let mode = usize::try_from(kind | 0o600).unwrap();
-        passes(Sockets::Namespace, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0]);
+        passes(Beside::Namespaces, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0]);
     }
 }
 
@@ -142,60 +147,60 @@ fn sockets_are_those_that_the_other_layers_bound() {
         AF_ALG, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_UNIX, AF_VSOCK, IPPROTO_MPTCP, IPPROTO_TCP,
         SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET, SOCK_STREAM,
     };
-    let socket = |sockets, domain, kind, protocol, passes_it: bool| {
+    let socket = |beside, domain, kind, protocol, passes_it: bool| {
         let arguments = arguments([domain, kind, protocol]);
         if passes_it {
-            passes(sockets, libc::SYS_socket, arguments);
+            passes(beside, libc::SYS_socket, arguments);
         } else {
-            refused(sockets, libc::SYS_socket, arguments, Errno::PERM);
+            refused(beside, libc::SYS_socket, arguments, Errno::PERM);
         }
     };
     for (domain, kind) in
         [(AF_NETLINK, SOCK_RAW), (AF_PACKET, SOCK_RAW), (AF_VSOCK, SOCK_STREAM), (AF_ALG, SOCK_SEQPACKET)]
     {
-        for sockets in ALL {
-            socket(sockets, domain, kind, 0, false);
+        for beside in ALL {
+            socket(beside, domain, kind, 0, false);
         }
     }
     for kind in [SOCK_STREAM, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK] {
         for domain in [AF_INET, AF_INET6] {
-            socket(Sockets::Namespace, domain, kind, 0, true);
-            socket(Sockets::Pairs, domain, kind, 0, false);
-            socket(Sockets::Tcp, domain, kind, 0, true);
-            socket(Sockets::Tcp, domain, kind, IPPROTO_TCP, true);
+            socket(Beside::Namespaces, domain, kind, 0, true);
+            socket(PAIRS, domain, kind, 0, false);
+            socket(TCP, domain, kind, 0, true);
+            socket(TCP, domain, kind, IPPROTO_TCP, true);
             // Landlock does not see it as TCP.
-            socket(Sockets::Tcp, domain, kind, IPPROTO_MPTCP, false);
+            socket(TCP, domain, kind, IPPROTO_MPTCP, false);
         }
-        socket(Sockets::Namespace, AF_UNIX, kind, 0, true);
-        socket(Sockets::Pairs, AF_UNIX, kind, 0, false);
-        socket(Sockets::Tcp, AF_UNIX, kind, 0, false);
+        socket(Beside::Namespaces, AF_UNIX, kind, 0, true);
+        socket(PAIRS, AF_UNIX, kind, 0, false);
+        socket(TCP, AF_UNIX, kind, 0, false);
     }
     for kind in [SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_DGRAM | SOCK_CLOEXEC] {
-        socket(Sockets::Tcp, AF_INET, kind, 0, false);
-        socket(Sockets::Pairs, AF_INET, kind, 0, false);
+        socket(TCP, AF_INET, kind, 0, false);
+        socket(PAIRS, AF_INET, kind, 0, false);
     }
-    socket(Sockets::Namespace, AF_INET, SOCK_DGRAM, 0, true);
-    socket(Sockets::Namespace, AF_UNIX, SOCK_DGRAM, 0, true);
+    socket(Beside::Namespaces, AF_INET, SOCK_DGRAM, 0, true);
+    socket(Beside::Namespaces, AF_UNIX, SOCK_DGRAM, 0, true);
 }
 
 #[test]
 fn without_namespaces_pairs_lead_nowhere_else() {
     let pair = |kind| [usize::try_from(libc::AF_UNIX).unwrap(), usize::try_from(kind).unwrap(), 0, BAD, 0, 0];
-    for sockets in ALL {
+    for beside in ALL {
         for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC] {
-            passes(sockets, libc::SYS_socketpair, pair(kind));
+            passes(beside, libc::SYS_socketpair, pair(kind));
         }
     }
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK] {
-        passes(Sockets::Namespace, libc::SYS_socketpair, pair(kind));
-        refused(Sockets::Pairs, libc::SYS_socketpair, pair(kind), Errno::PERM);
-        refused(Sockets::Tcp, libc::SYS_socketpair, pair(kind), Errno::PERM);
+        passes(Beside::Namespaces, libc::SYS_socketpair, pair(kind));
+        refused(PAIRS, libc::SYS_socketpair, pair(kind), Errno::PERM);
+        refused(TCP, libc::SYS_socketpair, pair(kind), Errno::PERM);
     }
 }
 
 #[test]
 fn without_namespaces_nobody_is_waited_for_and_nothing_is_shared_without_a_name() {
-    for sockets in [Sockets::Pairs, Sockets::Tcp] {
+    for beside in [PAIRS, TCP] {
         for call in [
             libc::SYS_bind,
             libc::SYS_listen,
@@ -212,12 +217,12 @@ fn without_namespaces_nobody_is_waited_for_and_nothing_is_shared_without_a_name(
             libc::SYS_mq_unlink,
         ] {
             let arguments = [BAD - 1; 6];
-            refused(sockets, call, arguments, Errno::PERM);
-            passes(Sockets::Namespace, call, arguments);
+            refused(beside, call, arguments, Errno::PERM);
+            passes(Beside::Namespaces, call, arguments);
         }
     }
-    refused(Sockets::Pairs, libc::SYS_connect, [BAD; 6], Errno::PERM);
-    passes(Sockets::Tcp, libc::SYS_connect, [BAD; 6]);
+    refused(PAIRS, libc::SYS_connect, [BAD; 6], Errno::PERM);
+    passes(TCP, libc::SYS_connect, [BAD; 6]);
 }
 
 #[test]
@@ -225,18 +230,65 @@ fn no_connection_begins_with_data() {
     let fast = usize::try_from(libc::MSG_FASTOPEN).unwrap();
     for (call, place) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
         let mut arguments = [BAD, 0, 0, 0, 0, 0];
-        passes(Sockets::Tcp, call, arguments);
+        passes(TCP, call, arguments);
         arguments[place] = fast | usize::try_from(libc::MSG_NOSIGNAL).unwrap();
-        refused(Sockets::Tcp, call, arguments, Errno::PERM);
-        passes(Sockets::Namespace, call, arguments);
+        refused(TCP, call, arguments, Errno::PERM);
+        passes(Beside::Namespaces, call, arguments);
     }
 }
 
 #[test]
+fn the_limits_of_others_are_theirs() {
+    const CORE: i32 = libc::RLIMIT_CORE as i32;
+    let parent = std::process::id().cast_signed();
+    refused(Beside::Namespaces, libc::SYS_prlimit64, arguments([parent, CORE]), Errno::PERM);
+    passes(Beside::Namespaces, libc::SYS_prlimit64, arguments([0, CORE]));
+}
+
+#[test]
+fn without_namespaces_attributes_are_left_as_they_are() {
+    for call in [
+        libc::SYS_setxattr,
+        libc::SYS_lsetxattr,
+        libc::SYS_fsetxattr,
+        libc::SYS_removexattr,
+        libc::SYS_lremovexattr,
+        libc::SYS_fremovexattr,
+    ] {
+        refused(PAIRS, call, [BAD, BAD, BAD, 0, 0, 0], Errno::PERM);
+        passes(Beside::Namespaces, call, [BAD, BAD, BAD, 0, 0, 0]);
+    }
+    passes(PAIRS, libc::SYS_getxattr, [BAD, BAD, BAD, 0, 0, 0]);
+}
+
+#[test]
+fn an_old_landlock_is_helped_to_keep_files_whole() {
+    use libc::{O_CREAT, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY};
+    let open = |flags: i32| [BAD, BAD, usize::try_from(flags).unwrap(), 0o600, 0, 0];
+    for flags in [O_RDONLY | O_TRUNC, O_WRONLY | O_RDWR | O_TRUNC, O_RDONLY | O_TRUNC | O_CREAT] {
+        refused(OLD, libc::SYS_openat, open(flags), Errno::PERM);
+        passes(PAIRS, libc::SYS_openat, open(flags));
+        #[cfg(target_arch = "x86_64")]
+        refused(OLD, libc::SYS_open, [BAD, usize::try_from(flags).unwrap(), 0, 0, 0, 0], Errno::PERM);
+    }
+    // Those need the right to write, which it knows.
+    for flags in [O_RDONLY, O_WRONLY | O_TRUNC, O_RDWR | O_TRUNC | O_CREAT, O_WRONLY | O_RDWR] {
+        passes(OLD, libc::SYS_openat, open(flags));
+    }
+    refused(OLD, libc::SYS_truncate, [BAD; 6], Errno::PERM);
+    passes(PAIRS, libc::SYS_truncate, [BAD; 6]);
+    refused(OLD, libc::SYS_openat2, [BAD; 6], Errno::NOSYS);
+    passes(PAIRS, libc::SYS_openat2, [BAD; 6]);
+}
+
+#[test]
 fn each_call_is_listed_once() {
-    let calls = || WHOLE.iter().copied().chain(PARTLY.iter().map(|(call, _)| *call));
-    assert_eq!(calls().collect::<BTreeSet<_>>().len(), calls().count());
-    assert!(calls().all(|call| call <= c_long::from(NEWEST)));
+    for beside in ALL {
+        let calls =
+            || lists::refused(beside).map(|(call, _)| call).chain(lists::absent(beside).iter().copied());
+        assert_eq!(calls().collect::<BTreeSet<_>>().len(), calls().count(), "{beside:?}");
+        assert!(calls().all(|call| call <= c_long::from(NEWEST)), "{beside:?}");
+    }
 }
 
 /// Runs the program as the system does, for numbers that it may not have itself.
@@ -273,8 +325,8 @@ fn numbers_that_nobody_looked_at_do_not_exist() {
     let ours = if cfg!(target_arch = "x86_64") { X86_64 } else { AARCH64 };
     let absent = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     let getpid = u32::try_from(libc::SYS_getpid).unwrap();
-    for sockets in ALL {
-        let program = program(sockets).unwrap();
+    for beside in ALL {
+        let program = program(beside).unwrap();
         assert_eq!(verdict(&program, ours, getpid), libc::SECCOMP_RET_ALLOW);
         assert_eq!(verdict(&program, ours, NEWEST), libc::SECCOMP_RET_ALLOW);
         for number in [NEWEST + 1, X32, X32 | getpid, X32 | 519, u32::MAX] {
@@ -283,7 +335,7 @@ fn numbers_that_nobody_looked_at_do_not_exist() {
         // Another machine's numbers mean something else.
         assert_eq!(verdict(&program, I386, getpid), libc::SECCOMP_RET_KILL_PROCESS);
     }
-    let program = program(Sockets::Namespace).unwrap();
+    let program = program(Beside::Namespaces).unwrap();
     assert_eq!(said(Some(&program), c_long::from(X32 | getpid), [0; 6]), Err(Errno::NOSYS));
     assert_eq!(said(Some(&program), -1, [0; 6]), Err(Errno::NOSYS));
 }

@@ -1,0 +1,257 @@
+//! The calls that are refused: which, with what arguments, and beside what other layers.
+
+use libc::c_long;
+
+use super::Beside;
+use Test::{Has, Is, IsNot, Masked};
+
+/// The newest call that was looked at: `file_setattr`, of Linux 6.17. The same on all machines.
+pub(super) const NEWEST: u32 = 469;
+// Of Linux 6.13 and 6.15, as on all machines.
+const SYS_SETXATTRAT: c_long = 463;
+const SYS_REMOVEXATTRAT: c_long = 466;
+const SYS_OPEN_TREE_ATTR: c_long = 467;
+
+/// What an argument is. All are of 32 bits, as the system reads them: what is above does not count there either.
+#[derive(Clone, Copy)]
+pub(super) enum Test {
+    Is(u8, i32),
+    IsNot(u8, i32),
+    /// All these bits are set.
+    Has(u8, i32),
+    /// Of the bits of the first number, those of the second are set and the others not.
+    Masked(u8, i32, i32),
+}
+
+/// A call, and the arguments with which it is refused: one of these groups, all of whose tests hold.
+pub(super) type Partly = (c_long, &'static [&'static [Test]]);
+
+/// Refused whatever the arguments.
+pub(super) const WHOLE: &[c_long] = &[
+    // Files and sockets past every filter.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // The memory and descriptors of other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // What is where.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    SYS_OPEN_TREE_ATTR,
+    libc::SYS_move_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    // Namespaces: a new one gives capabilities, an old one leads out.
+    libc::SYS_setns,
+    libc::SYS_unshare,
+    // Files by number, past directories that are closed or hidden.
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    // Keys of the user's session.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // Wide doors into the system's own code.
+    libc::SYS_bpf,
+    libc::SYS_userfaultfd,
+    libc::SYS_perf_event_open,
+    libc::SYS_lookup_dcookie,
+    // The machine.
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_acct,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_nfsservctl,
+    // Time.
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_settimeofday,
+    libc::SYS_adjtimex,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_modify_ldt,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_uselib,
+];
+
+/// All types of a socket, without the flags that go with them.
+const TYPE: i32 = 0xf;
+const KIND: i32 = libc::S_IFMT.cast_signed();
+/// Personalities that weaken nothing: the plain one, and that of a 32-bit machine, as `uname` tells it. Two more are
+/// taken: an old version number, and programs that lie at fixed addresses, as debuggers and sanitizers ask for.
+const PLAIN: i32 = 0;
+pub(super) const OF_32_BITS: i32 = 8;
+/// How a process names itself.
+const OURSELVES: i32 = 0;
+/// Asks for the present one.
+const QUERY: i32 = -1;
+
+/// Refused with some arguments, wherever commands run.
+pub(super) const PARTLY: &[Partly] = &[
+    (
+        libc::SYS_clone,
+        &[
+            &[Has(0, libc::CLONE_NEWUSER)],
+            &[Has(0, libc::CLONE_NEWNS)],
+            &[Has(0, libc::CLONE_NEWPID)],
+            &[Has(0, libc::CLONE_NEWNET)],
+            &[Has(0, libc::CLONE_NEWIPC)],
+            &[Has(0, libc::CLONE_NEWUTS)],
+            &[Has(0, libc::CLONE_NEWCGROUP)],
+        ],
+    ),
+    // What is typed or pasted at the user's terminal; drivers of lines, which nobody should load.
+    (
+        libc::SYS_ioctl,
+        &[
+            &[Is(1, libc::TIOCSTI as i32)],
+            &[Is(1, libc::TIOCLINUX as i32)],
+            &[Is(1, libc::TIOCSETD as i32)],
+            &[Is(1, libc::TIOCCONS as i32)],
+        ],
+    ),
+    (
+        libc::SYS_personality,
+        &[&[
+            IsNot(0, PLAIN),
+            IsNot(0, OF_32_BITS),
+            IsNot(0, libc::UNAME26),
+            IsNot(0, libc::ADDR_NO_RANDOMIZE),
+            IsNot(0, QUERY),
+        ]],
+    ),
+    (
+        libc::SYS_mknodat,
+        &[&[Masked(2, KIND, libc::S_IFBLK.cast_signed())], &[Masked(2, KIND, libc::S_IFCHR.cast_signed())]],
+    ),
+    // The limits of others: no time of the processor at all ends a process as a signal would.
+    (libc::SYS_prlimit64, &[&[IsNot(0, OURSELVES)]]),
+    #[cfg(target_arch = "x86_64")]
+    (
+        libc::SYS_mknod,
+        &[&[Masked(1, KIND, libc::S_IFBLK.cast_signed())], &[Masked(1, KIND, libc::S_IFCHR.cast_signed())]],
+    ),
+];
+
+/// Beside a network namespace: no sockets of the system itself (netlink, packets, algorithms) or of a machine
+/// below this one (vsock, which knows no namespace).
+const NAMESPACES: &[Partly] = &[
+    (libc::SYS_socket, &[&[IsNot(0, libc::AF_UNIX), IsNot(0, libc::AF_INET), IsNot(0, libc::AF_INET6)]]),
+    (libc::SYS_socketpair, &[&[IsNot(0, libc::AF_UNIX)]]),
+];
+
+/// Without namespaces: nothing waits for connections; the shared memory, queues and semaphores of others, which no
+/// path names, stay theirs; and nobody's files get other attributes, which Landlock does not see. It sees neither
+/// modes, owners nor times, but those no build can do without. A pair of datagram sockets could send to any other
+/// of the system.
+const ALONE: &[Partly] = &[
+    (
+        libc::SYS_socketpair,
+        &[
+            &[IsNot(0, libc::AF_UNIX)],
+            &[Masked(1, TYPE, libc::SOCK_DGRAM)],
+            &[Masked(1, TYPE, libc::SOCK_RAW)],
+        ],
+    ),
+    (libc::SYS_listen, &[]),
+    (libc::SYS_bind, &[]),
+    (libc::SYS_shmget, &[]),
+    (libc::SYS_shmat, &[]),
+    (libc::SYS_shmctl, &[]),
+    (libc::SYS_semget, &[]),
+    (libc::SYS_semop, &[]),
+    (libc::SYS_semtimedop, &[]),
+    (libc::SYS_semctl, &[]),
+    (libc::SYS_msgget, &[]),
+    (libc::SYS_msgsnd, &[]),
+    (libc::SYS_msgrcv, &[]),
+    (libc::SYS_msgctl, &[]),
+    (libc::SYS_mq_open, &[]),
+    (libc::SYS_mq_unlink, &[]),
+    (libc::SYS_setxattr, &[]),
+    (libc::SYS_lsetxattr, &[]),
+    (libc::SYS_fsetxattr, &[]),
+    (SYS_SETXATTRAT, &[]),
+    (libc::SYS_removexattr, &[]),
+    (libc::SYS_lremovexattr, &[]),
+    (libc::SYS_fremovexattr, &[]),
+    (SYS_REMOVEXATTRAT, &[]),
+];
+
+const PAIRS: &[Partly] = &[(libc::SYS_socket, &[]), (libc::SYS_connect, &[])];
+
+/// TCP as Landlock sees it: no other protocol of streams, and no connection that begins with data.
+const TCP: &[Partly] = &[
+    (
+        libc::SYS_socket,
+        &[
+            &[IsNot(0, libc::AF_INET), IsNot(0, libc::AF_INET6)],
+            &[Masked(1, 1, 0)],
+            &[Has(1, 2)],
+            &[Has(1, 4)],
+            &[Has(1, 8)],
+            &[IsNot(2, 0), IsNot(2, libc::IPPROTO_TCP)],
+        ],
+    ),
+    (libc::SYS_sendto, &[&[Has(3, libc::MSG_FASTOPEN)]]),
+    (libc::SYS_sendmsg, &[&[Has(2, libc::MSG_FASTOPEN)]]),
+    (libc::SYS_sendmmsg, &[&[Has(3, libc::MSG_FASTOPEN)]]),
+];
+
+/// Before ABI 3 of Landlock: files are cut off only by who may write them. The third access mode, which opens for
+/// neither reading nor writing, would do it too.
+const TRUNCATION: &[Partly] = &[
+    (libc::SYS_truncate, &[]),
+    (libc::SYS_openat, &[&[Masked(2, ACCESS_AND_CUT, READ_AND_CUT)], &[Has(2, ACCESS_AND_CUT)]]),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, &[&[Masked(1, ACCESS_AND_CUT, READ_AND_CUT)], &[Has(1, ACCESS_AND_CUT)]]),
+];
+const ACCESS_AND_CUT: i32 = libc::O_ACCMODE | libc::O_TRUNC;
+const READ_AND_CUT: i32 = libc::O_RDONLY | libc::O_TRUNC;
+
+/// Every call that is refused, and when; whatever its arguments where no group is named.
+pub(super) fn refused(beside: Beside) -> impl Iterator<Item = Partly> {
+    let more: &[&[Partly]] = match beside {
+        Beside::Namespaces => &[NAMESPACES],
+        Beside::Landlock { connects: false, truncates: true } => &[ALONE, PAIRS],
+        Beside::Landlock { connects: false, truncates: false } => &[ALONE, PAIRS, TRUNCATION],
+        Beside::Landlock { connects: true, truncates: true } => &[ALONE, TCP],
+        Beside::Landlock { connects: true, truncates: false } => &[ALONE, TCP, TRUNCATION],
+    };
+    let whole = WHOLE.iter().map(|call| -> Partly { (*call, &[]) });
+    whole.chain(PARTLY.iter().chain(more.iter().copied().flatten()).copied())
+}
+
+/// Calls whose arguments lie in memory, and cannot be looked at. Whoever hears that they do not exist turns to an older
+/// one that is looked at.
+pub(super) fn absent(beside: Beside) -> &'static [c_long] {
+    match beside {
+        Beside::Namespaces | Beside::Landlock { truncates: true, .. } => &[libc::SYS_clone3],
+        Beside::Landlock { truncates: false, .. } => &[libc::SYS_clone3, libc::SYS_openat2],
+    }
+}
