@@ -7,6 +7,7 @@ use rustix::io::Errno;
 
 use crate::confinement::{Confinement, Layers, Refusal, Tier, Unavailable};
 use crate::request::Launch;
+use crate::seen::Seen;
 use crate::server::{ForkServer, SpawnError};
 use crate::step::Step;
 use crate::tree::Tree;
@@ -16,11 +17,25 @@ use crate::ways::{self, Confined};
 pub const PROCESSES: u32 = 4096;
 
 /// Starts commands: makes the fork server with the first of them, and again when it was killed by force.
+///
+/// Confined commands get a new one, too, when somebody put another file at a path that is kept or hidden: see [`Seen`].
+/// The former lives until its trees are gone. The new one is confined in the same way, or its commands do not run; what is
+/// short-lived of former commands is not seen by later ones.
 #[derive(Debug)]
 pub struct Launcher {
     processes: u32,
     confinement: Option<Confinement>,
-    running: Mutex<Option<Running>>,
+    servers: Mutex<Servers>,
+}
+
+#[derive(Debug)]
+struct Servers {
+    /// From which commands are started.
+    present: Option<Running>,
+    /// Whose view is out of date, with trees that live.
+    former: Vec<ForkServer>,
+    /// By what means the first was confined.
+    tier: Option<Tier>,
 }
 
 /// A server and what is known of it.
@@ -29,6 +44,7 @@ struct Running {
     server: ForkServer,
     tier: Tier,
     listener: Option<TcpListener>,
+    seen: Option<Seen>,
 }
 
 impl Default for Launcher {
@@ -40,12 +56,12 @@ impl Default for Launcher {
 impl Launcher {
     /// A launcher whose commands together may have so many processes and threads. Starts nothing yet.
     pub const fn new(processes: u32) -> Self {
-        Self { processes, confinement: None, running: Mutex::new(None) }
+        Self { processes, confinement: None, servers: Mutex::new(Servers::NONE) }
     }
 
     /// As [`Self::new`], but its commands are confined, all in the same way, or do not run.
     pub const fn confined(processes: u32, confinement: Confinement) -> Self {
-        Self { processes, confinement: Some(confinement), running: Mutex::new(None) }
+        Self { processes, confinement: Some(confinement), servers: Mutex::new(Servers::NONE) }
     }
 
     /// Whether its commands are confined, or do not run.
@@ -58,22 +74,19 @@ impl Launcher {
     /// # Errors
     /// Each way to confine commands, and why the system refuses it.
     pub fn begin(&self) -> Result<Layers, Unavailable> {
-        let mut running = self.lock();
-        let running = match running.as_ref() {
-            Some(running) => running,
-            None => running.insert(self.start().map_err(|error| match error {
-                SpawnError::Unconfined(unavailable) => unavailable,
-                SpawnError::Refused(errno) => unsupervised(errno),
-                SpawnError::Nul | SpawnError::Lost => unsupervised(Errno::CHILD),
-            })?),
-        };
+        let mut servers = self.lock();
+        let running = self.running(&mut servers).map_err(|error| match error {
+            SpawnError::Unconfined(unavailable) => unavailable,
+            SpawnError::Refused(errno) => unsupervised(errno),
+            SpawnError::Nul | SpawnError::Lost => unsupervised(Errno::CHILD),
+        })?;
         Ok(Layers { tier: running.tier, names: running.server.layers() })
     }
 
     /// The socket that listens inside the sandbox, at 127.0.0.1 and the port that is given, for a proxy that runs
-    /// outside. Once for each server: again when a server that was killed by force has been replaced.
+    /// outside. Once for each server: to be asked again after each command, since a new server has a new network.
     pub fn proxy_listener(&self) -> Option<(TcpListener, u16)> {
-        let listener = self.lock().as_mut()?.listener.take()?;
+        let listener = self.lock().present.as_mut()?.listener.take()?;
         let port = listener.local_addr().ok()?.port();
         Some((listener, port))
     }
@@ -83,38 +96,67 @@ impl Launcher {
     /// # Errors
     /// As [`ForkServer::spawn`]; `Lost` only when a new server was lost at once, `Unconfined` as for `begin`.
     pub fn spawn(&self, launch: &Launch<'_>) -> Result<Tree, SpawnError> {
-        let mut running = self.lock();
-        match running.as_ref().map(|running| running.server.spawn(launch)) {
-            None | Some(Err(SpawnError::Lost)) => {
-                *running = None;
-                running.insert(self.start()?).server.spawn(launch)
+        let mut servers = self.lock();
+        match self.running(&mut servers)?.server.spawn(launch) {
+            Err(SpawnError::Lost) => {
+                servers.present = None;
+                self.running(&mut servers)?.server.spawn(launch)
             }
-            Some(answer) => answer,
+            answer => answer,
         }
     }
 
     /// What holds the processes: see [`ForkServer::layers`]. Empty before the first command.
     pub fn layers(&self) -> Vec<&'static str> {
-        self.lock().as_ref().map(|running| running.server.layers()).unwrap_or_default()
+        self.lock().present.as_ref().map(|running| running.server.layers()).unwrap_or_default()
     }
 
     /// Ends everything that was started, and waits for that up to two seconds. The next command gets a new server.
     pub fn end(&self) {
-        drop(self.lock().take());
+        let mut servers = self.lock();
+        servers.present = None;
+        servers.former.clear();
     }
 
-    fn start(&self) -> Result<Running, SpawnError> {
+    /// The server for the next command.
+    fn running<'a>(&self, servers: &'a mut Servers) -> Result<&'a mut Running, SpawnError> {
+        servers.former.retain(|server| !server.is_idle());
+        if let Some(outdated) = servers.present.take_if(|running| !running.is_up_to_date()) {
+            servers.former.push(outdated.server);
+        }
+        match &mut servers.present {
+            Some(running) => Ok(running),
+            none @ None => {
+                let running = self.start(servers.tier)?;
+                servers.tier = Some(running.tier);
+                Ok(none.insert(running))
+            }
+        }
+    }
+
+    fn start(&self, tier: Option<Tier>) -> Result<Running, SpawnError> {
         let Some(confinement) = &self.confinement else {
             let server = ForkServer::start(self.processes)?;
-            return Ok(Running { server, tier: Tier::Supervision, listener: None });
+            return Ok(Running { server, tier: Tier::Supervision, listener: None, seen: None });
         };
+        let seen = Some(Seen::new(confinement));
         let Confined { server, tier, listener } =
-            ways::confined(self.processes, confinement).map_err(SpawnError::Unconfined)?;
-        Ok(Running { server, tier, listener })
+            ways::confined(self.processes, confinement, tier).map_err(SpawnError::Unconfined)?;
+        Ok(Running { server, tier, listener, seen })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Servers> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Servers {
+    const NONE: Self = Self { present: None, former: Vec::new(), tier: None };
+}
+
+impl Running {
+    fn is_up_to_date(&self) -> bool {
+        self.seen.as_ref().is_none_or(Seen::is_still_so)
     }
 }
 

@@ -26,6 +26,7 @@ mod plan;
 mod raw;
 mod request;
 mod seccomp;
+mod seen;
 mod server;
 mod step;
 mod supervisor;

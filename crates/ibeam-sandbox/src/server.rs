@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -62,6 +62,7 @@ pub struct ForkServer {
     control: Mutex<Option<UnixStream>>,
     cgroup: Option<Cgroup>,
     temporary: Option<Temporary>,
+    trees: Arc<()>,
 }
 
 impl ForkServer {
@@ -84,12 +85,24 @@ impl ForkServer {
 
     pub(crate) fn new(pid: Pid, control: UnixStream, bound: Bound, layers: Vec<&'static str>) -> Self {
         let cgroup = bound.cgroup.filter(Cgroup::has_members);
-        Self { pid, layers, control: Mutex::new(Some(control)), cgroup, temporary: None }
+        Self {
+            pid,
+            layers,
+            control: Mutex::new(Some(control)),
+            cgroup,
+            temporary: None,
+            trees: Arc::default(),
+        }
     }
 
     /// Commands are told of the directory, which is removed with the server.
     pub(crate) fn confine(&mut self, temporary: Temporary) {
         self.temporary = Some(temporary);
+    }
+
+    /// Nobody holds a tree of it any more.
+    pub(crate) fn is_idle(&self) -> bool {
+        Arc::strong_count(&self.trees) == 1
     }
 
     /// What holds the processes: `pid-namespace` where there is one, and always `subreaper`; `pids-cgroup` where
@@ -122,10 +135,12 @@ impl ForkServer {
         }
         drop(theirs);
         match first_frame(&ours) {
-            Ok(Some(Frame::Started(pid))) => Tree::new(pid, ours).map_err(refused),
+            Ok(Some(Frame::Started(pid))) => Tree::new(pid, ours, &self.trees).map_err(refused),
             Ok(Some(Frame::Failed(errno))) => Err(SpawnError::Refused(Errno::from_raw_os_error(errno))),
             // Its first act was to kill its supervisor: a tree that has ended, as any other.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Tree::new(0, ours).map_err(refused),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Tree::new(0, ours, &self.trees).map_err(refused)
+            }
             Ok(Some(Frame::Ended(_) | Frame::Refused(..) | Frame::Listening) | None) | Err(_) => {
                 Err(SpawnError::Lost)
             }

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,13 +22,16 @@ pub struct Tree {
     begun_length: usize,
     status: Option<ExitStatus>,
     gone: bool,
+    /// Counts the trees of a server.
+    _server: Arc<()>,
 }
 
 impl Tree {
     /// The tree of the command `pid`, whose supervisor is at the other end of `socket`.
-    pub(crate) fn new(pid: i32, socket: UnixStream) -> io::Result<Self> {
+    pub(crate) fn new(pid: i32, socket: UnixStream, server: &Arc<()>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        Ok(Self { pid, socket, begun: [0; LENGTH], begun_length: 0, status: None, gone: false })
+        let begun = [0; LENGTH];
+        Ok(Self { pid, socket, begun, begun_length: 0, status: None, gone: false, _server: server.clone() })
     }
 
     /// The process id of the command as other commands see it; of its session and its group too. 0 if the

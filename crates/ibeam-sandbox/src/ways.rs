@@ -59,12 +59,16 @@ pub(crate) struct Confined {
     pub(crate) listener: Option<TcpListener>,
 }
 
-/// Starts a server in the best way that there is.
-pub(crate) fn confined(processes: u32, confinement: &Confinement) -> Result<Confined, Unavailable> {
+/// Starts a server in the best way that there is, by these means if some are given.
+pub(crate) fn confined(
+    processes: u32,
+    confinement: &Confinement,
+    tier: Option<Tier>,
+) -> Result<Confined, Unavailable> {
     let confinement = confinement.resolved();
     let landlock = landlock::abi();
     let mut refusals = Vec::new();
-    for way in &WAYS {
+    for way in WAYS.iter().filter(|way| tier.is_none_or(|tier| way.tier == tier)) {
         match way.start(processes, &confinement, landlock) {
             Ok(confined) => return Ok(confined),
             Err((step, errno)) => refusals.push(Refusal { way: way.name, step: step.name(), errno }),

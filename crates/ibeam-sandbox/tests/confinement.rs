@@ -547,6 +547,44 @@ everywhere! {
         world.prints("cat README.md", "readme");
     }
 
+    fn a_file_that_is_put_in_the_place_of_another_is_kept_and_hidden_too() {
+        let world = World::new();
+        let home = world.workspace.home();
+        let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+        let (mut tree, _reader) = start(&world.launcher, &world.workspace, &lifeline.command());
+        lifeline.wait_until_held();
+        // As editors and git save what they write.
+        let replace = |path: &Path, text: &str| {
+            let new = path.with_extension("new");
+            std::fs::write(&new, text).unwrap();
+            std::fs::rename(new, path).unwrap();
+        };
+        replace(&home.join(".netrc"), SECRET);
+        replace(&world.workspace.path().join(".git/config"), "[core]\n\tbare = false\n");
+        std::fs::create_dir(home.join(".aws")).unwrap();
+        std::fs::write(home.join(".aws/credentials"), SECRET).unwrap();
+        world.refuses(REFUSED, &["echo x >>.git/config", "echo x >>~/.netrc"]);
+        world.prints("cat ~/.netrc; ls -A ~/.aws; cat .git/config; echo x >new; cat new", "[core]\n\tbare = false\nx");
+        // What the former view runs goes on, until it is ended.
+        assert!(!tree.wait_until_gone(Duration::ZERO));
+        tree.kill();
+        assert!(tree.wait_until_gone(PATIENCE));
+        lifeline.wait_until_gone();
+        // Files are told apart from later ones with the same number.
+        std::fs::remove_file(home.join(".netrc")).unwrap();
+        std::fs::write(home.join(".netrc"), SECRET).unwrap();
+        world.prints("cat ~/.netrc; echo x", "x");
+        // What commands do themselves changes nothing.
+        world.prints("echo kept >/tmp/kept; echo 1 >.git/other", "");
+        world.prints("cat /tmp/kept", "kept");
+    }
+
+    fn two_servers_do_not_begin_with_the_same_process_ids() {
+        let [first, second]: [u32; 2] =
+            [World::new(), World::new()].map(|world| world.run("echo $$").0.trim().parse().unwrap());
+        assert!(!expected().1 || first.abs_diff(second) > 100, "{first} {second}");
+    }
+
     fn the_memory_of_the_client_is_not_kept() {
         const SIZE: usize = 128 << 20;
         let much = vec![1_u8; SIZE];
