@@ -274,6 +274,18 @@ ask-no-rule = asked because no rule covers it
 ask-rule = asked because of the rule `{ $rule }`
 ask-hook = asked by the hook `{ $hook }`: { $said }
 
+## `policy`
+policy-allowed = allowed by `{ $rule }`
+policy-denied = denied by `{ $rule }`: { $reason }
+policy-asked = put to a person by `{ $rule }`: { $reason }
+policy-opaque = the command cannot be read, for it has { $what }
+policy-runs = runs `{ $program }` by way of `{ $wrappers }`
+policy-reads = reads `{ $path }`
+policy-writes = writes `{ $path }`
+policy-applies = `{ $rule }` applies: { $why }
+policy-passes = `{ $rule }` does not apply: { $why }
+policy-no-rules = no rule is set; docs/configuration.md says how to write one
+
 ## `--help`
 help-usage = Usage
 help-arguments = Arguments

@@ -272,6 +272,18 @@ ask-no-rule = se pregunta porque ninguna regla lo cubre
 ask-rule = se pregunta por la regla `{ $rule }`
 ask-hook = pregunta el hook `{ $hook }`: { $said }
 
+## `policy`
+policy-allowed = permitido por `{ $rule }`
+policy-denied = denegado por `{ $rule }`: { $reason }
+policy-asked = se pregunta a una persona por `{ $rule }`: { $reason }
+policy-opaque = el comando no se puede leer, pues tiene { $what }
+policy-runs = ejecuta `{ $program }` por medio de `{ $wrappers }`
+policy-reads = lee `{ $path }`
+policy-writes = escribe `{ $path }`
+policy-applies = `{ $rule }` se aplica: { $why }
+policy-passes = `{ $rule }` no se aplica: { $why }
+policy-no-rules = no hay ninguna regla; docs/configuration.md dice cómo se escriben
+
 ## `--help`
 help-usage = Uso
 help-arguments = Argumentos

@@ -229,7 +229,7 @@ notice-calls-near = { $percent } % des appels d’outils de cette exécution son
 notice-time-near = { $percent } % du temps de cette exécution est écoulé ; le modèle a été prié de conclure
 notice-unknown-config-key = `{ $key }` dans `{ $path }` n'est pas un réglage connu et a été ignoré
 notice-untrusted-config-key = `{ $key }` dans `{ $path }` a été ignoré : seul un espace de travail de confiance peut le fixer (`--trust`)
-notice-forbidden-config-key = `{ $key }` dans `{ $path }` a été ignoré : aucun projet ne peut le fixer ainsi ; la configuration de l’utilisateur le peut
+notice-forbidden-config-key = `{ $key }` dans `{ $path }` a été ignoré : aucun projet ne peut le fixer ainsi ; la configuration de l'utilisateur le peut
 notice-mcp-server-failed = le serveur MCP `{ $server }` manque : { $said }
 notice-mcp-server-untrusted = le serveur MCP `{ $server }` de `{ $path }` n'a pas été démarré : seul un espace de travail de confiance peut démarrer des programmes (`--approve-mcps` ou `--trust`)
 notice-mcp-server-unsupported = le serveur MCP `{ $server }` est joint par HTTP, ce que cette version ne permet pas ; les serveurs avec `command` le sont
@@ -271,6 +271,18 @@ ask-allow-this = autoriser ceci ? [y/N]
 ask-no-rule = question posée car aucune règle ne le couvre
 ask-rule = question posée par la règle `{ $rule }`
 ask-hook = question posée par le hook `{ $hook }` : { $said }
+
+## `policy`
+policy-allowed = permis par `{ $rule }`
+policy-denied = refusé par `{ $rule }` : { $reason }
+policy-asked = demandé à une personne à cause de `{ $rule }` : { $reason }
+policy-opaque = la commande est illisible, car elle contient { $what }
+policy-runs = exécute `{ $program }` par l'intermédiaire de `{ $wrappers }`
+policy-reads = lit `{ $path }`
+policy-writes = écrit `{ $path }`
+policy-applies = `{ $rule }` s'applique : { $why }
+policy-passes = `{ $rule }` ne s'applique pas : { $why }
+policy-no-rules = aucune règle n'est définie ; docs/configuration.md dit comment en écrire une
 
 ## `--help`
 help-usage = Utilisation

@@ -242,6 +242,18 @@ ask-no-rule = ditanyakan karena tidak ada aturan yang mencakupnya
 ask-rule = ditanyakan karena aturan `{ $rule }`
 ask-hook = ditanyakan oleh hook `{ $hook }`: { $said }
 
+## `policy`
+policy-allowed = diizinkan oleh `{ $rule }`
+policy-denied = ditolak oleh `{ $rule }`: { $reason }
+policy-asked = ditanyakan kepada seseorang karena `{ $rule }`: { $reason }
+policy-opaque = perintah tidak dapat dibaca karena memuat { $what }
+policy-runs = menjalankan `{ $program }` melalui `{ $wrappers }`
+policy-reads = membaca `{ $path }`
+policy-writes = menulis `{ $path }`
+policy-applies = `{ $rule }` berlaku: { $why }
+policy-passes = `{ $rule }` tidak berlaku: { $why }
+policy-no-rules = tidak ada aturan; docs/configuration.md menjelaskan cara menulisnya
+
 ## `--help`
 help-usage = Penggunaan
 help-arguments = Argumen

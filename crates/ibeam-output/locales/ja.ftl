@@ -242,6 +242,18 @@ ask-no-rule = 対象とする規則がないため確認します
 ask-rule = 規則 `{ $rule }` により確認します
 ask-hook = フック `{ $hook }` による確認です: { $said }
 
+## `policy`
+policy-allowed = `{ $rule }` により許可されます
+policy-denied = `{ $rule }` により拒否されます: { $reason }
+policy-asked = `{ $rule }` により人に確認します: { $reason }
+policy-opaque = コマンドを読み取れません。含まれているもの: { $what }
+policy-runs = `{ $wrappers }` を通して `{ $program }` を実行します
+policy-reads = `{ $path }` を読みます
+policy-writes = `{ $path }` に書き込みます
+policy-applies = `{ $rule }` が当てはまります: { $why }
+policy-passes = `{ $rule }` は当てはまりません: { $why }
+policy-no-rules = 規則は設定されていません。書き方は docs/configuration.md にあります
+
 ## `--help`
 help-usage = 使い方
 help-arguments = 引数

@@ -272,6 +272,18 @@ ask-no-rule = pergunta-se porque nenhuma regra o cobre
 ask-rule = pergunta-se por causa da regra `{ $rule }`
 ask-hook = pergunta o hook `{ $hook }`: { $said }
 
+## `policy`
+policy-allowed = permitido por `{ $rule }`
+policy-denied = negado por `{ $rule }`: { $reason }
+policy-asked = pergunta-se a uma pessoa por causa de `{ $rule }`: { $reason }
+policy-opaque = o comando não pode ser lido, pois tem { $what }
+policy-runs = executa `{ $program }` por meio de `{ $wrappers }`
+policy-reads = lê `{ $path }`
+policy-writes = escreve `{ $path }`
+policy-applies = `{ $rule }` se aplica: { $why }
+policy-passes = `{ $rule }` não se aplica: { $why }
+policy-no-rules = nenhuma regra está definida; docs/configuration.md diz como escrever uma
+
 ## `--help`
 help-usage = Uso
 help-arguments = Argumentos

@@ -6,6 +6,7 @@
 
 mod action;
 mod notice;
+mod policy;
 mod question;
 mod reason;
 mod session;
@@ -21,6 +22,7 @@ use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
 pub use self::question::Question;
+pub use self::policy::PolicyLine;
 pub use self::session::SessionLine;
 use self::words::Words;
 use crate::locale::Locale;
@@ -108,6 +110,11 @@ impl Catalogue {
             Some(detail) => self
                 .say(&Words::new("action-with-detail").text("action", &phrase).text("detail", detail), None),
         }
+    }
+
+    /// A line that tells how a policy decides.
+    pub fn policy(&self, line: &PolicyLine<'_>) -> String {
+        self.say(&policy::words(line), None)
     }
 
     /// A line of the report on a stored session.

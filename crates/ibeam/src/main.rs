@@ -84,7 +84,7 @@ fn main() -> ExitCode {
         Err(reason) => return exit::fail(&reason.into(), &environment::catalogue(lang.as_deref())),
     };
     match dispatch(&app, words, command, stdout, stdout_terminal) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failed) => exit::fail(&failed, &app.catalogue),
     }
 }
@@ -102,9 +102,10 @@ fn dispatch(
     command: Option<Command>,
     mut stdout: File,
     stdout_terminal: bool,
-) -> Result<(), Failed> {
+) -> Result<ExitCode, Failed> {
     if app.flags.list_models {
-        return Ok(command::list_models(app, &mut stdout)?);
+        command::list_models(app, &mut stdout)?;
+        return Ok(ExitCode::SUCCESS);
     }
     let (target, words) = match command {
         None => (Target::of(&app.flags), words),
@@ -125,10 +126,11 @@ fn dispatch(
         command::install_if_missing(app)?;
     }
     match mode {
-        RunMode::Print(format) => run::print(app, &target, &words, format, stdout),
+        RunMode::Print(format) => run::print(app, &target, &words, format, stdout)?,
         RunMode::Interactive => {
             let first = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
-            Ok(run::chat(app, &target, (!first.is_empty()).then_some(first), stdout)?)
+            run::chat(app, &target, (!first.is_empty()).then_some(first), stdout)?;
         }
     }
+    Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,6 @@
 //! Sentences for people, in English unless the case is about another language.
 
-use ibeam_output::{Catalogue, Locale, SessionLine};
+use ibeam_output::{Catalogue, Locale, PolicyLine, SessionLine};
 use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, Signal};
 
 #[track_caller]
@@ -268,6 +268,30 @@ fn every_line_of_the_report_on_a_session_is_said_in_every_language() {
             let said = Catalogue::new(locale).session(line);
             assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("session-"), "{said:?}");
             let other = Catalogue::new(Locale::En).session(line);
+            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn every_line_about_a_policy_is_said_in_every_language() {
+    let lines = [
+        PolicyLine::Allowed { rule: "r" },
+        PolicyLine::Denied { rule: "r", reason: "s" },
+        PolicyLine::Asked { rule: "r", reason: "s" },
+        PolicyLine::Opaque { what: "s" },
+        PolicyLine::Runs { program: "p", wrappers: "w" },
+        PolicyLine::Reads { path: "p" },
+        PolicyLine::Writes { path: "p" },
+        PolicyLine::Applies { rule: "r", why: "s" },
+        PolicyLine::Passes { rule: "r", why: "s" },
+        PolicyLine::NoRules,
+    ];
+    for locale in Locale::ALL {
+        for line in &lines {
+            let said = Catalogue::new(locale).policy(line);
+            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("policy-"), "{said:?}");
+            let other = Catalogue::new(Locale::En).policy(line);
             assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }

@@ -1,0 +1,209 @@
+//! `policy test`: what would become of an access, rule by rule. `policy list`: the rules in force.
+//!
+//! Asks the same policy as a run and touches nothing. The verdict is the exit code too.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ibeam_output::PolicyLine;
+use ibeam_policy::{Access, Explanation, Finding, List, Part, Policy, Verdict};
+use ibeam_protocol::{Failure, Reason};
+use ibeam_tools::{PathError, Workspace};
+use serde_json::{Value, json};
+
+use super::report;
+use crate::app::App;
+use crate::cli::{PolicyCommand, ReportFormat, TestedAccess};
+use crate::run::permission_mode;
+use crate::run::sandbox::is_wanted;
+use crate::run::policy::{SetRule, policy as policy_of, rules};
+
+/// Exit codes of `policy test`, docs/configuration.md; a failure has others.
+const DENIED: u8 = 3;
+const ASKED: u8 = 4;
+
+pub(super) fn policy(app: &App, what: &PolicyCommand, stdout: &mut File) -> Result<ExitCode, Failure> {
+    match what {
+        PolicyCommand::Test { access, format } => test(app, access, format.unwrap_or_default(), stdout),
+        PolicyCommand::List { format } => {
+            list(app, format.unwrap_or_default(), stdout).map(|()| ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn test(
+    app: &App,
+    asked: &TestedAccess,
+    format: ReportFormat,
+    stdout: &mut File,
+) -> Result<ExitCode, Failure> {
+    let mut policy = policy_of(app, permission_mode(app))?;
+    policy.sandboxed = is_wanted(app);
+    let explained = policy.explain(&access(&policy, asked)?);
+    let rules = rules(app)?;
+    report(stdout, format, &as_text(app, &explained, &rules), &as_json(&explained, &rules))?;
+    Ok(match explained.verdict {
+        Verdict::Allow { .. } => ExitCode::SUCCESS,
+        Verdict::Deny { .. } => ExitCode::from(DENIED),
+        Verdict::Ask { .. } => ExitCode::from(ASKED),
+    })
+}
+
+/// The access as a tool would declare it.
+fn access(policy: &Policy, asked: &TestedAccess) -> Result<Access, Reason> {
+    let TestedAccess { command, read, write, fetch, mcp } = asked;
+    if let Some(path) = read {
+        return resolved(policy, path).map(Access::Read);
+    }
+    if let Some(path) = write {
+        return resolved(policy, path).map(Access::Write);
+    }
+    if let Some(url) = fetch {
+        return Ok(Access::Fetch { url: url.clone() });
+    }
+    if let Some(name) = mcp {
+        let usage = || Reason::Usage { said: format!("`--mcp {name}` should be `SERVER:TOOL`") };
+        let (server, tool) = name.split_once(':').ok_or_else(usage)?;
+        return Ok(Access::Mcp { server: server.to_owned(), tool: tool.to_owned(), read_only: false });
+    }
+    Ok(Access::Command(command.clone().unwrap_or_default()))
+}
+
+/// Where a path leads from the workspace, links followed.
+fn resolved(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
+    let no_input = |path: String, said: String| Reason::NoInput { path, said };
+    let workspace = Workspace::new(&policy.workspace, &policy.extra_dirs)
+        .map_err(|error| no_input(policy.workspace.display().to_string(), error.to_string()))?;
+    let resolved = workspace.resolve(path).map_err(|error| match error {
+        PathError::Empty | PathError::Nul => Reason::Usage { said: error.to_string() },
+        PathError::Unreachable(errno) => no_input(path.to_owned(), errno.to_string()),
+    });
+    resolved.map(|resolved| resolved.real)
+}
+
+fn as_text(app: &App, explained: &Explanation, rules: &[SetRule]) -> String {
+    let say = |line: PolicyLine<'_>| app.catalogue.policy(&line);
+    let mut text = String::new();
+    let mut line = |indent: &str, said: &str| text.push_str(&format!("{indent}{said}\n"));
+    if let Some(what) = explained.opaque {
+        line("", &say(PolicyLine::Opaque { what }));
+    }
+    for part in &explained.parts {
+        line("", &part.subject.replace(char::is_control, " "));
+        if let Some((program, wrappers @ [_, ..])) = part.programs.split_last() {
+            line("  ", &say(PolicyLine::Runs { program, wrappers: &wrappers.join(" ") }));
+        }
+        for redirection in &part.redirections {
+            let path = redirection.target.as_str();
+            let writes = redirection.writes;
+            line("  ", &say(if writes { PolicyLine::Writes { path } } else { PolicyLine::Reads { path } }));
+        }
+        for (finding, origin) in with_origins(part, rules) {
+            let Finding { list, rule, applies, why } = finding;
+            let said = say(match applies {
+                true => PolicyLine::Applies { rule, why },
+                false => PolicyLine::Passes { rule, why },
+            });
+            let origin = origin.map(|origin| format!("  # {origin}")).unwrap_or_default();
+            line("  ", &format!("{:8}  {said}{origin}", word(*list)));
+        }
+    }
+    line(
+        "",
+        &say(match &explained.verdict {
+            Verdict::Allow { rule } => PolicyLine::Allowed { rule },
+            Verdict::Deny { rule, reason } => PolicyLine::Denied { rule, reason },
+            Verdict::Ask { rule, reason } => PolicyLine::Asked { rule, reason },
+        }),
+    );
+    text
+}
+
+fn as_json(explained: &Explanation, rules: &[SetRule]) -> Value {
+    let (verdict, rule, reason) = match &explained.verdict {
+        Verdict::Allow { rule } => ("allow", rule, None),
+        Verdict::Deny { rule, reason } => ("deny", rule, Some(reason)),
+        Verdict::Ask { rule, reason } => ("ask", rule, Some(reason)),
+    };
+    let parts = explained.parts.iter().map(|part| {
+        let redirections = part
+            .redirections
+            .iter()
+            .map(|redirection| json!({ "writes": redirection.writes, "target": redirection.target }));
+        let findings = with_origins(part, rules).into_iter().map(|(finding, origin)| {
+            let Finding { list, rule, applies, why } = finding;
+            json!({
+                "list": word(*list),
+                "rule": rule,
+                "origin": origin,
+                "applies": applies,
+                "why": why,
+            })
+        });
+        json!({
+            "subject": part.subject,
+            "programs": part.programs,
+            "arguments": part.arguments,
+            "redirections": redirections.collect::<Vec<_>>(),
+            "findings": findings.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "verdict": verdict,
+        "rule": rule,
+        "reason": reason,
+        "opaque": explained.opaque,
+        "parts": parts.collect::<Vec<_>>(),
+    })
+}
+
+/// The findings with what set each rule. A token that stands twice has two, in the order of the layers.
+fn with_origins<'a>(part: &'a Part, rules: &'a [SetRule]) -> Vec<(&'a Finding, Option<&'a str>)> {
+    let mut left: VecDeque<(List, String, &str)> =
+        rules.iter().map(|set| (set.list, set.rule.to_string(), set.origin.as_str())).collect();
+    let mut origin_of = |finding: &Finding| {
+        let at = left.iter().position(|(list, rule, _)| *list == finding.list && *rule == finding.rule)?;
+        left.remove(at).map(|(_, _, origin)| origin)
+    };
+    part.findings.iter().map(|finding| (finding, origin_of(finding))).collect()
+}
+
+fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+    let rules = rules(app)?;
+    let width = rules.iter().map(|set| set.rule.to_string().chars().count()).max().unwrap_or_default();
+    let mut text = String::new();
+    for SetRule { list, rule, origin } in &rules {
+        let rule = rule.to_string();
+        text.push_str(&format!("{:5}  {rule:width$}  # {origin}\n", word(*list)));
+    }
+    if rules.is_empty() {
+        text.push_str(&format!("{}\n", app.catalogue.policy(&PolicyLine::NoRules)));
+    }
+    let mut settings = Vec::new();
+    for path in [["approval"].as_slice(), &["sandbox", "mode"]] {
+        let Some(setting) = app.config.get(path) else { continue };
+        let key = path.join(".");
+        text.push_str(&format!("{key} = {}  # {}\n", setting.value, setting.origin));
+        settings.push(json!({
+            "key": key,
+            "value": app.config.text(path),
+            "origin": setting.origin.to_string(),
+        }));
+    }
+    let rows = rules.iter().map(|SetRule { list, rule, origin }| {
+        json!({ "list": word(*list), "rule": rule.to_string(), "origin": origin })
+    });
+    report(stdout, format, &text, &json!({ "rules": rows.collect::<Vec<_>>(), "settings": settings }))
+}
+
+/// The list as the configuration names it.
+fn word(list: List) -> &'static str {
+    match list {
+        List::Deny => "deny",
+        List::Ask => "ask",
+        List::Allow => "allow",
+        List::BuiltIn => "built-in",
+    }
+}
