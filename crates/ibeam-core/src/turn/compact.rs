@@ -121,7 +121,7 @@ impl Run {
 
     /// Bytes of a request that are the same whatever the conversation is.
     fn fixed_weight(&self, request: &ModelRequest) -> usize {
-        fixed_weight(request) + weight(self.preface.as_slice())
+        fixed_weight(request) + self.preface.as_ref().map_or(0, |preface| preface.len())
     }
 
     /// Tokens that a request may have, where the model's window is known.

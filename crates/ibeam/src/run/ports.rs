@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
-use ibeam_protocol::{Failure, Message, Reason, SessionStarted};
+use ibeam_protocol::{Failure, Reason, SessionStarted};
 use ibeam_tools::{BackgroundProcesses, Timeouts, ToolSettings, Workspace};
 
 use super::figures;
@@ -34,8 +34,9 @@ pub(super) fn build(
     hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<Ports, Failure> {
-    let Guards { policy, workspace, shield, background, sandbox } = guards;
+    let Guards { mut policy, workspace, shield, background, sandbox } = guards;
     head.sandbox = sandbox;
+    policy.unapproved.clone_from(&servers.unapproved);
     let obstacle = workspace_gone(workspace.clone());
     let mut tools = ibeam_tools::all(
         workspace,
@@ -81,7 +82,7 @@ pub(super) fn build(
         },
         clock,
         system: context.system.into(),
-        preface: context.repository.map(|said| Arc::new(Message::User(vec![said]))),
+        preface: context.repository.map(Into::into),
         max_output_tokens: app
             .config
             .number(&["limits", "max_output_tokens"])

@@ -155,7 +155,7 @@ fn the_project_and_the_place_are_told_to_the_model() {
     let scene = Scene::new([says("ok")]);
     let workspace = Workspace::new().file("AGENTS.md", "Always say moin.\n");
     let scene = scene.within(workspace);
-    scene.print::<&str>([]).run().succeeded();
+    scene.print(["--trust"]).run().succeeded();
     let request = &scene.server.requests()[0];
     let system = request.body["system"].to_string();
     assert!(
