@@ -11,6 +11,7 @@
 //! - Names can be seen, and `stat` tells of every file. The mode, owner and times of the user's own files can be changed
 //!   anywhere, since none of that is an opening. Other attributes, sockets, and before ABI 3 cutting files
 //!   off are held by the filter of system calls: [`Rules::beside`] tells it.
+//! - There is no terminal to be had, and memory is shared by name only where nobody else does so.
 //! - A port is granted whatever the address. Whoever waits at the number of our proxy elsewhere is reached as well.
 //! - Before ABI 6 processes of the same user can be sent signals.
 //!
@@ -65,6 +66,9 @@ const KNOWN: u32 = 7;
 const SIBLINGS: usize = 8192;
 /// Where programs keep what is short-lived; private to the commands in a mount view.
 const SCRATCH: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+/// Where processes share memory by name; locks of Python need it. There is no second one without a mount view, so
+/// commands get it only where nobody else has anything in it, as in a container.
+const SHARED_MEMORY: &str = "/dev/shm";
 /// Where devices are.
 const DEV: &str = "/dev";
 /// Those that are nobody's. Terminals are not among them: without a mount view they are the user's own.
@@ -155,6 +159,9 @@ impl Rules {
         for place in DEVICES {
             rules.grant(Path::new(place), right::DEVICE);
         }
+        if is_empty(Path::new(SHARED_MEMORY)) {
+            rules.grant(Path::new(SHARED_MEMORY), right::ALL & !right::EXECUTE);
+        }
         rules.grant(private, right::ALL);
         rules
     }
@@ -214,6 +221,10 @@ fn parts(writable: &Path) -> Vec<PathBuf> {
     }
     let entries = fs::read_dir(writable).into_iter().flatten().flatten().map(|entry| entry.path());
     entries.filter(|path| SYSTEM.iter().all(|system| path != Path::new(system))).collect()
+}
+
+fn is_empty(directory: &Path) -> bool {
+    fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn leads_to_any(path: &Path, hidden: &[&Path]) -> bool {

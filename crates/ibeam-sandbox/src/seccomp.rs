@@ -55,7 +55,10 @@ pub(crate) struct Program(Vec<libc::sock_filter>);
 pub(crate) fn program(beside: Beside) -> Result<Program, BackendError> {
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
     for (call, refused) in lists::refused(beside) {
-        rules.insert(call, refused.iter().map(|tests| rule(tests)).collect::<Result<_, _>>()?);
+        let groups = rules.entry(call).or_default();
+        for tests in refused {
+            groups.push(rule(tests)?);
+        }
     }
     let machine = TargetArch::try_from(std::env::consts::ARCH)?;
     let refusal = SeccompAction::Errno(Errno::PERM.raw_os_error().cast_unsigned());

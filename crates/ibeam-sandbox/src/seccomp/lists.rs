@@ -7,10 +7,11 @@ use Test::{Has, Is, IsNot, Masked};
 
 /// The newest call that was looked at: `file_setattr`, of Linux 6.17. The same on all machines.
 pub(super) const NEWEST: u32 = 469;
-// Of Linux 6.13 and 6.15, as on all machines.
+// Of Linux 6.13 to 6.17, as on all machines.
 const SYS_SETXATTRAT: c_long = 463;
 const SYS_REMOVEXATTRAT: c_long = 466;
 const SYS_OPEN_TREE_ATTR: c_long = 467;
+const SYS_FILE_SETATTR: c_long = 469;
 
 /// What an argument is. All are of 32 bits, as the system reads them: what is above does not count there either.
 #[derive(Clone, Copy)]
@@ -106,6 +107,10 @@ const KIND: i32 = libc::S_IFMT.cast_signed();
 /// taken: an old version number, and programs that lie at fixed addresses, as debuggers and sanitizers ask for.
 const PLAIN: i32 = 0;
 pub(super) const OF_32_BITS: i32 = 8;
+// What is asked of an open file, as on all machines; reading it is enough to be heard.
+const FS_IOC_SETFLAGS: i32 = 0x4008_6602;
+const FS_IOC_FSSETXATTR: i32 = 0x401c_5820;
+const FS_IOC_ENABLE_VERITY: i32 = 0x4080_6685;
 /// How a process names itself.
 const OURSELVES: i32 = 0;
 /// Asks for the present one.
@@ -201,6 +206,11 @@ const ALONE: &[Partly] = &[
     (libc::SYS_lremovexattr, &[]),
     (libc::SYS_fremovexattr, &[]),
     (SYS_REMOVEXATTRAT, &[]),
+    (SYS_FILE_SETATTR, &[]),
+    (
+        libc::SYS_ioctl,
+        &[&[Is(1, FS_IOC_SETFLAGS)], &[Is(1, FS_IOC_FSSETXATTR)], &[Is(1, FS_IOC_ENABLE_VERITY)]],
+    ),
 ];
 
 const PAIRS: &[Partly] = &[(libc::SYS_socket, &[]), (libc::SYS_connect, &[])];
@@ -234,7 +244,7 @@ const TRUNCATION: &[Partly] = &[
 const ACCESS_AND_CUT: i32 = libc::O_ACCMODE | libc::O_TRUNC;
 const READ_AND_CUT: i32 = libc::O_RDONLY | libc::O_TRUNC;
 
-/// Every call that is refused, and when; whatever its arguments where no group is named.
+/// Every call that is refused, and when; whatever its arguments where no group is named. Groups of a call add up.
 pub(super) fn refused(beside: Beside) -> impl Iterator<Item = Partly> {
     let more: &[&[Partly]] = match beside {
         Beside::Namespaces => &[NAMESPACES],
