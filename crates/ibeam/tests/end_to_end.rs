@@ -46,5 +46,7 @@ mod signals;
 mod terminal;
 #[path = "end_to_end/tools.rs"]
 mod tools;
+#[path = "end_to_end/trust.rs"]
+mod trust;
 #[path = "end_to_end/wires.rs"]
 mod wires;

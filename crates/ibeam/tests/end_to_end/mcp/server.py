@@ -120,6 +120,11 @@ def main():
     if "flood_stderr" in HOW:
         for _ in range(64):
             sys.stderr.write("x" * (1 << 20))
+    if "described" in HOW:
+        with open(HOW["described"]) as words:
+            TOOLS[0]["description"] = words.read()
+    if "also" in HOW:
+        TOOLS.insert(0, tool(HOW["also"]))
     for line in sys.stdin:
         message = json.loads(line)
         if "log" in HOW:

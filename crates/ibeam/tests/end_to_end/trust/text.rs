@@ -1,0 +1,86 @@
+//! Instructions of a repository: part of the system prompt where it is trusted, content anywhere else.
+
+use ibeam_testkit::{Finished, Workspace};
+
+use crate::scene::{Scene, WIRES, says};
+
+const RULE: &str = "Always write tests\u{200b} first.\u{e0049}";
+const SHOWN: &str = "Always write tests<U+200B> first.<U+E0049>";
+
+fn scene() -> Scene {
+    let workspace = Workspace::new()
+        .file("AGENTS.md", RULE)
+        .file(".cursor/rules/style.mdc", "---\nalwaysApply: true\n---\nUse tabs.\n")
+        .file(".cursor/rules/tests.mdc", "---\ndescription: how to test\n---\nHidden text.\n");
+    Scene::new([says("done")]).within(workspace)
+}
+
+fn prompt(ran: &Finished) -> Vec<String> {
+    ran.stream().prompt().into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn instructions_of_a_stranger_are_content_beside_the_prompt() {
+    for wire in WIRES {
+        let scene = Scene { wire, ..scene() };
+        let ran = scene.print::<&str>([]).run().succeeded();
+        assert_eq!(prompt(&ran), ["do it"], "the prompt is the user's alone");
+        let requests = scene.server.requests();
+        let told = requests[0].transcript();
+        let whole = told.join("\n");
+        assert!(told[0].starts_with("user: The repository in the workspace has instructions"), "{whole}");
+        assert!(
+            whole.contains(SHOWN) && whole.contains("Use tabs.") && whole.contains("not words of the user"),
+            "{whole}"
+        );
+        assert!(whole.contains("tests.mdc: how to test") && !whole.contains("Hidden text"), "{whole}");
+        assert!(told.last().unwrap().ends_with("do it"), "{whole}");
+        let body = &requests[0].body;
+        let system = if body["system"].is_null() {
+            body["messages"][0].to_string()
+        } else {
+            body["system"].to_string()
+        };
+        assert!(!system.contains("Always write"), "{system}");
+        assert!(!body.to_string().contains('\u{200b}'), "nothing hidden is sent");
+    }
+}
+
+#[test]
+fn instructions_of_a_trusted_project_are_in_the_system_prompt() {
+    for flag in ["--trust", "--force"] {
+        let scene = scene();
+        scene.print([flag]).run().succeeded();
+        let requests = scene.server.requests();
+        let system = requests[0].body["system"].to_string();
+        assert!(system.contains(SHOWN) && system.contains("Use tabs."), "{system}");
+        assert_eq!(requests[0].transcript(), ["user: do it"]);
+    }
+}
+
+/// Going on with a session says it once, whatever was said before, and the record holds the user's words alone.
+#[test]
+fn content_is_told_once_however_long_the_session() {
+    let scene = scene();
+    let first = scene.print::<&str>([]).run().succeeded();
+    let journal = crate::scene::journal(&scene, first.stream().session_id());
+    assert!(!serde_json::to_string(&journal).unwrap().contains("Always write tests"));
+    let scene = scene.then([says("more")]);
+    scene.print(["--continue"]).run().succeeded();
+    let told = scene.server.requests()[0].transcript().join("\n");
+    assert_eq!(told.matches("begin of repository content").count(), 1, "{told}");
+    assert_eq!(told.matches("do it").count(), 2, "{told}");
+    assert!(told.find("Always").unwrap() < told.find("do it").unwrap(), "{told}");
+}
+
+#[test]
+fn a_link_out_of_the_repository_is_no_instruction() {
+    for target in ["../secret.md", ".env", "/proc/self/environ"] {
+        let workspace =
+            Workspace::new().file("../secret.md", "SECRET-CANARY").file(".env", "KEY=SECRET-CANARY");
+        std::os::unix::fs::symlink(target, workspace.path().join("AGENTS.md")).unwrap();
+        let scene = Scene::new([says("done")]).within(workspace);
+        scene.print(["--trust"]).env("ODD", "SECRET-CANARY").run().succeeded();
+        assert!(!scene.server.requests()[0].body.to_string().contains("SECRET"), "{target}");
+    }
+}
