@@ -31,6 +31,9 @@ pub(crate) use value::Value;
 /// A file full of unknown keys is not a configuration; nobody reads more warnings.
 const UNKNOWN_KEYS_TOLD: usize = 10;
 
+/// The bytes of a file; `None` where there is none.
+type Read<'a> = dyn Fn(&Path) -> Result<Option<Vec<u8>>, Reason> + 'a;
+
 /// A value and where it came from.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Setting {
@@ -92,7 +95,7 @@ impl Config {
         ours: &Path,
         theirs: impl Iterator<Item = &'a Path>,
         owner: Owner,
-        read: &dyn Fn(&Path) -> Result<Option<Vec<u8>>, Reason>,
+        read: &Read<'_>,
     ) -> Result<(), Reason> {
         let ours = read(ours)?.map(|bytes| toml::parse(ours, &bytes)).transpose()?;
         for path in theirs {
@@ -245,7 +248,9 @@ impl Config {
     /// The project's file that sets something at or below `path` which only a trusted workspace may set.
     pub(crate) fn withheld(&self, path: &[&str]) -> Option<&Path> {
         let wanted = path.join(".");
-        let is_below = |key: &str| key.strip_prefix(&wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let is_below = |key: &str| {
+            key.strip_prefix(&wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
         self.notices.iter().find_map(|notice| match notice {
             Notice::UntrustedConfigKey { path, key } if is_below(key) => Some(Path::new(path)),
             _ => None,

@@ -160,6 +160,27 @@ mod tests {
         }
     }
 
+    /// The last column of the table is what people rely on when they clone a repository.
+    #[test]
+    fn the_documentation_says_what_a_project_may_do_with_each_key() {
+        let page = include_str!("../../../../docs/configuration.md");
+        for key in KEYS {
+            let row = format!("| `{}` |", key.path.replace('*', "NAME"));
+            let Some(row) = page.lines().find(|line| line.starts_with(&row)) else { panic!("no row {row}") };
+            let told = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+            let expect = match key.reach {
+                Reach::Anyone => "yes".to_owned(),
+                Reach::Trusted => "trusted".to_owned(),
+                Reach::Lower => "lower".to_owned(),
+                Reach::Narrows(word) => format!("`\"{word}\"`"),
+                Reach::Only(word) => format!("`\"{word}\"`, even when trusted"),
+                Reach::Never => "no".to_owned(),
+                Reach::Judged => continue,
+            };
+            assert_eq!(told, expect, "{row}");
+        }
+    }
+
     #[test]
     fn a_star_stands_for_one_name() {
         let words = |path: &[&str]| path.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();

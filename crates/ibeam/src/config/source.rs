@@ -28,7 +28,13 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Reason> {
 /// `BadConfig` for one that somebody else could change, too.
 pub(crate) fn read_managed(path: &Path) -> Result<Option<Vec<u8>>, Reason> {
     let read = || {
-        let file = regular_file::open(path, true)?;
+        let file = regular_file::open(path, true).map_err(|error| match path.symlink_metadata() {
+            // Rules were meant to be here; a broken link is not taken for none.
+            Ok(found) if found.is_symlink() && error.kind() == ErrorKind::NotFound => {
+                io::Error::other("it is a link that leads nowhere")
+            }
+            Ok(_) | Err(_) => error,
+        })?;
         check_managed(&file.metadata()?, "it")?;
         if let Some(directory) = path.parent() {
             // Who may rename in it may put another file there.
