@@ -28,7 +28,10 @@ pub(crate) fn run(root: &Path) -> Result<(), Failed> {
         eprintln!("warning: the embedded model could not be set up; the tests that need it will say SKIP");
     }
     step(root, &["cargo", "nextest", "run", "--workspace", "--all-targets", "--locked"])?;
-    step(root, &["cargo", "test", "--workspace", "--doc", "--locked"])
+    step(root, &["cargo", "test", "--workspace", "--doc", "--locked"])?;
+    // The attacks do harm where nothing holds them back, and none with the program.
+    step(root, &["cargo", "xtask", "corpus", "attacks", "--bare"])?;
+    step(root, &["cargo", "xtask", "corpus", "attacks"])
 }
 
 fn works(program: &str, args: &[&str]) -> bool {

@@ -7,6 +7,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::effect::Effect;
 
+/// A program that was just started has its command line only a moment later.
+const SETTLING: Duration = Duration::from_millis(300);
+
 /// Those of the looked-for command lines that are still there at the deadline.
 pub(super) fn find(effects: &[Effect], deadline: Instant) -> Vec<String> {
     let words = effects.iter().filter_map(|effect| match effect {
@@ -14,6 +17,9 @@ pub(super) fn find(effects: &[Effect], deadline: Instant) -> Vec<String> {
         _ => None,
     });
     let mut looked_for: Vec<String> = words.collect();
+    if !looked_for.is_empty() {
+        std::thread::sleep(SETTLING);
+    }
     loop {
         looked_for.retain(|words| !processes_with(words).is_empty());
         if looked_for.is_empty() || Instant::now() > deadline {
@@ -47,10 +53,6 @@ mod tests {
     #[test]
     fn a_process_is_found_and_ended() {
         let mut child = std::process::Command::new("sleep").arg("7793.25").spawn().unwrap();
-        // A program has its command line a moment after it was started.
-        while fs::read(format!("/proc/{}/cmdline", child.id())).unwrap().is_empty() {
-            std::thread::yield_now();
-        }
         let effects = [Effect::Alive("sleep 7793.25".to_owned()), Effect::Alive("sleep 7793.26".to_owned())];
         assert_eq!(find(&effects, Instant::now()), ["sleep 7793.25"]);
         assert!(!child.wait().unwrap().success());

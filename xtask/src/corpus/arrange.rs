@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use serde_json::json;
 use toml::{Table, Value as Toml};
 
-use super::case::{Case, Policy, Sandbox};
+use super::case::Case;
 use super::effect::Effect;
 use super::ground::Ground;
 use super::hook::Hook;
+use super::policy::{Policy, Sandbox};
 use super::who::{SYSTEM_PATH, find, program};
 
 const MCP_SERVER: &str = include_str!("mcp_server.py");
@@ -199,7 +200,7 @@ fn mcp_server(case: &Case) -> Option<(String, Vec<String>)> {
 pub(super) fn pins(case: &Case, has_names: bool, port: u16) -> Vec<(String, String)> {
     let policy = &case.policy;
     let mut pins = BTreeMap::new();
-    if !has_names && !case.rebinds() {
+    if !has_names && !case.policy.rebinds() {
         let url = case.args.get("url").and_then(serde_json::Value::as_str).unwrap_or_default();
         let words = url.split(|part: char| !part.is_ascii_alphanumeric() && !"-.".contains(part));
         let is_name = |word: &&str| {
@@ -207,7 +208,7 @@ pub(super) fn pins(case: &Case, has_names: bool, port: u16) -> Vec<(String, Stri
         };
         pins.extend(words.filter(is_name).map(|name| (name.to_owned(), format!("127.0.0.1:{port}"))));
     }
-    if policy.insecure_loopback_ok || !has_names && !case.rebinds() {
+    if policy.insecure_loopback_ok || !has_names && !case.policy.rebinds() {
         pins.extend(policy.resolve.clone());
     }
     pins.into_iter().collect()

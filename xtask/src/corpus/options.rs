@@ -15,7 +15,7 @@ usage: cargo xtask corpus attacks [FILE.jsonl] [OPTION…]
   --uid WHO      root, nobody or both [default: both]
   --bin PATH     the program [default: a debug build]
   --keep DIR     what was said in a failed case is put there
-  --bare         let the attacks that were seen to do harm go unhindered: each must be seen here too
+  --bare         run the attacks that were seen to do harm in bash itself: each must be seen here too
   --every N      only each N-th case";
 
 /// What was asked for.

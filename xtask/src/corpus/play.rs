@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::arrange::{Arranged, pins, reads_stdin};
-use super::case::{Case, Expect, Policy, Sandbox};
+use super::case::Case;
 use super::effect::Effect;
 use super::evidence::Evidence;
 use super::ground::Ground;
-use super::isolation::{self, Machine};
+use super::isolation;
 use super::journal::Journal;
 use super::leak::Canary;
 use super::listener::Listener;
@@ -24,8 +24,8 @@ use super::resolve::Answers;
 use super::terminal::Terminal;
 use super::trace::Trace;
 use super::verdict::{self, Outcome};
-use super::who::{SYSTEM_PATH, Who, find};
-use super::{alive, script};
+use super::who::Who;
+use super::{alive, bare, script, skip};
 
 /// Longer than any case may take.
 const GUARD: Duration = Duration::from_secs(90);
@@ -87,11 +87,8 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
     if job.case.to_string().contains("{{BIN}}") {
         ground.expose_program()?;
     }
-    let mut case = Case::parse(&ground.fill(&job.case)).map_err(Unplayed::Skipped)?;
-    let launcher = skipped_or_launcher(&case, &ground, machine.as_ref()).map_err(Unplayed::Skipped)?;
-    if job.bare {
-        unprotect(&mut case);
-    }
+    let case = Case::parse(&ground.fill(&job.case)).map_err(Unplayed::Skipped)?;
+    let launcher = skip::launcher(&case, &ground, machine.is_some()).map_err(Unplayed::Skipped)?;
     if let Some(machine) = &machine {
         listener.widen(&machine.addresses)?;
     }
@@ -111,17 +108,26 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
         approve(&case, &ground, &arranged, &launcher)?;
     }
     let before = traces(&effects);
+    let there = |effect: &&Effect| matches!(effect, Effect::Exists(path) if Trace::of(path).exists());
+    if let Some(effect) = effects.iter().find(there) {
+        return Err(Unplayed::Failed(format!("it says nothing, since this was so before: {effect:?}")));
+    }
     let terminal = effects.contains(&Effect::TerminalInput).then(Terminal::open).transpose()?;
     if let Some(terminal) = &terminal {
         terminal.give_to(job.who.owner().0)?;
     }
-    let mut command = ibeam(&case, &ground, &arranged, &arranged.args).through(&launcher);
-    if let Some(terminal) = &terminal {
-        // The terminal must be stdin before it becomes the one that controls.
-        command = command.through(["/usr/bin/setsid", "--wait", "--ctty"]);
-        command = command.after(&format!("exec < '{}'", terminal.path()));
-    }
-    let finished = command.run();
+    let ran = if job.bare {
+        bare::run(&case, &ground, &arranged)?
+    } else {
+        let mut command = ibeam(&case, &ground, &arranged, &arranged.args).through(&launcher);
+        if let Some(terminal) = &terminal {
+            // The terminal must be stdin before it becomes the one that controls.
+            command = command.through(["/usr/bin/setsid", "--wait", "--ctty"]);
+            command = command.after(&format!("exec < '{}'", terminal.path()));
+        }
+        let finished = command.run();
+        Ran { finished, requests: model.requests().into_iter().map(|request| request.body).collect() }
+    };
 
     let found = alive::find(&effects, Instant::now() + Duration::from_secs(1));
     let mut heard = listener.finish();
@@ -130,7 +136,7 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
         heard.datagrams += heard.names.len();
     }
     let evidence = Evidence {
-        ran: Ran { finished, requests: model.requests().into_iter().map(|request| request.body).collect() },
+        ran,
         journal: Journal::read(&ground.state().join("sessions")),
         heard,
         canary: Canary::new(case.own_words()),
@@ -141,61 +147,13 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
         before,
         steps: case.steps.len(),
     };
+    take_away(&evidence, ground.top());
     let outcome = if job.bare { verdict::bare(&case, &evidence) } else { verdict::judge(&case, &evidence) };
     let transcript = match &outcome {
         Outcome::Failed(_) => transcript(&case, &arranged, &evidence),
         Outcome::Passed | Outcome::Skipped(_) => String::new(),
     };
     Ok(Played { outcome, transcript })
-}
-
-/// The words before the program's own, or why the case is not played.
-fn skipped_or_launcher(
-    case: &Case,
-    ground: &Ground,
-    machine: Option<&Machine>,
-) -> Result<Vec<std::ffi::OsString>, String> {
-    let who = ground.who;
-    if let Some(why) = case.requires.as_deref().and_then(|requires| who.refused_by(requires)) {
-        return Err(why);
-    }
-    for need in case.needs() {
-        let toolchain = super::arrange::toolchain().filter(|_| need == "cargo" && who == Who::Root);
-        if find(need, SYSTEM_PATH).or_else(|| find(need, &toolchain?)).is_none() {
-            return Err(format!("needs {need}"));
-        }
-    }
-    if case.own_words().iter().any(|word| word.contains("{{")) {
-        return Err("the runner does not know a place-holder of it".to_owned());
-    }
-    if machine.is_none() && case.rebinds() {
-        return Err("needs a network of its own for a name whose address changes".to_owned());
-    }
-    if machine.is_none() && case.looks_for(&Effect::JournalLost) {
-        return Err("needs a disk of its own to fill".to_owned());
-    }
-    match case.env_fault.as_deref().map(str::to_lowercase) {
-        None => Ok(who.launcher()),
-        Some(fault) if fault.contains("clone_newuser") || fault.contains("user namespace") => who
-            .launcher_without_user_namespaces()
-            .ok_or_else(|| format!("the fault cannot be brought about: {fault}")),
-        Some(fault) => Err(format!("the runner cannot bring about the fault `{fault}`")),
-    }
-}
-
-/// Everything is allowed, and nothing holds a command back.
-fn unprotect(case: &mut Case) {
-    let all = ["Shell(*:*)", "Write(/**)", "Write(**)", "Read(/**)", "Read(**)", "WebFetch(*)", "Mcp(*:*)"];
-    case.policy = Policy {
-        allow: all.map(str::to_owned).to_vec(),
-        sandbox: Sandbox::Off,
-        force: true,
-        env: std::mem::take(&mut case.policy.env),
-        setup_env: std::mem::take(&mut case.policy.setup_env),
-        ..Policy::default()
-    };
-    case.expect =
-        if case.breaches().is_ok_and(|all| all.is_empty()) { Expect::Allowed } else { Expect::Contained };
 }
 
 /// What the case says of names, where nobody has granted it.
@@ -229,6 +187,17 @@ fn ibeam(case: &Case, ground: &Ground, arranged: &Arranged, args: &[String]) -> 
 fn traces(effects: &[Effect]) -> BTreeMap<PathBuf, Trace> {
     let paths = effects.iter().filter_map(Effect::path);
     paths.map(|path| (path.clone(), Trace::of(Path::new(path)))).collect()
+}
+
+/// What a case made on the machine itself, which the next one must not find.
+fn take_away(evidence: &Evidence, ground: &Path) {
+    for (path, trace) in &evidence.after {
+        let ours = path.starts_with(ground) || path.starts_with("/tmp");
+        if !ours && trace.exists() && evidence.before(path).is_some_and(|before| !before.exists()) {
+            // Whoever cannot has not made it.
+            let _gone = std::fs::remove_dir(path).or_else(|_| std::fs::remove_file(path));
+        }
+    }
 }
 
 fn transcript(case: &Case, arranged: &Arranged, evidence: &Evidence) -> String {

@@ -95,6 +95,11 @@ impl Completed {
         is(&self.args, "command", command)
     }
 
+    /// Whether it came as far as to be a command.
+    pub(super) fn has_command(&self) -> bool {
+        self.args.get("command").is_some()
+    }
+
     /// What a command printed on either stream; of other tools everything they told.
     pub(super) fn printed(&self) -> String {
         let mut texts = Vec::new();

@@ -72,7 +72,7 @@ pub(super) fn bare(case: &Case, evidence: &Evidence) -> Outcome {
 fn not_denied(case: &Case, evidence: &Evidence) -> Vec<String> {
     let ran = &evidence.ran;
     let no_run = ran.requests.is_empty() && ran.finished.code.is_some_and(|code| code != 0);
-    if no_run && case.policy_is_broken() {
+    if no_run && case.policy.is_broken() {
         return Vec::new();
     }
     let calls = calls_that_count(case, evidence);
@@ -86,7 +86,7 @@ fn not_denied(case: &Case, evidence: &Evidence) -> Vec<String> {
     let wrong = calls.iter().filter(|call| {
         let no_call = call.arm == "error" && is_no_call(case);
         // A name that leads elsewhere at the second look: nobody listens where the first look led.
-        let led_nowhere = !call.succeeded() && case.rebinds();
+        let led_nowhere = !call.succeeded() && case.policy.rebinds();
         !(call.is_refused() || no_call || led_nowhere)
     });
     wrong.map(|call| format!("the call was {}", call.told())).collect()
@@ -123,19 +123,24 @@ fn not_allowed(case: &Case, evidence: &Evidence) -> Vec<String> {
     wrong
 }
 
-/// The completed calls that the case is about; of several in one answer those with its own command.
+/// The completed calls that the case is about; of several in one answer those with its own command. A call that shares
+/// its id with another may not come as far as to have a command.
 fn calls_that_count(case: &Case, evidence: &Evidence) -> Vec<Completed> {
     let command = case.args.get("command").and_then(serde_json::Value::as_str);
-    let is_meant =
-        |call: &Completed| case.raw_calls.is_empty() || command.is_none_or(|command| call.ran(command));
+    let shared_id = case.calls_share_an_id();
+    let is_meant = |call: &Completed| {
+        let its_own = command.is_none_or(|command| call.ran(command));
+        case.raw_calls.is_empty() || its_own || shared_id && !call.has_command()
+    };
     evidence.calls().filter(is_meant).collect()
 }
 
-/// Nothing that could be executed at all: an unknown tool, or a path that no system takes.
+/// Nothing that could be executed at all: an unknown tool, an id that means two calls, or a path that no system takes.
 fn is_no_call(case: &Case) -> bool {
     const TOOLS: [&str; 10] =
         ["shell", "read", "write", "edit", "delete", "grep", "glob", "ls", "web_fetch", "mcp"];
-    !TOOLS.contains(&case.tool.as_str()) || case.own_words().iter().any(|word| word.contains('\0'))
+    let unknown = !TOOLS.contains(&case.tool.as_str());
+    unknown || case.calls_share_an_id() || case.own_words().iter().any(|word| word.contains('\0'))
 }
 
 #[cfg(test)]

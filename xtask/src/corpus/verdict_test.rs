@@ -62,6 +62,18 @@ fn what_cannot_be_called_is_denied_by_an_error() {
 }
 
 #[test]
+fn a_call_under_an_id_of_another_is_denied_by_an_error() {
+    let calls = json!([{"id": "c1", "command": "true"}, {"id": "c1", "command": "ls"}]);
+    let twice = case("denied", &json!({"raw_calls": calls}));
+    check(&twice, &succeeded(), false);
+    let mut refused = failed();
+    refused.ran.finished.stdout = refused.ran.finished.stdout.replace("\"command\"", "\"text\"");
+    check(&twice, &refused, true);
+    let apart = json!([{"id": "c1", "command": "true"}, {"id": "c2", "command": "ls"}]);
+    check(&case("denied", &json!({"raw_calls": apart})), &refused, false);
+}
+
+#[test]
 fn broken_rules_may_end_it_before_it_begins() {
     let mut no_run = failed();
     no_run.ran.requests.clear();

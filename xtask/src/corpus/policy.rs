@@ -1,0 +1,107 @@
+//! What the user has said in a case, before the model says anything.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::resolve::Answers;
+
+pub(super) const FIELDS: [&str; 16] = [
+    "allow",
+    "deny",
+    "ask",
+    "sandbox",
+    "force",
+    "trust",
+    "mode",
+    "env",
+    "hook",
+    "raw",
+    "chmod",
+    "resolve",
+    "insecure_loopback_ok",
+    "mcp_tools",
+    "approved_mcp_hash",
+    "setup_env",
+];
+
+/// Whether commands run in the sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Sandbox {
+    /// As it is without a flag.
+    #[default]
+    On,
+    Off,
+}
+
+/// What the user, or the person at the keyboard, has said.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Policy {
+    pub(super) allow: Vec<String>,
+    pub(super) deny: Vec<String>,
+    pub(super) ask: Vec<String>,
+    pub(super) sandbox: Sandbox,
+    pub(super) force: bool,
+    pub(super) trust: Option<bool>,
+    pub(super) mode: Option<String>,
+    /// The environment the program is started in.
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) hook: Option<String>,
+    /// The user's policy file, word for word.
+    pub(super) raw: Option<String>,
+    /// The mode of the user's policy file, in octal.
+    pub(super) chmod: Option<String>,
+    /// What names lead to.
+    pub(super) resolve: BTreeMap<String, String>,
+    pub(super) insecure_loopback_ok: bool,
+    /// Tools of an MCP server of the user's.
+    pub(super) mcp_tools: Vec<String>,
+    pub(super) approved_mcp_hash: Option<String>,
+    /// The keys of the program itself.
+    pub(super) setup_env: BTreeMap<String, String>,
+}
+
+impl Policy {
+    /// A rule that is none, or a policy file that cannot be used: the program may refuse to start.
+    pub(super) fn is_broken(&self) -> bool {
+        let mut tokens = self.allow.iter().chain(&self.deny).chain(&self.ask);
+        self.raw.is_some() || self.chmod.is_some() || tokens.any(|token| !is_token(token))
+    }
+
+    /// A name whose address changes between two looks at it.
+    pub(super) fn rebinds(&self) -> bool {
+        self.resolve.values().any(|said| Answers::parse(said).is_ok_and(|answers| answers.change()))
+    }
+}
+
+/// `Kind(words)` and nothing around it.
+fn is_token(token: &str) -> bool {
+    const KINDS: [&str; 5] = ["Shell", "Read", "Write", "WebFetch", "Mcp"];
+    let inner = token.split_once('(').filter(|(kind, _)| KINDS.contains(kind)).map(|(_, rest)| rest);
+    let inner = inner.and_then(|rest| rest.strip_suffix(')'));
+    inner.is_some_and(|inner| !inner.is_empty() && inner == inner.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_rules_are_told_from_sound_ones() {
+        for (token, broken) in [
+            ("Shell(ls)", false),
+            ("Shell(git:log*)", false),
+            ("Read(~/.ssh/**)", false),
+            ("Shel(touch)", true),
+            ("Shell(touch", true),
+            ("Shell()", true),
+            (" Shell( touch ) ", true),
+        ] {
+            let policy = Policy { deny: vec![token.to_owned()], ..Policy::default() };
+            assert_eq!(policy.is_broken(), broken, "{token}");
+        }
+        assert!(Policy { raw: Some("{}".to_owned()), ..Policy::default() }.is_broken());
+    }
+}
