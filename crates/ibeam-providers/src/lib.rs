@@ -36,4 +36,5 @@ pub use prices::{known_prices, parse_prices};
 pub use provider::{HttpProvider, ListedModel};
 pub use secret::{KeyReader, Secret};
 pub use services::{MaxTokensField, Quirks, SERVICES, Service, service};
+pub use trust::tls_config;
 pub use wire::Wire;

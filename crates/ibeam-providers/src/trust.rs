@@ -15,7 +15,7 @@ use rustls_platform_verifier::Verifier;
 ///
 /// # Errors
 /// rustls's, when the cryptography does not cover the protocol versions.
-pub(crate) fn tls_config() -> Result<ClientConfig, Error> {
+pub fn tls_config() -> Result<ClientConfig, Error> {
     let crypto = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = Arc::new(LazyVerifier { crypto: Arc::clone(&crypto), platform: OnceLock::new() });
     let mut config = ClientConfig::builder_with_provider(crypto)

@@ -128,6 +128,16 @@ impl fmt::Display for Grant {
     }
 }
 
+/// What grants say of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Granted {
+    Yes,
+    /// Nothing grants it.
+    No,
+    /// Something denies it.
+    Denied,
+}
+
 /// All that is granted, less all that is denied.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
@@ -138,9 +148,18 @@ pub struct Grants {
 }
 
 impl Grants {
-    pub(crate) fn allow(&self, host: &Host, port: u16) -> bool {
+    pub(crate) fn judge(&self, host: &Host, port: u16) -> Granted {
         let covered = |grants: &[Grant]| grants.iter().any(|grant| grant.covers(host, port));
-        covered(&self.allow) && !covered(&self.deny)
+        match (covered(&self.deny), covered(&self.allow)) {
+            (true, _) => Granted::Denied,
+            (false, true) => Granted::Yes,
+            (false, false) => Granted::No,
+        }
+    }
+
+    /// True when nothing can be reached.
+    pub fn is_empty(&self) -> bool {
+        self.allow.is_empty()
     }
 
     /// The addresses granted by number; only those of them that are no name may be private.

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Grant, Grants};
+use super::{Grant, Granted, Grants};
 use crate::host;
 
 #[track_caller]
@@ -16,7 +16,8 @@ fn check(grants: &[&str], place: &str, expect: bool) {
     let (name, port) = place.rsplit_once(':').unwrap();
     let allow = grants.iter().map(|grant| grant.parse().unwrap()).collect();
     let grants = Grants { allow, deny: Vec::new() };
-    assert_eq!(grants.allow(&host::plain(name).unwrap(), port.parse().unwrap()), expect, "{place}");
+    let granted = grants.judge(&host::plain(name).unwrap(), port.parse().unwrap());
+    assert_eq!(granted, if expect { Granted::Yes } else { Granted::No }, "{place}");
 }
 
 #[test]
@@ -47,12 +48,12 @@ fn a_star_is_every_name_below_and_a_lone_one_every_host() {
 
 #[test]
 fn a_domain_of_web_fetch_is_its_two_ports_and_a_denied_one_every_port() {
-    let host = |name: &str| host::plain(name).unwrap();
     let allow = Grant::of_pages("*").unwrap().into();
     let grants = Grants { allow, deny: vec![Grant::of_every_port("*.evil.test").unwrap()] };
-    assert!(grants.allow(&host("a.test"), 80) && grants.allow(&host("a.test"), 443));
-    assert!(!grants.allow(&host("a.test"), 22));
-    assert!(!grants.allow(&host("a.evil.test"), 443));
+    let judged = |name: &str, port| grants.judge(&host::plain(name).unwrap(), port);
+    assert_eq!([judged("a.test", 80), judged("a.test", 443)], [Granted::Yes; 2]);
+    assert_eq!(judged("a.test", 22), Granted::No);
+    assert_eq!([judged("a.evil.test", 443), judged("a.evil.test", 22)], [Granted::Denied; 2]);
     assert!(Grant::of_pages("https://a").is_err());
 }
 

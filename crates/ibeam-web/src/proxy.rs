@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 use url::Host;
 
 use crate::dial::{DialError, Dialer, Stream};
-use crate::grant::Grants;
+use crate::grant::{Granted, Grants};
 use crate::host;
 use crate::task::Task;
 
@@ -192,7 +192,11 @@ impl EgressProxy {
         let port = port.filter(|port| *port != 0);
         let port =
             port.ok_or_else(|| Refusal::malformed(&format!("`{host}` is asked for without a port")))?;
-        if self.grants.allow(&host, port) { Ok((host, port)) } else { Err(Refusal::not_granted(&host, port)) }
+        match self.grants.judge(&host, port) {
+            Granted::Yes => Ok((host, port)),
+            Granted::No => Err(Refusal::not_granted(&host, port)),
+            Granted::Denied => Err(Refusal::denied(&host, port)),
+        }
     }
 }
 
@@ -223,6 +227,14 @@ impl Refusal {
                 "commands may not reach `{host}` at port {port}; a person may allow it with `{flag}`"
             ),
             phrase: format!("Forbidden: needs {flag}"),
+        }
+    }
+
+    fn denied(host: &Host, port: u16) -> Self {
+        Self {
+            status: StatusCode::FORBIDDEN,
+            said: format!("commands may not reach `{host}` at port {port}: a rule denies it"),
+            phrase: "Forbidden: denied by a rule".to_owned(),
         }
     }
 

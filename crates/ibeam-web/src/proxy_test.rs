@@ -129,7 +129,12 @@ async fn what_is_denied_is_refused_whatever_is_granted() {
         proxy.grants.deny.push(Grant::of_every_port("*.evil.test").unwrap());
     });
     assert!(proxy.answer("GET http://a.test/ HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 200"));
-    assert!(proxy.answer("GET http://b.evil.test/ HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 403"));
+    let answer = proxy.answer("GET http://b.evil.test/ HTTP/1.1\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 403 Forbidden: denied by a rule\r\n"), "{answer}");
+    assert!(
+        answer.ends_with("commands may not reach `b.evil.test` at port 80: a rule denies it\n"),
+        "{answer}"
+    );
 }
 
 #[tokio::test]

@@ -30,9 +30,13 @@ impl WebFetch {
     }
 
     async fn fetch(&self, arguments: &Value) -> ToolOutcome {
-        let target = match url(arguments).and_then(Target::parse) {
-            Ok(target) => target,
+        let url = match url(arguments) {
+            Ok(url) => url,
             Err(said) => return ToolOutcome::error(said),
+        };
+        let target = match Target::parse(url) {
+            Ok(target) => target,
+            Err(reason) => return ToolOutcome::Rejected { reason },
         };
         let fetched = match self.fetcher.fetch(&target).await {
             Ok(fetched) => fetched,

@@ -9,6 +9,7 @@ pub(crate) mod sandbox;
 mod shutdown;
 mod start;
 mod typed_lines;
+mod web;
 
 use std::fs::File;
 use std::io;
@@ -95,7 +96,9 @@ pub(crate) fn print(
     };
     let approver = Arc::new(ibeam_core::Headless);
     let hooks = hooks.listen(app, &started.head, true);
-    let run = ports::build(app, started.head, guards, started.provider, approver, &servers, hooks, stop.clone())?;
+    let run =
+        ports::build(app, started.head, guards, started.provider, approver, &servers, hooks, stop.clone())?;
+    let _proxy = run.proxy.map(|proxy| runtime.spawn(proxy));
     stdout::watch_reader(watched, &stop).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let pump = Pump {

@@ -45,8 +45,17 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     let told = hooks.notices.clone();
     let hooks = hooks.listen(app, &started.head, false);
     let listening = Arc::clone(&hooks);
-    let mut ports =
-        ports::build(app, started.head, guards, started.provider, person, &servers, listening, Stop::default())?;
+    let mut ports = ports::build(
+        app,
+        started.head,
+        guards,
+        started.provider,
+        person,
+        &servers,
+        listening,
+        Stop::default(),
+    )?;
+    let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let options = TextOptions { verbose: true, live: true };
     let current = CurrentStop::of(ports.run.stop.clone());

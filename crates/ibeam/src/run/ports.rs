@@ -1,7 +1,9 @@
 //! The ports of a run, built from the configuration: tools, gate, limits, time.
 
+use std::io;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
 use ibeam_protocol::{Failure, Reason, SessionStarted};
 use ibeam_tools::{BackgroundProcesses, Timeouts, ToolSettings, Workspace};
@@ -18,6 +20,8 @@ use crate::mcp::Servers;
 pub(super) struct Ports {
     pub(super) run: Run,
     pub(super) background: BackgroundProcesses,
+    /// Serves confined commands that may reach something, for as long as it is polled.
+    pub(super) proxy: Option<BoxFuture<'static, io::Result<()>>>,
 }
 
 /// Builds them.
@@ -34,9 +38,12 @@ pub(super) fn build(
     hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<Ports, Failure> {
-    let Guards { mut policy, workspace, shield, background, sandbox } = guards;
+    let Guards { mut policy, workspace, shield, background, sandbox, web, held } = guards;
     head.sandbox = sandbox;
     policy.unapproved.clone_from(&servers.unapproved);
+    let listener = background.launcher().proxy_listener();
+    let command_environment = listener.as_ref().map(|(_, port)| web.environment(*port)).unwrap_or_default();
+    let proxy = listener.map(|(listener, _)| Box::pin(web.proxy(listener)) as BoxFuture<'static, _>);
     let obstacle = workspace_gone(workspace.clone());
     let mut tools = ibeam_tools::all(
         workspace,
@@ -45,13 +52,15 @@ pub(super) fn build(
             secret_variables: crate::model::secret_variables(app),
             log_directory: Some(app.places.cache.join("background")),
             more_environment: more_environment(app),
-            command_environment: Vec::new(),
+            command_environment,
             shield,
+            held,
             quarantine: Some(app.places.cache.join("quarantine")),
             background: background.clone(),
         },
     );
     tools.extend(servers.tools(head.permission_mode));
+    tools.extend(web.tools(&policy));
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.told);
     let clock = Arc::new(SystemClock::since(app.started));
@@ -95,7 +104,7 @@ pub(super) fn build(
         file_time: app.config.bound("files"),
         stop,
     };
-    Ok(Ports { run, background })
+    Ok(Ports { run, background, proxy })
 }
 
 /// Variables that people let commands see, beyond the harmless ones.

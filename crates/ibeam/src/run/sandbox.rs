@@ -11,6 +11,7 @@ use ibeam_protocol::{Failure, PermissionMode, Reason, Sandbox, SandboxMode};
 use ibeam_sandbox::{Launcher, Layers, Tier, Unavailable};
 use ibeam_tools::{BackgroundProcesses, Workspace, survey};
 
+use super::web::Web;
 use super::{no_thread, policy, ports};
 use crate::app::App;
 
@@ -24,6 +25,9 @@ pub(crate) struct Guards {
     pub(super) shield: Shield,
     pub(super) background: BackgroundProcesses,
     pub(super) sandbox: Sandbox,
+    pub(super) web: Web,
+    /// What the sandbox keeps as it is, so that nobody needs to look after it.
+    pub(super) held: Vec<PathBuf>,
 }
 
 /// Guards on their way.
@@ -44,14 +48,17 @@ impl Guards {
             Reason::NoInput { path: app.workspace.display().to_string(), said: error.to_string() }
         })?;
         let shield = policy.shield();
+        let web = Web::new(app, &policy, printing)?;
         let processes = app.config.most_processes();
-        let (sandbox, launcher) = match wanted(app, mode, printing) {
-            Wanted::Off(reason) => (off(reason), Launcher::new(processes)),
+        let (sandbox, held, launcher) = match wanted(app, mode, printing) {
+            Wanted::Off(reason) => (off(reason), Vec::new(), Launcher::new(processes)),
             Wanted::On => {
                 let mut confinement = survey(&workspace, &shield).confinement;
                 confinement.writable.extend(writable(app));
                 confinement.largest_file = Some(largest_file(app));
-                (Sandbox::default(), Launcher::confined(processes, confinement))
+                confinement.proxied = web.is_granted();
+                let held = confinement.read_only.clone();
+                (Sandbox::default(), held, Launcher::confined(processes, confinement))
             }
         };
         let wanted = launcher.is_confined();
@@ -63,7 +70,7 @@ impl Guards {
         } else {
             None
         };
-        Ok(Begun { guards: Self { policy, workspace, shield, background, sandbox }, making })
+        Ok(Begun { guards: Self { policy, workspace, shield, background, sandbox, web, held }, making })
     }
 }
 
@@ -77,8 +84,11 @@ impl Begun {
             let none = |said: String| Reason::NoSandbox { said };
             let made = making.join().map_err(|_| none("its making was lost".to_owned()))?;
             let layers = made.map_err(|refused| none(refused.to_string()))?;
-            self.guards.sandbox = report(&layers)?;
+            self.guards.sandbox = report(&layers, self.guards.web.is_granted())?;
             self.guards.policy.sandboxed = true;
+            if self.guards.sandbox.mode != SandboxMode::Namespaces {
+                self.guards.held.clear();
+            }
         }
         Ok(self.guards)
     }
@@ -89,6 +99,11 @@ impl Guards {
     pub(crate) fn sandbox(&self) -> &Sandbox {
         &self.sandbox
     }
+}
+
+/// Whether a run that prints would hold its commands.
+pub(crate) fn is_wanted(app: &App) -> bool {
+    matches!(wanted(app, super::start::permission_mode(app), true), Wanted::On)
 }
 
 enum Wanted {
@@ -110,19 +125,21 @@ fn wanted(app: &App, mode: PermissionMode, printing: bool) -> Wanted {
 }
 
 /// What `init` tells of these layers.
-fn report(layers: &Layers) -> Result<Sandbox, Reason> {
-    let (mode, reason) = match layers.tier {
-        Tier::Namespaces => (SandboxMode::Namespaces, "commands reach no network but their own loopback"),
-        Tier::Landlock => (
-            SandboxMode::Landlock,
-            "the system refuses namespaces; Landlock and seccomp hold alone, and commands reach no network",
-        ),
+fn report(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
+    let mode = match layers.tier {
+        Tier::Namespaces => SandboxMode::Namespaces,
+        Tier::Landlock => SandboxMode::Landlock,
         Tier::Supervision => {
             return Err(Reason::NoSandbox { said: "commands are supervised only".to_owned() });
         }
     };
+    let reason = match (mode, network) {
+        (_, true) => "commands reach the granted hosts, through a proxy",
+        (SandboxMode::Landlock, false) => "commands reach no network; the system refuses namespaces",
+        (_, false) => "commands reach no network but their own loopback",
+    };
     let layers = layers.names.iter().map(|name| (*name).to_owned()).collect();
-    Ok(Sandbox { mode, layers, network: false, reason: reason.to_owned() })
+    Ok(Sandbox { mode, layers, network, reason: reason.to_owned() })
 }
 
 fn off(reason: &str) -> Sandbox {

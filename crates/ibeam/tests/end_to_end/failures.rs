@@ -318,11 +318,6 @@ fn a_run_that_takes_too_long_is_ended() {
     }
 }
 
-#[test]
-fn a_sandbox_that_is_not_to_be_had_is_told() {
-    check_args(40, "sandbox", &["-p", "x", "--sandbox", "enabled"]);
-}
-
 /// A run whose session the next one can go on with.
 fn recorded() -> (Scene, String) {
     let scene = Scene::new([calls("t", "ls", &json!({ "path": "." })), says("first")]);

@@ -150,7 +150,7 @@ fn f106_a_write_that_the_disk_refuses_leaves_the_old_file() {
 fn f137_a_command_without_a_process_to_be_had_is_told() {
     let stage = || {
         let scene = Scene::new([shell("true"), says("Noted.")]);
-        let command = scene.print(["--force"]);
+        let command = scene.print(["--force", "--sandbox", "disabled"]);
         (scene, command)
     };
     let is_fork = |point: &Point| point.call == Call::Fork;

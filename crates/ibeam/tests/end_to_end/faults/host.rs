@@ -27,6 +27,13 @@ pub(crate) fn works(launcher: &[&str]) -> bool {
     Command::new(program).args(args).arg("true").output().is_ok_and(|output| output.status.success())
 }
 
+/// Lets another user walk to the workspace and the home.
+pub(crate) fn open_to_all(scene: &Scene) {
+    for path in [scene.workspace.outside(), scene.workspace.path(), scene.workspace.home()] {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+}
+
 /// One `error:` line, the exit code, no success.
 #[track_caller]
 pub(crate) fn failed(ran: &Finished, exit: i32) {
@@ -391,13 +398,18 @@ fn id_of(ran: &Finished) -> Option<String> {
 
 /// A library between the program and its C library, built from `preload.c`.
 pub(crate) fn preload(scene: &Scene) -> Option<PathBuf> {
-    let library = scene.workspace.outside().join("preload.so");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/end_to_end/faults/preload.c");
-    let built = Command::new("cc").args(["-shared", "-fPIC", "-O", "-o"]).arg(&library).arg(source).output();
+    built(scene, "preload.c", &["-shared", "-fPIC"])
+}
+
+/// What the C compiler makes of a source beside this one.
+pub(crate) fn built(scene: &Scene, source: &str, options: &[&str]) -> Option<PathBuf> {
+    let product = scene.workspace.outside().join(source).with_extension("built");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/end_to_end/faults").join(source);
+    let built = Command::new("cc").args(options).args(["-O", "-o"]).arg(&product).arg(path).output();
     match built {
-        Ok(output) if output.status.success() => Some(library),
+        Ok(output) if output.status.success() => Some(product),
         Ok(output) => {
-            skip(&format!("cc does not build preload.c: {}", String::from_utf8_lossy(&output.stderr)));
+            skip(&format!("cc does not build {source}: {}", String::from_utf8_lossy(&output.stderr)));
             None
         }
         Err(error) => {

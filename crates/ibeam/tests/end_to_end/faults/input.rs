@@ -10,7 +10,7 @@ use std::time::Duration;
 use ibeam_testkit::{Answer, Finished, Stdin, Workspace};
 use serde_json::json;
 
-use super::host::{failed, is_root, preload, record, skip, works};
+use super::host::{failed, is_root, open_to_all, preload, record, skip, works};
 use crate::scene::{KEY, Scene, calls, check_kept, journal, model, says, shell};
 
 // ---- prompts and flags
@@ -29,11 +29,12 @@ fn f160_a_variable_of_ours_that_is_no_text_is_named() {
 #[test]
 fn f160_other_variables_and_paths_need_not_be_text() {
     let odd = OsStr::from_bytes(b"br\xffken");
-    let scene = Scene::new([shell("printf %s \"$THEIRS\" | od -An -tx1"), says("ok")]);
+    let workspace = Workspace::new().user_config("[sandbox]\nenvironment = [\"THEIRS\"]\n");
+    let scene = Scene::new([shell("printf %s \"$THEIRS\" | od -An -tx1"), says("ok")]).within(workspace);
     let home = scene.workspace.outside().join(odd);
     std::fs::create_dir(&home).unwrap();
     let run = scene
-        .print(["--force"])
+        .print(["--force", "--sandbox", "disabled"])
         .env("THEIRS", odd)
         .env("HOME", &home)
         .env("XDG_DATA_HOME", home.join("data"));
@@ -236,13 +237,6 @@ fn f167_a_configuration_that_may_not_be_read_is_refused() {
     let ran = run.run();
     failed(&ran, 78);
     assert!(ran.stderr.contains("config.toml"), "{ran}");
-}
-
-/// Lets another user walk to the workspace and the home.
-fn open_to_all(scene: &Scene) {
-    for path in [scene.workspace.outside(), scene.workspace.path(), scene.workspace.home()] {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
-    }
 }
 
 /// What each wait is bounded by, and where that comes from.
@@ -477,7 +471,8 @@ fn the_key_is_nowhere() {
     if !unprivileged {
         skip("only root can run as somebody else: /proc of the run itself is not looked at");
     }
-    for failing in [false, true] {
+    for (failing, sandbox) in [(false, "enabled"), (true, "enabled"), (false, "disabled"), (true, "disabled")]
+    {
         // A new key may have come: one that is refused is tried once more.
         let refused = Answer::error(401, "authentication_error", &format!("the key {echo} is not valid"));
         let last = if failing { vec![refused.clone(), refused] } else { vec![says("Nothing to see.")] };
@@ -488,15 +483,15 @@ fn the_key_is_nowhere() {
         let workspace = Workspace::new().file("notes.txt", &echo);
         let scene = Scene::new(opening.into_iter().chain(last)).within(workspace);
         open_to_all(&scene);
-        let words = ["-p", "look around", "--force", "--verbose", "--allow", "Read(/proc/**)"];
+        let words =
+            ["-p", "look around", "--force", "--verbose", "--allow", "Read(/proc/**)", "--sandbox", sandbox];
         let mut run = scene.keyless(words).env("ANTHROPIC_API_KEY", ODD_KEY);
         if unprivileged {
             run = run.through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
         }
         let ran = run.run();
         assert_eq!(ran.code, Some(if failing { 20 } else { 0 }), "{ran}");
-        let looked =
-            ran.stdout.contains("ANTHROPIC_BASE_URL=") && ran.stdout.contains("GIT_TERMINAL_PROMPT=0");
+        let looked = ran.stdout.contains("GIT_TERMINAL_PROMPT=0") && ran.stdout.contains("HOME=");
         assert!(looked, "the commands did look: {ran}");
         let mut places = left_in(scene.workspace.home());
         assert!(places.iter().any(|(path, _)| path.ends_with("events.jsonl")), "the journal was searched");

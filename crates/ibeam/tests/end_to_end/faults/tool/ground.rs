@@ -14,7 +14,7 @@ fn f087_a_workspace_that_was_removed_is_told_and_ends_the_run() {
         .call("toolu_2", "read", &json!({ "path": "f" }))
         .call("toolu_3", "shell", &json!({ "command": "pwd" }));
     let scene = Scene::new([removes, says("never asked for")]).within(workspace);
-    let ran = scene.print(["--force"]).run();
+    let ran = scene.print(["--force", "--sandbox", "disabled"]).run();
     assert_eq!(ran.code, Some(66), "{ran}");
     let stream = ran.stream();
     let completed = stream.completed();
@@ -31,7 +31,7 @@ fn f087_a_workspace_that_was_removed_is_told_and_ends_the_run() {
 fn f087_a_removed_workspace_is_no_success_even_without_another_call() {
     // The model is asked no more: what it would say could not be about this workspace.
     let scene = Scene::new([shell("rm -rf \"$PWD\""), says("done")]);
-    let ran = scene.print(["--force", "--output-format", "json"]).run();
+    let ran = scene.print(["--force", "--sandbox", "disabled", "--output-format", "json"]).run();
     assert_eq!(ran.code, Some(66), "{ran}");
     assert!(!ran.stdout.contains("success"), "{ran}");
 }
@@ -46,7 +46,7 @@ fn f088_a_workspace_whose_name_was_given_to_another_is_held() {
     let swap = shell("sh ./swap");
     let workspace = Workspace::new().file("etc/f", "mine\n").file("swap", script);
     let scene = Scene::new([swap, write, read, list, says("done")]).within(workspace);
-    let ran = scene.print(["--force"]).run().succeeded();
+    let ran = scene.print(["--force", "--sandbox", "disabled"]).run().succeeded();
     let moved = scene.workspace.outside().join("moved");
     assert_eq!(std::fs::read_to_string(moved.join("etc/new")).unwrap(), "x");
     assert!(!scene.workspace.outside().join("other/etc/new").exists(), "{ran}");
