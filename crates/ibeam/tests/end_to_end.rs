@@ -48,5 +48,7 @@ mod terminal;
 mod tools;
 #[path = "end_to_end/trust.rs"]
 mod trust;
+#[path = "end_to_end/web.rs"]
+mod web;
 #[path = "end_to_end/wires.rs"]
 mod wires;

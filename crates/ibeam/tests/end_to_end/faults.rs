@@ -3,7 +3,7 @@
 #[path = "faults/hooks.rs"]
 mod hooks;
 #[path = "faults/host.rs"]
-mod host;
+pub(crate) mod host;
 #[path = "faults/input.rs"]
 mod input;
 #[path = "faults/mcp.rs"]
