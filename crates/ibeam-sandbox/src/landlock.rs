@@ -18,6 +18,7 @@
 //! Rules are made by the parent, since that allocates; the child opens what they name and hands it to the
 //! system. What is not there by then is granted nothing.
 
+use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -148,13 +149,13 @@ impl Rules {
             rules.handled.network = right::BIND_TCP | right::CONNECT_TCP;
             rules.connect = connect;
         }
-        let mut hidden: Vec<&Path> = confinement.hidden.iter().map(PathBuf::as_path).collect();
+        let hidden: HashSet<&Path> = confinement.hidden.iter().map(PathBuf::as_path).collect();
+        let ways = ways_to(&hidden);
         for place in confinement.writable.iter().flat_map(|place| parts(place)) {
-            rules.grant(&place, if leads_to_any(&place, &hidden) { right::BLIND } else { right::ALL });
+            let leads_to_hidden = hidden.contains(&*place) || ways.contains(&*place);
+            rules.grant(&place, if leads_to_hidden { right::BLIND } else { right::ALL });
         }
-        // Devices are granted one by one: what is hidden lies on a disk too.
-        hidden.push(Path::new(DEV));
-        rules.grant_beside(&hidden);
+        rules.grant_beside(&ways, &hidden);
         rules.grant(Path::new(DEV), right::READ_DIR);
         for place in DEVICES {
             rules.grant(Path::new(place), right::DEVICE);
@@ -191,20 +192,22 @@ impl Rules {
     }
 
     /// Lets everything be read that is not hidden: whatever lies beside the ways from the root to what is.
-    fn grant_beside(&mut self, hidden: &[&Path]) {
-        let mut ways = vec![PathBuf::from("/")];
+    ///
+    /// Devices are granted one by one: what is hidden lies on a disk too.
+    fn grant_beside(&mut self, ways: &HashSet<&Path>, hidden: &HashSet<&Path>) {
+        let mut ahead = vec![PathBuf::from("/")];
         let mut left = SIBLINGS;
-        while let Some(way) = ways.pop() {
+        while let Some(way) = ahead.pop() {
             self.grant(&way, right::READ_DIR);
             for entry in fs::read_dir(&way).into_iter().flatten().flatten() {
                 let path = entry.path();
                 // What a link leads to is granted at its own place, or hidden there.
                 let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-                if is_link || hidden.iter().any(|hidden| path.starts_with(hidden)) {
+                if is_link || hidden.contains(&*path) || path == Path::new(DEV) {
                     continue;
                 }
-                if leads_to_any(&path, hidden) {
-                    ways.push(path);
+                if ways.contains(&*path) {
+                    ahead.push(path);
                 } else if left > 0 {
                     left -= 1;
                     self.grant(&path, right::READ);
@@ -212,6 +215,11 @@ impl Rules {
             }
         }
     }
+}
+
+/// Every directory that something hidden lies below.
+fn ways_to<'a>(hidden: &HashSet<&'a Path>) -> HashSet<&'a Path> {
+    hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect()
 }
 
 /// A writable directory, or where that is `/`, what in it is not the system's: devices and disks are below it.
@@ -225,10 +233,6 @@ fn parts(writable: &Path) -> Vec<PathBuf> {
 
 fn is_empty(directory: &Path) -> bool {
     fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
-}
-
-fn leads_to_any(path: &Path, hidden: &[&Path]) -> bool {
-    hidden.iter().any(|hidden| hidden.starts_with(path))
 }
 
 #[cfg(test)]

@@ -222,7 +222,7 @@ everywhere! {
             lines.map(|(name, came)| (name.to_owned(), came.to_owned())).collect::<Vec<_>>()
         };
         let confined = attempts(&world.launcher);
-        for (name, came) in &confined {
+        for (name, came) in confined.iter().filter(|(name, _)| name != "landlock") {
             let expected = match name.as_str() {
                 "getpid" | "mkfifo" => "done",
                 "clone3" => ENOSYS,
@@ -235,6 +235,12 @@ everywhere! {
         let proven: Vec<_> =
             free.iter().filter(|(name, came)| came != EPERM && *name != "getpid").map(|(name, _)| name).collect();
         assert!(proven.len() >= 15 && confined.len() >= 20, "{free:?}");
+        let layers = |attempts: &[(String, String)]| -> u32 {
+            attempts.iter().find(|(name, _)| name == "landlock").unwrap().1.parse().unwrap()
+        };
+        let of_ours = layers(&free) - layers(&confined);
+        let told = world.launcher.layers().iter().any(|name| name.starts_with("landlock-abi-"));
+        assert_eq!(of_ours, u32::from(told));
     }
 
     fn io_uring_connects_nowhere() {
@@ -320,6 +326,19 @@ everywhere! {
         assert!(!world.workspace.home().join(".bashrc").exists());
         assert!(!world.workspace.outside().join("x").exists());
         assert!(!Path::new("/etc/ibeam-test").exists());
+    }
+
+    // Landlock refuses most of it too, where there is one.
+    fn mounts_keep_what_is_not_written() {
+        let world = World::new();
+        if world.is_alone() {
+            return;
+        }
+        for place in ["/", "/proc", "/dev", "/run"] {
+            let options = format!("awk '$5 == \"{place}\" {{ options = $6 }} END {{ print options }}' /proc/self/mountinfo");
+            let (options, _) = world.run(&options);
+            assert!(["ro", "nosuid"].iter().all(|wanted| options.trim().split(',').any(|is| is == *wanted)), "{place}: {options}");
+        }
     }
 
     fn what_is_hidden_is_not_read() {

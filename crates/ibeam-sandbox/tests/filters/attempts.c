@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -27,6 +28,21 @@ static void tell(const char *name, long answer)
 	else
 		printf("%s done\n", name);
 	fflush(stdout);
+}
+
+/* How many more layers of Landlock this process may have: 16 in all. */
+static int layers(void)
+{
+	unsigned long long execute = 1;
+	int count = 0;
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	for (;;) {
+		int ruleset = syscall(SYS_landlock_create_ruleset, &execute, sizeof execute, 0);
+		if (ruleset < 0 || syscall(SYS_landlock_restrict_self, ruleset, 0) < 0)
+			return count;
+		close(ruleset);
+		count++;
+	}
 }
 
 /* In a process of its own, which what it does to itself ends with. */
@@ -78,5 +94,6 @@ int main(void)
 	ATTEMPT("mount", syscall(SYS_mount, 0, 0, 0, 0, 0));
 	ATTEMPT("bpf", syscall(SYS_bpf, -1, 0, 0));
 	ATTEMPT("kexec_load", syscall(SYS_kexec_load, -1, -1, 0, -1));
+	printf("landlock %d\n", layers());
 	return 0;
 }
