@@ -1,0 +1,258 @@
+//! `web_fetch`: what rules let through is fetched from checked addresses, everything else from nowhere.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+
+use ibeam_testkit::{Finished, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, calls, says};
+
+/// A site on loopback that gives one answer and keeps the heads of requests.
+struct Site {
+    address: SocketAddr,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Site {
+    fn start(answer: impl Into<String>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (seen, answer) = (Arc::clone(&requests), answer.into());
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let mut client = client.unwrap();
+                let mut head = Vec::new();
+                let mut byte = [0];
+                while !head.ends_with(b"\r\n\r\n") && client.read(&mut byte).is_ok_and(|count| count > 0) {
+                    head.extend(byte);
+                }
+                seen.lock().unwrap().push(String::from_utf8(head).unwrap());
+                drop(client.write_all(answer.as_bytes()));
+            }
+        });
+        Self { address, requests }
+    }
+
+    fn page() -> Self {
+        let page = "<title>Docs</title><p>Read <a href=\"/more\">more</a>.";
+        Self::start(format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{page}",
+            page.len()
+        ))
+    }
+
+    fn redirecting(to: &str) -> Self {
+        Self::start(format!("HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n"))
+    }
+
+    /// The first lines of the requests so far.
+    fn asked(&self) -> Vec<String> {
+        let first = |head: &String| head.lines().next().unwrap_or_default().to_owned();
+        self.requests.lock().unwrap().iter().map(first).collect()
+    }
+
+    /// The configuration that has these names lead here.
+    fn pinned_as(&self, names: &[&str]) -> String {
+        let pins: String = names.iter().map(|name| format!("\"{name}\" = \"{}\"\n", self.address)).collect();
+        format!("[network.resolve]\n{pins}")
+    }
+}
+
+/// The rules of most tests here.
+const RULES: [&str; 4] = ["--allow", "WebFetch(docs.example.test)", "--allow", "WebFetch(*.good.test)"];
+/// Commands play no part.
+const NO_SANDBOX: [&str; 2] = ["--sandbox", "disabled"];
+
+fn scene(config: &str, url: &str) -> Scene {
+    let answers = [calls("toolu_web", "web_fetch", &json!({ "url": url })), says("done")];
+    Scene::new(answers).within(Workspace::new().user_config(config))
+}
+
+/// The arm and the payload of the only call, and the run.
+#[track_caller]
+fn fetch(config: &str, url: &str, flags: &[&str]) -> (String, Value, Finished) {
+    let scene = scene(config, url);
+    let ran = scene.print([&NO_SANDBOX, flags].concat()).run().succeeded();
+    let (arm, payload) = result(&ran);
+    (arm, payload, ran)
+}
+
+#[track_caller]
+fn result(ran: &Finished) -> (String, Value) {
+    let stream = ran.stream();
+    let completed = stream.completed();
+    assert_eq!(completed.len(), 1, "{ran}");
+    let (key, call) = completed[0];
+    assert_eq!(key, "webFetchToolCall", "{ran}");
+    let (arm, payload) = call["result"].as_object().unwrap().iter().next().unwrap();
+    (arm.clone(), payload.clone())
+}
+
+#[track_caller]
+fn check_rejected(config: &str, url: &str, flags: &[&str], said: &str) {
+    let (arm, payload, ran) = fetch(config, url, flags);
+    assert_eq!(arm, "rejected", "{url}: {ran}");
+    assert!(payload["reason"].as_str().unwrap().contains(said), "{url}: {payload}");
+}
+
+#[test]
+fn a_page_that_a_rule_allows_is_fetched_as_markdown() {
+    let site = Site::page();
+    let scene = scene(&site.pinned_as(&["docs.example.test"]), "http://docs.example.test/x#part");
+    let ran = scene.print([&NO_SANDBOX[..], &RULES].concat()).run().succeeded();
+    let markdown = "# Docs\n\nRead [more](http://docs.example.test/more).";
+    let page = json!({ "url": "http://docs.example.test/x", "markdown": markdown });
+    assert_eq!(result(&ran), ("success".to_owned(), page), "{ran}");
+    assert_eq!(site.asked(), ["GET /x HTTP/1.1"]);
+    assert_eq!(ran.stream().completed()[0].1["args"], json!({ "url": "http://docs.example.test/x#part" }));
+    let told = scene.server.requests()[1].transcript().join("\n");
+    assert!(told.contains("Read [more](http://docs.example.test/more)."), "{told}");
+}
+
+#[test]
+fn a_star_allows_the_names_below_it() {
+    let site = Site::page();
+    let (arm, ..) = fetch(&site.pinned_as(&["a.good.test"]), "http://a.good.test/", &RULES);
+    assert_eq!((arm.as_str(), site.asked().len()), ("success", 1));
+}
+
+#[test]
+fn what_no_rule_covers_is_rejected_and_nobody_is_connected_to() {
+    let site = Site::page();
+    let names =
+        ["docs.example.test.evil.test", "evil.test", "evilgood.test", "good.test"];
+    let (config, port) = (site.pinned_as(&names), site.address.port());
+    for url in [
+        "http://docs.example.test.evil.test/",
+        "http://evil.test/docs.example.test",
+        "http://docs.example.test@evil.test/",
+        "http://evil.test\\@docs.example.test/",
+        "http://docs.example.test%00.evil.test/",
+        "http://xn--docs-example.test/",
+        "http://evilgood.test/",
+        "http://good.test/",
+        &format!("http://2130706433:{port}/"),
+        &format!("http://0x7f.1:{port}/"),
+        &format!("http://[::1]:{port}/"),
+        &format!("http://127.0.0.1:{port}/"),
+        "http://169.254.169.254/latest/meta-data/",
+        "file:///etc/passwd",
+        &format!("gopher://127.0.0.1:{port}/_x"),
+    ] {
+        check_rejected(&config, url, &RULES, "");
+    }
+    assert!(site.asked().is_empty());
+}
+
+#[test]
+fn force_lifts_the_asking_and_neither_a_denial_nor_the_guard_of_addresses() {
+    let site = Site::page();
+    let (config, port) = (site.pinned_as(&["docs.example.test"]), site.address.port());
+    assert_eq!(fetch(&config, "http://docs.example.test/", &["--force"]).0, "success");
+    let deny = ["--force", "--deny", "WebFetch(*)"];
+    check_rejected(&config, "http://docs.example.test/", &deny, "denied by the rule `WebFetch(*)`");
+    for (host, said) in [
+        ("127.0.0.1", "`127.0.0.1` is a loopback address"),
+        ("localhost", "`localhost` leads to "),
+        ("[::ffff:7f00:1]", "loopback"),
+        ("2130706433", "write it as `127.0.0.1`"),
+    ] {
+        check_rejected(&config, &format!("http://{host}:{port}/"), &["--force"], said);
+    }
+    assert_eq!(site.asked().len(), 1);
+    // A person may say that this one address is meant.
+    let grant = format!("127.0.0.1:{port}");
+    let url = format!("http://{grant}/");
+    assert_eq!(fetch(&config, &url, &["--force", "--allow-net", &grant]).0, "success");
+}
+
+#[test]
+fn a_redirect_is_judged_again() {
+    let (far, own) = (Site::page(), Site::page());
+    for (to, flags, said) in [
+        ("http://far.test/".to_owned(), &RULES[..], "redirects to `http://far.test/`, which no rule allows"),
+        (format!("http://{}/", own.address), &["--force"], "a loopback address"),
+        ("http://169.254.169.254/".to_owned(), &["--force"], "an address of cloud metadata"),
+    ] {
+        let near = Site::redirecting(&to);
+        let pins = format!("{}\"far.test\" = \"{}\"\n", near.pinned_as(&["docs.example.test"]), far.address);
+        check_rejected(&pins, "http://docs.example.test/", flags, said);
+        assert_eq!(near.asked().len(), 1);
+    }
+    assert!(far.asked().is_empty() && own.asked().is_empty());
+}
+
+#[test]
+fn the_tool_is_offered_where_some_page_could_be_fetched() {
+    for (flags, offered) in [
+        (&[][..], false),
+        (&["--allow", "Shell(ls)", "--deny", "WebFetch(a.test)"], false),
+        (&["--allow", "WebFetch(a.test)"], true),
+        (&["--force"], true),
+    ] {
+        let scene = Scene::new([says("done")]);
+        let ran = scene.print([&NO_SANDBOX, flags].concat()).run().succeeded();
+        let tools = ran.stream().init()["tools"].to_string();
+        assert_eq!(tools.contains("\"web_fetch\""), offered, "{flags:?}: {tools}");
+        let request = scene.server.requests()[0].body.to_string();
+        assert_eq!(request.contains("web_fetch"), offered, "{flags:?}");
+    }
+}
+
+/// Where a name leads is not for a repository to say.
+#[test]
+fn a_project_cannot_pin_a_name() {
+    let site = Site::page();
+    let answers =
+        [calls("toolu_web", "web_fetch", &json!({ "url": "http://docs.example.test/" })), says("done")];
+    let project = Workspace::new().file(".ibeam/config.toml", site.pinned_as(&["docs.example.test"]));
+    let scene = Scene::new(answers).within(project);
+    let ran = scene.print([&NO_SANDBOX[..], &RULES, &["--trust"]].concat()).run().succeeded();
+    assert_eq!(result(&ran).0, "error", "{ran}");
+    assert!(site.asked().is_empty());
+}
+
+#[test]
+fn pins_and_grants_that_are_none_are_told_before_anything_is_sent() {
+    for (config, flags, exit, said) in [
+        ("[network.resolve]\n\"a.test\" = \"b.test\"\n", &[][..], 78, "`b.test` should be an address"),
+        ("[network.resolve]\n\"http://a\" = \"127.0.0.1\"\n", &[], 78, "not the name of a host"),
+        ("[network]\nallow = [\"a.test\"]\n", &[], 78, "write `a.test:443`"),
+        ("", &["--allow-net", "a.test"], 2, "write `a.test:443`"),
+        ("", &["--allow-net", "2130706433:80"], 2, "write the host as `127.0.0.1`"),
+    ] {
+        let scene = Scene::new([]).within(Workspace::new().user_config(config));
+        let ran = scene.print([&NO_SANDBOX, flags].concat()).run();
+        assert_eq!(ran.code, Some(exit), "{ran}");
+        assert!(ran.stderr_lines("error: ")[0].contains(said), "{ran}");
+        assert!(scene.server.requests().is_empty());
+    }
+}
+
+#[test]
+fn people_read_that_a_page_was_fetched() {
+    let site = Site::page();
+    let scene = scene(&site.pinned_as(&["docs.example.test"]), "http://docs.example.test/");
+    let flags = [&NO_SANDBOX[..], &RULES, &["--output-format", "text", "--verbose"]].concat();
+    let ran = scene.print(flags).run().succeeded();
+    assert_eq!(ran.stdout, "Fetched web page: http://docs.example.test/\n\ndone\n");
+}
+
+/// A company's proxy resolves names itself; what is pinned does not go through it.
+#[test]
+fn the_proxy_of_the_environment_is_used() {
+    let (proxy, site) = (Site::page(), Site::page());
+    let through = |config: &str, url: &str| {
+        let scene = scene(config, url);
+        let flags = [&NO_SANDBOX[..], &RULES].concat();
+        let ran = scene.print(flags).env("http_proxy", format!("http://{}", proxy.address)).run().succeeded();
+        assert_eq!(result(&ran).0, "success", "{ran}");
+    };
+    through("", "http://docs.example.test/a");
+    through(&site.pinned_as(&["b.good.test"]), "http://b.good.test/b");
+    assert_eq!(proxy.asked(), ["GET http://docs.example.test/a HTTP/1.1"]);
+    assert_eq!(site.asked(), ["GET /b HTTP/1.1"]);
+}
