@@ -114,13 +114,16 @@ pub(crate) fn close(given: &Preparation) -> Result<(), (Step, Errno)> {
 }
 
 fn limit(largest_file: Option<u64>) -> Result<(), Errno> {
-    let least = |wanted: u64, limit: Option<u64>| Some(limit.map_or(wanted, |limit| limit.min(wanted)));
-    let set = |resource, wanted| {
+    let set = |resource, most: u64| {
         let Rlimit { current, maximum } = getrlimit(resource);
-        setrlimit(resource, Rlimit { current: least(wanted, current), maximum: least(wanted, maximum) })
+        let bound = |limit: Option<u64>| Some(limit.map_or(most, |limit| limit.min(most)));
+        setrlimit(resource, Rlimit { current: bound(current), maximum: bound(maximum) })
     };
-    // A dump would hold what a program had in memory, and may be piped to a program outside.
-    set(Resource::Core, 0)?;
+    // With this limit the system pipes no dump to a program outside, as it does with that of zero; and no file has so
+    // few bytes.
+    let Rlimit { maximum, .. } = getrlimit(Resource::Core);
+    setrlimit(Resource::Core, Rlimit { current: maximum, maximum })?;
+    set(Resource::Core, 1)?;
     largest_file.map_or(Ok(()), |most| set(Resource::Fsize, most))
 }
 

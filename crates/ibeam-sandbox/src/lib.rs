@@ -9,7 +9,24 @@
 //! Where the kernel allows it (`CAP_SYS_ADMIN`) the server is the first process of a pid namespace of its own,
 //! so that nothing escapes even by force; elsewhere it is a subreaper. [`ForkServer::layers`] tells which.
 //!
-//! Sync; knows nothing of shells, limits of time, or models. Its `unsafe` is in `raw.rs`.
+//! # Confinement
+//!
+//! A launcher may be told what its commands may touch: a [`Confinement`]. Then the server goes into namespaces, makes
+//! itself a view of the files, gives up every power it has and sets filters, all before its first request; supervisors
+//! and commands inherit it, so that a confined command costs no more than another. What holds at every moment:
+//!
+//! - A confined launcher runs no command that is not confined, and none by weaker means than [`Launcher::begin`] told.
+//! - Whatever was refused while a server was made ends that server: there are no halves.
+//! - A server makes no exception for a command, and nobody inside can undo what was done: no capability is left in any of
+//!   the five sets, root included, and calls that make namespaces or mounts are refused.
+//! - What nobody inside can do, somebody outside may: put another file at a path that is kept or hidden. The launcher
+//!   notices before the next command and makes a new server. What runs at that moment has seen it; that, new sockets with
+//!   a path, and what the user makes readable later, are not promised.
+//! - The processes between us and a command show it nothing of their memory, which began as a copy of ours.
+//!
+//! `ways.rs` has the means and their order, `plan.rs` the view, `confine.rs` the order in which powers go.
+//!
+//! Sync; knows nothing of shells, limits of time, or models. Its `unsafe` is in `raw.rs` and below.
 
 mod arguments;
 mod cgroup;

@@ -310,3 +310,67 @@ fn c_string(path: &Path) -> CString {
 fn to_path(text: &std::ffi::CStr) -> &Path {
     Path::new(std::ffi::OsStr::from_bytes(text.to_bytes()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(confinement: &Confinement) -> Plan {
+        Plan::new(confinement, true)
+    }
+
+    fn writable(path: &str) -> Confinement {
+        Confinement { writable: vec![path.into()], ..Confinement::default() }
+    }
+
+    fn paths<'a>(texts: impl Iterator<Item = &'a CString>) -> Vec<&'a str> {
+        texts.map(|text| text.to_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_way_to_what_is_kept_is_guarded_and_what_is_below_it_is_not_twice() {
+        let mut confinement = writable("/w");
+        confinement.read_only =
+            ["/w/a/b/kept", "/w/a/b/kept/below", "/elsewhere/kept", "/w/top"].map(PathBuf::from).into();
+        confinement.hidden = ["/w/a/c/hidden", "/home/hidden"].map(PathBuf::from).into();
+        let guards = plan(&confinement).guards;
+        let told: Vec<_> = guards.iter().map(|guard| (guard.path.to_str().unwrap(), guard.sealed)).collect();
+        let expected =
+            [("/w/a", false), ("/w/a/b", false), ("/w/a/b/kept", true), ("/w/a/c", false), ("/w/top", true)];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn what_is_kept_seals_what_is_writable_below_it() {
+        let mut confinement = writable("/w/in");
+        confinement.read_only = vec!["/w".into()];
+        let guards = plan(&confinement).guards;
+        assert_eq!(
+            guards.iter().map(|guard| (to_path(&guard.path), guard.sealed)).collect::<Vec<_>>(),
+            [(Path::new("/w/in"), true)]
+        );
+    }
+
+    #[test]
+    fn what_comes_back_comes_from_above_to_below_and_once() {
+        let mut confinement = writable("/tmp/u/home/work");
+        confinement.visible =
+            ["/tmp/u/home", "/tmp/u/home/bin", "/usr/bin", "/tmp/u/home/work/bin"].map(PathBuf::from).into();
+        let plan = plan(&confinement);
+        let taken: Vec<_> = plan.taken.iter().filter(|taken| taken.kind != Kind::Device).collect();
+        let kinds: Vec<_> = taken.iter().map(|taken| taken.kind).collect();
+        assert_eq!(paths(taken.iter().map(|taken| &taken.path)), ["/tmp/u/home", "/tmp/u/home/work"]);
+        assert_eq!(kinds, [Kind::Visible, Kind::Writable]);
+        // The way to it is made, and cannot be renamed.
+        let sealed = plan.covers.iter().filter(|cover| cover.sealed).map(|cover| &cover.path);
+        assert!(paths(sealed).contains(&"/tmp/u"), "{:?}", plan.covers);
+    }
+
+    #[test]
+    fn of_the_root_as_a_workspace_the_system_stays_sealed() {
+        let plan = plan(&writable("/"));
+        assert!(!plan.sealed && paths(plan.system.iter()).contains(&"/etc"));
+        assert!(plan.taken.iter().all(|taken| taken.kind != Kind::Writable));
+        assert!(Plan::new(&writable("/w"), true).sealed);
+    }
+}

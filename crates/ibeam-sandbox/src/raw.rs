@@ -41,6 +41,16 @@ pub(crate) enum Fork {
     Into(libc::c_int),
 }
 
+impl Fork {
+    /// Whether the child begins in a new namespace of the kind that this flag of clone(2) names.
+    pub(crate) fn makes(self, flag: libc::c_int) -> bool {
+        match self {
+            Self::Plain | Self::Waiting => false,
+            Self::Into(namespaces) => namespaces & flag != 0,
+        }
+    }
+}
+
 /// Forks. The child runs `life` and exits with what it gives, also when it panics; it never returns.
 ///
 /// # Errors

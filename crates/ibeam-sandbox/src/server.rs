@@ -178,10 +178,14 @@ pub(crate) fn begin(
     let failed = |errno| (Step::Start, errno);
     let (ours, theirs) = UnixStream::pair().map_err(|error| failed(errno(&error)))?;
     let setup = Setup {
-        namespace: matches!(how, Fork::Into(namespaces) if namespaces & libc::CLONE_NEWPID != 0),
+        namespace: how.makes(libc::CLONE_NEWPID),
         confined,
         members: bound.cgroup.as_ref().map(|cgroup| cgroup.members().as_fd()),
-        processes: most_processes(bound.processes),
+        // In a user namespace only what is inside counts.
+        processes: match how.makes(libc::CLONE_NEWUSER) {
+            true => Some(bound.processes.into()),
+            false => most_processes(bound.processes),
+        },
         last_pid: (std::process::id() + BEGUN.fetch_add(1, Ordering::Relaxed) * APART).to_string(),
         begin: Begin::of_this_process(),
     };

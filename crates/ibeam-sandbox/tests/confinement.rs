@@ -151,10 +151,12 @@ const NOBODY: &str = "as nobody";
 const WITHOUT_PIDS: &str = "without process ids of its own";
 const WITHOUT_USERS: &str = "as root, who alone may make namespaces";
 
-/// Sets limits of a user namespace that is made for it, and goes on.
-fn limited(limit: &str) -> Vec<String> {
-    let script = format!("echo 0 >/proc/sys/user/{limit} && exec \"$@\"");
-    ["unshare", "--user", "--map-root-user", "bash", "-c", &script, "bash"].map(str::to_owned).into()
+/// As root of a user namespace that is made for it: does something, and goes on.
+fn inside(script: &str) -> Vec<String> {
+    let script = format!("{script} && exec \"$@\"");
+    ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", &script, "bash"]
+        .map(str::to_owned)
+        .into()
 }
 
 /// Runs a test here and in the other worlds; where not even the first can be had, nowhere.
@@ -172,8 +174,9 @@ fn everywhere(name: &str, body: fn()) {
         let nobody = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
         again(name, NOBODY, &nobody.map(str::to_owned));
     }
-    again(name, WITHOUT_PIDS, &limited("max_pid_namespaces"));
-    again(name, WITHOUT_USERS, &limited("max_user_namespaces"));
+    // As containers do with parts of /proc; then the system lets nobody see one that is whole.
+    again(name, WITHOUT_PIDS, &inside("mount -t tmpfs none /proc/fs"));
+    again(name, WITHOUT_USERS, &inside("echo 0 >/proc/sys/user/max_user_namespaces"));
 }
 
 fn again(name: &str, world: &str, maker: &[String]) {
@@ -395,7 +398,7 @@ everywhere! {
             "chroot / true", "nsenter -t 1 -m true", "setpriv --reuid 12345 true", "dmesg --clear",
         ]);
         assert_eq!(std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap(), pattern);
-        world.prints("cat /proc/self/oom_score_adj; ulimit -Hc; ulimit -Sc", "1000\n0\n0");
+        world.prints("cat /proc/self/oom_score_adj; grep core /proc/self/limits | tr -s ' '", "1000\nMax core file size 1 1 bytes");
         let (status, _) = world.run("cat /proc/self/status");
         let field = |name: &str| {
             status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name} {status}")).trim()
@@ -523,6 +526,23 @@ everywhere! {
         world.launcher.end();
         world.prints("echo next", "next");
         assert!(world.launcher.proxy_listener().is_some());
+    }
+
+    fn the_number_of_processes_is_bound() {
+        let world = World::new();
+        if expected().0 {
+            world.prints("ulimit -Hu; ulimit -Su", &format!("{FEW}\n{FEW}"));
+        }
+        if rustix::process::geteuid().is_root() && !world.layers.names.contains(&"pids-cgroup") {
+            return eprintln!("SKIP: without a cgroup nothing binds root");
+        }
+        let (mut tree, mut reader) = start(&world.launcher, &world.workspace, "exec 2>/dev/null; bomb() { bomb | bomb & }; bomb; echo up; sleep 60");
+        let mut up = String::new();
+        reader.read_line(&mut up).unwrap();
+        assert!(!tree.wait_until_gone(Duration::from_millis(300)));
+        tree.kill();
+        assert!(tree.wait_until_gone(PATIENCE));
+        world.prints("echo next", "next");
     }
 
     fn files_grow_no_larger_than_they_may() {
