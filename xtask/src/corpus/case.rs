@@ -104,6 +104,12 @@ impl Case {
         for step in line.get("steps").and_then(Value::as_array).into_iter().flatten() {
             known(step, "field of a step", &STEP_FIELDS)?;
         }
+        for (field, value) in line.as_object().into_iter().flatten().filter(|(name, _)| !is_for_people(name))
+        {
+            if let Some(place) = unknown_place(value) {
+                return Err(format!("the runner does not know the place-holder `{place}` in `{field}`"));
+            }
+        }
         let case: Self =
             serde_json::from_value(line.clone()).map_err(|error| format!("the case: {error}"))?;
         case.breaches()?;
