@@ -64,6 +64,13 @@ impl Places {
         })
     }
 
+    /// Where files of the configuration are looked for: ours, those in the original's form, the managed one.
+    pub(crate) fn configuration(&self) -> impl Iterator<Item = &Path> {
+        let ours = [&self.user_config, &self.project_config].into_iter();
+        let others = self.user_cursor.iter().chain([&self.project_cursor, &self.managed_config]);
+        ours.chain(others).map(PathBuf::as_path)
+    }
+
     /// The directory of sessions.
     pub(crate) fn sessions(&self) -> PathBuf {
         self.data.join("sessions")

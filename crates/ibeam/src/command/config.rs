@@ -14,17 +14,11 @@ use crate::config::Value;
 pub(super) fn config(app: &App, what: &ConfigCommand, stdout: &mut File) -> Result<(), Failure> {
     match what {
         ConfigCommand::Explain { format } => explain(app, format.unwrap_or_default(), stdout),
-        ConfigCommand::Path => path(app, stdout),
+        ConfigCommand::Path => {
+            let paths = app.places.configuration().map(|path| format!("{}\n", path.display()));
+            say(stdout, &paths.collect::<String>())
+        }
     }
-}
-
-/// The user's, the project's, the same in the original's form, the administrator's.
-fn path(app: &App, stdout: &mut File) -> Result<(), Failure> {
-    let places = &app.places;
-    let ours = [&places.user_config, &places.project_config].into_iter();
-    let theirs = places.user_cursor.iter().chain([&places.project_cursor]);
-    let all = ours.chain(theirs).chain([&places.managed_config]);
-    say(stdout, &all.map(|path| format!("{}\n", path.display())).collect::<String>())
 }
 
 fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {

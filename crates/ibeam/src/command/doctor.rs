@@ -69,9 +69,8 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
     for (what, directory) in [("sessions", app.places.sessions()), ("cache", app.places.cache.clone())] {
         line(writable(&directory), what, &directory.display().to_string());
     }
-    for path in [&app.places.user_config, &app.places.project_config] {
-        let said = if path.is_file() { "read" } else { "none, which is fine" };
-        line(true, "configuration", &format!("{} ({said})", path.display()));
+    for path in app.places.configuration().filter(|path| path.is_file()) {
+        line(true, "configuration", &path.display().to_string());
     }
     match &sandbox {
         Ok(sandbox) if sandbox.layers.is_empty() => line(true, "sandbox", &sandbox.reason),

@@ -17,8 +17,8 @@ use super::report;
 use crate::app::App;
 use crate::cli::{PolicyCommand, ReportFormat, TestedAccess};
 use crate::run::permission_mode;
-use crate::run::sandbox::is_wanted;
 use crate::run::policy::{SetRule, policy as policy_of, rules};
+use crate::run::sandbox::is_wanted;
 
 /// Exit codes of `policy test`, docs/configuration.md; a failure has others.
 const DENIED: u8 = 3;
