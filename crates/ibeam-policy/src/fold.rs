@@ -73,7 +73,7 @@ pub(crate) fn is_short_form(name: &str, long: &str) -> bool {
 }
 
 /// Characters that HFS+ leaves out of the comparison, and others that nobody sees.
-fn is_ignored(c: char) -> bool {
+pub(crate) fn is_ignored(c: char) -> bool {
     matches!(
         c,
         '\u{ad}'

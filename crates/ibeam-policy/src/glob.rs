@@ -261,6 +261,19 @@ impl TextGlob {
         self.exact.is_match(text)
     }
 
+    /// True when every text that begins with `start` matches.
+    pub(crate) fn matches_all_from(&self, start: &str) -> bool {
+        let literal = self.text.strip_suffix('*').unwrap_or("");
+        self.text.ends_with('*') && !has_wildcard(literal) && start.starts_with(literal)
+    }
+
+    /// True when some text that begins with `start` may match, case ignored.
+    pub(crate) fn may_match_from(&self, start: &str) -> bool {
+        let literal = self.text.split(['*', '?', '[', '{', '\\']).next().unwrap_or("").to_lowercase();
+        let start = start.to_lowercase();
+        literal.starts_with(&start) || start.starts_with(&literal)
+    }
+
     /// True when the whole of `text` matches, case ignored.
     pub fn matches_folded(&self, text: &str) -> bool {
         self.folded.is_match(text)

@@ -31,6 +31,12 @@ impl Policy {
         if !read_only && let Some(verdict) = self.read_only_mode("files") {
             return verdict;
         }
+        if self.mode != PermissionMode::Force
+            && let Some(rule) = covering(&self.ask, denies)
+        {
+            let reason = format!("the MCP tool `{server}:{tool}` needs an approval by the rule `{rule}`");
+            return Verdict::ask(rule, reason);
+        }
         let allows = |servers: &TextGlob, tools: &TextGlob| servers.matches(server) && tools.matches(tool);
         if let Some(rule) = covering(&self.allow, allows) {
             return Verdict::allow(rule);

@@ -1,5 +1,5 @@
-//! The decision. Deny rules first, then what nothing but a spelled-out rule lifts, then the mode, then allow
-//! rules, then force.
+//! The decision. Deny rules first, then what nothing but a spelled-out rule lifts, then the mode; then ask rules,
+//! which `--force` lifts, then allow rules, then what is not covered.
 
 use std::path::{Path, PathBuf};
 
@@ -138,6 +138,9 @@ impl Policy {
                 ),
             };
         }
+        if let Some(rule) = self.asked(path, read_glob) {
+            return Verdict::ask(rule, format!("reading `{shown}` needs an approval by the rule `{rule}`"));
+        }
         match allowed {
             Some((rule, _)) => Verdict::allow(rule),
             None if self.contains(path) => Verdict::allow("workspace"),
@@ -177,18 +180,21 @@ impl Policy {
                 ),
             };
         }
-        match allowed {
-            Some((rule, _)) => Verdict::allow(rule),
-            None if self.contains(path) => Verdict::allow("workspace"),
-            None => Verdict::deny(
+        if allowed.is_none() && !self.contains(path) {
+            return Verdict::deny(
                 "outside",
                 format!(
                     "`{shown}` is outside the workspace `{}`; a person may allow it with `--add-dir` or \
                      `--allow 'Write({shown})'`",
                     self.workspace.display()
                 ),
-            ),
+            );
         }
+        // An edit shows the lines around it.
+        if let Some(rule) = self.asked(path, write_glob).or_else(|| self.asked(path, read_glob)) {
+            return Verdict::ask(rule, format!("writing `{shown}` needs an approval by the rule `{rule}`"));
+        }
+        allowed.map_or_else(|| Verdict::allow("workspace"), |(rule, _)| Verdict::allow(rule))
     }
 
     /// The denial of modes that change nothing.
@@ -217,6 +223,15 @@ impl Policy {
     /// The protected name on the way to `path`, or the secret it is.
     pub(crate) fn guarded(&self, path: &Path) -> Option<&'static str> {
         place::protected(path).or_else(|| self.secret(path))
+    }
+
+    /// The ask rule about `path`, unless `--force` lifts it.
+    fn asked<'a>(&'a self, path: &Path, glob: impl Fn(&'a Rule) -> Option<&'a PathGlob>) -> Option<&'a Rule> {
+        if self.mode == PermissionMode::Force {
+            return None;
+        }
+        let mut pairs = self.ask.iter().filter_map(|rule| Some((rule, glob(rule)?)));
+        pairs.find(|(_, glob)| glob.denies(path, &self.workspace, &self.home)).map(|(rule, _)| rule)
     }
 
     pub(crate) fn denied<'a>(

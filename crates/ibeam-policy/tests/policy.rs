@@ -273,10 +273,8 @@ fn ordinary_commands_are_covered() {
 }
 
 #[test]
-fn what_is_not_understood_is_not_covered() {
+fn syntax_runs_only_what_stands_in_it() {
     for command in [
-        "",
-        "   ",
         "ls &",
         "ls & cat x",
         "echo $(ls)",
@@ -288,15 +286,57 @@ fn what_is_not_understood_is_not_covered() {
         "(ls)",
         "{ ls; }",
         "if true; then ls; fi",
-        "ls(){ cat x; }; ls",
         "echo {a,b}",
+        "ls |& cat",
+        "ls # x",
+        "for f in *.md; do echo \"$f\"; done",
+        "for f in a b\ndo\n  ls\ndone",
+        "while read -r line; do echo \"$line\"; done < README.md",
+        "if [ -f README.md ]; then cat README.md; else exit 1; fi",
+        "if ls; then cat x; elif grep a b; then ls; fi",
+        "[ -n \"$x\" ] && [[ $x == *.md ]] || ls",
+        "case \"$x\" in\n  a|b) ls ;;\n  *) cat README.md;;\nesac",
+        "x=1; echo $x",
+        "n=0; for i in 1 2; do n=$((n+1)); done; echo $n; ls",
+        "for ((i=0; i<3; i++)); do echo $i; done; ls",
+        "set -euo pipefail; ls",
+        "list() { ls \\\"a\\\"; }; list",
+        "say() { echo \"$1\"; }\nsay x",
+        "git commit -q -m \"$(cat <<'EOF'\nOne line\n\nand `more` $(lines)\nEOF\n)\"",
+        "cat <<'A' | grep x && ls\n$(touch p)\nA\nls",
+        "cat <<-END\n\tx $HOME $(ls)\n\tEND",
+        "echo \"${x:-none}\" ${#x} ${x%.md} $? $# \"$@\" $((1 + 2))",
+        "echo \"日本語\u{3000}é\" 'x\u{200b}y'",
+        "ls  \t -l   # the rest; touch x",
+        "(cd src && ls) && { cat a; cat b; } | sort",
+        "find . -name '*.md' -exec grep -l x {} +; ls",
+        "export LC_ALL=C; ls",
+        "ls 2>&1 >/dev/null",
+        "time ls",
+        "cat a | while read -r l; do echo \"$l\"; done",
+        "bash -c 'for f in a b; do ls; done'",
+    ] {
+        covered(&[USUAL, &["Shell(test)", "Shell(grep:*)", "Shell([)"]].concat(), command);
+    }
+}
+
+#[test]
+fn a_pipe_from_a_command_is_no_file() {
+    covered(&["Shell(diff)", "Shell(sort)"], "diff <(sort a) <(sort b)");
+    not_covered(&["Shell(diff)", "Shell(sort)"], "diff <(sort a) <(touch b)");
+}
+
+#[test]
+fn what_is_not_understood_is_not_covered() {
+    for command in [
+        "",
+        "   ",
+        "ls(){ cat x; }; ls",
         "ls\r\ncat x",
         "ls \\\n; cat",
-        "ls |& cat",
         "ls ;; cat",
         "ls &&",
         "&& ls",
-        "ls # x",
         "X=1 ls",
         "'l",
         "echo \u{7}",
@@ -304,12 +344,72 @@ fn what_is_not_understood_is_not_covered() {
         "l?",
         "~/ls",
         "cat ~root/x",
+        // the grammar reads some of these without complaint, and otherwise than bash
+        "ls $'a\\\\' ; touch x '",
+        "{ls; }",
+        "time { ls; }",
+        "ls ;; cat x",
+        "[ a > b ]",
+        "[ -f a && -f b ]",
+        "ls \\ ; cat",
+        "cat <<A\\B\nx\nAB",
+        "cat <<'E' \"\n\"\nx\nE\ncat y",
+        "cat <<A <<B\nx\nA\ny\nB",
+        "echo `echo '`' `",
+        "((ls); cat x)",
+        "echo $((ls); cat x)",
+        "echo $[1+1]",
+        "echo $\"x\"",
+        "{fd}>/dev/null ls",
+        "case x in a) echo esac",
+        "ls \u{a0}x",
+        "l\u{200b}s",
+        "ls {a,b}",
+        // what is evaluated
+        "echo ${x@P}",
+        "echo ${!x}",
+        "echo ${x:=$(ls)}",
+        "echo \"${x:-'$(touch p)'}\"",
+        "echo ${a[$(ls)]}",
+        "a[$(ls)]=1; ls",
+        "x='a[$(touch p)]'; echo $((x))",
+        "f(){ echo $(($1)); }; f 'a[$(touch p)]'",
+        "[[ -v $x ]] && ls",
+        "[[ $x -eq 1 ]] && ls",
+        "[[ a =~ $(ls) ]] && ls",
+        // names that mean something else afterwards
+        "ls(){ cat x; }; ls",
+        "cd(){ :; }; cd /; ls",
+        "for PATH in bin; do ls; done",
+        "export PATH=bin; ls",
+        "PATH=bin; ls",
+        "read PATH < x; ls",
+        // words that may be anything
+        "sort $x",
+        "sort \"$x\"",
+        "cat $(echo x)",
+        "cat \"$x\"",
+        "find . $x",
+        "git $x",
+        "$x",
+        "\"$(ls)\"",
+        "${x:-ls}",
+        "f(){ \"$@\"; }; f touch x",
+        "sh -c \"$x\"",
+        "bash <(ls)",
+        "env $x ls",
+        "ls > $x",
+        "for i in 1 2; do cp a ../b; cd ..; done",
+        // for other shells than bash
+        "sh -c '[[ a > b ]]; ls'",
+        "sh -c 'diff <(ls) <(ls)'",
+        "zsh -c 'ls'",
         "ls > a.txt",
         "ls >> a.txt",
         "ls &> a.txt",
         "ls > *",
         "ls >&x",
-        "echo a=~/x",
+        "cat a=~/x",
     ] {
         not_covered(USUAL, command);
     }
@@ -448,7 +548,10 @@ fn what_cannot_be_read_is_denied_where_a_deny_rule_exists() {
         "eval 'to''uch x'",
         "hash -p /bin/touch z; z x",
         "echo dG91 | sh",
-        "x(){ y; }; x",
+        "bash <(echo x)",
+        "python3 $x",
+        "PATH=bin:$PATH ls",
+        "trap 'to''uch x' EXIT",
     ] {
         denied(&["Shell(touch)"], command);
         forced(&[], command);
@@ -457,6 +560,11 @@ fn what_cannot_be_read_is_denied_where_a_deny_rule_exists() {
 
 #[test]
 fn a_deny_rule_leaves_the_rest_alone() {
+    forced(&["Shell(rm)"], "x(){ y; }; x");
+    forced(&["Shell(rm)"], "for f in *.md; do wc -l \"$f\"; done");
+    forced(&["Shell(rm)"], "set -e; x=$(git rev-parse HEAD); echo \"$x\" > out.txt");
+    forced(&["Shell(git:push*)"], "git commit -m \"$(cat <<'E'\npush rm touch\nE\n)\"");
+    forced(&["Shell(rm)"], "cat > a.sh <<'E'\nrm -rf /\nE");
     forced(&["Shell(rm)"], "mkdir d0 && rmdir d0");
     forced(&["Shell(touch)"], "echo touch this; grep -c touch README.md || true");
     forced(&["Shell(git:push*)"], "git status");
@@ -489,6 +597,82 @@ fn force_does_not_write_where_files_may_not_be_written() {
         denied(&[], command);
     }
     forced(&[], "echo x > out.txt && rm out.txt");
+}
+
+// ---- asking, and the sandbox
+
+#[track_caller]
+fn decided(change: impl Fn(&mut Policy), access: Access, expect: Says, rule: &str) {
+    let mut policy =
+        policy(PermissionMode::Default, &["Shell(ls)", "Shell(git)", "Write(src/**)", "Mcp(db:*)"], &[]);
+    change(&mut policy);
+    let verdict = policy.decide(&access);
+    let (Verdict::Allow { rule: by } | Verdict::Deny { rule: by, .. } | Verdict::Ask { rule: by, .. }) =
+        &verdict;
+    assert_eq!((says(&verdict), by.as_str()), (expect, rule), "{access:?}: {verdict:?}");
+}
+
+#[test]
+fn an_ask_rule_puts_what_is_allowed_to_a_person() {
+    let asking = |policy: &mut Policy| {
+        for token in
+            ["Shell(git:push*)", "Write(src/gen/**)", "Read(notes/**)", "Mcp(db:drop*)", "Shell(curl)"]
+        {
+            policy.ask.push(token.parse().unwrap());
+        }
+    };
+    let command = |text: &str| Access::Command(text.to_owned());
+    let mcp = |tool: &str| Access::Mcp { server: "db".into(), tool: tool.into(), read_only: false };
+    for (access, expect, rule) in [
+        (command("ls && git push"), Says::Ask, "Shell(git:push*)"),
+        (command("timeout 5 curl x"), Says::Ask, "Shell(curl)"),
+        (command("ls > src/gen/a"), Says::Ask, "Write(src/gen/**)"),
+        (command("ls notes/x"), Says::Ask, "Read(notes/**)"),
+        (command("ls"), Says::Allow, "Shell(ls)"),
+        (Access::Write("/home/ann/work/src/gen/a".into()), Says::Ask, "Write(src/gen/**)"),
+        (Access::Write("/home/ann/work/src/a".into()), Says::Allow, "Write(src/**)"),
+        (Access::Read("/home/ann/work/notes/a".into()), Says::Ask, "Read(notes/**)"),
+        (mcp("drop_table"), Says::Ask, "Mcp(db:drop*)"),
+        (mcp("read"), Says::Allow, "Mcp(db:*)"),
+    ] {
+        decided(asking, access, expect, rule);
+    }
+    let forced = |policy: &mut Policy| {
+        asking(policy);
+        policy.mode = PermissionMode::Force;
+    };
+    decided(forced, command("git push"), Says::Allow, "--force");
+    decided(forced, Access::Write("/home/ann/work/src/gen/a".into()), Says::Allow, "Write(src/**)");
+    decided(forced, Access::Read("/home/ann/work/notes/a".into()), Says::Allow, "workspace");
+    decided(forced, mcp("drop_table"), Says::Allow, "Mcp(db:*)");
+}
+
+#[test]
+fn a_command_that_no_rule_covers_runs_where_the_sandbox_holds_it() {
+    let command = |text: &str| Access::Command(text.to_owned());
+    let confined = |policy: &mut Policy| policy.sandboxed = true;
+    decided(confined, command("cargo test"), Says::Allow, "sandboxed");
+    decided(confined, command("a=(1) eval \"$x\""), Says::Allow, "sandboxed");
+    decided(confined, command("echo x > out.txt"), Says::Allow, "sandboxed");
+    decided(confined, command("ls"), Says::Allow, "Shell(ls)");
+    decided(confined, command("touch .git/config"), Says::Deny, "protected");
+    let asking = |policy: &mut Policy| {
+        policy.sandboxed = true;
+        policy.ask.push("Shell(cargo)".parse().unwrap());
+    };
+    decided(asking, command("cargo test"), Says::Ask, "Shell(cargo)");
+    decided(asking, command("$(x)"), Says::Ask, "Shell(cargo)");
+    let listed = |policy: &mut Policy| {
+        policy.sandboxed = true;
+        policy.approval = ibeam_policy::Approval::Allowlist;
+    };
+    decided(listed, command("cargo test"), Says::Ask, "default");
+    decided(|_| {}, command("cargo test"), Says::Ask, "default");
+    let denying = |policy: &mut Policy| {
+        policy.sandboxed = true;
+        policy.deny.push("Shell(cargo)".parse().unwrap());
+    };
+    decided(denying, command("cargo test"), Says::Deny, "Shell(cargo)");
 }
 
 // ---- properties

@@ -1,327 +1,196 @@
-//! The decision about a command: every rule against every simple command, path and redirection.
+//! The decision about a command: the rules against every simple command in it.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 use ibeam_protocol::PermissionMode;
 
 use super::hazard;
-use super::programs::{READERS, STREAMS, WRITERS};
 use super::script::mentions;
-use super::words::{Opaque, Word};
-use super::wrapper::{self, Call, Step};
-use crate::policy::{Policy, Verdict};
+use super::wrapper::{self, Call, Step, Steps};
+use super::{MANUAL, Opaque};
+use crate::policy::{Approval, Policy, Verdict};
 use crate::rule::{Rule, ShellRule};
-
-const MANUAL: &str = "a person may allow it with";
 
 impl Policy {
     /// Decides about a text for `bash -c` that starts in the workspace.
     pub(crate) fn command(&self, text: &str) -> Verdict {
+        match wrapper::steps(text) {
+            Ok(steps) => self.steps(&steps),
+            Err(opaque) => self.opaque(opaque),
+        }
+    }
+
+    /// Decides about what a text runs.
+    pub(crate) fn steps(&self, Steps { steps, functions }: &Steps) -> Verdict {
+        if let Some((rule, reason)) = shell_narrowing(&self.deny, steps, "is denied") {
+            return Verdict::deny(rule, reason);
+        }
+        let (directories, lost) = self.directories(steps);
+        // A function runs where the shell is when it is called; the others where it may have been so far.
+        let places = |at: usize| -> &[PathBuf] {
+            let all = directories.last().map_or(&[] as &[PathBuf], Vec::as_slice);
+            if *functions { all } else { directories.get(at).map_or(all, Vec::as_slice) }
+        };
+        let mut uncovered = None;
+        for (at, step) in steps.iter().enumerate() {
+            if let Some((rule, reason)) = self.path_narrowing(&self.deny, step, places(at), "denies") {
+                return Verdict::deny(rule, reason);
+            }
+            if let Some(verdict) = self.forbidden_place(step, places(at), &mut uncovered) {
+                return verdict;
+            }
+        }
+        if let Some(opaque) = lost {
+            return self.opaque(opaque);
+        }
         if let Some(verdict) = self.read_only_mode("files") {
             return verdict;
-        }
-        let steps = match wrapper::steps(text) {
-            Ok(steps) => steps,
-            Err(opaque) => return self.opaque(opaque),
-        };
-        if let Some(verdict) = self.denied_step(&steps) {
-            return verdict;
-        }
-        let mut directories = vec![self.workspace.clone()];
-        let mut uncovered = None;
-        for step in &steps {
-            if let Some(verdict) = self.denied_path(step, &directories, &mut uncovered) {
-                return verdict;
-            }
-            if let Err(verdict) = self.follow_cd(step, &mut directories) {
-                return verdict;
-            }
         }
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
+        if let Some((rule, reason)) = shell_narrowing(&self.ask, steps, "needs an approval") {
+            return Verdict::ask(rule, reason);
+        }
+        let asks = |(at, step)| self.path_narrowing(&self.ask, step, places(at), "puts to a person");
+        if let Some((rule, reason)) = steps.iter().enumerate().find_map(asks) {
+            return Verdict::ask(rule, reason);
+        }
         if let Some(verdict) = uncovered {
-            return verdict;
+            return self.unless_confined(verdict);
         }
         let mut rules: Vec<String> = Vec::new();
-        for step in steps.iter().filter(|step| !step.layers.is_empty()) {
+        for step in steps {
             match self.covering(step) {
-                Ok(rule) if rules.contains(&rule) => {}
-                Ok(rule) => rules.push(rule),
-                Err(verdict) => return verdict,
+                Ok(rule) => rules.extend(rule.map(Rule::to_string).filter(|rule| !rules.contains(rule))),
+                Err(reason) => return self.unless_confined(Verdict::ask("default", reason)),
             }
         }
         if rules.is_empty() {
-            return Verdict::ask("default", "the command runs no program that a rule could cover");
+            let reason = "the command runs no program that a rule could cover";
+            return self.unless_confined(Verdict::ask("default", reason));
         }
         Verdict::allow(rules.join(", "))
     }
 
-    fn opaque(&self, Opaque(what): Opaque) -> Verdict {
-        // What cannot be read could be what is denied.
-        let narrowing = self.deny.iter().find(|rule| match rule {
-            Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) => true,
-            Rule::WebFetch(_) | Rule::Mcp { .. } => false,
-        });
-        if let Some(rule) = narrowing {
+    /// Decides about a text that cannot be read: it could be whatever a rule is about.
+    pub(crate) fn opaque(&self, Opaque(what): Opaque) -> Verdict {
+        if let Some(rule) = self.deny.iter().find(|rule| about_commands(rule)) {
             let reason = format!(
                 "the command has {what}, so it cannot be checked against the deny rule `{rule}`; use simple commands \
                  joined by `&&`, `||`, `;` or `|`"
             );
             return Verdict::deny(rule, reason);
         }
+        if let Some(verdict) = self.read_only_mode("files") {
+            return verdict;
+        }
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
-        Verdict::ask(
-            "default",
-            format!(
-                "the command has {what}, which no allow rule covers; use simple commands joined by `&&`, `||`, `;` or \
-                 `|`, or {MANUAL} `--force`"
-            ),
-        )
-    }
-
-    /// Deny rules for programs, on every layer of every step.
-    fn denied_step(&self, steps: &[Step]) -> Option<Verdict> {
-        let shell_rules = || {
-            self.deny.iter().filter_map(|rule| match rule {
-                Rule::Shell(shell) => Some((rule, shell)),
-                Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => None,
-            })
-        };
-        let calls = || steps.iter().flat_map(|step| &step.layers);
-        for (rule, shell) in shell_rules() {
-            if let Some(call) = calls().find(|call| is_denied(shell, call)) {
-                let program = &call.program.text;
-                return Some(Verdict::deny(
-                    rule,
-                    format!("running `{program}` is denied by the rule `{rule}`"),
-                ));
-            }
-        }
-        let (rule, _) = shell_rules().next()?;
-        let call = calls().find(|call| hazard::is_dynamic(call))?;
-        let program = &call.program.text;
         let reason = format!(
-            "what `{program}` runs here cannot be told, so it cannot be checked against the deny rule `{rule}`; run \
-             the command itself"
+            "the command has {what}, which no allow rule covers; use simple commands joined by `&&`, `||`, `;` or `|`, \
+             or {MANUAL} `--force`"
         );
-        Some(Verdict::deny(rule, reason))
-    }
-
-    /// Path rules on the words and redirections of a step. A path that merely needs a rule is noted.
-    fn denied_path(
-        &self,
-        step: &Step,
-        directories: &[PathBuf],
-        uncovered: &mut Option<Verdict>,
-    ) -> Option<Verdict> {
-        for redirect in &step.redirects {
-            for path in self.resolve(&redirect.target.text, redirect.target.tilde, directories) {
-                let verdict = if redirect.writes { self.write(&path) } else { self.read(&path) };
-                match verdict {
-                    Verdict::Deny { .. } => return Some(verdict),
-                    Verdict::Ask { .. } => *uncovered = Some(verdict),
-                    Verdict::Allow { rule } if redirect.writes && rule == "workspace" => {
-                        let shown = path.display();
-                        let reason = format!(
-                            "the redirection to `{shown}` needs a rule; write the file with the write tool, or \
-                             {MANUAL} `--allow 'Write({shown})'` or `--force`"
-                        );
-                        *uncovered = Some(Verdict::ask("default", reason));
-                    }
-                    Verdict::Allow { .. } => {}
-                }
-            }
+        match self.ask.iter().find(|rule| about_commands(rule)) {
+            Some(rule) => Verdict::ask(rule, reason),
+            None => self.unless_confined(Verdict::ask("default", reason)),
         }
-        let call = step.layers.last()?;
-        let name = call.name();
-        if walks(call, &name) {
-            let roots = self.roots(call, directories);
-            if let Some(rule) = self.hidden_below(&roots) {
-                let reason = format!(
-                    "`{name}` would read a whole directory, where the deny rule `{rule}` may keep something from \
-                     the model; name the files, or use the grep tool"
-                );
-                return Some(Verdict::deny(rule, reason));
-            }
-            if let Some(root) = roots.iter().find(|root| self.is_near_credentials(root)) {
-                let reason = format!(
-                    "`{name}` would read all of `{}`, where credentials lie; name the files",
-                    root.display()
-                );
-                return Some(Verdict::deny("credentials", reason));
-            }
+    }
+
+    /// What no rule covers runs without asking where the kernel holds it, if people want that.
+    fn unless_confined(&self, verdict: Verdict) -> Verdict {
+        match self.approval {
+            Approval::Sandboxed if self.sandboxed => Verdict::allow("sandboxed"),
+            Approval::Sandboxed | Approval::Allowlist => verdict,
         }
-        if name == "git" {
-            // The configuration of a repository elsewhere can name programs to run.
-            let mut elsewhere = directories.to_vec();
-            for (option, directory) in call.args.iter().zip(call.args.iter().skip(1)) {
-                if option.text == "-C" {
-                    elsewhere.extend(self.resolve(&directory.text, directory.tilde, directories));
-                }
-            }
-            if let Some(outside) = elsewhere.iter().find(|directory| !self.contains(directory)) {
-                let shown = outside.display();
-                let reason = format!(
-                    "`git` would run in `{shown}`, outside the workspace; {MANUAL} `--add-dir {shown}`"
-                );
-                *uncovered = Some(Verdict::ask("outside", reason));
-            }
+    }
+
+    /// The allow rule that covers what a step runs, `None` where it needs none; or why none does.
+    pub(crate) fn covering(&self, step: &Step) -> Result<Option<&Rule>, String> {
+        if let Some(variable) = step.sets.first() {
+            return Err(format!(
+                "the command sets the variable `{variable}`, which can change what programs do; leave it out, or \
+                 {MANUAL} `--force`"
+            ));
         }
-        call.args.iter().find_map(|arg| self.denied_argument(&name, arg, directories, uncovered))
-    }
-
-    fn denied_argument(
-        &self,
-        name: &str,
-        arg: &Word,
-        directories: &[PathBuf],
-        uncovered: &mut Option<Verdict>,
-    ) -> Option<Verdict> {
-        if arg.glob
-            && let Some(verdict) = self.denied_pattern(arg, directories)
-        {
-            return Some(verdict);
-        }
-        for spelling in spellings(&arg.text).filter(|spelling| !STREAMS.contains(spelling)) {
-            for path in self.resolve(spelling, arg.tilde || spelling.starts_with("~/"), directories) {
-                let read = self.read(&path);
-                if matches!(read, Verdict::Deny { .. }) {
-                    return Some(read);
-                }
-                if READERS.contains(&name) || spelling.starts_with('-') {
-                    continue;
-                }
-                let Verdict::Deny { rule, reason } = self.write(&path) else { continue };
-                if WRITERS.contains(&name) || self.deny.iter().any(|deny| deny.to_string() == rule) {
-                    return Some(Verdict::Deny { rule, reason });
-                }
-                if spelling.contains('/') || spelling == ".." {
-                    *uncovered = Some(Verdict::Ask { rule, reason });
-                }
-            }
-        }
-        None
-    }
-
-    /// What a pattern may become, when that is denied.
-    fn denied_pattern(&self, word: &Word, directories: &[PathBuf]) -> Option<Verdict> {
-        let text = &word.text;
-        let rule = self.deny.iter().find(|rule| match rule {
-            Rule::Read(glob) | Rule::Write(glob) => glob.may_meet(text),
-            Rule::Shell(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => false,
-        });
-        if let Some(rule) = rule {
-            let reason =
-                format!("`{text}` may stand for a file that the rule `{rule}` denies; name the files");
-            return Some(Verdict::deny(rule, reason));
-        }
-        let literal = text.split(['*', '?', '[']).next().unwrap_or("");
-        let directory = literal.rfind('/').map_or("", |slash| literal.get(..=slash).unwrap_or(""));
-        let found = self
-            .resolve(directory, word.tilde, directories)
-            .iter()
-            .any(|path| self.is_near_credentials(path) || path.starts_with("/proc"));
-        found.then(|| {
-            Verdict::deny(
-                "credentials",
-                format!("`{text}` may stand for a file with credentials; name the files"),
-            )
-        })
-    }
-
-    /// The directories that a command may walk: its operands, and where it runs when it has none.
-    fn roots(&self, call: &Call, directories: &[PathBuf]) -> Vec<PathBuf> {
-        let operands = call.args.iter().filter(|arg| !arg.text.starts_with('-'));
-        let mut roots: Vec<PathBuf> =
-            operands.flat_map(|arg| self.resolve(&arg.text, arg.tilde, directories)).collect();
-        roots.extend_from_slice(directories);
-        roots
-    }
-
-    /// The deny rule that may keep something below one of these directories.
-    fn hidden_below(&self, roots: &[PathBuf]) -> Option<&Rule> {
-        self.deny.iter().find(|rule| match rule {
-            Rule::Read(glob) => {
-                roots.iter().any(|root| glob.may_lie_below(root, &self.workspace, &self.home))
-            }
-            Rule::Shell(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => false,
-        })
-    }
-
-    /// True for directories outside the workspace that hold, or lie in, the home directory.
-    fn is_near_credentials(&self, path: &Path) -> bool {
-        !self.contains(path) && (path.starts_with(&self.home) || self.home.starts_with(path))
-    }
-
-    /// Every place that a word may mean, as `cd` may or may not have happened.
-    fn resolve(&self, text: &str, tilde: bool, directories: &[PathBuf]) -> Vec<PathBuf> {
-        if tilde {
-            let rest = text.trim_start_matches('~').trim_start_matches('/');
-            return vec![lexical(&self.home.join(rest))];
-        }
-        directories.iter().map(|directory| lexical(&directory.join(text))).collect()
-    }
-
-    /// Adds where a `cd` may lead.
-    fn follow_cd(&self, step: &Step, directories: &mut Vec<PathBuf>) -> Result<(), Verdict> {
-        let Some(call) =
-            step.layers.last().filter(|call| matches!(call.name().as_str(), "cd" | "pushd" | "popd"))
-        else {
-            return Ok(());
-        };
-        let lost = || self.opaque(Opaque("a change of directory that cannot be followed"));
-        let more = match call.args.as_slice() {
-            [] if call.name() == "cd" => vec![self.home.clone()],
-            [to] if call.name() == "cd" && !to.glob && !to.text.starts_with('-') => {
-                self.resolve(&to.text, to.tilde, directories)
-            }
-            _ => return Err(lost()),
-        };
-        for directory in more {
-            if !directories.contains(&directory) {
-                directories.push(directory);
-            }
-        }
-        if directories.len() > 64 { Err(lost()) } else { Ok(()) }
-    }
-
-    /// The allow rule that covers what a step runs, or why none does.
-    fn covering(&self, step: &Step) -> Result<String, Verdict> {
-        let Some((call, wrappers)) = step.layers.split_last() else { return Ok("default".to_owned()) };
+        let Some((call, _)) = step.layers.split_last().filter(|_| !step.function) else { return Ok(None) };
         let hazard = hazard::hazard(call);
-        for rule in &self.allow {
-            let Rule::Shell(shell) = rule else { continue };
-            let any_layer =
-                wrappers.iter().any(|wrapper| shell.arguments.is_some() && is_covered(shell, wrapper, None));
-            if any_layer || is_covered(shell, call, hazard) {
-                return Ok(rule.to_string());
-            }
+        let shell_rules = self.allow.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
+        if let Some((rule, _)) = shell_rules.clone().find(|(_, shell)| allows(shell, step)) {
+            return Ok(Some(rule));
+        }
+        if hazard::is_free(call) {
+            return Ok(None);
         }
         let name = call.program.text.as_str();
         let shown = shown(call);
-        let known =
-            self.allow.iter().any(|rule| matches!(rule, Rule::Shell(shell) if names(&shell.program, name)));
+        let known = shell_rules.clone().any(|(_, shell)| names(&shell.program, name));
         Err(match hazard {
-            Some(why) => Verdict::ask(
-                "default",
-                format!(
-                    "the command `{shown}` is not covered by an allow rule{}: it {why}; {MANUAL} \
-                     `--allow 'Shell({name}:*)'` or `--force`",
-                    if known { " for ordinary arguments" } else { "" }
-                ),
+            Some(why) => format!(
+                "the command `{shown}` is not covered by an allow rule{}: it {why}; {MANUAL} \
+                 `--allow 'Shell({name}:*)'` or `--force`",
+                if known { " for ordinary arguments" } else { "" }
             ),
-            None => Verdict::ask(
-                "default",
-                format!(
-                    "the command `{shown}` is not covered by an allow rule; {MANUAL} `--allow 'Shell({name})'` or \
-                     `--force`"
-                ),
+            None => format!(
+                "the command `{shown}` is not covered by an allow rule; {MANUAL} `--allow 'Shell({name})'` or \
+                 `--force`"
             ),
         })
     }
+}
+
+/// True for rules that a command can fall under.
+fn about_commands(rule: &Rule) -> bool {
+    match rule {
+        Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) => true,
+        Rule::WebFetch(_) | Rule::Mcp { .. } => false,
+    }
+}
+
+pub(crate) fn shell_rule(rule: &Rule) -> Option<&ShellRule> {
+    match rule {
+        Rule::Shell(shell) => Some(shell),
+        Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => None,
+    }
+}
+
+/// The first of `rules` that is about a program among the steps, with a sentence that says so.
+pub(crate) fn shell_narrowing<'r>(
+    rules: &'r [Rule],
+    steps: &[Step],
+    verb: &str,
+) -> Option<(&'r Rule, String)> {
+    let shell_rules = || rules.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
+    let calls = || steps.iter().flat_map(|step| &step.layers);
+    for (rule, shell) in shell_rules() {
+        if let Some(call) = calls().find(|call| is_about(shell, call)) {
+            let program = &call.program.text;
+            return Some((rule, format!("running `{program}` {verb} by the rule `{rule}`")));
+        }
+    }
+    let (rule, _) = shell_rules().next()?;
+    if let Some(variable) = steps.iter().find_map(|step| step.sets.first()) {
+        let reason = format!(
+            "the variable `{variable}` can change what programs do, so the command cannot be checked against the rule \
+             `{rule}`; leave it out"
+        );
+        return Some((rule, reason));
+    }
+    let call = calls().find(|call| hazard::is_dynamic(call))?;
+    let program = &call.program.text;
+    let reason = format!(
+        "what `{program}` runs here cannot be told, so it cannot be checked against the rule `{rule}`; run the command \
+         itself"
+    );
+    Some((rule, reason))
+}
+
+/// True when an allow rule covers what a step runs, or a wrapper around it with any argument.
+pub(crate) fn allows(rule: &ShellRule, step: &Step) -> bool {
+    let Some((call, wrappers)) = step.layers.split_last() else { return false };
+    wrappers.iter().any(|wrapper| rule.arguments.is_some() && is_covered(rule, wrapper, None))
+        || is_covered(rule, call, hazard::hazard(call))
 }
 
 /// True when an allow rule covers a call. `hazard` is what makes its arguments extraordinary.
@@ -333,87 +202,67 @@ fn is_covered(rule: &ShellRule, call: &Call, hazard: Option<&str>) -> bool {
     if glob.to_string() == "*" {
         return true;
     }
-    let (arguments, known) = arguments(call);
-    known && !call.more && glob.matches(&arguments)
+    let Arguments { text, known, ordinary } = arguments(call);
+    let matches = if known == text.len() && !call.more { glob.matches(&text) } else { false };
+    ordinary && (matches || glob.matches_all_from(text.get(..known).unwrap_or("")))
 }
 
-/// True when a deny rule covers a call, plainly or hidden in what it runs.
-fn is_denied(rule: &ShellRule, call: &Call) -> bool {
-    let denied = rule.program.rsplit('/').next().unwrap_or_default().to_lowercase();
-    if denied == "*" || call.name() == denied {
+/// True when a narrowing rule is about a call, plainly or hidden in what it runs.
+pub(crate) fn is_about(rule: &ShellRule, call: &Call) -> bool {
+    let program = rule.program.rsplit('/').next().unwrap_or_default().to_lowercase();
+    if program == "*" || call.name() == program {
         let Some(glob) = &rule.arguments else { return true };
-        let (arguments, known) = arguments(call);
-        return !known || call.more || glob.matches_folded(&arguments);
+        let Arguments { text, known, ordinary } = arguments(call);
+        if known == text.len() && !call.more {
+            return !ordinary || glob.matches_folded(&text);
+        }
+        return !ordinary || glob.may_match_from(text.get(..known).unwrap_or(""));
     }
-    hazard::runs_its_arguments(call) && call.texts().any(|text| mentions(text, &denied))
+    hazard::runs_its_arguments(call) && call.texts().any(|text| mentions(text, &program))
 }
 
-/// The arguments as rules see them, and whether they tell what happens.
-fn arguments(call: &Call) -> (String, bool) {
-    if call.name() == "git" {
-        let (arguments, ordinary) = hazard::git_arguments(call);
-        return (arguments.join(" "), ordinary);
+/// The arguments as rules see them.
+struct Arguments {
+    text: String,
+    /// How much of `text` is known, from its start.
+    known: usize,
+    /// They tell what happens.
+    ordinary: bool,
+}
+
+fn arguments(call: &Call) -> Arguments {
+    let (words, ordinary) =
+        if call.name() == "git" { hazard::git_arguments(call) } else { (call.args.iter().collect(), true) };
+    let mut arguments = Arguments { text: String::new(), known: 0, ordinary };
+    let mut unsure = None;
+    for (at, word) in words.into_iter().enumerate() {
+        if at > 0 {
+            arguments.text.push(' ');
+        }
+        if !word.is_known() {
+            unsure.get_or_insert(arguments.text.len() + word.known().len());
+        }
+        arguments.text.push_str(&word.text);
     }
-    (call.texts().collect::<Vec<_>>().join(" "), true)
+    arguments.known = unsure.unwrap_or(arguments.text.len());
+    arguments
 }
 
 /// True when a rule's program is the one that `word` runs: by its bare name, or as the system's own file.
-fn names(program: &str, word: &str) -> bool {
+pub(crate) fn names(program: &str, word: &str) -> bool {
     const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
     let bare = match word.rsplit_once('/') {
         Some((directory, name)) if SYSTEM.contains(&directory) => name,
         Some(_) | None => word,
     };
-    program == word || program == bare || (program == "*" && !bare.contains('/'))
-}
-
-/// True for programs that read everything below the directories they are given.
-fn walks(call: &Call, name: &str) -> bool {
-    let has = |letters: &[char], long: &[&str]| {
-        call.texts().any(|arg| match arg.strip_prefix("--") {
-            Some(option) => long.iter().any(|known| !option.is_empty() && known.starts_with(option)),
-            None => arg.strip_prefix('-').is_some_and(|cluster| cluster.contains(letters)),
-        })
-    };
-    match name {
-        "rg" | "ag" | "ack" | "rgrep" | "tar" | "bsdtar" | "rsync" => true,
-        "grep" | "egrep" | "fgrep" => {
-            has(&['r', 'R', 'd'], &["recursive", "dereference-recursive", "directories"])
-        }
-        "cp" => has(&['r', 'R', 'a'], &["recursive", "archive"]),
-        "diff" | "zip" => has(&['r'], &["recursive", "recurse-paths"]),
-        "find" | "fd" => hazard::hazard(call).is_some(),
-        _ => false,
-    }
-}
-
-/// The paths that may hide in a word: itself, an option's value, what stands behind `=`, `:` and `@`.
-fn spellings(text: &str) -> impl Iterator<Item = &str> {
-    let value = text.split_once('=').map(|(_, value)| value);
-    let attached =
-        text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..));
-    let behind = text.rsplit_once([':', '@']).map(|(_, path)| path);
-    let url = text.strip_prefix("file://");
-    [Some(text), value, attached, behind, url].into_iter().flatten().filter(|spelling| !spelling.is_empty())
-}
-
-/// Takes `.` and `..` out of an absolute path by its spelling.
-fn lexical(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::from("/");
-    for component in path.components() {
-        match component {
-            Component::Normal(name) => plain.push(name),
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-        }
-    }
-    plain
+    program == word
+        || program == bare
+        || (program == "*" && !bare.contains('/'))
+        || (bare == "[" && program == "test")
 }
 
 /// A call on one line, for messages.
-fn shown(call: &Call) -> String {
+pub(crate) fn shown(call: &Call) -> String {
     let words: Vec<&str> = std::iter::once(call.program.text.as_str()).chain(call.texts()).collect();
     let line = words.join(" ").replace('\n', " ");
     match line.char_indices().nth(80) {

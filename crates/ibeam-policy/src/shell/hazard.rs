@@ -4,14 +4,18 @@
 //! A list by program. `Shell(x)` covers ordinary arguments, `Shell(x:*)` any. A program that is not listed has
 //! only ordinary arguments; its paths are still checked.
 
-use super::programs::{GIT, GIT_OPTIONS, NEVER, PROGRAMS, RUNNERS};
+use super::programs::{FREE, GIT, GIT_OPTIONS, NEVER, PROGRAMS, RUNNERS, SILENT};
 use super::script;
+use super::word::{Word, is_private};
 use super::wrapper::{Call, SHELLS};
 
 /// Why the arguments are not ordinary, as an end to "it …"; `None` when they are.
 pub(crate) fn hazard(call: &Call) -> Option<&'static str> {
     let name = call.name();
     let name = name.as_str();
+    if is_free(call) {
+        return None;
+    }
     if call.more {
         return Some("gets arguments that cannot be known");
     }
@@ -28,9 +32,8 @@ pub(crate) fn hazard(call: &Call) -> Option<&'static str> {
         "python" | "python3" if call.texts().any(|arg| arg.starts_with("-m") && arg.len() > 2) => {
             return Some("runs a module");
         }
-        "test" | "[" if call.texts().any(|arg| arg.contains(['$', '`'])) => {
-            return Some("evaluates its arguments");
-        }
+        "test" | "[" if !tests_plainly(call) => return Some("evaluates its arguments"),
+        "read" if !reads_plainly(call) => return Some("sets a variable that programs may heed"),
         "make" | "gmake" if call.texts().any(|arg| arg.contains('=')) => {
             return Some("sets a variable of make");
         }
@@ -71,6 +74,88 @@ pub(crate) fn hazard(call: &Call) -> Option<&'static str> {
     found.then_some("can run other programs, write files or open connections with these arguments")
 }
 
+/// True when something of what a program gets is not known, and could matter.
+pub(crate) fn takes_unknown(call: &Call) -> bool {
+    (0..call.args.len()).any(|at| matters(call, at))
+}
+
+/// True when the argument at `at` is not known and its value could matter: name a file, or be an option.
+pub(crate) fn matters(call: &Call, at: usize) -> bool {
+    let Some(arg) = call.args.get(at).filter(|arg| !arg.is_known()) else { return false };
+    let name = call.name();
+    match name.as_str() {
+        // A format may be an option too.
+        "printf" => at == 0,
+        // The message of a commit: one word, whatever it says.
+        "git" => {
+            let before =
+                at.checked_sub(1).and_then(|at| call.args.get(at)).map_or("", |arg| arg.text.as_str());
+            let message = matches!(before, "-m" | "--message") || arg.known().starts_with("--message=");
+            !message || arg.splits
+        }
+        name => !SILENT.contains(&name) && !FREE.contains(&name),
+    }
+}
+
+/// True for built-ins for which no rule is needed.
+pub(crate) fn is_free(call: &Call) -> bool {
+    let name = call.program.text.as_str();
+    match name {
+        "set" => {
+            let mut args = call.texts();
+            let letters = |arg: &str| arg.chars().all(|c| "euxfCo".contains(c));
+            let mut plain = !call.more && !call.args.is_empty();
+            while let Some(arg) = args.next() {
+                let option =
+                    arg.strip_prefix(['-', '+']).filter(|option| !option.is_empty() && letters(option));
+                plain &= option.is_some();
+                if option.is_some_and(|option| option.contains('o')) {
+                    let named = ["pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"];
+                    plain &= args.next().is_some_and(|name| named.contains(&name));
+                }
+            }
+            plain
+        }
+        "read" => reads_plainly(call),
+        name => FREE.contains(&name),
+    }
+}
+
+/// `read` into variables that mean nothing to any program.
+fn reads_plainly(call: &Call) -> bool {
+    call.args.iter().all(|arg| {
+        let option = matches!(arg.text.as_str(), "-r" | "-s" | "-rs" | "-sr");
+        arg.is_known() && !arg.glob && (option || is_private(&arg.text))
+    })
+}
+
+/// `test` without `-v`, which evaluates a subscript, also where it could come from an expansion.
+fn tests_plainly(call: &Call) -> bool {
+    let operator = |text: &str| {
+        !matches!(text, "-v" | "-R") && (text.starts_with('-') || matches!(text, "=" | "==" | "!="))
+    };
+    let mut args = call.args.as_slice();
+    if let [rest @ .., last] = args
+        && last.text == "]"
+    {
+        args = rest;
+    }
+    let literal = args.iter().all(|arg| {
+        !arg.is_known() || !(arg.text.contains(['$', '`']) || matches!(arg.text.as_str(), "-v" | "-R"))
+    });
+    let unknown = args.iter().filter(|arg| !arg.is_known());
+    let known = |at: usize| args.get(at).filter(|arg| arg.is_known()).map(|arg| arg.text.as_str());
+    literal
+        && (unknown.clone().count() == 0
+            || (unknown.clone().all(|arg| !arg.splits)
+                && match args.len() {
+                    1 => true,
+                    2 => known(0).is_some_and(operator),
+                    3 => known(1).is_some_and(operator),
+                    _ => false,
+                }))
+}
+
 /// True when a program runs what its arguments name, so that a denied program may hide among them.
 pub(crate) fn runs_its_arguments(call: &Call) -> bool {
     let name = call.name();
@@ -85,9 +170,18 @@ pub(crate) fn runs_its_arguments(call: &Call) -> bool {
 /// True for built-ins after which names no longer mean what they say.
 pub(crate) fn is_dynamic(call: &Call) -> bool {
     let name = call.name();
-    let stdin_script =
-        SHELLS.contains(&name.as_str()) && call.args.iter().all(|arg| arg.text.starts_with('-'));
+    let stdin_script = SHELLS.contains(&name.as_str())
+        && (call.args.iter().all(|arg| arg.text.starts_with('-')) || call.args.iter().any(|arg| arg.pipe));
+    let unknown = |args: &[Word]| args.iter().any(Word::may_be_option);
+    let runs = RUNNERS.contains(&name.as_str())
+        || matches!(name.as_str(), "find" | "fd" | "fdfind" | "tar" | "awk" | "make");
+    let command = name == "git" && call.args.first().is_some_and(Word::may_be_option);
+    if is_free(call) {
+        return false;
+    }
     stdin_script
+        || (runs && unknown(&call.args))
+        || command
         || matches!(
             name.as_str(),
             "eval"
@@ -113,15 +207,15 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
 }
 
 /// The arguments of git without its global options, and whether those were ordinary.
-pub(crate) fn git_arguments(call: &Call) -> (Vec<&str>, bool) {
-    let mut args = call.texts();
+pub(crate) fn git_arguments(call: &Call) -> (Vec<&Word>, bool) {
+    let mut args = call.args.iter();
     let mut ordinary = true;
     while let Some(arg) = args.next() {
-        match arg {
+        match arg.text.as_str() {
             "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env" | "--exec-path"
             | "--super-prefix" => {
                 ordinary = false;
-                if arg != "--exec-path" {
+                if arg.text != "--exec-path" {
                     args.next();
                 }
             }
@@ -130,8 +224,9 @@ pub(crate) fn git_arguments(call: &Call) -> (Vec<&str>, bool) {
             }
             "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects" => {}
             "--version" | "--help" => return (vec![arg], ordinary),
+            _ if !arg.is_known() => return (std::iter::once(arg).chain(args).collect(), false),
             option if option.starts_with('-') => ordinary = false,
-            command => return (std::iter::once(command).chain(args).collect(), ordinary),
+            _ => return (std::iter::once(arg).chain(args).collect(), ordinary),
         }
     }
     (Vec::new(), ordinary)
@@ -139,6 +234,7 @@ pub(crate) fn git_arguments(call: &Call) -> (Vec<&str>, bool) {
 
 fn git(call: &Call) -> Option<&'static str> {
     let (arguments, ordinary) = git_arguments(call);
+    let arguments: Vec<&str> = arguments.into_iter().map(|word| word.text.as_str()).collect();
     if !ordinary {
         return Some("has global options that can run programs");
     }
@@ -177,7 +273,7 @@ fn forge(call: &Call) -> Option<&'static str> {
 
 fn shell(call: &Call) -> Option<&'static str> {
     // A script by its name; what follows are the script's own arguments.
-    let script = call.args.first().is_some_and(|arg| !arg.text.starts_with(['-', '+']));
+    let script = call.args.first().is_some_and(|arg| !arg.text.starts_with(['-', '+']) && !arg.pipe);
     (!script).then_some("runs text it is given")
 }
 

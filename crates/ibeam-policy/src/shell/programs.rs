@@ -205,7 +205,6 @@ pub(crate) const NEVER: &[&str] = &[
     "local",
     "readonly",
     "unset",
-    "read",
     "mapfile",
     "readarray",
     "getopts",
@@ -318,6 +317,28 @@ pub(crate) const NEVER: &[&str] = &[
 /// Programs that run text or programs found among their arguments, beyond `NEVER`.
 pub(crate) const RUNNERS: &[&str] =
     &["python", "python3", "pypy3", "perl", "ruby", "node", "nodejs", "deno", "php", "lua", "env"];
+
+/// Built-ins that touch nothing but the shell's own flow: no rule is needed for them.
+pub(crate) const FREE: &[&str] =
+    &[":", "true", "false", "break", "continue", "exit", "return", "shift", "wait"];
+
+/// Programs to which the value of an argument does not matter: they open no file and run nothing.
+pub(crate) const SILENT: &[&str] =
+    &["echo", "printf", "test", "[", "sleep", "seq", "basename", "dirname", "expr", "tr", "kill", "read"];
+
+/// Built-ins that no list has another reason to name.
+const BUILTINS: &[&str] = &[
+    "bg", "caller", "dirs", "disown", "fg", "help", "jobs", "logout", "suspend", "times", "type", "umask",
+    "ulimit",
+];
+
+/// True for programs and built-ins that some list here knows, so that a function of the name would mislead.
+pub(crate) fn is_listed(name: &str) -> bool {
+    let lists = [NEVER, RUNNERS, FREE, SILENT, BUILTINS, READERS, WRITERS, super::wrapper::SHELLS];
+    lists.iter().any(|list| list.contains(&name))
+        || PROGRAMS.iter().any(|program| program.names.contains(&name))
+        || super::wrapper::is_wrapper(name)
+}
 
 /// Sub-commands of git that stay in the repository and run nothing but what the user configured.
 pub(crate) const GIT: &[&str] = &[

@@ -1,6 +1,9 @@
 //! Programs that only run another one: `env`, `timeout`, `xargs`, `sh -c` … What runs in the end is what counts.
 
-use super::words::{self, Opaque, Redirect, Word};
+use super::redirect::Redirect;
+use super::walk;
+use super::word::{self, Word, is_invisible};
+use super::{Opaque, hazard};
 
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +31,24 @@ impl Call {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Step {
     /// The program named first and, through wrappers, what it runs; the last one is what runs in the end.
-    /// Empty for a bare redirection.
+    /// Empty for a bare redirection or assignment.
     pub(crate) layers: Vec<Call>,
     /// Files it is connected to.
     pub(crate) redirects: Vec<Redirect>,
+    /// Variables it sets that programs may heed.
+    pub(crate) sets: Vec<String>,
+    /// It calls a function of the text, whose body is among the other steps.
+    pub(crate) function: bool,
+    /// It may run again after later steps.
+    pub(crate) repeats: bool,
+}
+
+/// What a text runs, wrappers opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Steps {
+    pub(crate) steps: Vec<Step>,
+    /// Some of them stand in functions and run later than they stand.
+    pub(crate) functions: bool,
 }
 
 /// How deep wrappers may nest.
@@ -94,67 +111,149 @@ const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
-/// Shells whose `-c` text is read as a command.
-pub(crate) const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "zsh", "ksh"];
+/// True for the name of a wrapper.
+pub(crate) fn is_wrapper(name: &str) -> bool {
+    WRAPPERS.iter().any(|wrapper| wrapper.names.contains(&name))
+}
 
-/// Every command that `text` runs, wrappers opened.
+/// Shells.
+pub(crate) const SHELLS: &[&str] =
+    &["sh", "bash", "dash", "ash", "rbash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh"];
+
+/// Shells whose `-c` text is read as a command; the others have grammars of their own.
+const READ: &[&str] = &["sh", "bash", "dash", "ash"];
+
+/// Every command that `text`, given to `bash -c`, runs.
 ///
 /// # Errors
 /// The first thing that is not understood.
-pub(crate) fn steps(text: &str) -> Result<Vec<Step>, Opaque> {
-    open_text(text, 0)
+pub(crate) fn steps(text: &str) -> Result<Steps, Opaque> {
+    let mut opened = Steps::default();
+    open_text(text, false, 0, &[], &mut opened)?;
+    Ok(opened)
 }
 
-fn open_text(text: &str, depth: u32) -> Result<Vec<Step>, Opaque> {
+/// Adds the steps of `text`, each below `wrappers`. `posix`: the shell may be another than bash.
+fn open_text(
+    text: &str,
+    posix: bool,
+    depth: u32,
+    wrappers: &[Call],
+    opened: &mut Steps,
+) -> Result<(), Opaque> {
     if depth > DEPTH {
-        return Err(Opaque("too many commands in commands"));
+        return Err(DEEP);
     }
-    let mut steps = Vec::new();
-    for simple in words::parse(text)? {
-        let mut opened = open_words(&simple.words, false, depth)?;
-        match opened.first_mut() {
-            Some(first) => first.redirects.extend(simple.redirects),
-            None => opened.push(Step { layers: Vec::new(), redirects: simple.redirects }),
+    let script = walk::script(text, posix)?;
+    opened.functions |= script.functions;
+    for simple in script.commands {
+        let first = opened.steps.len();
+        if simple.function {
+            let program = simple.words.first().cloned().unwrap_or_default();
+            let layers =
+                vec![Call { program, args: simple.words.get(1..).unwrap_or_default().to_vec(), more: false }];
+            opened.steps.push(Step { layers, function: true, ..Step::default() });
+        } else {
+            open_words(&simple.words, false, depth, wrappers, opened)?;
         }
-        steps.extend(opened);
+        if opened.steps.len() == first {
+            opened.steps.push(Step::default());
+        }
+        for step in opened.steps.iter_mut().skip(first) {
+            step.repeats |= simple.repeats;
+        }
+        if let Some(step) = opened.steps.get_mut(first) {
+            step.redirects.extend(simple.redirects);
+            step.sets.extend(simple.sets);
+        }
     }
-    Ok(steps)
+    Ok(())
 }
 
-fn open_words(words: &[Word], more: bool, depth: u32) -> Result<Vec<Step>, Opaque> {
+fn open_words(
+    words: &[Word],
+    more: bool,
+    depth: u32,
+    wrappers: &[Call],
+    opened: &mut Steps,
+) -> Result<(), Opaque> {
     if depth > DEPTH {
-        return Err(Opaque("too many commands in commands"));
+        return Err(DEEP);
     }
-    let Some((program, args)) = words.split_first() else { return Ok(Vec::new()) };
-    if program.glob || program.tilde {
+    let Some((program, args)) = words.split_first() else { return Ok(()) };
+    if program.glob || program.tilde || program.pipe || !program.is_known() {
         return Err(Opaque("a program's name that the shell expands"));
     }
-    let call = Call { program: program.clone(), args: args.to_vec(), more };
-    let name = call.name();
-    let inner = if SHELLS.contains(&name.as_str()) {
-        match shell_text(args)? {
-            Some(text) => open_text(text, depth + 1)?,
-            None => Vec::new(),
-        }
-    } else if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name.as_str())) {
-        open_words(command(wrapper, &name, args)?, more || name == "xargs", depth + 1)?
-    } else {
-        Vec::new()
-    };
-    if inner.is_empty() {
-        return Ok(vec![Step { layers: vec![call], redirects: Vec::new() }]);
+    if program.text.chars().any(|c| c.is_control() || c.is_whitespace() || is_invisible(c)) {
+        return Err(Opaque("a program's name with an invisible character"));
     }
-    let wrap = |mut step: Step| {
-        step.layers.insert(0, call.clone());
-        step
-    };
-    Ok(inner.into_iter().map(wrap).collect())
+    let mut call = Call { program: program.clone(), args: args.to_vec(), more };
+    call.more |= hazard::takes_unknown(&call);
+    let name = call.name();
+    let name = name.as_str();
+    let below = |call: &Call| [wrappers, std::slice::from_ref(call)].concat();
+    let before = opened.steps.len();
+    if SHELLS.contains(&name) {
+        if let Some(text) = shell_text(args)? {
+            if !READ.contains(&name) {
+                return Err(Opaque("a text for a shell with another grammar"));
+            }
+            open_text(text, name != "bash", depth + 1, &below(&call), opened)?;
+        }
+    } else if name == "find" {
+        let (rest, commands) = executed(args);
+        if !commands.is_empty() {
+            for command in commands {
+                open_words(command, true, depth + 1, &below(&call), opened)?;
+            }
+            // What remains of it is a command by itself.
+            let layers = [wrappers, &[Call { args: rest, ..call }]].concat();
+            opened.steps.insert(before, Step { layers, ..Step::default() });
+            return Ok(());
+        }
+    } else if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
+        let inner = command(wrapper, name, args)?;
+        open_words(inner, more || name == "xargs", depth + 1, &below(&call), opened)?;
+    }
+    if opened.steps.len() == before {
+        opened.steps.push(Step { layers: below(&call), ..Step::default() });
+    }
+    Ok(())
+}
+
+const DEEP: Opaque = Opaque("too many commands in commands");
+
+/// The other arguments of `find`, and what it runs by `-exec` and its like.
+fn executed(args: &[Word]) -> (Vec<Word>, Vec<&[Word]>) {
+    let (mut rest, mut commands, mut from) = (Vec::new(), Vec::new(), 0);
+    while let Some(arg) = args.get(from) {
+        let tail = args.get(from + 1..).unwrap_or_default();
+        let runs = matches!(arg.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+        let end = tail.iter().enumerate().position(|(at, word)| {
+            let braces = at > 0 && tail.get(at - 1).is_some_and(|word| word.text == "{}");
+            word.text == ";" || (word.text == "+" && braces)
+        });
+        match end.filter(|_| runs) {
+            Some(length) => {
+                commands.push(tail.get(..length).unwrap_or_default());
+                from += length + 2;
+            }
+            None => {
+                rest.push(arg.clone());
+                from += 1;
+            }
+        }
+    }
+    (rest, commands)
 }
 
 /// The text of `sh -c TEXT`; `None` for other uses of a shell.
 fn shell_text(args: &[Word]) -> Result<Option<&str>, Opaque> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
+        if arg.may_be_option() || arg.glob {
+            return Err(Opaque("a shell with options that are not known"));
+        }
         let Some(letters) = arg.text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
             return Ok(None);
         };
@@ -163,13 +262,22 @@ fn shell_text(args: &[Word]) -> Result<Option<&str>, Opaque> {
         }
         if letters.contains('c') {
             // Further words become `$0`, `$1` …, which the text cannot use without an expansion.
-            return args
-                .next()
-                .map(|text| Some(text.text.as_str()))
-                .ok_or(Opaque("a shell without its command"));
+            let text = args.next().ok_or(Opaque("a shell without its command"))?;
+            let known = text.is_known() && !text.glob && !text.tilde && !text.pipe;
+            return known
+                .then_some(Some(text.text.as_str()))
+                .ok_or(Opaque("a shell with a text that is not known"));
         }
     }
     Ok(None)
+}
+
+const BEFORE: Opaque = Opaque("a word that is not known before a program's name");
+
+/// Without the first word, which must be one word.
+fn skip(words: &[Word]) -> Result<&[Word], Opaque> {
+    let (word, rest) = words.split_first().ok_or(BEFORE)?;
+    if word.splits || word.glob { Err(BEFORE) } else { Ok(rest) }
 }
 
 /// The words of the command that a wrapper runs; none where it runs nothing.
@@ -177,8 +285,8 @@ fn command<'a>(wrapper: &Wrapper, name: &str, args: &'a [Word]) -> Result<&'a [W
     const UNKNOWN: Opaque = Opaque("an option of a wrapper that is not known");
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
-        if arg.glob {
-            return Err(Opaque("a pattern before a program's name"));
+        if arg.glob || arg.pipe || !arg.is_known() {
+            return Err(BEFORE);
         }
         if arg.text == "--" {
             rest = after;
@@ -210,17 +318,17 @@ fn command<'a>(wrapper: &Wrapper, name: &str, args: &'a [Word]) -> Result<&'a [W
                 return Err(UNKNOWN);
             }
             if value.as_str().is_empty() {
-                rest = rest.split_first().map(|(_, after)| after).ok_or(UNKNOWN)?;
+                rest = skip(rest)?;
             }
         }
     }
     for _ in 0..wrapper.leading {
-        rest = rest.split_first().map(|(_, after)| after).ok_or(UNKNOWN)?;
+        rest = skip(rest)?;
     }
     if name == "env" {
         while let Some((assignment, after)) = rest.split_first() {
             let Some((variable, _)) = assignment.text.split_once('=') else { break };
-            if !words::is_inert(variable) {
+            if !assignment.is_known() || !word::is_inert(variable) {
                 return Err(Opaque("an assignment"));
             }
             rest = after;

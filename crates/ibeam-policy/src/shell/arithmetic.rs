@@ -1,0 +1,128 @@
+//! Arithmetic and conditions. Both evaluate: a value such as `a[$(touch x)]` runs a command where a number is
+//! expected, so only numbers and variables that hold nothing else are let through.
+
+use tree_sitter::Node;
+
+use super::Opaque;
+use super::walk::Walk;
+use super::word::is_private;
+
+const EVALUATES: Opaque = Opaque("arithmetic on something that may not be a number");
+
+impl Walk<'_> {
+    /// `$((…))`.
+    pub(super) fn arithmetic_expansion(&mut self, source: &str) -> Result<(), Opaque> {
+        let inner = source.strip_prefix("$((").and_then(|inner| inner.strip_suffix("))")).ok_or(EVALUATES)?;
+        self.arithmetic(inner)
+    }
+
+    /// An arithmetic text: numbers, operators, and names that are noted to be checked at the end.
+    pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Opaque> {
+        let mut rest = text;
+        while let Some(c) = rest.chars().next() {
+            let name = |text: &str| {
+                text.len() - text.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_').len()
+            };
+            let taken = match c {
+                ' ' | '\t' | '+' | '-' | '*' | '/' | '%' | '<' | '>' | '=' | '!' | '&' | '|' | '^' | '~'
+                | '?' | ':' | ',' | '(' | ')' => 1,
+                '$' => {
+                    let after = rest.get(1..).unwrap_or("");
+                    if after.starts_with(['?', '#']) {
+                        2
+                    } else {
+                        let length = name(after);
+                        self.counted.push(
+                            after.get(..length).filter(|name| is_private(name)).ok_or(EVALUATES)?.to_owned(),
+                        );
+                        1 + length
+                    }
+                }
+                c if c.is_ascii_digit() => name(rest),
+                c if c.is_ascii_lowercase() => {
+                    let length = name(rest);
+                    self.counted.push(
+                        rest.get(..length).filter(|name| is_private(name)).ok_or(EVALUATES)?.to_owned(),
+                    );
+                    length
+                }
+                _ => return Err(EVALUATES),
+            };
+            rest = rest.get(taken..).unwrap_or("");
+        }
+        Ok(())
+    }
+
+    /// `[[ … ]]`: runs nothing but the substitutions in it, unless it evaluates.
+    pub(super) fn condition(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let source = self.source(node);
+        let framed = source.starts_with("[[ ") && source.ends_with(" ]]");
+        if !framed || self.posix {
+            return Err(Opaque("a condition that shells read in different ways"));
+        }
+        self.children(node).into_iter().filter(Node::is_named).try_for_each(|child| self.term(child))
+    }
+
+    fn term(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        const STRANGE: Opaque = Opaque("a condition that is not understood");
+        self.enter()?;
+        let children = self.children(node);
+        match node.kind() {
+            "parenthesized_expression" => {
+                children.into_iter().filter(Node::is_named).try_for_each(|child| self.term(child))
+            }
+            "unary_expression" => {
+                let (operator, operand) = match children.as_slice() {
+                    [operator, operand] => (self.source(*operator), *operand),
+                    _ => return Err(STRANGE),
+                };
+                match operator {
+                    "!" => self.term(operand),
+                    "-v" | "-R" | "-o" | "-a" => Err(Opaque("a condition that evaluates")),
+                    operator if operator.starts_with('-') && operator.len() == 2 => self.term(operand),
+                    _ => Err(STRANGE),
+                }
+            }
+            "binary_expression" => {
+                let (left, operator, right) = match children.as_slice() {
+                    [left, operator, right] => (*left, self.source(*operator), *right),
+                    _ => return Err(STRANGE),
+                };
+                match operator {
+                    "&&" | "||" | "=" | "==" | "!=" | "<" | ">" | "-nt" | "-ot" | "-ef" => {
+                        self.term(left)?;
+                        self.term(right)
+                    }
+                    "=~" => {
+                        self.term(left)?;
+                        let pattern = self.source(right);
+                        let body = pattern.strip_suffix('$').unwrap_or(pattern);
+                        let plain = |c: char| c.is_ascii_alphanumeric() || "^.+*?[]_-".contains(c);
+                        let simple = body.chars().all(plain) && !pattern.is_empty();
+                        if simple {
+                            Ok(())
+                        } else {
+                            Err(Opaque("a pattern that shells read in different ways"))
+                        }
+                    }
+                    "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => {
+                        let number = |node| {
+                            let text = self.source(node);
+                            matches!(text, "$?" | "$#")
+                                || (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))
+                        };
+                        if number(left) && number(right) { Ok(()) } else { Err(EVALUATES) }
+                    }
+                    _ => Err(STRANGE),
+                }
+            }
+            _ => {
+                let word = self.word(node)?;
+                let operator = !word.quoted && word.text.starts_with(['-', '!', '(']);
+                if operator { Err(STRANGE) } else { Ok(()) }
+            }
+        }?;
+        self.leave();
+        Ok(())
+    }
+}

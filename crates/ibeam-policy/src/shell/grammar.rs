@@ -1,0 +1,193 @@
+//! From text to a syntax tree that bash would read the same way, or the reason why that is not sure.
+//!
+//! The grammar is tree-sitter's. It was made for editors: it skips what it does not need, and joins or parts words
+//! where bash would not. So every byte between two nodes must be a blank that bash skips too, and everything the
+//! grammar is known to read otherwise is refused here: line continuations between words, carriage returns, control
+//! characters, here-documents whose end is not plain. Source of what bash does: its manual, and
+//! `tests/differential.rs`.
+
+use std::ops::ControlFlow;
+
+use tree_sitter::{Node, ParseOptions, Parser, Tree, TreeCursor};
+
+use super::Opaque;
+
+/// Longer texts are not read, in bytes.
+const LONGEST: usize = 256 * 1024;
+/// Calls of the parser's progress callback for a text without surprises, and per byte on top.
+const STEPS: usize = 1000;
+/// Deeper trees are not walked. Lists joined by `&&` and `||` count once for all.
+const DEEPEST: u32 = 500;
+/// The grammar's scanner counts open here-documents in one byte.
+const MOST_HERE_DOCUMENTS: usize = 100;
+
+/// Reads `text` into a tree without errors.
+///
+/// # Errors
+/// Why it cannot be read, or why bash may read it otherwise.
+pub(super) fn parse(text: &str) -> Result<Tree, Opaque> {
+    if text.len() > LONGEST {
+        return Err(Opaque("more text than can be checked"));
+    }
+    if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
+        return Err(Opaque("a control character"));
+    }
+    if text.matches("<<").count() > MOST_HERE_DOCUMENTS {
+        return Err(Opaque("more here-documents than can be checked"));
+    }
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| Opaque("no grammar to read it"))?;
+    let mut steps = STEPS + text.len();
+    let mut progress = |state: &tree_sitter::ParseState| {
+        steps = steps.saturating_sub(1);
+        if steps == 0 || state.has_error() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    // The grammar's scanner asks C's `isdigit` about whole characters, which reads beyond its table for most; and
+    // for bash they are parts of words, like any other character without a meaning.
+    let bytes: Vec<u8> = text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'%' }).collect();
+    let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let tree = parser.parse_with_options(&mut read, None, Some(options)).ok_or(SYNTAX)?;
+    if tree.root_node().has_error() {
+        return Err(SYNTAX);
+    }
+    check_gaps(text, &mut tree.walk())?;
+    Ok(tree)
+}
+
+const SYNTAX: Opaque = Opaque("a syntax error, or syntax that is not understood");
+
+/// What may stand between two children of a node.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Gap {
+    /// Blanks and line ends.
+    Lines,
+    /// Blanks.
+    Blanks,
+    /// Nothing: it is one word.
+    Nothing,
+    /// Anything here; who reads the node looks at its whole text.
+    Read,
+}
+
+fn gap(kind: &str) -> Gap {
+    match kind {
+        "program"
+        | "list"
+        | "pipeline"
+        | "compound_statement"
+        | "subshell"
+        | "do_group"
+        | "if_statement"
+        | "elif_clause"
+        | "else_clause"
+        | "while_statement"
+        | "case_statement"
+        | "case_item"
+        | "command_substitution"
+        | "process_substitution"
+        | "function_definition"
+        | "array"
+        | "heredoc_redirect" => Gap::Lines,
+        "string" | "heredoc_body" | "expansion" | "arithmetic_expansion" | "c_style_for_statement" => {
+            Gap::Read
+        }
+        "binary_expression"
+        | "unary_expression"
+        | "postfix_expression"
+        | "ternary_expression"
+        | "parenthesized_expression" => Gap::Blanks,
+        "concatenation"
+        | "variable_assignment"
+        | "simple_expansion"
+        | "number"
+        | "subscript"
+        | "command_name"
+        | "brace_expression" => Gap::Nothing,
+        _ => Gap::Blanks,
+    }
+}
+
+/// Refuses where the grammar skipped something that bash would not, or parted one word into two.
+fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Opaque> {
+    let root = cursor.node();
+    // What lies outside the root was skipped as well.
+    let outside = [text.get(..root.start_byte()), text.get(root.end_byte()..)];
+    if outside.iter().any(|part| part.is_none_or(|part| !part.bytes().all(is_blank_or_line))) {
+        return Err(SKIPPED);
+    }
+    let mut depth: u32 = 0;
+    loop {
+        let node = cursor.node();
+        let kind = gap(node.kind());
+        let mut end = node.start_byte();
+        let mut last: Option<Node<'_>> = None;
+        if cursor.goto_first_child() {
+            // Lists lean to the left, one level for each `&&`; they are walked without recursion.
+            depth += u32::from(node.kind() != "list");
+            if depth > DEEPEST {
+                return Err(Opaque("commands nested too deeply"));
+            }
+            loop {
+                let child = cursor.node();
+                check_gap(text, kind, end..child.start_byte(), last, child)?;
+                if child.kind() != "comment" {
+                    last = Some(child);
+                }
+                end = child.end_byte();
+                if !cursor.goto_next_sibling() {
+                    break;
+                }
+            }
+            check_gap(text, kind, end..node.end_byte(), None, node)?;
+            // Down again, to the first child.
+            cursor.goto_parent();
+            cursor.goto_first_child();
+            continue;
+        }
+        loop {
+            if cursor.goto_next_sibling() {
+                break;
+            }
+            if !cursor.goto_parent() || cursor.node().id() == root.id() {
+                return Ok(());
+            }
+            depth -= u32::from(cursor.node().kind() != "list");
+        }
+    }
+}
+
+const SKIPPED: Opaque = Opaque("a line continuation or a blank that shells read in different ways");
+
+fn check_gap(
+    text: &str,
+    gap: Gap,
+    range: std::ops::Range<usize>,
+    before: Option<Node<'_>>,
+    after: Node<'_>,
+) -> Result<(), Opaque> {
+    let between = text.get(range).ok_or(SKIPPED)?.as_bytes();
+    let plain = match gap {
+        Gap::Lines => between.iter().copied().all(is_blank_or_line),
+        // `for x in a b` ends with its line; `do` may stand on a later one.
+        Gap::Blanks if after.kind() == "do_group" => between.iter().copied().all(is_blank_or_line),
+        Gap::Blanks => between.iter().all(|byte| matches!(byte, b' ' | b'\t')),
+        Gap::Nothing => between.is_empty(),
+        Gap::Read => true,
+    };
+    if !plain {
+        return Err(SKIPPED);
+    }
+    let words = |node: Node<'_>| node.is_named() && !node.kind().ends_with("_redirect");
+    let glued = between.is_empty()
+        && matches!(gap, Gap::Lines | Gap::Blanks)
+        && before.is_some_and(words)
+        && words(after)
+        && !matches!(after.kind(), "heredoc_body" | "heredoc_end" | "do_group")
+        && before.is_some_and(|before| !matches!(before.kind(), "file_descriptor" | "heredoc_body"));
+    if glued { Err(Opaque("words that shells part in different ways")) } else { Ok(()) }
+}
+
+fn is_blank_or_line(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n')
+}

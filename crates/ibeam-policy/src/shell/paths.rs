@@ -1,0 +1,338 @@
+//! Paths in commands: where it may run, what its words and redirections may stand for, and what rules and
+//! protected places say of that.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::hazard;
+use super::programs::{READERS, STREAMS, WRITERS};
+use super::word::Word;
+use super::wrapper::{Call, Step};
+use super::{MANUAL, Opaque};
+use crate::policy::{Policy, Verdict};
+use crate::rule::Rule;
+
+impl Policy {
+    /// Where each step may run, and at the end where any of them may; and why that cannot be told.
+    pub(crate) fn directories(&self, steps: &[Step]) -> (Vec<Vec<PathBuf>>, Option<Opaque>) {
+        let mut now = vec![self.workspace.clone()];
+        let mut lost = None;
+        let mut all = Vec::new();
+        for step in steps {
+            all.push(now.clone());
+            if lost.is_none() && !self.follow_cd(step, &mut now) {
+                lost = Some(Opaque("a change of directory that cannot be followed"));
+            }
+        }
+        all.push(now);
+        (all, lost)
+    }
+
+    /// Adds where a `cd` may lead; false when that cannot be told.
+    fn follow_cd(&self, step: &Step, directories: &mut Vec<PathBuf>) -> bool {
+        let changes = |call: &&Call| matches!(call.name().as_str(), "cd" | "pushd" | "popd");
+        let Some(call) = step.layers.last().filter(changes) else { return true };
+        let more = match call.args.as_slice() {
+            [] if call.name() == "cd" => vec![self.home.clone()],
+            [to] if call.name() == "cd" && !to.glob && to.is_known() && !to.text.starts_with('-') => {
+                if step.repeats && !to.tilde && !to.text.starts_with('/') {
+                    return false;
+                }
+                self.resolve(&to.text, to.tilde, directories)
+            }
+            _ => return false,
+        };
+        for directory in more {
+            if !directories.contains(&directory) {
+                directories.push(directory);
+            }
+        }
+        directories.len() <= 64
+    }
+
+    /// The first of `rules` that is about a path of a step, with a sentence that says so.
+    pub(crate) fn path_narrowing<'r>(
+        &self,
+        rules: &'r [Rule],
+        step: &Step,
+        directories: &[PathBuf],
+        verb: &str,
+    ) -> Option<(&'r Rule, String)> {
+        if !rules.iter().any(|rule| matches!(rule, Rule::Read(_) | Rule::Write(_))) {
+            return None;
+        }
+        for redirect in &step.redirects {
+            let found =
+                self.word_narrowing(rules, &redirect.target, directories, !redirect.writes, redirect.writes);
+            if let Some((rule, path)) = found {
+                return Some((
+                    rule,
+                    format!("the redirection touches `{path}`, which the rule `{rule}` {verb}"),
+                ));
+            }
+        }
+        let call = step.layers.last().filter(|_| !step.function)?;
+        let name = call.name();
+        let name = name.as_str();
+        if walks(call, name)
+            && let Some(rule) = self.hidden_below(rules, &self.roots(call, directories))
+        {
+            let reason = format!(
+                "`{name}` would read a whole directory, where the rule `{rule}` may keep something from the model; name \
+                 the files, or use the grep tool"
+            );
+            return Some((rule, reason));
+        }
+        for (at, arg) in call.args.iter().enumerate() {
+            if !arg.is_known() && !hazard::matters(call, at) {
+                continue;
+            }
+            let writes = !READERS.contains(&name);
+            if let Some((rule, path)) = self.word_narrowing(rules, arg, directories, true, writes) {
+                return Some((rule, format!("`{path}` is or may be a file that the rule `{rule}` {verb}")));
+            }
+        }
+        None
+    }
+
+    /// The first of `rules` about what a word may stand for.
+    fn word_narrowing<'r>(
+        &self,
+        rules: &'r [Rule],
+        word: &Word,
+        directories: &[PathBuf],
+        reads: bool,
+        writes: bool,
+    ) -> Option<(&'r Rule, String)> {
+        if word.pipe {
+            return None;
+        }
+        let meets = |path: Option<&Path>| {
+            rules.iter().find(|rule| {
+                let glob = match rule {
+                    Rule::Read(glob) if reads || writes => glob,
+                    Rule::Write(glob) if writes => glob,
+                    Rule::Shell(_)
+                    | Rule::Read(_)
+                    | Rule::Write(_)
+                    | Rule::WebFetch(_)
+                    | Rule::Mcp { .. } => return false,
+                };
+                match path {
+                    Some(path) => glob.denies(path, &self.workspace, &self.home),
+                    None => !word.is_known() || (word.glob && glob.may_meet(&word.text)),
+                }
+            })
+        };
+        if (!word.is_known() || word.glob)
+            && let Some(rule) = meets(None)
+        {
+            return Some((rule, word.text.clone()));
+        }
+        for (spelling, tilde) in spellings(word) {
+            for path in self.resolve(spelling, tilde, directories) {
+                if let Some(rule) = meets(Some(&path)) {
+                    return Some((rule, spelling.to_owned()));
+                }
+            }
+        }
+        None
+    }
+
+    /// What no rule of people is needed for: credentials, protected places, what is outside. A path that merely
+    /// needs a rule is noted.
+    pub(crate) fn forbidden_place(
+        &self,
+        step: &Step,
+        directories: &[PathBuf],
+        uncovered: &mut Option<Verdict>,
+    ) -> Option<Verdict> {
+        for redirect in &step.redirects {
+            if !redirect.target.is_known() {
+                let shown = &redirect.target.text;
+                let reason =
+                    format!("which file `{shown}` is cannot be told; write its name, or {MANUAL} `--force`");
+                *uncovered = Some(Verdict::ask("default", reason));
+            }
+            for path in self.resolve(&redirect.target.text, redirect.target.tilde, directories) {
+                let verdict = if redirect.writes { self.write(&path) } else { self.read(&path) };
+                match verdict {
+                    Verdict::Deny { .. } => return Some(verdict),
+                    Verdict::Ask { .. } => {}
+                    Verdict::Allow { rule } if redirect.writes && rule == "workspace" => {
+                        let shown = path.display();
+                        let reason = format!(
+                            "the redirection to `{shown}` needs a rule; write the file with the write tool, or \
+                             {MANUAL} `--allow 'Write({shown})'` or `--force`"
+                        );
+                        *uncovered = Some(Verdict::ask("default", reason));
+                    }
+                    Verdict::Allow { .. } => {}
+                }
+            }
+        }
+        let call = step.layers.last().filter(|_| !step.function)?;
+        let name = call.name();
+        if walks(call, &name)
+            && let Some(root) =
+                self.roots(call, directories).iter().find(|root| self.is_near_credentials(root))
+        {
+            let reason = format!(
+                "`{name}` would read all of `{}`, where credentials lie; name the files",
+                root.display()
+            );
+            return Some(Verdict::deny("credentials", reason));
+        }
+        if name == "git" {
+            // The configuration of a repository elsewhere can name programs to run.
+            let mut elsewhere = directories.to_vec();
+            for (option, directory) in call.args.iter().zip(call.args.iter().skip(1)) {
+                if option.text == "-C" {
+                    elsewhere.extend(self.resolve(&directory.text, directory.tilde, directories));
+                }
+            }
+            if let Some(outside) = elsewhere.iter().find(|directory| !self.contains(directory)) {
+                let shown = outside.display();
+                let reason = format!(
+                    "`git` would run in `{shown}`, outside the workspace; {MANUAL} `--add-dir {shown}`"
+                );
+                *uncovered = Some(Verdict::ask("outside", reason));
+            }
+        }
+        call.args.iter().find_map(|arg| self.forbidden_argument(&name, arg, directories, uncovered))
+    }
+
+    fn forbidden_argument(
+        &self,
+        name: &str,
+        arg: &Word,
+        directories: &[PathBuf],
+        uncovered: &mut Option<Verdict>,
+    ) -> Option<Verdict> {
+        if arg.pipe {
+            return None;
+        }
+        if arg.glob
+            && let Some(verdict) = self.near_credentials(arg, directories)
+        {
+            return Some(verdict);
+        }
+        for (spelling, tilde) in spellings(arg) {
+            for path in self.resolve(spelling, tilde, directories) {
+                let read = self.read(&path);
+                if matches!(read, Verdict::Deny { .. }) {
+                    return Some(read);
+                }
+                if READERS.contains(&name) || spelling.starts_with('-') {
+                    continue;
+                }
+                let Verdict::Deny { rule, reason } = self.write(&path) else { continue };
+                if WRITERS.contains(&name) {
+                    return Some(Verdict::Deny { rule, reason });
+                }
+                if spelling.contains('/') || spelling == ".." {
+                    *uncovered = Some(Verdict::Ask { rule, reason });
+                }
+            }
+        }
+        None
+    }
+
+    /// A pattern that may stand for a file with credentials.
+    fn near_credentials(&self, word: &Word, directories: &[PathBuf]) -> Option<Verdict> {
+        let text = &word.text;
+        let literal = text.split(['*', '?', '[']).next().unwrap_or("");
+        let directory = literal.rfind('/').map_or("", |slash| literal.get(..=slash).unwrap_or(""));
+        let found = self
+            .resolve(directory, word.tilde, directories)
+            .iter()
+            .any(|path| self.is_near_credentials(path) || path.starts_with("/proc"));
+        found.then(|| {
+            let reason = format!("`{text}` may stand for a file with credentials; name the files");
+            Verdict::deny("credentials", reason)
+        })
+    }
+
+    /// The directories that a command may walk: its operands, and where it runs when it has none.
+    fn roots(&self, call: &Call, directories: &[PathBuf]) -> Vec<PathBuf> {
+        let operands = call.args.iter().filter(|arg| !arg.text.starts_with('-'));
+        let mut roots: Vec<PathBuf> =
+            operands.flat_map(|arg| self.resolve(&arg.text, arg.tilde, directories)).collect();
+        roots.extend_from_slice(directories);
+        roots
+    }
+
+    /// The first of `rules` that may keep something below one of these directories.
+    fn hidden_below<'r>(&self, rules: &'r [Rule], roots: &[PathBuf]) -> Option<&'r Rule> {
+        rules.iter().find(|rule| match rule {
+            Rule::Read(glob) => {
+                roots.iter().any(|root| glob.may_lie_below(root, &self.workspace, &self.home))
+            }
+            Rule::Shell(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => false,
+        })
+    }
+
+    /// True for directories outside the workspace that hold, or lie in, the home directory.
+    fn is_near_credentials(&self, path: &Path) -> bool {
+        !self.contains(path) && (path.starts_with(&self.home) || self.home.starts_with(path))
+    }
+
+    /// Every place that a word may mean, as `cd` may or may not have happened.
+    fn resolve(&self, text: &str, tilde: bool, directories: &[PathBuf]) -> Vec<PathBuf> {
+        if tilde {
+            let rest = text.trim_start_matches('~').trim_start_matches('/');
+            return vec![lexical(&self.home.join(rest))];
+        }
+        directories.iter().map(|directory| lexical(&directory.join(text))).collect()
+    }
+}
+
+/// True for programs that read everything below the directories they are given.
+fn walks(call: &Call, name: &str) -> bool {
+    let has = |letters: &[char], long: &[&str]| {
+        call.texts().any(|arg| match arg.strip_prefix("--") {
+            Some(option) => long.iter().any(|known| !option.is_empty() && known.starts_with(option)),
+            None => arg.strip_prefix('-').is_some_and(|cluster| cluster.contains(letters)),
+        })
+    };
+    match name {
+        "rg" | "ag" | "ack" | "rgrep" | "tar" | "bsdtar" | "rsync" => true,
+        "grep" | "egrep" | "fgrep" => {
+            has(&['r', 'R', 'd'], &["recursive", "dereference-recursive", "directories"])
+        }
+        "cp" => has(&['r', 'R', 'a'], &["recursive", "archive"]),
+        "diff" | "zip" => has(&['r'], &["recursive", "recurse-paths"]),
+        "find" | "fd" => hazard::hazard(call).is_some(),
+        _ => false,
+    }
+}
+
+/// The paths that may hide in a word: itself, an option's value, what stands behind `=`, `:` and `@`; and whether
+/// `~` stands at its start.
+fn spellings(word: &Word) -> impl Iterator<Item = (&str, bool)> {
+    let text = word.text.as_str();
+    let value = text.split_once('=').map(|(_, value)| value);
+    let attached =
+        text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..));
+    let behind = text.rsplit_once([':', '@']).map(|(_, path)| path);
+    let url = text.strip_prefix("file://");
+    [Some(text), value, attached, behind, url]
+        .into_iter()
+        .flatten()
+        .filter(|spelling| !spelling.is_empty() && !STREAMS.contains(spelling))
+        .map(|spelling| (spelling, word.tilde || spelling.starts_with("~/")))
+}
+
+/// Takes `.` and `..` out of an absolute path by its spelling.
+fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::from("/");
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => plain.push(name),
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    plain
+}

@@ -1,0 +1,215 @@
+//! Redirections: the files that a command is connected to, and here-documents.
+//!
+//! The grammar hangs words and whole commands on redirections that belong elsewhere; they are put back here. A
+//! here-document is read a second time, line by line as bash does, and refused where the two differ.
+
+use tree_sitter::Node;
+
+use super::Opaque;
+use super::walk::{BASH, ODD, Simple, Walk};
+use super::word::Word;
+
+/// A redirection from or to a file; those between descriptors and to `/dev/null` are not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Redirect {
+    pub(crate) writes: bool,
+    pub(crate) target: Word,
+}
+
+impl Walk<'_> {
+    pub(super) fn redirected(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let mut own = Simple::default();
+        let mut body = None;
+        for child in self.children(node) {
+            match child.kind() {
+                "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {}
+                _ if child.is_named() && body.is_none() => body = Some(child),
+                _ => return Err(ODD),
+            }
+        }
+        let command = match body {
+            Some(body) => {
+                self.statement(body)?;
+                body.kind() == "command"
+            }
+            None => false,
+        };
+        // Further words of a simple command may stand behind its redirections.
+        if command {
+            own = self.commands.pop().ok_or(ODD)?;
+        }
+        let words = own.words.len();
+        for child in self.children(node) {
+            if child.kind().ends_with("_redirect") {
+                self.redirect(child, &mut own)?;
+            }
+        }
+        if !command && own.words.len() != words {
+            return Err(ODD);
+        }
+        self.push(own);
+        Ok(())
+    }
+
+    pub(super) fn redirect(&mut self, node: Node<'_>, simple: &mut Simple) -> Result<(), Opaque> {
+        match node.kind() {
+            "file_redirect" => self.file_redirect(node, simple),
+            "herestring_redirect" => {
+                if self.posix {
+                    return Err(BASH);
+                }
+                for child in self.children(node) {
+                    match child.kind() {
+                        "<<<" | "file_descriptor" => {}
+                        _ if child.is_named() => {
+                            self.word(child)?;
+                        }
+                        _ => return Err(ODD),
+                    }
+                }
+                Ok(())
+            }
+            "heredoc_redirect" => self.here_redirect(node, simple),
+            _ => Err(ODD),
+        }
+    }
+
+    pub(super) fn file_redirect(&mut self, node: Node<'_>, simple: &mut Simple) -> Result<(), Opaque> {
+        let mut operator = "";
+        let mut target = None;
+        for child in self.children(node) {
+            match child.kind() {
+                "file_descriptor" => {}
+                "<" | ">" | ">>" | "&>" | "&>>" | "<&" | ">&" | ">|" | "<&-" | ">&-" => {
+                    operator = child.kind()
+                }
+                _ if child.is_named() => {
+                    let word = self.word(child)?;
+                    if target.is_none() && !operator.ends_with('-') {
+                        target = Some(word);
+                    } else {
+                        // The grammar gives every word that follows to the redirection.
+                        simple.words.push(word);
+                    }
+                }
+                _ => return Err(ODD),
+            }
+        }
+        // `{name}>file` is a descriptor whose name looks like an argument.
+        if self.text.get(..node.start_byte()).is_some_and(|before| before.ends_with('}')) {
+            return Err(Opaque("an unusual redirection"));
+        }
+        if operator.starts_with('&') && self.posix {
+            return Err(BASH);
+        }
+        let Some(target) = target else {
+            return if operator.ends_with('-') { Ok(()) } else { Err(ODD) };
+        };
+        if target.glob {
+            return Err(Opaque("a redirection to a pattern"));
+        }
+        if operator.ends_with('&') {
+            let plain = target.text == "-" || target.text.bytes().all(|byte| byte.is_ascii_digit());
+            if plain && target.is_known() {
+                return Ok(());
+            }
+            if operator == "<&" || !target.is_known() {
+                return Err(Opaque("an unusual redirection"));
+            }
+        }
+        if !target.is_known() && target.splits {
+            return Err(Opaque("a redirection to a file that is not known"));
+        }
+        let nowhere = target.text == "/dev/null" || target.pipe;
+        if !nowhere {
+            simple.redirects.push(Redirect { writes: operator != "<", target });
+        }
+        Ok(())
+    }
+
+    /// `<<END` with everything that the grammar hangs on it: the rest of the line, the lines, the end.
+    fn here_redirect(&mut self, node: Node<'_>, simple: &mut Simple) -> Result<(), Opaque> {
+        const STRANGE: Opaque = Opaque("a here-document that shells read in different ways");
+        let children = self.children(node);
+        let find = |kind: &str| children.iter().find(|child| child.kind() == kind).copied().ok_or(STRANGE);
+        let (start, body, end) = (find("heredoc_start")?, find("heredoc_body")?, find("heredoc_end")?);
+        let delimiter = self.source(start);
+        let quoted =
+            ['\'', '"'].iter().find_map(|quote| delimiter.strip_prefix(*quote)?.strip_suffix(*quote));
+        let name = quoted.unwrap_or(delimiter);
+        if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            return Err(STRANGE);
+        }
+        // Bash reads the lines from the next line end on, up to the first that is the delimiter.
+        let line_end = self.text.get(start.end_byte()..).and_then(|rest| rest.find('\n')).ok_or(STRANGE)?
+            + start.end_byte();
+        let tabs = children.iter().any(|child| child.kind() == "<<-");
+        let mut at = line_end + 1;
+        let lines = self.text.get(at..).ok_or(STRANGE)?.split_inclusive('\n');
+        let mut found = None;
+        for line in lines {
+            let bare = line.strip_suffix('\n').unwrap_or(line);
+            let stripped = if tabs { bare.trim_start_matches('\t') } else { bare };
+            if stripped == name {
+                found = Some(at..at + bare.len());
+                break;
+            }
+            at += line.len();
+        }
+        let found = found.ok_or(STRANGE)?;
+        let blank = |range: std::ops::Range<usize>| {
+            self.text.get(range).is_some_and(|gap| gap.bytes().all(|b| matches!(b, b' ' | b'\t' | b'\n')))
+        };
+        let before_body = line_end + 1..body.start_byte().max(line_end + 1);
+        if found.end != end.end_byte()
+            || end.start_byte() < found.start
+            || body.end_byte() > end.start_byte()
+            || (body.start_byte() < line_end)
+            || !blank(before_body)
+            || !blank(body.end_byte().max(line_end + 1)..end.start_byte().max(line_end + 1))
+        {
+            return Err(STRANGE);
+        }
+        if quoted.is_none() {
+            self.here_document(body)?;
+        }
+        for child in children {
+            match child.kind() {
+                "<<" | "<<-" | "heredoc_start" | "heredoc_body" | "heredoc_end" | "file_descriptor"
+                | "\n" => continue,
+                _ => {}
+            }
+            if child.end_byte() > line_end {
+                return Err(STRANGE);
+            }
+            match child.kind() {
+                "&&" | "||" => {}
+                "file_redirect" | "herestring_redirect" => self.redirect(child, simple)?,
+                // `cat <<END | grep x`: what stands on the other side of the pipe.
+                "pipeline" => self.joined(child)?,
+                _ if !child.is_named() => return Err(ODD),
+                kind if is_statement(kind) => self.statement(child)?,
+                _ => simple.words.push(self.word(child)?),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_statement(kind: &str) -> bool {
+    kind.ends_with("_statement")
+        || matches!(
+            kind,
+            "command"
+                | "list"
+                | "pipeline"
+                | "subshell"
+                | "negated_command"
+                | "test_command"
+                | "variable_assignment"
+                | "variable_assignments"
+                | "declaration_command"
+                | "unset_command"
+                | "function_definition"
+        )
+}

@@ -1,0 +1,597 @@
+//! From a tree to simple commands: words, redirections, assignments, in the order of the text.
+//!
+//! Knows the kinds of nodes it is written for; every other kind is refused. Bodies of functions and branches are
+//! walked whether they run or not.
+
+use tree_sitter::Node;
+
+use super::redirect::Redirect;
+use super::word::{Word, is_inert, is_private, is_variable};
+use super::{Opaque, grammar, programs};
+
+/// A command with its arguments. `words` is empty for a bare redirection or assignment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Simple {
+    pub(crate) words: Vec<Word>,
+    pub(crate) redirects: Vec<Redirect>,
+    /// Variables that are set for it or from here on, which programs may heed.
+    pub(crate) sets: Vec<String>,
+    /// It calls a function of the text, and surely so.
+    pub(crate) function: bool,
+    /// It may run again, in a loop or a function: what it changes meets what stands before it.
+    pub(crate) repeats: bool,
+}
+
+/// What a text runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Script {
+    pub(crate) commands: Vec<Simple>,
+    /// It defines functions, which run later than they stand.
+    pub(crate) functions: bool,
+}
+
+/// How deep the walk goes.
+const DEEPEST: u32 = 60;
+
+/// Words that begin or join compound commands, where a program's name stands.
+const RESERVED: &[&str] = &[
+    "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select",
+    "in", "function", "coproc", "{", "}", "[[", "]]", "!",
+];
+
+pub(super) const ODD: Opaque = Opaque("syntax that is not understood");
+pub(super) const BASH: Opaque = Opaque("syntax that only bash has");
+
+/// Reads `text`. `posix`: it is for a shell that may not be bash.
+///
+/// # Errors
+/// The first thing that is not understood.
+pub(crate) fn script(text: &str, posix: bool) -> Result<Script, Opaque> {
+    let tree = grammar::parse(text)?;
+    let mut walk = Walk::new(text, posix);
+    walk.block(tree.root_node(), true)?;
+    walk.check_counted()?;
+    Ok(Script { commands: walk.commands, functions: walk.functions })
+}
+
+pub(super) struct Walk<'t> {
+    pub(super) text: &'t str,
+    pub(super) posix: bool,
+    depth: u32,
+    pub(super) commands: Vec<Simple>,
+    /// Functions that are surely defined where the walk stands.
+    defined: Vec<String>,
+    functions: bool,
+    in_function: bool,
+    in_loop: bool,
+    /// Names that arithmetic reads.
+    pub(super) counted: Vec<String>,
+    /// Names that were given something else than a number; `*` is every name.
+    tainted: Vec<String>,
+}
+
+impl<'t> Walk<'t> {
+    fn new(text: &'t str, posix: bool) -> Self {
+        Self {
+            text,
+            posix,
+            depth: 0,
+            commands: Vec::new(),
+            defined: Vec::new(),
+            functions: false,
+            in_function: false,
+            in_loop: false,
+            counted: Vec::new(),
+            tainted: Vec::new(),
+        }
+    }
+
+    pub(super) fn source(&self, node: Node<'_>) -> &'t str {
+        self.text.get(node.byte_range()).unwrap_or("\0")
+    }
+
+    /// The children without comments.
+    #[allow(clippy::unused_self, reason = "reads like the rest of the walk")]
+    pub(super) fn children<'n>(&self, node: Node<'n>) -> Vec<Node<'n>> {
+        let mut cursor = node.walk();
+        node.children(&mut cursor).filter(|child| child.kind() != "comment").collect()
+    }
+
+    pub(super) fn enter(&mut self) -> Result<(), Opaque> {
+        self.depth += 1;
+        if self.depth > DEEPEST { Err(Opaque("commands nested too deeply")) } else { Ok(()) }
+    }
+
+    pub(super) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// A sequence of statements: a program, a body, what stands between brackets. `top`: it surely runs, and in
+    /// this shell.
+    fn block(&mut self, node: Node<'_>, top: bool) -> Result<(), Opaque> {
+        self.enter()?;
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "comment" => self.comment(child)?,
+                "function_definition" => {
+                    let name = self.function(child)?;
+                    if top {
+                        self.defined.push(name);
+                    }
+                }
+                _ if child.is_named() => self.statement(child)?,
+                // `;;` ends a statement for the grammar, for bash only within `case`.
+                ";" | "&" | "\n" | "(" | ")" | "$(" | "<(" | ">(" | "do" | "done" | "{" | "}" | "if"
+                | "then" | "elif" | "else" | "fi" | "while" | "until" | "`" => {}
+                _ => return Err(ODD),
+            }
+        }
+        self.leave();
+        Ok(())
+    }
+
+    /// A comment begins where a word could.
+    fn comment(&self, node: Node<'_>) -> Result<(), Opaque> {
+        let before = self.text.get(..node.start_byte()).and_then(|text| text.chars().last());
+        let plain = before.is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')'));
+        if plain { Ok(()) } else { Err(Opaque("a comment that is not plain")) }
+    }
+
+    fn comments(&self, node: Node<'_>) -> Result<(), Opaque> {
+        let mut cursor = node.walk();
+        node.children(&mut cursor)
+            .filter(|child| child.kind() == "comment")
+            .try_for_each(|child| self.comment(child))
+    }
+
+    pub(super) fn statement(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        self.enter()?;
+        self.comments(node)?;
+        match node.kind() {
+            "command" => self.command(node)?,
+            "variable_assignment" => {
+                let mut simple = Simple::default();
+                self.assignment(node, false, &mut simple)?;
+                self.push(simple);
+            }
+            "variable_assignments" => {
+                let mut simple = Simple::default();
+                for child in self.children(node) {
+                    self.assignment(child, false, &mut simple)?;
+                }
+                self.push(simple);
+            }
+            "declaration_command" => self.declaration(node)?,
+            "unset_command" => {
+                let mut simple = Simple::default();
+                self.words(self.children(node), &mut simple)?;
+                self.defined.clear();
+                self.push(simple);
+            }
+            "test_command" => self.test(node)?,
+            "redirected_statement" => self.redirected(node)?,
+            "list" => self.list(node)?,
+            "pipeline" => self.joined(node)?,
+            "negated_command" => match self.children(node).as_slice() {
+                [bang, command] if self.source(*bang) == "!" && bang.end_byte() < command.start_byte() => {
+                    self.statement(*command)?;
+                }
+                _ => return Err(ODD),
+            },
+            "subshell" => {
+                if self.source(node).starts_with("((") {
+                    return Err(Opaque("brackets that shells read in different ways"));
+                }
+                self.in_subshell(node)?;
+            }
+            "compound_statement" => self.compound(node)?,
+            "if_statement" | "elif_clause" | "else_clause" => self.block(node, false)?,
+            "while_statement" => self.in_loop(|walk| walk.block(node, false))?,
+            "do_group" => self.block(node, false)?,
+            "for_statement" => self.each(node)?,
+            "c_style_for_statement" => self.count(node)?,
+            "case_statement" => self.case(node)?,
+            "function_definition" => {
+                self.function(node)?;
+            }
+            _ => return Err(ODD),
+        }
+        self.leave();
+        Ok(())
+    }
+
+    pub(super) fn push(&mut self, mut simple: Simple) {
+        simple.repeats = self.in_loop || self.in_function;
+        self.commands.push(simple);
+    }
+
+    fn in_loop(&mut self, walk: impl FnOnce(&mut Self) -> Result<(), Opaque>) -> Result<(), Opaque> {
+        let outer = std::mem::replace(&mut self.in_loop, true);
+        walk(self)?;
+        self.in_loop = outer;
+        Ok(())
+    }
+
+    /// A subshell's changes of directory end with it.
+    fn in_subshell(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let outer = std::mem::replace(&mut self.in_loop, false);
+        self.block(node, false)?;
+        self.in_loop = outer;
+        Ok(())
+    }
+
+    /// `$(…)`, `` `…` ``, `<(…)` and `>(…)`.
+    pub(super) fn substitution(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let source = self.source(node);
+        if source.starts_with("$((") || source.starts_with("$`") {
+            return Err(Opaque("brackets that shells read in different ways"));
+        }
+        if source.starts_with('`') && (source.matches('`').count() != 2 || source.contains(['\\', '"', '\'']))
+        {
+            return Err(Opaque("a backquote that shells read in different ways"));
+        }
+        if let [_, redirect, _] = self.children(node).as_slice()
+            && redirect.kind() == "file_redirect"
+        {
+            let mut simple = Simple::default();
+            self.file_redirect(*redirect, &mut simple)?;
+            self.push(simple);
+            return Ok(());
+        }
+        self.in_subshell(node)
+    }
+
+    /// `a && b || c`, which leans to the left: walked in a loop, since there may be thousands.
+    fn list(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let mut parts = Vec::new();
+        let mut rest = node;
+        while rest.kind() == "list" {
+            self.comments(rest)?;
+            let [left, operator, right] = <[Node<'_>; 3]>::try_from(self.children(rest)).map_err(|_| ODD)?;
+            self.follows(left, operator)?;
+            parts.push(right);
+            rest = left;
+        }
+        parts.push(rest);
+        parts.into_iter().rev().try_for_each(|part| self.statement(part))
+    }
+
+    /// `a | b`.
+    pub(super) fn joined(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let mut before: Option<Node<'_>> = None;
+        for child in self.children(node) {
+            if child.is_named() {
+                self.statement(child)?;
+                before = Some(child);
+                continue;
+            }
+            if child.kind() == "|&" && self.posix {
+                return Err(BASH);
+            }
+            if let Some(before) = before {
+                self.follows(before, child)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An operator stands on the line of what it follows.
+    fn follows(&self, before: Node<'_>, operator: Node<'_>) -> Result<(), Opaque> {
+        let between = self.text.get(before.end_byte()..operator.start_byte()).unwrap_or("\n");
+        if between.contains('\n') || !matches!(operator.kind(), "&&" | "||" | "|" | "|&") {
+            Err(ODD)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn compound(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let source = self.source(node);
+        if let Some(inner) = source.strip_prefix("((") {
+            if self.posix {
+                return Err(BASH);
+            }
+            return self.arithmetic(inner.strip_suffix("))").ok_or(ODD)?);
+        }
+        let inner = source.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).ok_or(ODD)?;
+        let closes = inner.trim_end_matches([' ', '\t']).ends_with([';', '\n', '&']);
+        if !inner.starts_with([' ', '\t', '\n']) || !closes {
+            return Err(Opaque("braces that shells read in different ways"));
+        }
+        self.block(node, false)
+    }
+
+    fn function(&mut self, node: Node<'_>) -> Result<String, Opaque> {
+        let children = self.children(node);
+        let name =
+            children.iter().find(|child| child.kind() == "word").map(|name| self.source(*name)).ok_or(ODD)?;
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if !name.chars().all(plain) || name.starts_with('-') || RESERVED.contains(&name) {
+            return Err(Opaque("a function with a name that is not plain"));
+        }
+        if programs::is_listed(&name.to_lowercase()) {
+            return Err(Opaque("a function with the name of a program"));
+        }
+        self.functions = true;
+        let outer = std::mem::replace(&mut self.in_function, true);
+        for child in children {
+            match child.kind() {
+                "word" | "(" | ")" => {}
+                "function" if !self.posix => {}
+                "compound_statement" | "subshell" => self.statement(child)?,
+                "file_redirect" | "herestring_redirect" => {
+                    let mut simple = Simple::default();
+                    self.redirect(child, &mut simple)?;
+                    self.push(simple);
+                }
+                _ => return Err(ODD),
+            }
+        }
+        self.in_function = outer;
+        Ok(name.to_owned())
+    }
+
+    fn each(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        for child in self.children(node) {
+            match child.kind() {
+                "for" | "in" | ";" | "\n" => {}
+                "variable_name" => {
+                    let name = self.source(child);
+                    let mut simple = Simple::default();
+                    self.sets(name, false, true, &mut simple)?;
+                    // What it gets may be anything.
+                    self.tainted.push(name.to_owned());
+                    self.push(simple);
+                }
+                "do_group" => self.in_loop(|walk| walk.block(child, false))?,
+                _ if child.is_named() => {
+                    self.word(child)?;
+                }
+                _ => return Err(ODD),
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let children = self.children(node);
+        let open = children.iter().find(|child| child.kind() == "((").ok_or(ODD)?;
+        let close = children.iter().find(|child| child.kind() == "))").ok_or(ODD)?;
+        let body = children.last().ok_or(ODD)?;
+        let inner = self.text.get(open.end_byte()..close.start_byte()).ok_or(ODD)?;
+        let between = self.text.get(close.end_byte()..body.start_byte()).ok_or(ODD)?;
+        if self.posix || !between.trim_start_matches([' ', ';', '\n']).is_empty() || body.kind() != "do_group"
+        {
+            return Err(ODD);
+        }
+        inner.split(';').try_for_each(|part| self.arithmetic(part))?;
+        self.in_loop(|walk| walk.block(*body, false))
+    }
+
+    fn case(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        for child in self.children(node) {
+            match child.kind() {
+                "case" | "in" | ";" | "\n" => {}
+                "esac" => {
+                    let before =
+                        self.text.get(..child.start_byte()).unwrap_or("").trim_end_matches([' ', '\t']);
+                    if !before.ends_with(['\n', ';']) {
+                        return Err(ODD);
+                    }
+                }
+                "case_item" => {
+                    self.enter()?;
+                    self.comments(child)?;
+                    let mut body = false;
+                    for part in self.children(child) {
+                        match part.kind() {
+                            ")" => body = true,
+                            "(" | "|" if !body => {}
+                            ";;" | ";&" | ";;&" | ";" | "&" | "\n" if body => {}
+                            _ if !part.is_named() => return Err(ODD),
+                            _ if body => self.statement(part)?,
+                            _ => {
+                                self.word(part)?;
+                            }
+                        }
+                    }
+                    self.leave();
+                }
+                _ if child.is_named() => {
+                    self.word(child)?;
+                }
+                _ => return Err(ODD),
+            }
+        }
+        Ok(())
+    }
+
+    fn test(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let source = self.source(node);
+        if source.starts_with("[[") {
+            return self.condition(node);
+        }
+        if !(source.starts_with("[ ") && source.ends_with(" ]")) {
+            return Err(Opaque("a condition that shells read in different ways"));
+        }
+        // For bash it is a command like any other, so its words are what counts.
+        let mut simple = Simple { words: vec![Word::plain("[")], ..Simple::default() };
+        for child in self.children(node).into_iter().filter(Node::is_named) {
+            self.operands(child, &mut simple.words)?;
+        }
+        self.push(simple);
+        Ok(())
+    }
+
+    fn operands(&mut self, node: Node<'_>, words: &mut Vec<Word>) -> Result<(), Opaque> {
+        self.enter()?;
+        match node.kind() {
+            "unary_expression" | "binary_expression" => {
+                self.children(node).into_iter().try_for_each(|child| self.operands(child, words))?;
+            }
+            "=" | "==" | "!=" | "!" => words.push(Word::plain(self.source(node))),
+            _ if node.is_named() => words.push(self.word(node)?),
+            _ => return Err(Opaque("a condition that shells read in different ways")),
+        }
+        self.leave();
+        Ok(())
+    }
+
+    fn command(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let mut simple = Simple::default();
+        let mut words = Vec::new();
+        for child in self.children(node) {
+            match child.kind() {
+                "variable_assignment" if words.is_empty() && simple.words.is_empty() => {
+                    self.assignment(child, true, &mut simple)?;
+                }
+                "file_redirect" | "herestring_redirect" => self.redirect(child, &mut simple)?,
+                "=~" | "==" | "$" => words.push(child),
+                "variable_assignment" | "subshell" => return Err(ODD),
+                _ if child.is_named() => words.push(child),
+                _ => return Err(ODD),
+            }
+        }
+        let misplaced = !simple.words.is_empty();
+        self.words(words, &mut simple)?;
+        let name = simple.words.first().ok_or(ODD)?;
+        let keyword = !name.quoted && RESERVED.contains(&name.text.as_str());
+        if keyword || misplaced {
+            return Err(ODD);
+        }
+        self.note(&simple);
+        let name = simple.words.first().map(|name| name.text.clone()).unwrap_or_default();
+        simple.function = self.defined.contains(&name);
+        self.push(simple);
+        Ok(())
+    }
+
+    /// Built-ins that give variables a value that is not seen here.
+    fn note(&mut self, simple: &Simple) {
+        const SETTERS: &[&str] = &[
+            "read",
+            "mapfile",
+            "readarray",
+            "printf",
+            "getopts",
+            "let",
+            "eval",
+            "source",
+            ".",
+            "builtin",
+            "command",
+            "unset",
+        ];
+        let Some(name) = simple.words.first() else { return };
+        let prints = name.text == "printf"
+            && simple.words.get(1).is_some_and(|first| first.is_known() && !first.text.starts_with('-'));
+        if SETTERS.contains(&name.text.as_str()) && !prints {
+            self.tainted.push("*".to_owned());
+        }
+    }
+
+    fn words(&mut self, nodes: Vec<Node<'_>>, simple: &mut Simple) -> Result<(), Opaque> {
+        for node in nodes {
+            let word = match node.kind() {
+                "=~" | "==" | "$" | "unset" | "unsetenv" => {
+                    let next = self.text.get(node.end_byte()..).unwrap_or("");
+                    if !(next.is_empty() || next.starts_with([' ', '\t', '\n', ';', '&', '|', ')'])) {
+                        return Err(Opaque("words that shells part in different ways"));
+                    }
+                    Word::plain(self.source(node))
+                }
+                _ => self.word(node)?,
+            };
+            let brace = matches!(word.text.as_str(), "{" | "}") && !word.quoted;
+            if brace {
+                return Err(Opaque("braces that shells read in different ways"));
+            }
+            simple.words.push(word);
+        }
+        Ok(())
+    }
+
+    /// `declare`, `export` and their like: assignments, or else an ordinary command.
+    fn declaration(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let mut children = self.children(node).into_iter();
+        let keyword = children.next().map(|keyword| self.source(keyword)).ok_or(ODD)?;
+        let exported = matches!(keyword, "export");
+        let mut simple = Simple::default();
+        let mut others = Vec::new();
+        for child in children {
+            match child.kind() {
+                "variable_assignment" => self.assignment(child, exported, &mut simple)?,
+                "variable_name" if keyword == "local" && is_private(self.source(child)) => {
+                    self.tainted.push(self.source(child).to_owned());
+                }
+                _ => others.push(child),
+            }
+        }
+        if !others.is_empty() {
+            self.tainted.push("*".to_owned());
+            simple.words.push(Word::plain(keyword));
+            self.words(others, &mut simple)?;
+        }
+        self.push(simple);
+        Ok(())
+    }
+
+    fn assignment(&mut self, node: Node<'_>, exported: bool, simple: &mut Simple) -> Result<(), Opaque> {
+        let children = self.children(node);
+        let [name, operator, rest @ ..] = children.as_slice() else { return Err(ODD) };
+        if name.kind() != "variable_name" || !matches!(operator.kind(), "=" | "+=") {
+            return Err(Opaque("a subscript, which is evaluated"));
+        }
+        let mut plain = operator.kind() == "=";
+        let mut number = plain;
+        for value in rest {
+            if value.kind() == "array" {
+                if self.posix {
+                    return Err(BASH);
+                }
+                number = false;
+                plain = false;
+                for element in self.children(*value) {
+                    if element.is_named() {
+                        let word = self.word(element)?;
+                        if word.text.starts_with('[') {
+                            return Err(Opaque("a subscript, which is evaluated"));
+                        }
+                    }
+                }
+                continue;
+            }
+            let word = self.word(*value)?;
+            let counted = self.source(*value).starts_with("$((") && value.kind() == "arithmetic_expansion";
+            number &= counted || (word.is_known() && word.text.bytes().all(|byte| byte.is_ascii_digit()));
+            plain &= word.is_known() && !word.text.contains(['~', '/', '*', '?', '[']);
+        }
+        let name = self.source(*name);
+        if !number {
+            self.tainted.push(name.to_owned());
+        }
+        self.sets(name, exported, plain, simple)
+    }
+
+    /// Notes that a variable is set, unless that can mean nothing to any program.
+    #[allow(clippy::unused_self, reason = "reads like the rest of the walk")]
+    fn sets(&mut self, name: &str, exported: bool, plain: bool, simple: &mut Simple) -> Result<(), Opaque> {
+        if !is_variable(name) {
+            return Err(ODD);
+        }
+        if !((is_private(name) && !exported) || (is_inert(name) && plain)) {
+            simple.sets.push(name.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Holds what arithmetic reads against what was assigned, anywhere in the text.
+    fn check_counted(&self) -> Result<(), Opaque> {
+        let tainted = |name: &String| self.tainted.iter().any(|tainted| tainted == name || tainted == "*");
+        if self.counted.iter().any(tainted) {
+            return Err(Opaque("arithmetic on something that may not be a number"));
+        }
+        Ok(())
+    }
+}

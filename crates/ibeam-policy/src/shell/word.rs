@@ -1,0 +1,467 @@
+//! Words: what remains of one after quote removal, and how much of it is known.
+
+use tree_sitter::Node;
+
+use super::Opaque;
+use super::walk::Walk;
+use crate::fold::is_ignored;
+
+/// A word after quote removal.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// Expansions stand in it as they were written.
+    pub(crate) text: String,
+    /// Has an unquoted `*`, `?` or `[`: it may become other words.
+    pub(crate) glob: bool,
+    /// Starts with an unquoted `~`, or with `$HOME`, which becomes `~` in `text`.
+    pub(crate) tilde: bool,
+    /// A part of it is quoted or escaped, so it is no keyword and no assignment.
+    pub(crate) quoted: bool,
+    /// It is the name of a pipe from or to a command: `<(…)`.
+    pub(crate) pipe: bool,
+    /// From this byte of `text` on it depends on something that is not known.
+    unsure: Option<usize>,
+    /// It may become several words, or none.
+    pub(crate) splits: bool,
+    braces: bool,
+}
+
+impl Word {
+    /// A word that is known.
+    pub(crate) fn plain(text: &str) -> Self {
+        Self { text: text.to_owned(), ..Self::default() }
+    }
+
+    /// True when `text` is what the program gets, but for patterns and `~`.
+    pub(crate) fn is_known(&self) -> bool {
+        self.unsure.is_none()
+    }
+
+    /// The part of `text` from the start that is known.
+    pub(crate) fn known(&self) -> &str {
+        self.unsure.and_then(|at| self.text.get(..at)).unwrap_or(&self.text)
+    }
+
+    /// True when its value is not known and may begin with a dash, or be more words than one.
+    pub(crate) fn may_be_option(&self) -> bool {
+        !self.is_known() && (self.splits || self.known().is_empty() || self.text.starts_with('-'))
+    }
+
+    fn expands(&mut self, source: &str, quoted: bool) {
+        self.unsure.get_or_insert(self.text.len());
+        self.text.push_str(source);
+        self.splits |= !quoted;
+    }
+}
+
+const BACKTICK: Opaque = Opaque("a backquote that shells read in different ways");
+
+impl Walk<'_> {
+    /// The word that `node` is; commands in it are walked.
+    pub(super) fn word(&mut self, node: Node<'_>) -> Result<Word, Opaque> {
+        let mut word = Word::default();
+        self.piece(node, &mut word)?;
+        let opened = word.braces && (word.text.contains(',') || word.text.contains(".."));
+        if opened && !word.quoted {
+            if self.posix {
+                return Err(Opaque("syntax that only bash has"));
+            }
+            let at = word.text.find('{').unwrap_or(0);
+            word.unsure = Some(word.unsure.map_or(at, |unsure| unsure.min(at)));
+            word.splits = true;
+        } else if opened {
+            return Err(Opaque("a brace expansion"));
+        }
+        if word.tilde && word.text.len() > 1 && !word.text.starts_with("~/") {
+            return Err(Opaque("another user's home directory"));
+        }
+        Ok(word)
+    }
+
+    fn piece(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Opaque> {
+        let source = self.source(node);
+        match node.kind() {
+            "word" | "number" | "test_operator" | "extglob_pattern" | "special_character" | "$"
+            | "command_name" | "variable_name" | "regex"
+                if node.child_count() == 0 =>
+            {
+                bare(source, self.text.get(node.end_byte()..).unwrap_or(""), word)
+            }
+            "command_name" | "concatenation" => {
+                self.children(node).into_iter().try_for_each(|child| self.piece(child, word))
+            }
+            "raw_string" => {
+                word.quoted = true;
+                word.text.push_str(source.trim_start_matches('\'').strip_suffix('\'').unwrap_or(""));
+                if source.len() < 2 || source.matches('\'').count() != 2 {
+                    return Err(Opaque("a quote that is not plain"));
+                }
+                Ok(())
+            }
+            "string" => self.string(node, word),
+            "ansi_c_string" => {
+                if self.posix {
+                    return Err(Opaque("syntax that only bash has"));
+                }
+                word.quoted = true;
+                word.text.push_str(&escapes(source)?);
+                Ok(())
+            }
+            "simple_expansion" => self.variable(source.trim_start_matches('$'), source, false, word),
+            "expansion" => self.expansion(node, false, word),
+            "command_substitution" => {
+                self.substitution(node)?;
+                word.expands(source, false);
+                Ok(())
+            }
+            "arithmetic_expansion" => {
+                self.arithmetic_expansion(source)?;
+                word.expands(source, false);
+                Ok(())
+            }
+            "process_substitution" => {
+                if self.posix {
+                    return Err(Opaque("syntax that only bash has"));
+                }
+                self.substitution(node)?;
+                word.pipe = true;
+                word.text.push_str(source);
+                Ok(())
+            }
+            "brace_expression" => {
+                word.braces = true;
+                word.text.push_str(source);
+                Ok(())
+            }
+            _ => Err(Opaque("a word that is not understood")),
+        }
+    }
+
+    fn string(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Opaque> {
+        word.quoted = true;
+        let mut at = node.start_byte() + 1;
+        let end = node.end_byte().saturating_sub(1);
+        for child in self.children(node) {
+            if matches!(child.kind(), "string_content" | "\"" | "$") {
+                continue;
+            }
+            let source = self.source(child);
+            double_quoted(self.text.get(at..child.start_byte()).unwrap_or("`"), false, &mut word.text)?;
+            match child.kind() {
+                "simple_expansion" => self.variable(source.trim_start_matches('$'), source, true, word)?,
+                "expansion" => self.expansion(child, true, word)?,
+                "command_substitution" => {
+                    self.substitution(child)?;
+                    word.expands(source, true);
+                }
+                "arithmetic_expansion" => {
+                    self.arithmetic_expansion(source)?;
+                    word.expands(source, true);
+                }
+                _ => return Err(Opaque("a word that is not understood")),
+            }
+            at = child.end_byte();
+        }
+        double_quoted(self.text.get(at..end).unwrap_or("`"), true, &mut word.text)
+    }
+
+    /// The parts of a here-document that expand; its literal parts are checked to be literal.
+    pub(super) fn here_document(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let mut scratch = Word::default();
+        let mut at = node.start_byte();
+        for child in self.children(node) {
+            if child.kind() == "heredoc_content" {
+                continue;
+            }
+            literal_lines(self.text.get(at..child.start_byte()).unwrap_or("`"))?;
+            match child.kind() {
+                "simple_expansion" | "expansion" | "command_substitution" => {
+                    self.piece(child, &mut scratch)?
+                }
+                _ => return Err(Opaque("a here-document that is not understood")),
+            }
+            at = child.end_byte();
+        }
+        literal_lines(self.text.get(at..node.end_byte()).unwrap_or("`"))
+    }
+
+    /// `$name` and `${name}`.
+    fn variable(&mut self, name: &str, source: &str, quoted: bool, word: &mut Word) -> Result<(), Opaque> {
+        if !is_variable(name) {
+            return Err(Opaque("an expansion that is not understood"));
+        }
+        match name {
+            // Digits, whatever they are.
+            "?" | "#" => word.text.push('0'),
+            "HOME" if word.text.is_empty() && !word.tilde => {
+                word.tilde = true;
+                word.text.push('~');
+            }
+            "PWD" if word.text.is_empty() => word.text.push('.'),
+            "@" if quoted => {
+                // `"$@"` is as many words as there are arguments.
+                word.expands(source, false);
+            }
+            _ => word.expands(source, quoted),
+        }
+        Ok(())
+    }
+
+    /// `${…}`: a name, perhaps an operator, perhaps a word that is used instead.
+    fn expansion(&mut self, node: Node<'_>, quoted: bool, word: &mut Word) -> Result<(), Opaque> {
+        const STRANGE: Opaque = Opaque("an expansion that is not understood");
+        let source = self.source(node);
+        let inner = source.strip_prefix("${").and_then(|inner| inner.strip_suffix('}')).ok_or(STRANGE)?;
+        let length = inner.len() > 1 && inner.starts_with('#');
+        let named = if length { inner.get(1..).unwrap_or("") } else { inner };
+        let special = named.starts_with(['@', '*', '?', '#', '$', '-']);
+        let name_ends = if special { 1 } else { named.find(|c: char| !is_name(c)).unwrap_or(named.len()) };
+        let (name, mut rest) = named.split_at_checked(name_ends).ok_or(STRANGE)?;
+        if !is_variable(name) {
+            return Err(STRANGE);
+        }
+        if let Some(subscript) = rest.strip_prefix('[') {
+            let (index, after) = subscript.split_once(']').ok_or(STRANGE)?;
+            let plain = matches!(index, "@" | "*")
+                || (!index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()));
+            if !plain || self.posix {
+                return Err(Opaque("a subscript, which is evaluated"));
+            }
+            rest = after;
+        }
+        if rest.is_empty() {
+            if length {
+                word.text.push('0');
+                return Ok(());
+            }
+            let all = inner.contains('@');
+            return self.variable(name, source, quoted && !all, word);
+        }
+        if length {
+            return Err(STRANGE);
+        }
+        const OPERATORS: &[&str] =
+            &[":-", ":+", ":?", "-", "+", "?", "##", "#", "%%", "%", "//", "/", "^^", "^", ",,", ","];
+        let operator = OPERATORS.iter().find(|operator| rest.starts_with(**operator)).ok_or(STRANGE)?;
+        let tail = rest.get(operator.len()..).unwrap_or("");
+        let plain =
+            |text: &str| !text.contains(['$', '`', '\'', '"', '\\', '{', '}', '<', '>', '(', ')', '\n']);
+        if !plain(tail) {
+            if !operator.ends_with(['-', '+', '?']) {
+                return Err(STRANGE);
+            }
+            let mut at = node.end_byte() - 1 - tail.len();
+            let mut scratch = Word::default();
+            let from = at;
+            for child in
+                self.children(node).into_iter().filter(|child| child.start_byte() >= from && child.is_named())
+            {
+                let between = self.text.get(at..child.start_byte()).unwrap_or("$");
+                if !plain(between) {
+                    return Err(STRANGE);
+                }
+                self.default_value(child, &mut scratch)?;
+                at = child.end_byte();
+            }
+            if !plain(self.text.get(at..node.end_byte() - 1).unwrap_or("$")) {
+                return Err(STRANGE);
+            }
+        }
+        word.expands(source, quoted);
+        Ok(())
+    }
+
+    /// A word that stands in an expansion. Single quotes mean there what the quotes around it say: refused.
+    fn default_value(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Opaque> {
+        match node.kind() {
+            "concatenation" => {
+                self.children(node).into_iter().try_for_each(|child| self.default_value(child, word))
+            }
+            "string" | "simple_expansion" | "expansion" | "command_substitution" | "arithmetic_expansion" => {
+                self.piece(node, word)
+            }
+            "word"
+                if !self.source(node).contains(['$', '`', '\'', '"', '\\', '{', '}', '<', '>', '(', ')']) =>
+            {
+                Ok(())
+            }
+            _ => Err(Opaque("an expansion that is not understood")),
+        }
+    }
+}
+
+/// Adds an unquoted piece; `next` is what follows it in the text.
+fn bare(source: &str, next: &str, word: &mut Word) -> Result<(), Opaque> {
+    let mut previous = word.text.chars().last().unwrap_or('\0');
+    let mut chars = source.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => match chars.next() {
+                None | Some((_, '\n')) => return Err(Opaque("a continued line")),
+                Some((_, escaped)) => {
+                    word.text.push(escaped);
+                    word.quoted = true;
+                    previous = escaped;
+                    continue;
+                }
+            },
+            '`' => return Err(BACKTICK),
+            '\'' | '"' | '(' | ')' | '<' | '>' | '|' | '&' | ';' | '\n' => {
+                return Err(Opaque("a word that shells read in different ways"));
+            }
+            '$' if expands(source.get(at + 1..).filter(|after| !after.is_empty()).unwrap_or(next)) => {
+                return Err(Opaque("an expansion that is not understood"));
+            }
+            '#' if word.text.is_empty() && !word.quoted => return Err(Opaque("a comment that is not plain")),
+            '*' | '?' | '[' => word.glob = true,
+            '~' if word.text.is_empty() && !word.quoted => word.tilde = true,
+            // `a=~/x` and `a:~/x` expand in some places.
+            '~' if matches!(previous, '=' | ':') => {
+                word.unsure.get_or_insert(word.text.len());
+            }
+            '{' => word.braces = true,
+            c if c.is_whitespace() || is_invisible(c) => return Err(Opaque("an invisible character")),
+            _ => {}
+        }
+        word.text.push(c);
+        previous = c;
+    }
+    Ok(())
+}
+
+/// Adds a literal piece of `"…"`.
+fn double_quoted(source: &str, last: bool, text: &mut String) -> Result<(), Opaque> {
+    let mut chars = source.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '`' => return Err(BACKTICK),
+            '"' => return Err(Opaque("a quote that is not plain")),
+            '$' => {
+                let after = source.get(at + 1..).unwrap_or("");
+                // `$` before a quote that closes is itself.
+                if expands(after) || (after.is_empty() && !last) {
+                    return Err(Opaque("an expansion that is not understood"));
+                }
+                text.push('$');
+            }
+            '\\' => match chars.next() {
+                None | Some((_, '\n')) => return Err(Opaque("a continued line")),
+                Some((_, escaped @ ('$' | '`' | '"' | '\\'))) => text.push(escaped),
+                Some((_, other)) => text.extend(['\\', other]),
+            },
+            c => text.push(c),
+        }
+    }
+    Ok(())
+}
+
+/// Checks that nothing in a piece of a here-document expands.
+fn literal_lines(source: &str) -> Result<(), Opaque> {
+    let expanding =
+        source.char_indices().any(|(at, c)| c == '$' && expands(source.get(at + 1..).unwrap_or("")));
+    if expanding || source.contains(['`', '\\']) {
+        return Err(Opaque(
+            "a here-document that expands in a way that is not understood; quote its delimiter",
+        ));
+    }
+    Ok(())
+}
+
+/// True when a `$` before `after` is more than itself.
+fn expands(after: &str) -> bool {
+    after.starts_with(|c: char| {
+        is_name(c) || matches!(c, '*' | '@' | '#' | '?' | '$' | '!' | '-' | '(' | '[' | '{' | '\'' | '"')
+    })
+}
+
+/// What `$'…'` stands for, as far as its escapes are plain.
+fn escapes(source: &str) -> Result<String, Opaque> {
+    const STRANGE: Opaque = Opaque("a quote with escapes that are not plain");
+    let inner = source.strip_prefix("$'").and_then(|inner| inner.strip_suffix('\'')).ok_or(STRANGE)?;
+    let mut text = String::new();
+    let mut chars = inner.chars();
+    while let Some(c) = chars.next() {
+        text.push(match c {
+            '\'' => return Err(STRANGE),
+            '\\' => match chars.next() {
+                Some('n') => '\n',
+                Some('t') => '\t',
+                Some(c @ ('\\' | '\'' | '"')) => c,
+                _ => return Err(STRANGE),
+            },
+            c => c,
+        });
+    }
+    Ok(text)
+}
+
+/// True for characters that show nothing, so that two names look like one.
+pub(super) fn is_invisible(c: char) -> bool {
+    is_ignored(c)
+        || matches!(
+            c,
+            '\u{61c}'
+                | '\u{115f}'
+                | '\u{1160}'
+                | '\u{17b4}'
+                | '\u{17b5}'
+                | '\u{180f}'
+                | '\u{2028}'
+                | '\u{2029}'
+                | '\u{3164}'
+                | '\u{ffa0}'
+                | '\u{fff9}'..='\u{fffb}'
+        )
+}
+
+fn is_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// True for names, positions and the special parameters of one character.
+pub(super) fn is_variable(name: &str) -> bool {
+    matches!(name, "@" | "*" | "?" | "#" | "$" | "-" | "!" | "_")
+        || (name.len() == 1 && name.starts_with(|c: char| c.is_ascii_digit()))
+        || (name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_name))
+}
+
+/// True when a variable of this name stays within the shell and means nothing to any program.
+pub(super) fn is_private(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(plain)
+        && !["npm_", "bun_"].iter().any(|prefix| name.starts_with(prefix))
+        && !name.ends_with("_proxy")
+        && !matches!(
+            name,
+            "histchars" | "auto_resume" | "path" | "fpath" | "cdpath" | "manpath" | "prompt" | "status"
+        )
+}
+
+/// Variables that change how something is shown, never what runs or where it connects.
+const INERT: &[&str] = &[
+    "TZ",
+    "CI",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "CARGO_TERM_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "COLUMNS",
+    "LINES",
+    "RUST_BACKTRACE",
+    "RUST_LIB_BACKTRACE",
+    "RUST_LOG",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+    "SOURCE_DATE_EPOCH",
+    "DEBIAN_FRONTEND",
+    "GIT_TERMINAL_PROMPT",
+];
+
+/// True when setting `name` cannot change what a command does.
+pub(super) fn is_inert(name: &str) -> bool {
+    INERT.contains(&name) || name.starts_with("LC_")
+}
