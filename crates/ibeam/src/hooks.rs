@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Heard, Hooks, Moment, Redactor, Word};
-use ibeam_protocol::{Notice, RunOutcome, SessionId, SessionStarted};
+use ibeam_protocol::{Notice, RunOutcome, SandboxMode, SessionId, SessionStarted};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -42,6 +42,7 @@ pub(crate) struct Listening {
     documents: Documents,
     launcher: Launcher,
     workspace: PathBuf,
+    sandboxed: bool,
     /// The bound of a hook that has none of its own.
     timeout: Duration,
     /// The bound of all hooks at the end of a run that was asked to stop.
@@ -75,6 +76,7 @@ impl Listed {
             documents: Documents::of_run(head, SessionId::random().to_string(), redactor),
             launcher: Launcher::new(app.programs.find("bash"), environment, app.config.most_processes()),
             workspace: app.workspace.clone(),
+            sandboxed: head.sandbox.mode != SandboxMode::Off,
             timeout: app.config.bound("hook"),
             grace: app.config.bound("shutdown") / 6,
             only_run,

@@ -77,7 +77,8 @@ pub(crate) fn print(
     let declared = mcp::declared(app)?;
     let hooks = hooks::listed(app)?;
     let guards = guards.stand()?;
-    let started = start::start(app, target, model)?;
+    let mut started = start::start(app, target, model)?;
+    started.head.sandbox.clone_from(guards.sandbox());
     let servers = runtime.block_on(Servers::start(app, declared, &stop))?;
     let mut notices = started.notices;
     notices.extend(gathered.notice);

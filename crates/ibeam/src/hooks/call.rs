@@ -32,7 +32,7 @@ impl Listening {
         access: &'a Access,
         rewritten: bool,
     ) -> Option<BoxFuture<'a, Heard>> {
-        let told = Told::of(call, &self.workspace);
+        let told = Told::of(call, &self.workspace, self.sandboxed);
         let of_tool = self.telling(Event::PreToolUse, Some(&told.name), self.documents.tool(&told));
         let of_access = told
             .touches(access)
@@ -67,7 +67,7 @@ impl Listening {
 
     /// Tells of a call that ended; `None` when nobody listens.
     pub(super) fn after_call<'a>(&'a self, ended: &'a EndedCall) -> Option<BoxFuture<'a, Heard>> {
-        let told = Told::of(&ended.call, &self.workspace);
+        let told = Told::of(&ended.call, &self.workspace, self.sandboxed);
         let (event, document) = self.documents.ended(&told, ended);
         let of_tool = self.telling(event, Some(&told.name), document);
         let of_effect =

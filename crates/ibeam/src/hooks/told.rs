@@ -19,11 +19,13 @@ pub(super) struct Told<'a> {
     pub(super) input: Value,
     /// Where it works.
     pub(super) directory: PathBuf,
+    /// Commands of the run are confined.
+    sandboxed: bool,
 }
 
 impl<'a> Told<'a> {
     /// The call as hooks know it.
-    pub(super) fn of(call: &'a ToolCall, workspace: &Path) -> Self {
+    pub(super) fn of(call: &'a ToolCall, workspace: &Path, sandboxed: bool) -> Self {
         let text = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
         let mut directory = workspace.to_owned();
         let mut input = call.arguments.clone();
@@ -45,13 +47,14 @@ impl<'a> Told<'a> {
             "grep" => "Grep".to_owned(),
             "ls" => "LS".to_owned(),
             "update_todos" => "TodoWrite".to_owned(),
+            "web_fetch" => "WebFetch".to_owned(),
             name if name.starts_with("mcp_") && call.arguments.get("toolName").is_some() => {
                 input = call.arguments.get("args").cloned().unwrap_or_default();
                 format!("MCP:{}", text("toolName"))
             }
             name => name.to_owned(),
         };
-        Self { call, name, input, directory }
+        Self { call, name, input, directory, sandboxed }
     }
 
     /// The arguments that a hook put in the place of `input`, as the tool takes them.
@@ -70,7 +73,7 @@ impl<'a> Told<'a> {
         match access {
             Access::Command(command) => {
                 let directory = self.directory.to_string_lossy();
-                let told = json!({"command": command, "cwd": directory, "sandbox": false});
+                let told = json!({"command": command, "cwd": directory, "sandbox": self.sandboxed});
                 Some((Event::BeforeShellExecution, command.clone(), told))
             }
             Access::Mcp { server, tool, .. } => {
@@ -91,7 +94,7 @@ impl<'a> Told<'a> {
 pub(super) fn did(told: &Told<'_>, ended: &EndedCall) -> Option<(Event, String, Value)> {
     match &ended.outcome {
         ToolOutcome::Success { output, .. } => match output {
-            ToolOutput::Shell(output) => Some(ran(output, ended.duration)),
+            ToolOutput::Shell(output) => Some(ran(told, output, ended.duration)),
             ToolOutput::Write(output) => {
                 let edits = json!([{"old_string": "", "new_string": told.input.get("fileText")}]);
                 Some(edited(told, &output.path, &edits))
@@ -109,7 +112,7 @@ pub(super) fn did(told: &Told<'_>, ended: &EndedCall) -> Option<(Event, String, 
         },
         ToolOutcome::Failure { failure, .. } => match failure {
             ToolFailure::CommandFailed(output) | ToolFailure::TimedOut { partial: output, .. } => {
-                Some(ran(output, ended.duration))
+                Some(ran(told, output, ended.duration))
             }
             ToolFailure::FileNotFound { .. }
             | ToolFailure::PermissionDenied { .. }
@@ -122,12 +125,12 @@ pub(super) fn did(told: &Told<'_>, ended: &EndedCall) -> Option<(Event, String, 
     }
 }
 
-fn ran(output: &ShellOutput, duration: Duration) -> (Event, String, Value) {
+fn ran(told: &Told<'_>, output: &ShellOutput, duration: Duration) -> (Event, String, Value) {
     let told = json!({
         "command": output.command,
         "output": output.interleaved,
         "duration": millis(duration),
-        "sandbox": false,
+        "sandbox": told.sandboxed,
     });
     (Event::AfterShellExecution, output.command.clone(), told)
 }

@@ -23,13 +23,9 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
     let places = &app.places;
     let mut policy = Policy::new(mode, app.workspace.clone(), places.home.clone());
     policy.extra_dirs = extra_dirs(app)?;
-    policy.private = vec![
-        places.sessions(),
-        places.credentials.clone(),
-        places.user_config.clone(),
-        places.user_config.with_file_name("hooks.json"),
-        app.trust.store.path().to_owned(),
-    ];
+    // All that stands beside the user's file: keys, hooks, what is trusted.
+    let configuration = places.user_config.parent().unwrap_or(&places.user_config);
+    policy.private = vec![places.sessions(), configuration.to_owned()];
     policy.private.extend(places.user_cursor.iter().cloned());
     for SetRule { list, rule, .. } in rules(app)? {
         match list {

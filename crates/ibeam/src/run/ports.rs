@@ -38,8 +38,7 @@ pub(super) fn build(
     hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<Ports, Failure> {
-    let Guards { mut policy, workspace, shield, background, sandbox, web, held } = guards;
-    head.sandbox = sandbox;
+    let Guards { mut policy, workspace, shield, background, sandbox: _, web, held } = guards;
     policy.unapproved.clone_from(&servers.unapproved);
     let listener = background.launcher().proxy_listener();
     let command_environment = listener.as_ref().map(|(_, port)| web.environment(*port)).unwrap_or_default();

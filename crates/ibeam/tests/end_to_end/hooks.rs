@@ -209,7 +209,7 @@ fn every_event_is_told_with_its_document() {
     holds(2, json!({"tool_name": "Shell", "tool_use_id": "toolu_shell", "cwd": root}));
     assert_eq!(told[2]["tool_input"]["command"], "echo out; exit 3");
     assert_eq!(told[2]["tool_input"]["cwd"], root);
-    holds(3, json!({"command": "echo out; exit 3", "cwd": root, "sandbox": false}));
+    holds(3, json!({"command": "echo out; exit 3", "cwd": root, "sandbox": true}));
     holds(4, json!({"tool_name": "Shell", "failure_type": "error", "is_interrupt": false}));
     assert!(told[4]["error_message"].as_str().unwrap().contains("exit code 3"));
     assert!(told[4]["duration"].is_u64());
