@@ -152,7 +152,7 @@ mod tests {
         assert_eq!((branch_of(&top).as_str(), top_of(&top)), ("", Some(top.as_path())));
         fs::remove_file(top.join(".git")).unwrap();
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        rustix::fs::mknodat(rustix::fs::CWD, &top.join(".git"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, top.join(".git"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
         assert_eq!(branch_of(&top), "", "a FIFO is not waited for");
     }
 }

@@ -36,10 +36,11 @@ impl Programs {
         self.directories.iter().map(|directory| directory.join(name)).find(is_program)
     }
 
-    /// The program of that name, ready to be started: what it finds by name is not in the workspace either.
+    /// The program of that name, ready to be started: what it finds, by name or where it runs, is not the workspace's
+    /// either.
     pub(crate) fn command(&self, name: &str) -> Option<Command> {
         let mut command = Command::new(self.find(name)?);
-        command.env("PATH", self.path());
+        command.env("PATH", self.path()).current_dir("/");
         Some(command)
     }
 

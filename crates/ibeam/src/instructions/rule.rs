@@ -18,8 +18,8 @@ impl Rule {
             return Self { always: true, about: String::new(), text: file.to_owned() };
         };
         let value = |name: &str| {
-            let lines = head.lines().filter_map(|line| line.split_once(':'));
-            let found = lines.filter(|(key, _)| key.trim() == name).map(|(_, value)| value.trim()).last();
+            let mut lines = head.lines().filter_map(|line| line.split_once(':'));
+            let found = lines.rfind(|(key, _)| key.trim() == name).map(|(_, value)| value.trim());
             let bare = found.map(|value| value.trim_matches(['"', '\'']).trim());
             bare.filter(|value| !value.is_empty())
         };

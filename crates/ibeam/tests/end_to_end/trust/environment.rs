@@ -171,3 +171,32 @@ fn a_project_switches_no_server_of_the_user_on() {
     assert_eq!(statuses, ["disabled", "disabled"], "{ran}");
     assert_eq!((scene.workspace.read("starts"), scene.workspace.read("other-started")), (None, None));
 }
+
+/// Where the workspace holds the home, no command leaves there what a later run would believe.
+#[test]
+fn no_command_plants_configuration_of_ours() {
+    for (path, text) in [
+        (".config/ibeam/trust.json", "{\"version\": 1}"),
+        (".config/ibeam/config.toml", "approval = \"sandboxed\""),
+        (".config/ibeam/hooks.json", "{}"),
+    ] {
+        for made in [false, true] {
+            let command =
+                format!("mkdir -p .config/ibeam; echo '{text}' > {path}; mv {path} {path}.new; true");
+            let scene = Scene::new([shell(&command), says("done")]);
+            let home = scene.workspace.path().canonicalize().unwrap();
+            if made {
+                fs::create_dir_all(home.join(".config/ibeam")).unwrap();
+            }
+            let run =
+                scene.print(["--force"]).env("HOME", &home).env("XDG_CONFIG_HOME", home.join(".config"));
+            let ran = run.run();
+            let left = fs::read_dir(home.join(".config/ibeam")).into_iter().flatten().flatten();
+            assert_eq!(
+                left.map(|entry| entry.file_name()).collect::<Vec<_>>(),
+                [""; 0],
+                "{path} {made}: {ran}"
+            );
+        }
+    }
+}
