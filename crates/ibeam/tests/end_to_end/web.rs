@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use ibeam_testkit::{Finished, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, calls, says};
+use crate::scene::{Scene, calls, says, shell};
 
 /// A site on loopback that gives one answer and keeps the heads of requests.
 struct Site {
@@ -122,8 +122,7 @@ fn a_star_allows_the_names_below_it() {
 #[test]
 fn what_no_rule_covers_is_rejected_and_nobody_is_connected_to() {
     let site = Site::page();
-    let names =
-        ["docs.example.test.evil.test", "evil.test", "evilgood.test", "good.test"];
+    let names = ["docs.example.test.evil.test", "evil.test", "evilgood.test", "good.test"];
     let (config, port) = (site.pinned_as(&names), site.address.port());
     for url in [
         "http://docs.example.test.evil.test/",
@@ -255,4 +254,55 @@ fn the_proxy_of_the_environment_is_used() {
     through(&site.pinned_as(&["b.good.test"]), "http://b.good.test/b");
     assert_eq!(proxy.asked(), ["GET http://docs.example.test/a HTTP/1.1"]);
     assert_eq!(site.asked(), ["GET /b HTTP/1.1"]);
+}
+
+/// What `curl` in the sandbox prints for `url`; `None` where there is no such program.
+#[track_caller]
+fn curl(config: &str, url: &str, flags: &[&str]) -> Option<String> {
+    let command = format!("curl -sS --max-time 20 {url}; true");
+    let scene = Scene::new([shell(&command), says("done")]).within(Workspace::new().user_config(config));
+    let ran = scene.print([&["--sandbox", "enabled"], flags].concat()).run().succeeded();
+    let stream = ran.stream();
+    let result = &stream.completed()[0].1["result"]["success"];
+    let printed = result["interleavedOutput"].as_str().unwrap_or_else(|| panic!("{ran}")).to_owned();
+    if printed.contains("command not found") {
+        eprintln!("SKIP: curl: {printed}");
+        return None;
+    }
+    Some(printed)
+}
+
+#[test]
+fn a_confined_command_reaches_what_is_granted_and_nothing_else() {
+    let site = Site::page();
+    let config = site.pinned_as(&["docs.example.test", "other.test"]);
+    let check = |url: &str, flags: &[&str], said: &str| {
+        if let Some(printed) = curl(&config, url, flags) {
+            assert!(printed.contains(said), "{url} {flags:?}: {printed}");
+        }
+    };
+    let grant = ["--allow-net", "docs.example.test:80"];
+    check("http://docs.example.test/by-grant", &grant, "<title>Docs</title>");
+    check(
+        "http://docs.example.test/by-rule",
+        &["--allow", "WebFetch(docs.example.test)"],
+        "<title>Docs</title>",
+    );
+    check(
+        "http://other.test/",
+        &grant,
+        "`other.test` at port 80; a person may allow it with `--allow-net other.test:80`",
+    );
+    check("http://docs.example.test:81/", &grant, "--allow-net docs.example.test:81");
+    check("https://docs.example.test/", &grant, "403");
+    check("http://docs.example.test/", &[], "Could not resolve host");
+    check("http://docs.example.test/", &["--force"], "Could not resolve host");
+    let denied = ["--allow-net", "*:80", "--deny", "WebFetch(docs.example.test)"];
+    check("http://docs.example.test/", &denied, "a rule denies it");
+    let own = format!("http://{}/", site.address);
+    check(&format!("--noproxy '' {own}"), &["--allow-net", "*:80"], "may allow it with `--allow-net 127.0.0.1:");
+    check(&own, &["--allow-net", "*:80"], "connect");
+    check(&own, &["--allow-net", &site.address.to_string()], "<title>Docs</title>");
+    let asked = site.asked();
+    assert!(asked.len() <= 3 && asked.iter().all(|line| !line.contains("other")), "{asked:?}");
 }
