@@ -243,7 +243,7 @@ impl Dialer {
         })
     }
 
-    /// The first of `sockets` that answers; a silent one leaves the others half of the time.
+    /// The first of `sockets` that answers; one that is silent has a quarter of the time, unless it is the last.
     async fn connect(&self, sockets: &[SocketAddr]) -> io::Result<TcpStream> {
         let mut failed = io::Error::from(io::ErrorKind::AddrNotAvailable);
         let mut left = sockets.len();

@@ -202,6 +202,34 @@ async fn a_plain_request_is_passed_on_without_what_is_for_the_proxy() {
     );
 }
 
+/// A body whose length nobody knows beforehand, up and down.
+#[tokio::test]
+async fn bodies_in_chunks_are_passed_on() {
+    let chunks = "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7\r\n there!\r\n0\r\n\r\n";
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let names = [("a.test", listener.local_addr().unwrap())];
+    let proxy = Served::new(dialer(&names), &["a.test:80"]);
+    let request = format!("PUT http://a.test/x HTTP/1.1\r\n{chunks}");
+    let server = async {
+        let (mut client, _) = listener.accept().await.unwrap();
+        let mut heard = String::new();
+        while !heard.ends_with("0\r\n\r\n") {
+            heard.push(client.read_u8().await.unwrap().into());
+        }
+        client.write_all(format!("HTTP/1.1 200 OK\r\n{chunks}").as_bytes()).await.unwrap();
+        heard
+    };
+    let (heard, answer) = tokio::join!(server, proxy.answer(&request));
+    assert!(
+        heard.starts_with("PUT /x HTTP/1.1\r\n") && heard.contains("hello") && heard.contains(" there!"),
+        "{heard}"
+    );
+    assert!(
+        answer.contains("hello") && answer.contains(" there!") && answer.ends_with("0\r\n\r\n"),
+        "{answer}"
+    );
+}
+
 /// A second request of a connection is judged like the first.
 #[tokio::test]
 async fn every_request_of_a_connection_is_judged() {
