@@ -19,16 +19,16 @@ use rustix::process::Pid;
 
 use crate::request::Layout;
 
-#[allow(dead_code, reason = "called by the confined server, which comes next")]
-mod filters;
 mod confine;
+mod filters;
 
 pub(crate) use confine::{raise_loopback, set_mount_attributes};
-pub(crate) use filters::{
-    Handled, filter_calls, landlock_abi, landlock_grant, landlock_grant_port, landlock_restrict, landlock_ruleset,
-};
 #[cfg(test)]
 pub(crate) use filters::any_call;
+pub(crate) use filters::{
+    Handled, filter_calls, landlock_abi, landlock_grant, landlock_grant_port, landlock_restrict,
+    landlock_ruleset,
+};
 
 /// How a child begins.
 #[derive(Clone, Copy)]
