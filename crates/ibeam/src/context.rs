@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use ibeam_protocol::PermissionMode;
+use ibeam_protocol::{PermissionMode, Sandbox, SandboxMode};
 
 use crate::git;
 use crate::instructions::Instructions;
@@ -12,6 +12,10 @@ use crate::instructions::Instructions;
 const SYSTEM: &str = include_str!("../prompts/system.md");
 const PLAN: &str = include_str!("../prompts/plan.md");
 const ASK: &str = include_str!("../prompts/ask.md");
+const CONFINED: &str =
+    "Commands: confined; they write only here and in a /tmp of their own, without network\n";
+const PROXIED: &str = "Commands: confined; they write only here and in a /tmp of their own, and reach only granted \
+                       hosts through HTTP_PROXY\n";
 
 /// What the prompt is made of.
 pub(crate) struct Surroundings<'a> {
@@ -21,6 +25,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) trusted: bool,
     /// Plan and ask modes say so to the model.
     pub(crate) mode: PermissionMode,
+    /// What confines commands: a model that knows does not try in vain.
+    pub(crate) sandbox: &'a Sandbox,
     /// Milliseconds since the Unix epoch.
     pub(crate) now_ms: u64,
 }
@@ -56,6 +62,11 @@ impl Context {
             None => system.push_str("Git repository: none\n"),
         }
         system.push_str(&format!("Platform: {}\n", std::env::consts::OS));
+        match (around.sandbox.mode, around.sandbox.network) {
+            (SandboxMode::Off, _) => {}
+            (SandboxMode::Namespaces | SandboxMode::Landlock, false) => system.push_str(CONFINED),
+            (SandboxMode::Namespaces | SandboxMode::Landlock, true) => system.push_str(PROXIED),
+        }
         if let Some(date) = date_of(around.now_ms) {
             system.push_str(&format!("Date: {date}\n"));
         }
@@ -77,7 +88,8 @@ mod tests {
 
     fn context(workspace: &Path, trusted: bool) -> Context {
         let mode = PermissionMode::Default;
-        Context::of(&Surroundings { workspace, trusted, mode, now_ms: 1_790_000_000_000 })
+        let sandbox = &Sandbox::default();
+        Context::of(&Surroundings { workspace, trusted, mode, sandbox, now_ms: 1_790_000_000_000 })
     }
 
     #[test]

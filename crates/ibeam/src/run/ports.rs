@@ -67,6 +67,7 @@ pub(super) fn build(
         workspace: &app.workspace,
         trusted: app.trust.is_given(),
         mode: head.permission_mode,
+        sandbox: &head.sandbox,
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
     let head_model = head.model.clone();
