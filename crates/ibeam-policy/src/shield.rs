@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::access::Access;
 use crate::glob::PathGlob;
 use crate::place;
 use crate::policy::{Policy, Verdict, read_glob, spelled, write_glob};
@@ -44,7 +45,9 @@ impl Shield {
 
     /// The verdict about reading or writing `path`; `None` where there is no policy.
     pub fn verdict(&self, path: &Path, writes: bool) -> Option<Verdict> {
-        self.0.as_ref().map(|policy| if writes { policy.write(path) } else { policy.read(path) })
+        let path = path.to_owned();
+        let access = if writes { Access::Write(path) } else { Access::Read(path) };
+        self.0.as_ref().map(|policy| policy.decide(&access))
     }
 
     /// The home directory.

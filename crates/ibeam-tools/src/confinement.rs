@@ -1,15 +1,17 @@
 //! What commands may touch, from what the policy says and what exists.
 //!
-//! Looks at the disk once, before the first command. Resolves links, so that what is hidden or kept is the place
+//! Looks at the disk once, before the first command. Resolves found, so that what is hidden or kept is the place
 //! itself and not a name of it. Searches a bounded part for what deny rules cover, and says when that was not all.
 
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use ibeam_policy::{Shield, is_kept_at_root, kept_in_git, kept_in_stores};
 use ibeam_sandbox::Confinement;
 
+use crate::files::Identities;
 use crate::git_config;
 use crate::git_directory::GitDirectories;
 use crate::workspace::Workspace;
@@ -20,6 +22,8 @@ const SEARCHED: usize = 200_000;
 const PLACES: usize = 4096;
 /// Entries of a hidden directory of which a rule opens some.
 const SIBLINGS: usize = 4096;
+/// Entries of directories that are looked at for the files that may not be read.
+const LINKED: usize = 50_000;
 
 /// What commands may touch.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +81,40 @@ pub(crate) fn kept_names(root: &Path) -> Vec<PathBuf> {
         .collect();
     kept.extend(kept_in_stores().iter().map(|name| root.join(name)).filter(|path| path.exists()));
     kept
+}
+
+/// The files that may not be read, by device and inode: of what deny rules cover, and of credentials. Searches a
+/// bounded part. How many names they have at this moment says nothing of another.
+pub(crate) fn denied_files(shield: &Shield) -> Identities {
+    let mut found = Identities::new();
+    let mut left = LINKED;
+    let searched = shield.search().into_iter().map(|path| (path, false));
+    let hidden = shield.hidden().into_iter().filter(|path| !shield.may_read(path));
+    let hidden = hidden.filter_map(|path| Some((path.canonicalize().ok()?, true)));
+    let mut ahead: Vec<(PathBuf, bool)> = hidden.chain(searched).collect();
+    while let Some((path, is_denied)) = ahead.pop() {
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        let is_denied = is_denied || shield.denies_read(&path);
+        if metadata.is_file() && is_denied {
+            found.insert((metadata.dev(), metadata.ino()));
+        }
+        if !metadata.is_dir() || is_of_the_system(&path) {
+            continue;
+        }
+        for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
+            let Some(fewer) = usize::checked_sub(left, 1) else { return found };
+            left = fewer;
+            let may_matter = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file());
+            if may_matter
+                && (is_denied
+                    || entry.file_type().is_ok_and(|kind| kind.is_dir())
+                    || shield.denies_read(&entry.path()))
+            {
+                ahead.push((entry.path(), is_denied));
+            }
+        }
+    }
+    found
 }
 
 struct Places<'a> {

@@ -14,12 +14,12 @@ use serde_json::Value;
 use crate::arguments::{self, Arguments};
 use crate::blocking;
 use crate::file_error::FileError;
+use crate::files::Files;
 use crate::place::{Parents, Place};
-use crate::workspace::Workspace;
 
 /// Removes a file of the workspace.
 pub(crate) struct Delete {
-    workspace: Arc<Workspace>,
+    files: Arc<Files>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -34,8 +34,8 @@ impl Arguments for DeleteArguments {
 }
 
 impl Delete {
-    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
-        Self { workspace: Arc::clone(workspace) }
+    pub(crate) fn new(files: &Arc<Files>) -> Self {
+        Self { files: Arc::clone(files) }
     }
 }
 
@@ -50,15 +50,15 @@ impl Tool for Delete {
 
     fn access(&self, arguments: &Value) -> Access {
         match arguments::parse::<DeleteArguments>(arguments) {
-            Ok(arguments) => Access::Write(self.workspace.target_entry(&arguments.path)),
-            Err(_) => Access::Write(self.workspace.root().to_owned()),
+            Ok(arguments) => Access::Write(self.files.target_entry(&arguments.path)),
+            Err(_) => Access::Write(self.files.root().to_owned()),
         }
     }
 
     fn evidence(&self, call: &ToolCall) -> Option<String> {
         let DeleteArguments { path: asked } = arguments::parse(&call.arguments).ok()?;
-        let found = self.workspace.resolve_entry(&asked).ok()?;
-        let place = Place::find(&self.workspace, &asked, &found.real, Parents::Required);
+        let found = self.files.resolve_entry(&asked).ok()?;
+        let place = Place::find(&self.files, &asked, &found.real, Parents::Required);
         Some(match place.and_then(|place| place.stat()) {
             Ok(Some(stat)) => format!("`{asked}` still exists ({} bytes)", stat.st_size),
             Ok(None) | Err(FileError::NotFound { .. }) => format!("`{asked}` does not exist now"),
@@ -72,19 +72,16 @@ impl Tool for Delete {
                 Ok(arguments) => arguments,
                 Err(message) => return ToolOutcome::error(message),
             };
-            let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, move |_| {
-                delete(&workspace, &arguments.path).unwrap_or_else(ToolOutcome::from)
-            })
-            .await
+            let files = Arc::clone(&self.files);
+            blocking::run(context, move |_| delete(&files, &arguments.path).unwrap_or_else(ToolOutcome::from))
+                .await
         })
     }
 }
 
-fn delete(workspace: &Workspace, asked: &str) -> Result<ToolOutcome, FileError> {
-    let resolved =
-        workspace.resolve_entry(asked).map_err(|error| FileError::unreachable("delete", asked, error))?;
-    let place = Place::find(workspace, asked, &resolved.real, Parents::Required)?;
+fn delete(files: &Files, asked: &str) -> Result<ToolOutcome, FileError> {
+    let resolved = files.entry_to_write("delete", asked)?;
+    let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
     let Some(stat) = place.stat()? else {
         return Err(FileError::NotFound { path: asked.to_owned() });
     };

@@ -27,10 +27,10 @@ use crate::blocking;
 use crate::elision::elide_middle;
 use crate::evidence::Remains;
 use crate::file_error::FileError;
+use crate::files::Files;
 use crate::place::{Parents, Place};
 use crate::read::not_text;
 use crate::text::TextFormat;
-use crate::workspace::Workspace;
 use crate::write::writable;
 use arguments::{Change, EditArguments, EditCall};
 
@@ -43,12 +43,12 @@ const DIFF_TIME: Duration = Duration::from_millis(500);
 
 /// Edits a file of the workspace.
 pub(crate) struct Edit {
-    workspace: Arc<Workspace>,
+    files: Arc<Files>,
 }
 
 impl Edit {
-    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
-        Self { workspace: Arc::clone(workspace) }
+    pub(crate) fn new(files: &Arc<Files>) -> Self {
+        Self { files: Arc::clone(files) }
     }
 }
 
@@ -64,21 +64,19 @@ impl Tool for Edit {
 
     fn access(&self, arguments: &Value) -> Access {
         match EditCall::parse(arguments) {
-            Ok(call) => Access::Write(self.workspace.target(&call.path)),
-            Err(_) => Access::Write(self.workspace.root().to_owned()),
+            Ok(call) => Access::Write(self.files.target(&call.path)),
+            Err(_) => Access::Write(self.files.root().to_owned()),
         }
     }
 
     fn evidence(&self, call: &ToolCall) -> Option<String> {
         let EditCall { path: asked, change } = EditCall::parse(&call.arguments).ok()?;
-        Some(Remains::of(&self.workspace, &asked).told(&asked, |bytes| {
-            match TextFormat::detect(bytes, true) {
-                Ok(format) => match format.decode(bytes) {
-                    Some(text) => format!("`{asked}` {}", change.trace(&text)),
-                    None => format!("`{asked}` exists, but its text cannot be told without doubt"),
-                },
-                Err(kind) => format!("`{asked}` is {kind} now"),
-            }
+        Some(Remains::of(&self.files, &asked).told(&asked, |bytes| match TextFormat::detect(bytes, true) {
+            Ok(format) => match format.decode(bytes) {
+                Some(text) => format!("`{asked}` {}", change.trace(&text)),
+                None => format!("`{asked}` exists, but its text cannot be told without doubt"),
+            },
+            Err(kind) => format!("`{asked}` is {kind} now"),
         }))
     }
 
@@ -88,17 +86,19 @@ impl Tool for Edit {
                 Ok(call) => call,
                 Err(message) => return ToolOutcome::error(message),
             };
-            let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, move |_| edit(&workspace, &call).unwrap_or_else(ToolOutcome::from)).await
+            let files = Arc::clone(&self.files);
+            blocking::run(context, move |_| edit(&files, &call).unwrap_or_else(ToolOutcome::from)).await
         })
     }
 }
 
-fn edit(workspace: &Workspace, call: &EditCall) -> Result<ToolOutcome, FileError> {
+fn edit(files: &Files, call: &EditCall) -> Result<ToolOutcome, FileError> {
     let asked = call.path.as_str();
-    let resolved = writable(workspace, asked)?;
-    let place = Place::find(workspace, asked, &resolved.real, Parents::Required)?;
+    let resolved = writable(files, asked)?;
+    let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
     let (file, seen) = place.open()?;
+    // An edit shows the lines around it.
+    files.check_links(asked, &seen)?;
     let size = u64::try_from(seen.st_size).unwrap_or_default();
     if size > FILE_LIMIT {
         let reason = format!("has {size} bytes, more than `edit` takes; use `shell` with `sed`");

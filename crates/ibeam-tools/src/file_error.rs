@@ -19,6 +19,9 @@ pub(crate) enum FileError {
     System { action: &'static str, path: String, errno: Errno },
     #[error("`{path}` is {kind}, not a regular file; {way_out}")]
     NotRegular { path: String, kind: &'static str, way_out: &'static str },
+    /// By policy, in its own words.
+    #[error("{reason}")]
+    Forbidden { path: String, reason: String },
     #[error("`{path}` {reason}")]
     Refused { path: String, reason: String },
     #[error(transparent)]
@@ -61,7 +64,7 @@ impl From<FileError> for ToolOutcome {
         let for_model = message.as_str().into();
         let failure = match error {
             FileError::NotFound { path } => ToolFailure::FileNotFound { path: PathBuf::from(path) },
-            FileError::Denied { path, .. } => {
+            FileError::Denied { path, .. } | FileError::Forbidden { path, .. } => {
                 ToolFailure::PermissionDenied { path: PathBuf::from(path), error: message }
             }
             FileError::System { .. }

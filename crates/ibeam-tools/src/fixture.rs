@@ -43,6 +43,14 @@ impl Fixture {
         })
     }
 
+    /// The same workspace with tools of a run that begins now, as [`Self::guarded`] without rules has them.
+    pub(crate) fn again(self) -> Self {
+        let root = self.root();
+        let policy = Policy::new(PermissionMode::Force, root.clone(), root.with_file_name("home"));
+        let settings = ToolSettings { shield: policy.shield(), ..ToolSettings::default() };
+        Self { tools: all(Workspace::new(&root, &[]).unwrap(), settings), ..self }
+    }
+
     fn set(timeouts: Timeouts, change: impl FnOnce(&mut ToolSettings, &Path)) -> Self {
         let directory = TempDir::with_prefix("ibeam-tools-").unwrap();
         std::fs::create_dir(directory.path().join("ws")).unwrap();

@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Tool, ToolContext};
@@ -15,8 +14,8 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
+use crate::files::Files;
 use crate::tree::{self, Start, Walk};
-use crate::workspace::Workspace;
 
 /// Files that are told.
 const FILE_LIMIT: usize = 200;
@@ -25,7 +24,7 @@ const KEPT: usize = 20_000;
 
 /// Finds files of the workspace by name.
 pub(crate) struct Glob {
-    workspace: Arc<Workspace>,
+    files: Arc<Files>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -44,8 +43,8 @@ impl Arguments for GlobArguments {
 }
 
 impl Glob {
-    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
-        Self { workspace: Arc::clone(workspace) }
+    pub(crate) fn new(files: &Arc<Files>) -> Self {
+        Self { files: Arc::clone(files) }
     }
 }
 
@@ -60,9 +59,7 @@ impl Tool for Glob {
 
     fn access(&self, arguments: &Value) -> Access {
         match arguments::parse::<GlobArguments>(arguments) {
-            Ok(wanted) => {
-                Access::Read(self.workspace.target(wanted.target_directory.as_deref().unwrap_or(".")))
-            }
+            Ok(wanted) => Access::Read(self.files.target(wanted.target_directory.as_deref().unwrap_or("."))),
             Err(_) => Access::Nothing,
         }
     }
@@ -73,14 +70,14 @@ impl Tool for Glob {
                 Ok(arguments) => arguments,
                 Err(message) => return ToolOutcome::error(message),
             };
-            let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, move |end| glob(&workspace, arguments, end)).await
+            let files = Arc::clone(&self.files);
+            blocking::run(context, move |end| glob(&files, arguments, end)).await
         })
     }
 }
 
-fn glob(workspace: &Workspace, wanted: GlobArguments, end: &EndFlag) -> ToolOutcome {
-    let start = match Start::find_directory(workspace, wanted.target_directory.as_deref()) {
+fn glob(files: &Files, wanted: GlobArguments, end: &EndFlag) -> ToolOutcome {
+    let start = match Start::find_directory(files, wanted.target_directory.as_deref()) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
@@ -88,14 +85,16 @@ fn glob(workspace: &Workspace, wanted: GlobArguments, end: &EndFlag) -> ToolOutc
         Ok(matcher) => matcher,
         Err(wrong) => return ToolOutcome::error(arguments::explain::<GlobArguments>(&wrong)),
     };
-    let mut found: Vec<(Reverse<SystemTime>, PathBuf)> = Vec::new();
+    let mut found: Vec<(Reverse<(i128, i128)>, PathBuf)> = Vec::new();
     let mut total_files = 0u64;
-    let walked = tree::walk_files(&start.path, end, |met| {
+    let walked = tree::walk_files(&start.path, files.readable(), end, |met| {
         let relative = start.relative(met);
-        if matcher.is_match(relative) {
+        if matcher.is_match(relative)
+            && let Ok(stat) = files.met(met)
+        {
             total_files += 1;
-            let modified = met.symlink_metadata().and_then(|metadata| metadata.modified());
-            found.push((Reverse(modified.unwrap_or(SystemTime::UNIX_EPOCH)), relative.to_owned()));
+            let modified = (i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec));
+            found.push((Reverse(modified), relative.to_owned()));
             if found.len() >= KEPT {
                 found.sort_unstable();
                 found.truncate(FILE_LIMIT);
@@ -108,20 +107,21 @@ fn glob(workspace: &Workspace, wanted: GlobArguments, end: &EndFlag) -> ToolOutc
     }
     found.sort_unstable();
     found.truncate(FILE_LIMIT);
-    let files: Vec<PathBuf> = found.into_iter().map(|(_, file)| file).collect();
+    let newest: Vec<PathBuf> = found.into_iter().map(|(_, file)| file).collect();
 
     let mut for_model = String::new();
-    for file in &files {
-        for_model.push_str(&format!("{}\n", workspace.display(&start.directory.join(file))));
+    for file in &newest {
+        for_model.push_str(&format!("{}\n", files.display(&start.directory.join(file))));
     }
-    if files.is_empty() {
+    if newest.is_empty() {
         for_model.push_str("(no file matches)\n");
     }
-    if total_files > files.len() as u64 {
-        for_model.push_str(&format!("(the newest {} of {total_files}; narrow the glob)\n", files.len()));
+    if total_files > newest.len() as u64 {
+        for_model.push_str(&format!("(the newest {} of {total_files}; narrow the glob)\n", newest.len()));
     }
     for_model.push_str(&tree::note(walked));
-    let output = GlobOutput { pattern: wanted.glob_pattern, path: start.directory, files, total_files };
+    let output =
+        GlobOutput { pattern: wanted.glob_pattern, path: start.directory, files: newest, total_files };
     ToolOutcome::Success { output: ToolOutput::Glob(output), for_model: for_model.into() }
 }
 

@@ -21,6 +21,7 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
+use crate::files::Files;
 use crate::tree::{self, Start};
 use crate::workspace::Workspace;
 use collect::Collector;
@@ -30,7 +31,7 @@ const HEAD_LIMIT: u64 = 250;
 
 /// Searches files of the workspace.
 pub(crate) struct Grep {
-    workspace: Arc<Workspace>,
+    files: Arc<Files>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -74,8 +75,8 @@ impl Arguments for GrepArguments {
 }
 
 impl Grep {
-    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
-        Self { workspace: Arc::clone(workspace) }
+    pub(crate) fn new(files: &Arc<Files>) -> Self {
+        Self { files: Arc::clone(files) }
     }
 }
 
@@ -90,7 +91,7 @@ impl Tool for Grep {
 
     fn access(&self, arguments: &Value) -> Access {
         match arguments::parse::<GrepArguments>(arguments) {
-            Ok(wanted) => Access::Read(self.workspace.target(wanted.path.as_deref().unwrap_or("."))),
+            Ok(wanted) => Access::Read(self.files.target(wanted.path.as_deref().unwrap_or("."))),
             Err(_) => Access::Nothing,
         }
     }
@@ -101,14 +102,14 @@ impl Tool for Grep {
                 Ok(arguments) => arguments,
                 Err(message) => return ToolOutcome::error(message),
             };
-            let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, move |end| grep(&workspace, arguments, end)).await
+            let files = Arc::clone(&self.files);
+            blocking::run(context, move |end| grep(&files, arguments, end)).await
         })
     }
 }
 
-fn grep(workspace: &Workspace, wanted: GrepArguments, end: &EndFlag) -> ToolOutcome {
-    let start = match Start::find(workspace, wanted.path.as_deref()) {
+fn grep(files: &Files, wanted: GrepArguments, end: &EndFlag) -> ToolOutcome {
+    let start = match Start::find(files, wanted.path.as_deref()) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
@@ -121,9 +122,9 @@ fn grep(workspace: &Workspace, wanted: GrepArguments, end: &EndFlag) -> ToolOutc
     let mode = wanted.output_mode.unwrap_or(OutputMode::Content);
     let limit = wanted.head_limit.filter(|limit| *limit > 0).unwrap_or(HEAD_LIMIT);
     let mut collector = Collector::new(mode, limit, wanted.multiline == Some(true));
-    let walked = tree::walk_files(&start.path, end, |met| {
+    let walked = tree::walk_files(&start.path, files.readable(), end, |met| {
         if filter.takes(&start, met) {
-            collector.search(&matcher, met, start.relative(met), end)
+            collector.search(files, &matcher, met, start.relative(met), end)
         } else {
             tree::Walk::On
         }
@@ -133,7 +134,7 @@ fn grep(workspace: &Workspace, wanted: GrepArguments, end: &EndFlag) -> ToolOutc
     }
     let truncated = collector.truncated || walked.out_of_time;
     let matches = collector.matches;
-    let mut for_model = show(workspace, &start, &matches);
+    let mut for_model = show(files, &start, &matches);
     if collector.truncated {
         for_model.push_str("(more was found; narrow the search, or raise `headLimit`)\n");
     }

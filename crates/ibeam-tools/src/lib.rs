@@ -13,6 +13,7 @@ mod edit;
 mod elision;
 mod evidence;
 mod file_error;
+mod files;
 #[cfg(test)]
 mod fixture;
 mod git_config;
@@ -73,17 +74,18 @@ pub struct ToolSettings {
 
 /// Every built-in tool, by name.
 pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
+    let files = Arc::new(files::Files::new(workspace.clone(), settings.shield.clone()));
     let workspace = Arc::new(workspace);
     let tools: [Arc<dyn Tool>; 9] = [
-        Arc::new(delete::Delete::new(&workspace)),
-        Arc::new(edit::Edit::new(&workspace)),
-        Arc::new(glob::Glob::new(&workspace)),
-        Arc::new(grep::Grep::new(&workspace)),
-        Arc::new(ls::Ls::new(&workspace)),
-        Arc::new(read::Read::new(&workspace)),
+        Arc::new(delete::Delete::new(&files)),
+        Arc::new(edit::Edit::new(&files)),
+        Arc::new(glob::Glob::new(&files)),
+        Arc::new(grep::Grep::new(&files)),
+        Arc::new(ls::Ls::new(&files)),
+        Arc::new(read::Read::new(&files)),
         Arc::new(shell::Shell::new(&workspace, settings)),
         Arc::new(update_todos::UpdateTodos::default()),
-        Arc::new(write::Write::new(&workspace)),
+        Arc::new(write::Write::new(&files)),
     ];
     let grounded = tools.into_iter().map(|tool| ground::Grounded::new(tool, &workspace));
     grounded.map(|tool| (tool.spec().name.into_owned(), Arc::new(tool) as Arc<dyn Tool>)).collect()

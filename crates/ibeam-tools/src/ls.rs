@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
+use crate::files::Files;
 use crate::tree::{self, Start, WalkEnd};
-use crate::workspace::Workspace;
 
 /// Entries that are told.
 const ENTRY_LIMIT: usize = 400;
@@ -25,7 +25,7 @@ const DEPTH_LIMIT: usize = 40;
 
 /// Lists directories of the workspace.
 pub(crate) struct Ls {
-    workspace: Arc<Workspace>,
+    files: Arc<Files>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -43,8 +43,8 @@ impl Arguments for LsArguments {
 }
 
 impl Ls {
-    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
-        Self { workspace: Arc::clone(workspace) }
+    pub(crate) fn new(files: &Arc<Files>) -> Self {
+        Self { files: Arc::clone(files) }
     }
 }
 
@@ -59,7 +59,7 @@ impl Tool for Ls {
 
     fn access(&self, arguments: &Value) -> Access {
         match arguments::parse::<LsArguments>(arguments) {
-            Ok(wanted) => Access::Read(self.workspace.target(or_here(&wanted.path))),
+            Ok(wanted) => Access::Read(self.files.target(or_here(&wanted.path))),
             Err(_) => Access::Nothing,
         }
     }
@@ -70,8 +70,8 @@ impl Tool for Ls {
                 Ok(arguments) => arguments,
                 Err(message) => return ToolOutcome::error(message),
             };
-            let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, move |end| ls(&workspace, &arguments, end)).await
+            let files = Arc::clone(&self.files);
+            blocking::run(context, move |end| ls(&files, &arguments, end)).await
         })
     }
 }
@@ -84,8 +84,8 @@ fn or_here(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
 }
 
-fn ls(workspace: &Workspace, wanted: &LsArguments, end: &EndFlag) -> ToolOutcome {
-    let start = match Start::find_directory(workspace, Some(or_here(&wanted.path))) {
+fn ls(files: &Files, wanted: &LsArguments, end: &EndFlag) -> ToolOutcome {
+    let start = match Start::find_directory(files, Some(or_here(&wanted.path))) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
@@ -97,7 +97,7 @@ fn ls(workspace: &Workspace, wanted: &LsArguments, end: &EndFlag) -> ToolOutcome
     };
     let mut listing =
         Listing { levels: Vec::new(), left: ENTRY_LIMIT, end: WalkEnd::default(), truncated: false };
-    listing.fill(&start, &ignored, end);
+    listing.fill(files, &start, &ignored, end);
     if end.stopped() {
         return blocking::interrupted();
     }
@@ -105,7 +105,7 @@ fn ls(workspace: &Workspace, wanted: &LsArguments, end: &EndFlag) -> ToolOutcome
     let Some(root) = listing.into_tree() else {
         return ToolOutcome::error(format!("`{}` could not be listed", wanted.path));
     };
-    let mut for_model = format!("{}/\n", workspace.display(&root.path));
+    let mut for_model = format!("{}/\n", files.display(&root.path));
     show(&root, 1, &mut for_model);
     if truncated {
         for_model.push_str("(more exists; list a directory further down)\n");
@@ -123,7 +123,7 @@ struct Listing {
 }
 
 impl Listing {
-    fn fill(&mut self, start: &Start, ignored: &[GlobMatcher], end: &EndFlag) {
+    fn fill(&mut self, files: &Files, start: &Start, ignored: &[GlobMatcher], end: &EndFlag) {
         let mut ahead: VecDeque<(Option<usize>, PathBuf)> = VecDeque::from([(None, start.path.clone())]);
         let depth_of_start = start.path.components().count();
         while let Some((parent, path)) = ahead.pop_front() {
@@ -136,7 +136,7 @@ impl Listing {
                 Directory { path: path.clone(), num_files: 0, files: Vec::new(), directories: Vec::new() };
             let depth = path.components().count() - depth_of_start;
             if self.left > 0 && depth < DEPTH_LIMIT && !self.end.out_of_time {
-                for below in self.read(&mut directory, start, ignored) {
+                for below in self.read(files, &mut directory, start, ignored) {
                     ahead.push_back((Some(index), below));
                 }
             } else {
@@ -148,9 +148,15 @@ impl Listing {
     }
 
     /// Fills in the files of `directory` and gives its directories.
-    fn read(&mut self, directory: &mut Directory, start: &Start, ignored: &[GlobMatcher]) -> Vec<PathBuf> {
+    fn read(
+        &mut self,
+        files: &Files,
+        directory: &mut Directory,
+        start: &Start,
+        ignored: &[GlobMatcher],
+    ) -> Vec<PathBuf> {
         let mut below = Vec::new();
-        for entry in tree::builder(&directory.path).max_depth(Some(1)).build() {
+        for entry in tree::builder(&directory.path, files.readable()).max_depth(Some(1)).build() {
             let entry = match entry {
                 Ok(entry) if entry.depth() > 0 => entry,
                 Ok(_) => continue,
@@ -166,6 +172,11 @@ impl Listing {
             if self.left == 0 {
                 self.truncated = true;
                 break;
+            }
+            // A link put in the way since would have led elsewhere.
+            if files.met(entry.path()).is_err() {
+                self.end.skipped += 1;
+                continue;
             }
             self.left -= 1;
             if entry.file_type().is_some_and(|kind| kind.is_dir()) {

@@ -1,17 +1,19 @@
 //! A name in an open directory: the one place through which the file tools open, stat and remove.
 //!
-//! The directory is reached component by component without following links, from the path that was resolved,
-//! so that a link put in its way afterwards is refused (ELOOP, ENOTDIR) and not followed.
+//! The directory is reached beneath a held one without following links, by the path that was resolved, so that a
+//! link put in its way afterwards is refused and not followed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::os::fd::OwnedFd;
-use std::path::{Component, Path, PathBuf};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::beneath;
 use crate::file_error::FileError;
+use crate::files::identity;
 use crate::workspace::Workspace;
 
 /// Where a file is or will be.
@@ -21,11 +23,12 @@ pub(crate) struct Place {
     pub(crate) directory: OwnedFd,
     /// Its name there.
     pub(crate) name: OsString,
-    /// Its absolute path, without links.
-    pub(crate) path: PathBuf,
     /// The path as the model wrote it, for messages.
     pub(crate) asked: String,
 }
+
+/// How often a file that is replaced meanwhile is opened anew.
+const OPENED: usize = 8;
 
 /// What to do about directories that are missing on the way.
 #[derive(Clone, Copy, PartialEq)]
@@ -36,11 +39,6 @@ pub(crate) enum Parents {
     Created,
 }
 
-#[cfg(target_os = "linux")]
-const SEARCH: OFlags = OFlags::PATH;
-#[cfg(not(target_os = "linux"))]
-const SEARCH: OFlags = OFlags::RDONLY;
-
 impl Place {
     /// Opens the directory of `real`, which must be free of links.
     pub(crate) fn find(
@@ -49,27 +47,24 @@ impl Place {
         real: &Path,
         parents: Parents,
     ) -> Result<Self, FileError> {
-        let fail = |errno| FileError::system("reach", asked, errno);
+        let fail = |errno| match errno {
+            // There was none when the path was resolved.
+            Errno::LOOP => {
+                FileError::refused(asked, "has a symbolic link on its way, put there just now; look again")
+            }
+            errno => FileError::system("reach", asked, errno),
+        };
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(not_regular(asked, FileType::Directory));
         };
         // The root of the workspace is a directory: every tool here refuses it, by its parent's entry.
         let (from, way) = workspace.anchor(parent);
-        let start = if way.is_absolute() { Path::new("/") } else { Path::new(".") };
-        let flags = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mut directory = rustix::fs::openat(from, start, flags, Mode::empty()).map_err(fail)?;
-        for component in way.components() {
-            let Component::Normal(step) = component else { continue };
-            directory = match rustix::fs::openat(&directory, step, flags, Mode::empty()) {
-                Err(Errno::NOENT) if parents == Parents::Created => {
-                    make_directory(&directory, step).map_err(fail)?;
-                    sync_names(&directory);
-                    rustix::fs::openat(&directory, step, flags, Mode::empty()).map_err(fail)?
-                }
-                opened => opened.map_err(fail)?,
-            };
-        }
-        Ok(Self { directory, name: name.to_owned(), path: real.to_owned(), asked: asked.to_owned() })
+        let directory = match beneath::directory(from, way) {
+            Err(Errno::NOENT) if parents == Parents::Created => make_way(from, way),
+            opened => opened,
+        };
+        let directory = directory.map_err(fail)?;
+        Ok(Self { directory, name: name.to_owned(), asked: asked.to_owned() })
     }
 
     /// What is there; a link is itself meant. `None` when nothing is.
@@ -94,13 +89,14 @@ impl Place {
 
     /// Opens the regular file there for reading. Never waits: a FIFO or device is refused by its type first.
     pub(crate) fn open(&self) -> Result<(File, Stat), FileError> {
-        let fail = |errno| FileError::system("read", &self.asked, errno);
+        let fail = |errno| match errno {
+            Errno::STALE => FileError::refused(&self.asked, "is replaced over and over; look again"),
+            errno => FileError::system("read", &self.asked, errno),
+        };
         self.regular()?.ok_or_else(|| fail(Errno::NOENT))?;
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty()).map_err(fail)?;
-        let stat = rustix::fs::fstat(&file).map_err(fail)?;
+        let (file, stat) = open_regular(self.directory.as_fd(), &self.name).map_err(fail)?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Ok((File::from(file), stat)),
+            FileType::RegularFile => Ok((file, stat)),
             other => Err(not_regular(&self.asked, other)),
         }
     }
@@ -114,20 +110,23 @@ impl Place {
     }
 }
 
-/// Opens a regular file met on a walk, without following a link put there since and without waiting.
-pub(crate) fn open_met(path: &Path) -> Result<File, Errno> {
+/// Opens `name` without following a link and without waiting. What is open still has the name, and the count of
+/// names in its metadata is that of a moment at which it had: a name taken away in between would hide that it is
+/// one of several.
+///
+/// # Errors
+/// The system's; `STALE` when the file is replaced as often as it is opened.
+pub(crate) fn open_regular(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(File, Stat), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty())?;
-    match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
-        FileType::RegularFile => Ok(File::from(file)),
-        FileType::Directory
-        | FileType::Fifo
-        | FileType::CharacterDevice
-        | FileType::BlockDevice
-        | FileType::Socket
-        | FileType::Symlink
-        | FileType::Unknown => Err(Errno::INVAL),
+    for _ in 0..OPENED {
+        let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+        let opened = rustix::fs::fstat(&file)?;
+        let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if identity(&opened) == identity(&named) {
+            return Ok((File::from(file), named));
+        }
     }
+    Err(Errno::STALE)
 }
 
 /// Waits until the names in a directory survive a power cut. Best effort: what they name is in place and correct.
@@ -137,6 +136,23 @@ pub(crate) fn sync_names(directory: &OwnedFd) {
     if let Ok(directory) = rustix::fs::openat(directory, ".", flags, Mode::empty()) {
         let _ = rustix::fs::fsync(&directory);
     }
+}
+
+/// Opens a directory, and makes those on the way that are missing.
+fn make_way(from: BorrowedFd<'_>, way: &Path) -> Result<OwnedFd, Errno> {
+    let mut directory = beneath::directory(from, Path::new("."))?;
+    for component in way.components() {
+        let Component::Normal(step) = component else { continue };
+        directory = match beneath::directory(directory.as_fd(), Path::new(step)) {
+            Err(Errno::NOENT) => {
+                make_directory(&directory, step)?;
+                sync_names(&directory);
+                beneath::directory(directory.as_fd(), Path::new(step))?
+            }
+            opened => opened?,
+        };
+    }
+    Ok(directory)
 }
 
 fn make_directory(parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
@@ -199,7 +215,7 @@ mod tests {
                 std::fs::rename(fixture.path("d"), fixture.path("moved")).unwrap();
                 fixture.link("../other", "d");
             },
-            "(ENOTDIR)",
+            "has a symbolic link on its way, put there just now",
         );
     }
 }

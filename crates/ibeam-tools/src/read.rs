@@ -21,9 +21,9 @@ use serde_json::Value;
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::file_error::FileError;
+use crate::files::Files;
 use crate::place::{Parents, Place};
 use crate::text::TextFormat;
-use crate::workspace::Workspace;
 use window::Window;
 
 /// Lines of one call.
@@ -37,7 +37,7 @@ const SAMPLE: usize = 1 << 20;
 
 /// Reads a file of the workspace.
 pub(crate) struct Read {
-    workspace: Arc<Workspace>,
+    files: Arc<Files>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -58,8 +58,8 @@ impl Arguments for ReadArguments {
 }
 
 impl Read {
-    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
-        Self { workspace: Arc::clone(workspace) }
+    pub(crate) fn new(files: &Arc<Files>) -> Self {
+        Self { files: Arc::clone(files) }
     }
 }
 
@@ -74,7 +74,7 @@ impl Tool for Read {
 
     fn access(&self, arguments: &Value) -> Access {
         match arguments::parse::<ReadArguments>(arguments) {
-            Ok(arguments) => Access::Read(self.workspace.target(&arguments.path)),
+            Ok(arguments) => Access::Read(self.files.target(&arguments.path)),
             Err(_) => Access::Nothing,
         }
     }
@@ -85,26 +85,24 @@ impl Tool for Read {
                 Ok(arguments) => arguments,
                 Err(message) => return ToolOutcome::error(message),
             };
-            let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, move |end| {
-                read(&workspace, &arguments, end).unwrap_or_else(ToolOutcome::from)
-            })
-            .await
+            let files = Arc::clone(&self.files);
+            blocking::run(context, move |end| read(&files, &arguments, end).unwrap_or_else(ToolOutcome::from))
+                .await
         })
     }
 }
 
-fn read(workspace: &Workspace, wanted: &ReadArguments, end: &EndFlag) -> Result<ToolOutcome, FileError> {
+fn read(files: &Files, wanted: &ReadArguments, end: &EndFlag) -> Result<ToolOutcome, FileError> {
     let asked = wanted.path.as_str();
-    let resolved = workspace.resolve(asked).map_err(|error| FileError::unreachable("read", asked, error))?;
-    let place = Place::find(workspace, asked, &resolved.real, Parents::Required)?;
-    let mut window = scan(&place, wanted, end)?;
+    let resolved = files.to_read("read", asked)?;
+    let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
+    let mut window = scan(files, &place, wanted, end)?;
     // A writer at work: look again, twice at most, for a state that held still.
     for _ in 0..2 {
         if window.steady || end.out_of_time() {
             break;
         }
-        window = scan(&place, wanted, end)?;
+        window = scan(files, &place, wanted, end)?;
     }
     if end.stopped() {
         return Ok(blocking::interrupted());
@@ -118,9 +116,10 @@ struct Scan {
     steady: bool,
 }
 
-fn scan(place: &Place, wanted: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
+fn scan(files: &Files, place: &Place, wanted: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
     let asked = wanted.path.as_str();
     let (mut file, before) = place.open()?;
+    files.check_links(asked, &before)?;
     let start = fill(&mut file, SAMPLE).map_err(|error| FileError::io("read", asked, &error))?;
     let whole = start.len() < SAMPLE;
     let format = TextFormat::detect(&start, whole).map_err(|kind| not_text(asked, kind))?;

@@ -81,7 +81,7 @@ impl Shell {
     fn start(&self, wanted: &ShellArguments) -> Result<Running, Box<ToolOutcome>> {
         let asked = wanted.working_directory.as_str();
         let asked = if asked.is_empty() { "." } else { asked };
-        let directory = Start::find_directory(&self.workspace, Some(asked)).map_err(|error| {
+        let directory = Start::of_command(&self.workspace, asked).map_err(|error| {
             Box::new(match error {
                 FileError::NotFound { .. } if asked == "." => ToolOutcome::error(format!(
                     "the workspace `{}` is gone (ENOENT); nothing can run there",
@@ -91,6 +91,7 @@ impl Shell {
                 | FileError::Denied { .. }
                 | FileError::System { .. }
                 | FileError::NotRegular { .. }
+                | FileError::Forbidden { .. }
                 | FileError::Refused { .. }
                 | FileError::Path(_) => ToolOutcome::from(error),
             })

@@ -1,7 +1,7 @@
 //! The walk through a directory tree that `grep`, `glob` and `ls` share.
 //!
 //! Sorted by name, so that a cut is always the same cut. Ignore files count, in and out of git; links are not
-//! followed; the stores of version control are skipped.
+//! followed; the stores of version control, and what may not be read, are skipped.
 
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, FileType};
 
 use crate::blocking::EndFlag;
 use crate::file_error::FileError;
+use crate::files::{Files, Readable};
 use crate::workspace::Workspace;
 
 /// Where a search starts.
@@ -22,13 +23,22 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Resolves `asked`, the root of the workspace when it is not given.
-    pub(crate) fn find(workspace: &Workspace, asked: Option<&str>) -> Result<Self, FileError> {
+    /// Resolves `asked`, the root of the workspace when it is not given, as a place to be read.
+    pub(crate) fn find(files: &Files, asked: Option<&str>) -> Result<Self, FileError> {
         let asked = asked.unwrap_or(".");
-        let fail = |errno| FileError::system("search", asked, errno);
+        let resolved = files.to_read("search", asked)?;
+        Self::at(files, asked, resolved.real)
+    }
+
+    /// Like [`Self::find`] for the directory of a command, of which policy judges the text.
+    pub(crate) fn of_command(workspace: &Workspace, asked: &str) -> Result<Self, FileError> {
         let resolved =
             workspace.resolve(asked).map_err(|error| FileError::unreachable("search", asked, error))?;
-        let path = resolved.real;
+        Self::at(workspace, asked, resolved.real)?.only_directory(asked)
+    }
+
+    fn at(workspace: &Workspace, asked: &str, path: PathBuf) -> Result<Self, FileError> {
+        let fail = |errno| FileError::system("search", asked, errno);
         let (from, way) = workspace.anchor(&path);
         let stat = rustix::fs::statat(from, way, AtFlags::SYMLINK_NOFOLLOW).map_err(fail)?;
         // A walk and a command go by the path; it must still lead to the workspace that is held.
@@ -48,13 +58,15 @@ impl Start {
     }
 
     /// The same, but a file is refused.
-    pub(crate) fn find_directory(workspace: &Workspace, asked: Option<&str>) -> Result<Self, FileError> {
-        let start = Self::find(workspace, asked)?;
-        if start.path != start.directory {
-            let reason = "is a file, not a directory; name its directory";
-            return Err(FileError::refused(asked.unwrap_or("."), reason));
+    pub(crate) fn find_directory(files: &Files, asked: Option<&str>) -> Result<Self, FileError> {
+        Self::find(files, asked)?.only_directory(asked.unwrap_or("."))
+    }
+
+    fn only_directory(self, asked: &str) -> Result<Self, FileError> {
+        if self.path != self.directory {
+            return Err(FileError::refused(asked, "is a file, not a directory; name its directory"));
         }
-        Ok(start)
+        Ok(self)
     }
 
     /// A met path as it is told: relative to the directory.
@@ -83,10 +95,16 @@ pub(crate) enum Walk {
     Enough,
 }
 
-/// Calls `visit` for each regular file below `start`, in order.
-pub(crate) fn walk_files(start: &Path, end: &EndFlag, mut visit: impl FnMut(&Path) -> Walk) -> WalkEnd {
+/// Calls `visit` for each regular file below `start` that may be read, in order. It goes by paths: who opens what it
+/// meets does so beneath a held directory ([`Files::open_met`], [`Files::met`]).
+pub(crate) fn walk_files(
+    start: &Path,
+    readable: &Readable,
+    end: &EndFlag,
+    mut visit: impl FnMut(&Path) -> Walk,
+) -> WalkEnd {
     let mut outcome = WalkEnd::default();
-    for entry in builder(start).build() {
+    for entry in builder(start, readable).build() {
         if end.stopped() {
             break;
         }
@@ -108,8 +126,9 @@ pub(crate) fn walk_files(start: &Path, end: &EndFlag, mut visit: impl FnMut(&Pat
 }
 
 /// The walk itself, for those who need more than files.
-pub(crate) fn builder(start: &Path) -> WalkBuilder {
+pub(crate) fn builder(start: &Path, readable: &Readable) -> WalkBuilder {
     let mut builder = WalkBuilder::new(start);
+    let readable = readable.clone();
     builder
         .hidden(false)
         .require_git(false)
@@ -117,9 +136,10 @@ pub(crate) fn builder(start: &Path) -> WalkBuilder {
         .git_global(false)
         .follow_links(false)
         .sort_by_file_name(Ord::cmp)
-        .filter_entry(|entry| {
+        .filter_entry(move |entry| {
             let name = entry.file_name();
-            entry.depth() == 0 || ![".git", ".hg", ".jj", ".svn"].iter().any(|store| name == *store)
+            let is_store = || [".git", ".hg", ".jj", ".svn"].iter().any(|store| name == *store);
+            entry.depth() == 0 || (!is_store() && readable.may_read(entry.path()))
         });
     builder
 }

@@ -3,6 +3,7 @@
 //! A checkout of both on such a system loses one of them; whoever makes the second should know.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
+use rustix::fs::{Dir, Mode, OFlags};
 
 use crate::place::Place;
 
@@ -22,8 +23,10 @@ impl Place {
     /// A twin of this name in the same directory.
     pub(crate) fn twin(&self) -> Option<Twin> {
         let wanted = self.name.to_str()?;
-        std::fs::read_dir(self.path.parent()?).ok()?.take(LOOK_LIMIT).find_map(|entry| {
-            let name = entry.ok()?.file_name().into_string().ok()?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listed = rustix::fs::openat(&self.directory, ".", flags, Mode::empty()).ok()?;
+        Dir::new(listed).ok()?.take(LOOK_LIMIT).find_map(|entry| {
+            let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
             let difference = difference(wanted, &name)?;
             Some(Twin { name, difference })
         })

@@ -18,18 +18,19 @@ use crate::arguments::{self, Arguments};
 use crate::blocking;
 use crate::evidence::Remains;
 use crate::file_error::FileError;
+use crate::files::Files;
 use crate::place::{Parents, Place};
 use crate::read::fill;
 use crate::text::{PLAIN, TextFormat, count_lines};
 use crate::twin::Twin;
-use crate::workspace::{ResolvedPath, Workspace};
+use crate::workspace::ResolvedPath;
 
 /// An old file beyond this size does not tell its conventions.
 const CONVENTION_LIMIT: usize = 16 << 20;
 
 /// Writes a file of the workspace.
 pub(crate) struct Write {
-    workspace: Arc<Workspace>,
+    files: Arc<Files>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -48,8 +49,8 @@ impl Arguments for WriteArguments {
 }
 
 impl Write {
-    pub(crate) fn new(workspace: &Arc<Workspace>) -> Self {
-        Self { workspace: Arc::clone(workspace) }
+    pub(crate) fn new(files: &Arc<Files>) -> Self {
+        Self { files: Arc::clone(files) }
     }
 }
 
@@ -64,15 +65,15 @@ impl Tool for Write {
 
     fn access(&self, arguments: &Value) -> Access {
         match arguments::parse::<WriteArguments>(arguments) {
-            Ok(arguments) => Access::Write(self.workspace.target(&arguments.path)),
-            Err(_) => Access::Write(self.workspace.root().to_owned()),
+            Ok(arguments) => Access::Write(self.files.target(&arguments.path)),
+            Err(_) => Access::Write(self.files.root().to_owned()),
         }
     }
 
     fn evidence(&self, call: &ToolCall) -> Option<String> {
         let wanted = arguments::parse::<WriteArguments>(&call.arguments).ok()?;
         let asked = &wanted.path;
-        Some(Remains::of(&self.workspace, asked).told(asked, |bytes| {
+        Some(Remains::of(&self.files, asked).told(asked, |bytes| {
             let written = bytes == wanted.file_text.as_bytes()
                 || bytes == in_convention_of(bytes, true, &wanted.file_text);
             if written {
@@ -90,18 +91,17 @@ impl Tool for Write {
                 Ok(arguments) => arguments,
                 Err(message) => return ToolOutcome::error(message),
             };
-            let workspace = Arc::clone(&self.workspace);
-            blocking::run(context, move |_| write(&workspace, &arguments).unwrap_or_else(ToolOutcome::from))
-                .await
+            let files = Arc::clone(&self.files);
+            blocking::run(context, move |_| write(&files, &arguments).unwrap_or_else(ToolOutcome::from)).await
         })
     }
 }
 
-fn write(workspace: &Workspace, wanted: &WriteArguments) -> Result<ToolOutcome, FileError> {
+fn write(files: &Files, wanted: &WriteArguments) -> Result<ToolOutcome, FileError> {
     let asked = wanted.path.as_str();
-    let resolved = writable(workspace, asked)?;
+    let resolved = writable(files, asked)?;
     let parents = if resolved.inside { Parents::Created } else { Parents::Required };
-    let place = Place::find(workspace, asked, &resolved.real, parents)?;
+    let place = Place::find(files, asked, &resolved.real, parents)?;
     let old = place.regular()?;
     let bytes = match old {
         Some(_) => in_convention_of_file(&place, &wanted.file_text)?,
@@ -128,8 +128,8 @@ fn write(workspace: &Workspace, wanted: &WriteArguments) -> Result<ToolOutcome, 
 }
 
 /// Where a write to `asked` goes: not through a link that leads nowhere or out of the workspace.
-pub(crate) fn writable(workspace: &Workspace, asked: &str) -> Result<ResolvedPath, FileError> {
-    let resolved = workspace.resolve(asked).map_err(|error| FileError::unreachable("write", asked, error))?;
+pub(crate) fn writable(files: &Files, asked: &str) -> Result<ResolvedPath, FileError> {
+    let resolved = files.to_write(asked)?;
     if resolved.dangling {
         let target = resolved.real.display();
         return Err(FileError::refused(
@@ -139,7 +139,7 @@ pub(crate) fn writable(workspace: &Workspace, asked: &str) -> Result<ResolvedPat
             ),
         ));
     }
-    if workspace.contains(&resolved.asked) && !resolved.inside {
+    if files.contains(&resolved.asked) && !resolved.inside {
         let target = resolved.real.display();
         return Err(FileError::refused(
             asked,

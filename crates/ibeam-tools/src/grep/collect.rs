@@ -1,5 +1,6 @@
 //! Searching one file after another until enough was found.
 
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -10,7 +11,7 @@ use ibeam_protocol::tool_output::{FileMatches, GrepMatches};
 
 use super::OutputMode;
 use crate::blocking::EndFlag;
-use crate::place::open_met;
+use crate::files::{Files, Identities, identity};
 use crate::tree::Walk;
 
 /// Bytes of one line that are told.
@@ -30,6 +31,8 @@ pub(super) struct Collector {
     left: u64,
     bytes_left: usize,
     searcher: Searcher,
+    /// What may not be read under another name either; searched for when it first matters.
+    denied: OnceCell<Identities>,
 }
 
 impl Collector {
@@ -45,18 +48,30 @@ impl Collector {
             .multi_line(multiline)
             .heap_limit(Some(HEAP_LIMIT))
             .build();
-        Self { matches, truncated: false, mode, left: limit, bytes_left: CONTENT_LIMIT, searcher }
+        Self {
+            matches,
+            truncated: false,
+            mode,
+            left: limit,
+            bytes_left: CONTENT_LIMIT,
+            searcher,
+            denied: OnceCell::new(),
+        }
     }
 
     /// Searches the file at `met`, told as `relative`.
     pub(super) fn search(
         &mut self,
+        files: &Files,
         matcher: &RegexMatcher,
         met: &Path,
         relative: &Path,
         end: &EndFlag,
     ) -> Walk {
-        let Ok(file) = open_met(met) else { return Walk::Skipped };
+        let Ok((file, stat)) = files.open_met(met) else { return Walk::Skipped };
+        if stat.st_nlink > 1 && self.denied.get_or_init(|| files.denied_files()).contains(&identity(&stat)) {
+            return Walk::On;
+        }
         let mut lines = Lines {
             mode: self.mode,
             left: self.left,

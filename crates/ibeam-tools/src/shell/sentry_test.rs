@@ -191,8 +191,7 @@ fn repositories_of_submodules_are_watched_too() {
     let fixture = repository();
     bash(&fixture.outside(""), "git init -q o; git -C o commit -q --allow-empty -m one");
     let guarded = Guarded::new(fixture);
-    guarded
-        .permits("mkdir .git/modules; git clone -q ../o lib --separate-git-dir .git/modules/lib");
+    guarded.permits("mkdir .git/modules; git clone -q ../o lib --separate-git-dir .git/modules/lib");
     guarded.stops("git -C lib config core.fsmonitor x", ".git/modules/lib/config");
     guarded.stops("printf x > .git/modules/lib/hooks/post-commit", ".git/modules/lib/hooks/post-commit");
 }

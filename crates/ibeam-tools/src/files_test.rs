@@ -1,0 +1,362 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ibeam_policy::Access;
+use ibeam_protocol::{ToolFailure, ToolOutcome};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde_json::{Value, json};
+
+use crate::fixture::{Fixture, failure, runtime, success};
+
+/// Calls that succeed during each attack.
+const CALLS: usize = 500;
+/// Longer an attack does not go on.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What no tool may show.
+const CANARY: &str = "SECRET-CANARY";
+
+// ---- what may not be read
+
+#[track_caller]
+fn denied(fixture: &Fixture, tool: &str, arguments: Value) -> String {
+    let (why, for_model) = failure(fixture.call(tool, arguments));
+    assert!(matches!(why, ToolFailure::PermissionDenied { .. }), "{why:?}");
+    assert!(!for_model.contains(CANARY), "{for_model}");
+    for_model
+}
+
+#[track_caller]
+fn never_shown(fixture: &Fixture, tool: &str, arguments: Value) -> String {
+    let (output, for_model) = success(fixture.call(tool, arguments));
+    let output = format!("{output:?}");
+    assert!(!output.contains(CANARY) && !for_model.contains(CANARY), "{output}");
+    for_model
+}
+
+#[test]
+fn searches_skip_what_may_not_be_read_and_go_on() {
+    let fixture = Fixture::guarded(&[], &["Read(.env*)", "Read(secrets/)"]);
+    for name in [".env", "sub/.ENV.local", "secrets/k", "a.txt", "sub/b.txt"] {
+        fixture.put(
+            name,
+            format!("{CANARY}\nword\n").replace(CANARY, if name.ends_with("txt") { "x" } else { CANARY }),
+        );
+    }
+    let found = never_shown(&fixture, "grep", json!({"pattern": "CANARY|word", "path": "."}));
+    assert_eq!(found, "a.txt\n2:word\nsub/b.txt\n2:word\n");
+    let found = never_shown(&fixture, "glob", json!({"globPattern": "**"}));
+    assert!(!found.contains("env") && !found.contains("ENV") && !found.contains("secrets"), "{found}");
+    let found = never_shown(&fixture, "ls", json!({"path": "."}));
+    assert!(!found.contains(".env") && !found.contains("secrets") && found.contains("b.txt"), "{found}");
+    for (tool, arguments) in [
+        ("grep", json!({"pattern": "x", "path": "secrets"})),
+        ("grep", json!({"pattern": "x", "path": ".env"})),
+        ("read", json!({"path": "sub/.ENV.local"})),
+        ("ls", json!({"path": "secrets"})),
+        ("edit", json!({"path": ".env", "oldText": "word", "newText": "x"})),
+    ] {
+        denied(&fixture, tool, arguments);
+    }
+}
+
+#[test]
+fn credentials_are_skipped_where_the_workspace_holds_them() {
+    let fixture = Fixture::guarded(&[], &[]);
+    let home = fixture.outside("home");
+    std::fs::create_dir_all(home.join(".ssh")).unwrap();
+    std::fs::write(home.join(".ssh/id_rsa"), CANARY).unwrap();
+    std::fs::write(home.join("notes"), "CANARY").unwrap();
+    let found = never_shown(&fixture, "grep", json!({"pattern": "CANARY", "path": home}));
+    assert!(found.contains("notes"), "{found}");
+    denied(&fixture, "read", json!({"path": home.join(".ssh/id_rsa")}));
+}
+
+#[test]
+fn credentials_are_kept_where_a_link_leads_to_them() {
+    let fixture = Fixture::guarded(&[], &[]);
+    std::fs::create_dir_all(fixture.outside("home")).unwrap();
+    std::fs::create_dir_all(fixture.outside("dotfiles/ssh")).unwrap();
+    std::fs::write(fixture.outside("dotfiles/ssh/id_rsa"), CANARY).unwrap();
+    std::os::unix::fs::symlink("../dotfiles/ssh", fixture.outside("home/.ssh")).unwrap();
+    // As in a run: the link is there when it begins.
+    let fixture = fixture.again();
+    for way in ["home/.ssh/id_rsa", "dotfiles/ssh/id_rsa"] {
+        denied(&fixture, "read", json!({"path": fixture.outside(way)}));
+    }
+    never_shown(&fixture, "grep", json!({"pattern": "CANARY", "path": fixture.outside("dotfiles")}));
+}
+
+#[test]
+fn nothing_is_written_through_a_link_with_a_protected_name() {
+    let fixture = Fixture::guarded(&[], &[]);
+    fixture.put("cfg/tasks.json", "mine");
+    fixture.link("cfg", ".vscode");
+    for (tool, arguments) in [
+        ("write", json!({"path": ".vscode/tasks.json", "fileText": "x"})),
+        ("edit", json!({"path": ".vscode/tasks.json", "oldText": "mine", "newText": "x"})),
+        ("delete", json!({"path": ".vscode"})),
+    ] {
+        denied(&fixture, tool, arguments);
+    }
+    success(fixture.call("read", json!({"path": ".vscode/tasks.json"})));
+}
+
+#[test]
+fn another_name_of_a_denied_file_is_not_read() {
+    let fixture = Fixture::guarded(&[], &["Read(.env)"]);
+    fixture.put(".env", CANARY);
+    fixture.put("plain", "word");
+    std::fs::hard_link(fixture.path(".env"), fixture.path("hl")).unwrap();
+    std::fs::hard_link(fixture.path("plain"), fixture.path("other")).unwrap();
+    let home = fixture.outside("home");
+    std::fs::create_dir_all(home.join(".ssh")).unwrap();
+    std::fs::write(home.join(".ssh/id_rsa"), CANARY).unwrap();
+    std::fs::hard_link(home.join(".ssh/id_rsa"), fixture.path("key")).unwrap();
+    for name in ["hl", "key"] {
+        assert!(denied(&fixture, "read", json!({"path": name})).contains("another name of a file"));
+        denied(&fixture, "edit", json!({"path": name, "oldText": "SECRET", "newText": "x"}));
+    }
+    never_shown(&fixture, "grep", json!({"pattern": "CANARY"}));
+    assert!(never_shown(&fixture, "read", json!({"path": "other"})).contains("word"));
+    // A write breaks the link, and leaves the denied file as it was.
+    success(fixture.call("write", json!({"path": "hl", "fileText": "new"})));
+    assert_eq!(fixture.bytes(".env"), CANARY.as_bytes());
+}
+
+// ---- between the verdict and the act
+
+/// Lets policy judge a call, changes the tree, and runs the call.
+#[track_caller]
+fn refused_after(tool: &str, arguments: Value, swap: impl Fn(&Fixture), expect: &str) {
+    let fixture = Fixture::guarded(&[], &[]);
+    for name in ["a/f", "b/f"] {
+        fixture.put(name, name);
+    }
+    fixture.link("a", "way");
+    let arguments = fixture.tools[tool].canonical(&arguments).unwrap();
+    let judged = fixture.tools[tool].access(&arguments);
+    assert!(
+        matches!(&judged, Access::Read(path) | Access::Write(path) if path.starts_with(fixture.path("a"))),
+        "{judged:?}"
+    );
+    swap(&fixture);
+    let (_, for_model) = failure(runtime().block_on(fixture.run(tool, arguments)));
+    assert!(for_model.contains(expect), "{tool}: {for_model}");
+    assert_eq!((fixture.bytes("a/f"), fixture.bytes("b/f")), (b"a/f".to_vec(), b"b/f".to_vec()));
+}
+
+#[test]
+fn a_call_does_not_go_elsewhere_than_where_it_was_judged() {
+    let elsewhere = |fixture: &Fixture| {
+        std::fs::remove_file(fixture.path("way")).unwrap();
+        fixture.link("b", "way");
+    };
+    for (tool, arguments) in [
+        ("read", json!({"path": "way/f"})),
+        ("write", json!({"path": "way/f", "fileText": "x"})),
+        ("edit", json!({"path": "way/f", "oldText": "f", "newText": "x"})),
+        ("delete", json!({"path": "way/f"})),
+        ("grep", json!({"pattern": "f", "path": "way"})),
+        ("glob", json!({"globPattern": "*", "targetDirectory": "way"})),
+        ("ls", json!({"path": "way"})),
+    ] {
+        refused_after(tool, arguments, elsewhere, "leads elsewhere now than when it was judged");
+    }
+}
+
+#[test]
+fn a_call_after_one_that_was_refused_is_judged_anew() {
+    let fixture = Fixture::guarded(&[], &[]);
+    fixture.put("a/f", "in a");
+    fixture.put("b/f", "in b");
+    fixture.link("a", "way");
+    let read = |expect: &str| {
+        let arguments = json!({"path": "way/f"});
+        fixture.tools["read"].access(&arguments);
+        let outcome = runtime().block_on(fixture.run("read", arguments));
+        assert!(format!("{outcome:?}").contains(expect), "{outcome:?}");
+    };
+    fixture.tools["read"].access(&json!({"path": "way/f"}));
+    std::fs::remove_file(fixture.path("way")).unwrap();
+    fixture.link("b", "way");
+    let outcome = runtime().block_on(fixture.run("read", json!({"path": "way/f"})));
+    failure(outcome);
+    read("in b");
+    read("in b");
+}
+
+// ---- an attacker at work
+
+/// A thread that changes the tree over and over until it is dropped.
+struct Attacker {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<u64>>,
+}
+
+impl Attacker {
+    fn new(mut turn: impl FnMut() + Send + 'static) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut turns = 0;
+            while !seen.load(Ordering::Relaxed) {
+                turn();
+                turns += 1;
+                std::thread::yield_now();
+            }
+            turns
+        });
+        Self { stop, thread: Some(thread) }
+    }
+
+    /// How often the tree was changed.
+    fn end(mut self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+/// A workspace with a directory `race`, and one outside with the same names and secrets in it.
+fn prepared() -> Fixture {
+    let fixture = Fixture::guarded(&[], &["Read(.env)"]);
+    std::fs::create_dir_all(fixture.outside("out/sub")).unwrap();
+    for name in ["victim", "f", "sub/f"] {
+        std::fs::write(fixture.outside("out").join(name), CANARY).unwrap();
+    }
+    for name in ["race/f", "race/sub/f", "other/f"] {
+        fixture.put(name, "inside\n");
+    }
+    fixture.put(".env", CANARY);
+    fixture
+}
+
+/// What lies outside: every name with its content.
+fn outside(fixture: &Fixture) -> Vec<(PathBuf, String)> {
+    let mut found: Vec<_> = ["out", "out/sub"]
+        .iter()
+        .flat_map(|directory| std::fs::read_dir(fixture.outside(directory)).unwrap())
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| (path.clone(), std::fs::read_to_string(path).unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+/// Calls every tool on `way` again and again, as the loop does, while `attack` is on.
+#[track_caller]
+fn holds_against(way: &str, attack: impl Fn(&Fixture) -> Attacker) {
+    let fixture = prepared();
+    let before = outside(&fixture);
+    let attacker = attack(&fixture);
+    let file = format!("{way}/f");
+    let (mut worked, mut refused) = (0, 0);
+    runtime().block_on(async {
+        let began = Instant::now();
+        for turn in 0.. {
+            if worked >= CALLS || began.elapsed() > PATIENCE {
+                break;
+            }
+            let fresh = format!("{way}/new-{turn}");
+            for (tool, arguments) in [
+                ("write", json!({"path": file, "fileText": format!("inside {turn}\n")})),
+                ("write", json!({"path": fresh, "fileText": "inside\n"})),
+                ("read", json!({"path": file})),
+                ("edit", json!({"path": file, "oldText": "inside", "newText": "inside"})),
+                ("delete", json!({"path": fresh})),
+                ("grep", json!({"pattern": "CANARY", "path": way})),
+                ("glob", json!({"globPattern": "**/victim", "targetDirectory": way})),
+                ("ls", json!({"path": way})),
+            ] {
+                let tool = &fixture.tools[tool];
+                let arguments = tool.canonical(&arguments).unwrap();
+                // What is outside may be read: the gate stands for one that lets nothing of it pass.
+                let judged = match tool.access(&arguments) {
+                    Access::Read(path) | Access::Write(path) => path,
+                    other => panic!("{other:?}"),
+                };
+                if !judged.starts_with(fixture.root()) || judged == fixture.path(".env") {
+                    continue;
+                }
+                let outcome = fixture.run(&tool.spec().name, arguments).await;
+                match &outcome {
+                    ToolOutcome::Success { output, for_model } => {
+                        worked += 1;
+                        let told = format!("{output:?}{for_model}");
+                        assert!(!told.contains(CANARY) && !told.contains("[\"victim"), "{told}");
+                    }
+                    ToolOutcome::Failure { for_model, .. } => {
+                        refused += 1;
+                        assert!(!for_model.contains(CANARY), "{for_model}");
+                    }
+                    ToolOutcome::Rejected { .. } => panic!("{outcome:?}"),
+                }
+            }
+        }
+    });
+    let turns = attacker.end();
+    assert!(turns > 0 && worked > 0, "{turns} turns, {worked} calls worked, {refused} did not");
+    assert_eq!(outside(&fixture), before, "{turns} turns, {worked} calls worked, {refused} did not");
+    assert_eq!(fixture.bytes(".env"), CANARY.as_bytes());
+}
+
+#[test]
+fn nothing_lands_outside_while_a_directory_and_a_link_change_places() {
+    holds_against("race", |fixture| {
+        let (race, aside) = (fixture.path("race"), fixture.path("aside"));
+        std::os::unix::fs::symlink(fixture.outside("out"), &aside).unwrap();
+        Attacker::new(move || {
+            let _ = renameat_with(CWD, &race, CWD, &aside, RenameFlags::EXCHANGE);
+        })
+    });
+}
+
+#[test]
+fn nothing_lands_outside_while_a_link_is_turned_round() {
+    holds_against("way", |fixture| {
+        let (way, next, out) = (fixture.path("way"), fixture.path("next"), fixture.outside("out"));
+        fixture.link("race", "way");
+        Attacker::new(move || {
+            for target in [Path::new("race"), &out] {
+                let _ = std::os::unix::fs::symlink(target, &next);
+                let _ = std::fs::rename(&next, &way);
+            }
+        })
+    });
+}
+
+#[test]
+fn nothing_lands_outside_while_a_directory_is_moved_and_replaced() {
+    holds_against("race", |fixture| {
+        let (race, aside, out) = (fixture.path("race"), fixture.path("aside"), fixture.outside("out"));
+        Attacker::new(move || {
+            let _ = std::fs::rename(&race, &aside);
+            let _ = std::os::unix::fs::symlink(&out, &race);
+            let _ = std::fs::remove_file(&race);
+            let _ = std::fs::rename(&aside, &race);
+        })
+    });
+}
+
+#[test]
+fn nothing_is_read_while_files_and_links_to_denied_ones_change_places() {
+    holds_against("race", |fixture| {
+        let (file, aside) = (fixture.path("race/f"), fixture.path("aside"));
+        let (env, victim) = (fixture.path(".env"), fixture.outside("out/victim"));
+        Attacker::new(move || {
+            for target in [&env, &victim] {
+                let _ = std::os::unix::fs::symlink(target, &aside);
+                let _ = renameat_with(CWD, &file, CWD, &aside, RenameFlags::EXCHANGE);
+                let _ = renameat_with(CWD, &file, CWD, &aside, RenameFlags::EXCHANGE);
+                let _ = std::fs::remove_file(&aside);
+            }
+            let _ = std::fs::hard_link(&env, &aside);
+            let _ = renameat_with(CWD, &file, CWD, &aside, RenameFlags::EXCHANGE);
+            let _ = renameat_with(CWD, &file, CWD, &aside, RenameFlags::EXCHANGE);
+            let _ = std::fs::remove_file(&aside);
+        })
+    });
+}
