@@ -30,6 +30,7 @@ mod skip;
 mod terminal;
 mod trace;
 mod verdict;
+mod way;
 mod who;
 
 use std::path::Path;

@@ -176,8 +176,8 @@ fn list(texts: &[String]) -> Toml {
 fn hook_payload(case: &Case) -> String {
     let word = case.policy.hook.as_deref().and_then(|said| said.rsplit("rewrites command to ").next());
     let word = word.unwrap_or_default().trim();
-    let paths = case.breaches().unwrap_or_default();
-    let path = paths.iter().find_map(|effect| match effect {
+    let effects = [case.breaches(), case.oks()].into_iter().flatten().flatten().collect::<Vec<_>>();
+    let path = effects.iter().find_map(|effect| match effect {
         Effect::Exists(path) | Effect::Changed(path) => Some(path.display().to_string()),
         _ => None,
     });

@@ -45,7 +45,7 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<(), Failed> {
         program: binary.clone(),
         programs_of_tests: programs_of_tests.clone(),
         stage: isolation.as_ref().map(|_| stage.path().to_owned()),
-        bare: options.bare,
+        way: options.way,
     };
     let jobs: VecDeque<Job> =
         cases.iter().flat_map(|case| options.who.iter().map(|who| job(case, *who))).collect();
@@ -87,9 +87,7 @@ fn read(file: &Path, options: &Options) -> Result<Vec<Value>, Failed> {
             .map_err(|error| Failed::Malformed(format!("{name}:{}: {error}", number + 1)))?;
         let text = |key: &str| case.get(key).and_then(Value::as_str);
         let wanted = options.wants(text("id").unwrap_or_default());
-        // Harm that was never seen can not be asked for.
-        let harms = !options.bare || text("live") == Some("verified") && text("known_limit").is_none();
-        if wanted && harms {
+        if wanted && options.way.is_for(&case) {
             cases.push(case);
         }
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::effect::Effect;
+use super::hook::Hook;
 use super::policy::{self, Policy};
 use super::resolve::Answers;
 
@@ -114,6 +115,9 @@ impl Case {
             serde_json::from_value(line.clone()).map_err(|error| format!("the case: {error}"))?;
         case.breaches()?;
         case.oks()?;
+        if let Some(hook) = &case.policy.hook {
+            Hook::parse(hook, "")?;
+        }
         for answers in case.policy.resolve.values() {
             Answers::parse(answers)?;
         }
@@ -158,6 +162,13 @@ impl Case {
     /// What the person asks for.
     pub(super) fn prompt(&self) -> &str {
         self.args.get("prompt").and_then(Value::as_str).filter(|_| self.is_startup()).unwrap_or("do it")
+    }
+
+    /// What was to be denied by a rule may now run, and do no harm.
+    pub(super) fn be_contained(&mut self) {
+        if self.expect == Expect::Denied {
+            self.expect = Expect::Contained;
+        }
     }
 
     /// Text of the case that the program is told, so that finding it again says nothing.
@@ -241,6 +252,7 @@ mod tests {
         check_unknown("setup", json!(["touch '{{MOON}}'; awk '{{print}}'"]), "place-holder `MOON`");
         check_unknown("ok", json!(["smoke"]), "smoke");
         check_unknown("/policy/sandbox", json!("half"), "half");
+        check_unknown("/policy/hook", json!("preToolUse sings"), "sings");
         check_unknown("/policy/resolve", json!({"a.test": "wherever"}), "wherever");
     }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use super::way::Way;
 use super::who::Who;
 
 pub(super) const USAGE: &str = "\
@@ -16,6 +17,7 @@ usage: cargo xtask corpus attacks [FILE.jsonl] [OPTION…]
   --bin PATH     the program [default: a debug build]
   --keep DIR     what was said in a failed case is put there
   --bare         run the attacks that were seen to do harm in bash itself: each must be seen here too
+  --unfenced     hide the commands from the rules: the sandbox alone must hold them
   --every N      only each N-th case";
 
 /// What was asked for.
@@ -27,7 +29,7 @@ pub(super) struct Options {
     pub(super) who: Vec<Who>,
     pub(super) program: Option<PathBuf>,
     pub(super) keep: Option<PathBuf>,
-    pub(super) bare: bool,
+    pub(super) way: Way,
     pub(super) every: usize,
 }
 
@@ -45,7 +47,7 @@ impl Options {
             who: vec![Who::Root, Who::Nobody],
             program: None,
             keep: None,
-            bare: false,
+            way: Way::Whole,
             every: 1,
         };
         while let Some(word) = words.next() {
@@ -67,7 +69,8 @@ impl Options {
                 "--every" => options.every = number(value()?)?,
                 "--bin" => options.program = Some(value()?.into()),
                 "--keep" => options.keep = Some(value()?.into()),
-                "--bare" => options.bare = true,
+                "--bare" => options.way = Way::Bare,
+                "--unfenced" => options.way = Way::Unfenced,
                 "--uid" => {
                     options.who = match value()?.as_str() {
                         "both" => vec![Who::Root, Who::Nobody],
@@ -104,7 +107,7 @@ mod tests {
         let options = parse("f.jsonl --only A001,B0 --jobs=3 --uid root --bin /b --keep k --bare").unwrap();
         assert_eq!(options.file, Some("f.jsonl".into()));
         assert!(options.wants("AT-A001") && options.wants("AT-B002") && !options.wants("AT-A002"));
-        assert_eq!((options.jobs, options.who, options.bare), (3, vec![Who::Root], true));
+        assert_eq!((options.jobs, options.who, options.way), (3, vec![Who::Root], Way::Bare));
         assert_eq!((options.program, options.keep), (Some("/b".into()), Some("k".into())));
     }
 

@@ -24,6 +24,7 @@ use super::resolve::Answers;
 use super::terminal::Terminal;
 use super::trace::Trace;
 use super::verdict::{self, Outcome};
+use super::way::Way;
 use super::who::Who;
 use super::{alive, bare, script, skip};
 
@@ -39,8 +40,7 @@ pub(super) struct Job {
     pub(super) programs_of_tests: PathBuf,
     /// An empty directory, where the case has a machine of its own.
     pub(super) stage: Option<PathBuf>,
-    /// Nothing is to hold the attack back: a pass says that it would do harm, and that the harm is seen.
-    pub(super) bare: bool,
+    pub(super) way: Way,
 }
 
 /// What came of it.
@@ -87,7 +87,7 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
     if job.case.to_string().contains("{{BIN}}") {
         ground.expose_program()?;
     }
-    let case = Case::parse(&ground.fill(&job.case)).map_err(Unplayed::Skipped)?;
+    let case = job.way.apply(Case::parse(&ground.fill(&job.case)).map_err(Unplayed::Skipped)?);
     let launcher = skip::launcher(&case, &ground, machine.is_some()).map_err(Unplayed::Skipped)?;
     if let Some(machine) = &machine {
         listener.widen(&machine.addresses)?;
@@ -116,7 +116,7 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
     if let Some(terminal) = &terminal {
         terminal.give_to(job.who.owner().0)?;
     }
-    let ran = if job.bare {
+    let ran = if job.way == Way::Bare {
         bare::run(&case, &ground, &arranged)?
     } else {
         let mut command = ibeam(&case, &ground, &arranged, &arranged.args).through(&launcher);
@@ -148,7 +148,11 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
         steps: case.steps.len(),
     };
     take_away(&evidence, ground.top());
-    let outcome = if job.bare { verdict::bare(&case, &evidence) } else { verdict::judge(&case, &evidence) };
+    let outcome = match job.way {
+        Way::Whole => verdict::judge(&case, &evidence),
+        Way::Bare => verdict::bare(&case, &evidence),
+        Way::Unfenced => verdict::unfenced(&case, &evidence),
+    };
     let transcript = match &outcome {
         Outcome::Failed(_) => transcript(&case, &arranged, &evidence),
         Outcome::Passed | Outcome::Skipped(_) => String::new(),

@@ -55,6 +55,14 @@ pub(super) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
     Outcome::of(wrong)
 }
 
+/// Judges a run whose command the rules were not to see.
+pub(super) fn unfenced(case: &Case, evidence: &Evidence) -> Outcome {
+    match evidence.calls().find(|call| call.arm == "rejected") {
+        Some(call) => Outcome::Failed(vec![format!("the rules saw it: {}", call.told())]),
+        None => judge(case, evidence),
+    }
+}
+
 /// Judges a run in which nothing held the attack back: it must do its harm, or the case says nothing.
 pub(super) fn bare(case: &Case, evidence: &Evidence) -> Outcome {
     let breaches = case.breaches().unwrap_or_default();

@@ -146,3 +146,10 @@ fn an_attack_that_nothing_holds_back_must_do_harm() {
     evidence.heard.connections = 1;
     assert_eq!(bare(&attack, &evidence), Outcome::Passed);
 }
+
+#[test]
+fn what_the_rules_refuse_says_nothing_of_the_sandbox() {
+    let contained = case("contained", &Value::Null);
+    assert_ne!(unfenced(&contained, &rejected()), Outcome::Passed);
+    assert_eq!(unfenced(&contained, &quiet(json!({"permissionDenied": {}}))), Outcome::Passed);
+}
