@@ -1,5 +1,14 @@
 //! What the model may do when nobody can be asked.
 
+#[path = "permissions/command.rs"]
+mod command;
+#[path = "permissions/cursor.rs"]
+mod cursor;
+#[path = "permissions/managed.rs"]
+mod managed;
+#[path = "permissions/project.rs"]
+mod project;
+
 use std::fs;
 
 use ibeam_testkit::{Finished, Workspace};
@@ -7,10 +16,14 @@ use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, calls, says, shell};
 
+/// Only rules decide: what none covers is put to a person.
+const RULES_ONLY: &str = "approval = \"allowlist\"\n";
+
 /// A run of one command with these flags: the arm of its result, the reason or payload, and the run.
 #[track_caller]
 fn run(command: &str, flags: &[&str]) -> (String, Value, Finished) {
     let scene = Scene::new([shell(command), says("done")]);
+    let scene = scene.within(Workspace::new().user_config(RULES_ONLY));
     let ran = scene.print(flags).run().succeeded();
     let (arm, payload) = only_result(&ran);
     // The model is told what the stream tells.
@@ -53,6 +66,32 @@ fn a_command_is_rejected_with_the_way_out() {
     assert!(reason.contains("--force") && reason.contains("Shell(make"), "{reason}");
 }
 
+/// The default when printing: held by the sandbox, a command needs no rule.
+#[test]
+fn a_command_that_no_rule_covers_runs_in_the_sandbox() {
+    let scene = Scene::new([shell("echo hello; echo x > made"), says("done")]);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(only_result(&ran).0, "success", "{ran}");
+    assert_eq!(scene.workspace.read("made").as_deref(), Some("x\n"));
+    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let ran = scene.print(["--sandbox", "disabled"]).run().succeeded();
+    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+}
+
+/// `--force` lifts what would be asked, and the sandbox holds all the same.
+#[test]
+fn force_lifts_no_sandbox() {
+    for (sandbox, made) in [("enabled", false), ("disabled", true)] {
+        let scene = Scene::new([shell("sh script"), says("done")]);
+        let outside = scene.workspace.outside().join("made");
+        // No rule sees what a script does.
+        fs::write(scene.workspace.path().join("script"), format!("echo x > '{}'", outside.display()))
+            .unwrap();
+        scene.print(["--force", "--sandbox", sandbox]).run().succeeded();
+        assert_eq!(outside.exists(), made, "{sandbox}");
+    }
+}
+
 #[test]
 fn a_token_allows_the_commands_it_covers() {
     check_allowed("echo hello", &["--allow", "Shell(echo)"], "hello\n");
@@ -64,30 +103,10 @@ fn a_token_allows_the_commands_it_covers() {
 #[test]
 fn tokens_of_the_configuration_count() {
     let config = "[permissions]\nallow = [\"Shell(echo)\"]\ndeny = [\"Shell(printf)\"]\n";
-    let scene = Scene::new([shell("echo hello"), says("done")]).within(Workspace::new().user_config(config));
+    let config = format!("{RULES_ONLY}{config}");
+    let scene = Scene::new([shell("echo hello"), says("done")]).within(Workspace::new().user_config(&config));
     assert_eq!(only_result(&scene.print::<&str>([]).run().succeeded()).0, "success");
     let scene = scene.then([shell("printf hello"), says("done")]);
-    assert_eq!(only_result(&scene.print(["--force"]).run().succeeded()).0, "rejected");
-}
-
-/// A project's file may narrow what is allowed, never widen it.
-#[test]
-fn a_project_cannot_allow_itself_commands() {
-    let config = "[permissions]\nallow = [\"Shell(echo)\"]\n";
-    let scene = Scene::new([shell("echo hello"), says("done")]);
-    let scene = scene.within(Workspace::new().file(".ibeam/config.toml", config));
-    let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
-    assert!(ran.stderr.contains("--trust"), "{ran}");
-    let scene = scene.then([shell("echo hello"), says("done")]);
-    assert_eq!(only_result(&scene.print(["--trust"]).run().succeeded()).0, "success");
-}
-
-#[test]
-fn a_project_can_deny_itself_commands() {
-    let config = "[permissions]\ndeny = [\"Shell(echo)\"]\n";
-    let scene = Scene::new([shell("echo hello"), says("done")]);
-    let scene = scene.within(Workspace::new().file(".ibeam/config.toml", config));
     assert_eq!(only_result(&scene.print(["--force"]).run().succeeded()).0, "rejected");
 }
 
@@ -104,6 +123,49 @@ fn deny_beats_force_and_allow() {
     assert!(reason.contains("Shell(echo)"), "{reason}");
     check_rejected("echo hello", &["--allow", "Shell(echo)", "--deny", "Shell(echo)"]);
     check_rejected("true && bash -c 'echo hello'", &["--force", "--deny", "Shell(echo)"]);
+}
+
+#[test]
+fn ask_beats_allow_and_force_lifts_it() {
+    let asked = ["--allow", "Shell(echo)", "--ask", "Shell(echo)"];
+    check_rejected("echo hello", &asked);
+    check_allowed("echo hello", &[&asked[..], &["--force"]].concat(), "hello\n");
+    check_rejected("echo hello", &["--force", "--ask", "Shell(echo)", "--deny", "Shell(echo)"]);
+}
+
+#[test]
+fn ask_rules_of_files_count() {
+    let config = "[permissions]\nallow = [\"Shell(echo)\"]\nask = [\"Shell(echo)\"]\n";
+    let scene = Scene::new([shell("echo hello"), says("done")]).within(Workspace::new().user_config(config));
+    assert_eq!(only_result(&scene.print::<&str>([]).run().succeeded()).0, "rejected");
+}
+
+/// Nothing is done before every rule is understood.
+#[test]
+fn a_token_that_is_none_stops_the_run() {
+    for token in
+        ["Shel(touch)", "Shell(touch", "Shell()", "touch", "", "Shell(a b)", "Mcp(x)", "WebFetch(a/b)"]
+    {
+        for flag in ["--allow", "--ask", "--deny"] {
+            let scene = Scene::new([]);
+            let ran = scene.print(["--force", flag, token]).run();
+            assert_eq!((ran.code, ran.stderr_lines("error: ").len()), (Some(2), 1), "{token}: {ran}");
+            assert!(ran.stderr.contains(token), "{token}: {ran}");
+            assert_eq!(scene.server.requests().len(), 0);
+        }
+        let config = format!("[permissions]\ndeny = [\n  \"Shell(ls)\",\n  \"{token}\",\n]\n");
+        let scene = Scene::new([]).within(Workspace::new().user_config(&config));
+        let ran = scene.print(["--force"]).run();
+        assert_eq!((ran.code, ran.stderr_lines("error: ").len()), (Some(78), 1), "{token}: {ran}");
+        assert!(ran.stderr.contains("config.toml:4:3"), "{token}: {ran}");
+    }
+}
+
+#[test]
+fn white_space_in_a_token_does_not_count() {
+    for token in [" Shell( touch ) ", "\tShell(touch)", "Shell (touch)", "Shell( touch : * )"] {
+        check_rejected("touch made", &["--force", "--deny", token]);
+    }
 }
 
 #[test]
@@ -186,7 +248,7 @@ fn no_command_sees_a_key() {
 #[test]
 fn the_number_of_refused_calls_is_told_once() {
     let answer = shell("make").call("t2", "shell", &json!({ "command": "make install" }));
-    let scene = Scene::new([answer, says("done")]);
+    let scene = Scene::new([answer, says("done")]).within(Workspace::new().user_config(RULES_ONLY));
     let ran = scene.print::<&str>([]).run().succeeded();
     assert_eq!(ran.stderr.lines().count(), 1, "{ran}");
     assert!(ran.stderr.starts_with("warning: 2 tool calls were refused"), "{ran}");

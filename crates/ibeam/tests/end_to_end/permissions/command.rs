@@ -1,0 +1,126 @@
+//! `ibeam policy`: the verdict before anything is asked for.
+
+use ibeam_testkit::{Finished, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::Scene;
+
+const RULES: &str = "[permissions]\nallow = [\"Shell(git:status*)\", \"Shell(echo)\"]\n\
+                     ask = [\"Shell(git:push*)\"]\ndeny = [\"Shell(rm)\", \"Read(.env)\"]\n";
+
+fn run(args: &[&str]) -> Finished {
+    let scene = Scene::new([]).within(Workspace::new().user_config(RULES));
+    let ran = scene.bare(["policy"]).args(args).run();
+    assert_eq!(ran.stderr, "", "{ran}");
+    ran
+}
+
+/// The exit code and the word of the verdict.
+#[track_caller]
+fn check(args: &[&str], code: i32, verdict: &str) -> Value {
+    let ran = run(&[&["test", "--format", "json"], args].concat());
+    assert_eq!((ran.code, ran.json()["verdict"].as_str()), (Some(code), Some(verdict)), "{args:?}: {ran}");
+    ran.json()
+}
+
+#[test]
+fn a_command_is_allowed_denied_or_asked_for() {
+    check(&["git status -s"], 0, "allow");
+    check(&["git status && echo a"], 0, "allow");
+    let denied = check(&["echo a; rm -rf x"], 3, "deny");
+    assert_eq!(denied["rule"], "Shell(rm)");
+    assert!(denied["reason"].as_str().unwrap().contains("`rm`"), "{denied}");
+    check(&["git push"], 4, "ask");
+    check(&["make"], 0, "allow");
+    check(&["make", "--sandbox", "disabled"], 4, "ask");
+    check(&["git push", "--force"], 0, "allow");
+    check(&["rm x", "--force"], 3, "deny");
+    check(&["make", "--allow", "Shell(make)"], 0, "allow");
+    check(&["echo a", "--mode", "plan"], 3, "deny");
+}
+
+#[test]
+fn files_pages_and_tools_can_be_asked_about_too() {
+    check(&["--read", "src/main.rs"], 0, "allow");
+    check(&["--read", "./.env"], 3, "deny");
+    check(&["--write", "new.txt"], 0, "allow");
+    check(&["--write", "../new.txt"], 3, "deny");
+    check(&["--write", ".git/config"], 3, "deny");
+    check(&["--fetch", "https://example.org/x"], 4, "ask");
+    check(&["--fetch", "https://example.org/x", "--allow", "WebFetch(*.example.org)"], 4, "ask");
+    check(&["--fetch", "https://a.example.org/x", "--allow", "WebFetch(*.example.org)"], 0, "allow");
+    check(&["--mcp", "files:read"], 4, "ask");
+    check(&["--mcp", "files:read", "--approve-mcps"], 0, "allow");
+}
+
+/// A link is judged by where it leads.
+#[test]
+fn a_path_is_resolved_as_a_tool_would() {
+    let scene = Scene::new([]).within(Workspace::new().user_config(RULES).file(".env", "x"));
+    std::os::unix::fs::symlink(".env", scene.workspace.path().join("innocent")).unwrap();
+    assert_eq!(scene.bare(["policy", "test", "--read", "innocent"]).run().code, Some(3));
+}
+
+/// Every rule that was asked is there with its place.
+#[test]
+fn each_rule_is_told_with_its_place() {
+    let told = check(&["git status && rm x"], 3, "deny");
+    let parts = told["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 2, "{told}");
+    let finding = |part: &Value, rule: &str| {
+        let findings = part["findings"].as_array().unwrap();
+        findings.iter().find(|finding| finding["rule"] == rule).cloned().unwrap_or_default()
+    };
+    let denies = finding(&parts[1], "Shell(rm)");
+    assert_eq!((&denies["applies"], &denies["list"]), (&json!(true), &json!("deny")), "{told}");
+    assert!(denies["origin"].as_str().unwrap().ends_with(".config/ibeam/config.toml:4"), "{told}");
+    let passes = finding(&parts[0], "Shell(rm)");
+    assert_eq!(passes["applies"], json!(false), "{told}");
+    let allows = finding(&parts[0], "Shell(git:status*)");
+    assert!(allows["applies"] == true && allows["origin"].as_str().unwrap().ends_with(":2"), "{told}");
+}
+
+#[test]
+fn people_read_it_in_their_language() {
+    let ran = run(&["test", "git status && rm x"]);
+    assert!(ran.stdout.contains("\ngit status\n") || ran.stdout.starts_with("git status\n"), "{ran}");
+    assert!(ran.stdout.contains("`Shell(rm)` applies") && ran.stdout.contains("config.toml:4"), "{ran}");
+    assert!(ran.stdout.contains("\ndenied by `Shell(rm)`: "), "{ran}");
+    let ran = run(&["test", "rm x", "--lang", "es"]);
+    assert!(ran.stdout.contains("denegado por `Shell(rm)`: "), "{ran}");
+}
+
+#[test]
+fn the_rules_in_force_are_listed_with_their_places() {
+    let ran = run(&["list", "--deny", " Shell( touch ) "]);
+    let words: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    let tokens: Vec<(&str, &str)> = words.iter().take(6).map(|words| (words[0], words[1])).collect();
+    let expect = [
+        ("deny", "Shell(rm)"),
+        ("deny", "Read(.env)"),
+        ("deny", "Shell(touch)"),
+        ("ask", "Shell(git:push*)"),
+        ("allow", "Shell(git:status*)"),
+        ("allow", "Shell(echo)"),
+    ];
+    assert_eq!(tokens, expect, "{ran}");
+    assert!(ran.stdout.contains("# --deny\n") && ran.stdout.contains("config.toml:3\n"), "{ran}");
+    assert!(ran.stdout.contains("approval = \"sandboxed\"  # default"), "{ran}");
+    let json = run(&["list", "--format", "json"]).json();
+    assert_eq!(json["rules"].as_array().map(Vec::len), Some(5), "{json}");
+    assert_eq!(json["settings"][0], json!({"key": "approval", "value": "sandboxed", "origin": "default"}));
+}
+
+#[test]
+fn without_a_rule_the_list_says_so() {
+    let ran = Scene::new([]).bare(["policy", "list"]).run().succeeded();
+    assert!(ran.stdout.starts_with("no rule is set"), "{ran}");
+}
+
+#[test]
+fn what_is_asked_must_be_one_thing() {
+    for args in [&["test"][..], &["test", "ls", "--read", "x"], &["test", "--mcp", "server"]] {
+        let ran = Scene::new([]).bare(["policy"]).args(args).run();
+        assert_eq!((ran.code, ran.stderr_lines("error: ").len()), (Some(2), 1), "{args:?}: {ran}");
+    }
+}

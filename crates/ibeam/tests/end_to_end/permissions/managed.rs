@@ -1,0 +1,191 @@
+//! The file of whoever administers the machine, put into place in a mount namespace.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use ibeam_testkit::{Finished, Ibeam, Workspace};
+
+use super::only_result;
+use crate::faults::host::{failed, is_root, open_to_all, works};
+use crate::scene::{Scene, says, shell};
+
+/// Mounts the directory `$MANAGED` over `/etc/ibeam`, in an `/etc` that is otherwise the same.
+const MOUNT: &str = "set -e; cp -a /etc/. \"$ETC\"; mount --bind \"$ETC\" /etc; mkdir -p /etc/ibeam; \
+                     mount --bind \"$MANAGED\" /etc/ibeam; exec \"$@\"";
+
+/// Whether tests may rule over `/etc/ibeam`; says so where not.
+fn may_manage() -> bool {
+    let may = is_root() && works(&["unshare", "-m"]);
+    if !may {
+        eprintln!("SKIP: a managed file needs root and a mount namespace");
+    }
+    may
+}
+
+/// The binary where this is the managed file.
+fn managed(scene: &Scene, toml: &str, ibeam: Ibeam) -> Ibeam {
+    let (etc, ours) = (scene.workspace.outside().join("etc"), scene.workspace.outside().join("managed"));
+    for directory in [&etc, &ours] {
+        fs::create_dir_all(directory).unwrap();
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    fs::write(ours.join("config.toml"), toml).unwrap();
+    ibeam.env("ETC", etc).env("MANAGED", ours).through(["unshare", "-m", "bash", "-c", MOUNT, "bash"])
+}
+
+/// A run of one command under a managed file.
+#[track_caller]
+fn run(toml: &str, command: &str, flags: &[&str]) -> Finished {
+    let scene = Scene::new([shell(command), says("done")]);
+    managed(&scene, toml, scene.print(flags)).run()
+}
+
+#[test]
+fn its_rules_add_up_with_all_others() {
+    if !may_manage() {
+        return;
+    }
+    let rules =
+        "approval = \"allowlist\"\n[permissions]\nallow = [\"Shell(echo)\"]\ndeny = [\"Shell(printf)\"]\n";
+    assert_eq!(only_result(&run(rules, "echo a", &[]).succeeded()).0, "success");
+    assert_eq!(only_result(&run(rules, "echo a", &["--deny", "Shell(echo)"]).succeeded()).0, "rejected");
+    for flags in [&["--force"][..], &["--allow", "Shell(printf:*)"]] {
+        let ran = run(rules, "printf a", flags).succeeded();
+        let (arm, payload) = only_result(&ran);
+        assert_eq!(arm, "rejected", "{ran}");
+        assert!(payload["reason"].as_str().unwrap().contains("Shell(printf)"), "{ran}");
+    }
+}
+
+#[test]
+fn its_values_beat_files_and_variables() {
+    if !may_manage() {
+        return;
+    }
+    let scene = Scene::new([says("done")]).within(Workspace::new().user_config("[limits]\nmax_turns = 50\n"));
+    let ibeam = managed(&scene, "[limits]\nmax_turns = 7\n", scene.print::<&str>([]));
+    let ran = ibeam.env("IBEAM_MAX_TURNS", "60").run().succeeded();
+    assert_eq!(ran.stream().init()["ibeam"]["limits"]["max_turns"], 7, "{ran}");
+}
+
+#[test]
+fn a_flag_that_contradicts_it_is_a_usage_error_with_the_line() {
+    if !may_manage() {
+        return;
+    }
+    let toml = "approval = \"allowlist\"\n\n[limits]\nmax_turns = 7\n\n[sandbox]\nmode = \"enabled\"\n\n\
+                [providers.anthropic]\nbase_url = \"http://127.0.0.1:1\"\n";
+    for (flags, place) in [
+        (&["--max-turns", "8"][..], "/etc/ibeam/config.toml:4"),
+        (&["--max-turns", "6"], "/etc/ibeam/config.toml:4"),
+        (&["--sandbox", "disabled"], "/etc/ibeam/config.toml:7"),
+        (&["--endpoint", "http://127.0.0.1:2"], "/etc/ibeam/config.toml:10"),
+    ] {
+        let ran = run(toml, "true", flags);
+        failed(&ran, 2);
+        assert!(ran.stderr.contains(place) && ran.stderr.contains(flags[0]), "{ran}");
+    }
+    let same = run("[limits]\nmax_turns = 7\n", "echo a", &["--max-turns", "7"]).succeeded();
+    assert_eq!(same.stream().init()["ibeam"]["limits"]["max_turns"], 7);
+}
+
+/// The address it rules is the one that gets the key, whatever the environment says.
+#[test]
+fn its_address_of_a_provider_beats_the_environment() {
+    if !may_manage() {
+        return;
+    }
+    let (ours, other) = (Scene::new([says("managed")]), Scene::new([says("other")]));
+    let toml = format!("[providers.anthropic]\nbase_url = \"{}\"\n", ours.server.url());
+    let ran = managed(&other, &toml, other.print::<&str>([])).run().succeeded();
+    assert_eq!(ran.stream().last()["result"], "managed", "{ran}");
+    assert_eq!(other.server.requests().len(), 0);
+}
+
+#[test]
+fn one_that_somebody_else_could_write_is_refused() {
+    if !may_manage() {
+        return;
+    }
+    let prepare = [
+        ("chown 65534 \"$MANAGED\"/config.toml", "uid 65534"),
+        ("chmod 666 \"$MANAGED\"/config.toml", "mode 0666"),
+        ("chmod 620 \"$MANAGED\"/config.toml", "mode 0620"),
+        ("chown 65534 \"$MANAGED\"", "its directory belongs to uid 65534"),
+        ("chmod 777 \"$MANAGED\"", "write its directory"),
+        ("rm \"$MANAGED\"/config.toml; mkfifo \"$MANAGED\"/config.toml", "not a regular file"),
+        ("ln -sf /nowhere \"$MANAGED\"/config.toml", "leads nowhere"),
+        ("echo deny >> \"$MANAGED\"/config.toml", "config.toml:2:"),
+    ];
+    for (script, expect) in prepare {
+        let scene = Scene::new([]);
+        let ibeam = scene.print(["--force"]).after(script);
+        let ran = managed(&scene, "[permissions]\n", ibeam).run();
+        failed(&ran, 78);
+        assert!(
+            ran.stderr.contains("/etc/ibeam/config.toml") && ran.stderr.contains(expect),
+            "{script}: {ran}"
+        );
+        assert_eq!(scene.server.requests().len(), 0);
+    }
+}
+
+/// Becomes a user without rights.
+const ORDINARY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+
+#[test]
+fn an_ordinary_user_is_ruled_too() {
+    if !may_manage() || !works(&ORDINARY) {
+        eprintln!("SKIP: only root can become an ordinary user");
+        return;
+    }
+    let scene = Scene::new([shell("printf a"), says("done")]);
+    open_to_all(&scene);
+    let ibeam = scene.print(["--force"]).through(ORDINARY);
+    let ran = managed(&scene, "[permissions]\ndeny = [\"Shell(printf)\"]\n", ibeam).run().succeeded();
+    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+}
+
+/// A policy that cannot be read is not taken for none.
+#[test]
+fn one_that_may_not_be_read_stops_the_run() {
+    if !may_manage() || !works(&ORDINARY) {
+        eprintln!("SKIP: only root can become a user without the right to read");
+        return;
+    }
+    let scene = Scene::new([]);
+    let ibeam = scene.print::<&str>([]).through(ORDINARY).after("chmod 700 \"$MANAGED\"");
+    open_to_all(&scene);
+    let ran = managed(&scene, "", ibeam).run();
+    failed(&ran, 78);
+    assert!(ran.stderr.contains("/etc/ibeam/config.toml"), "{ran}");
+}
+
+#[test]
+fn hooks_that_somebody_else_could_write_are_refused_too() {
+    if !may_manage() {
+        return;
+    }
+    let scene = Scene::new([]);
+    let script = "echo '{}' > \"$MANAGED\"/hooks.json; chmod 666 \"$MANAGED\"/hooks.json";
+    let ran = managed(&scene, "", scene.print::<&str>([]).after(script)).run();
+    failed(&ran, 78);
+    assert!(ran.stderr.contains("/etc/ibeam/hooks.json"), "{ran}");
+}
+
+/// What it says of a server counts whole, and above the user's switch.
+#[test]
+fn its_mcp_servers_stand_above_the_users() {
+    if !may_manage() {
+        return;
+    }
+    let user = "[mcp_servers.one]\ncommand = \"false\"\nenabled = true\n";
+    let scene = Scene::new([]).within(Workspace::new().user_config(user));
+    let toml = "[mcp_servers.one]\ncommand = \"true\"\nenabled = false\n";
+    let ran = managed(&scene, toml, scene.bare(["mcp", "list", "--format", "json"])).run().succeeded();
+    let server = &ran.json()[0];
+    assert_eq!(
+        (server["status"].as_str(), server["source"].as_str()),
+        (Some("disabled"), Some("/etc/ibeam/config.toml:2"))
+    );
+}

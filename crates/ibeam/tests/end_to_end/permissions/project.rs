@@ -1,0 +1,114 @@
+//! What a project's file may do to those who work in it: narrow, until they trust it.
+
+use ibeam_testkit::Workspace;
+use serde_json::Value;
+
+use super::{RULES_ONLY, only_result};
+use crate::scene::{Scene, says, shell};
+
+/// A project's file may narrow what is allowed, never widen it.
+#[test]
+fn a_project_cannot_allow_itself_commands() {
+    let config = "[permissions]\nallow = [\"Shell(echo)\"]\n";
+    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let workspace = Workspace::new().user_config(RULES_ONLY);
+    let scene = scene.within(workspace.file(".ibeam/config.toml", config));
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(only_result(&ran).0, "rejected", "{ran}");
+    assert!(ran.stderr.contains("--trust"), "{ran}");
+    let scene = scene.then([shell("echo hello"), says("done")]);
+    assert_eq!(only_result(&scene.print(["--trust"]).run().succeeded()).0, "success");
+}
+
+#[test]
+fn a_project_can_deny_itself_commands() {
+    let config = "[permissions]\ndeny = [\"Shell(echo)\"]\n";
+    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let scene = scene.within(Workspace::new().file(".ibeam/config.toml", config));
+    assert_eq!(only_result(&scene.print(["--force"]).run().succeeded()).0, "rejected");
+}
+
+/// The settings of `config explain` where this is the project's file: key and value to origin.
+fn explained(user: &str, project: &str, flags: &[&str]) -> (Vec<(String, String)>, String) {
+    let workspace = Workspace::new().user_config(user).file(".ibeam/config.toml", project);
+    let scene = Scene::new([]).within(workspace);
+    let ran = scene.bare(["config", "explain", "--format", "json"]).args(flags).run().succeeded();
+    let rows = ran.json().as_array().unwrap().clone();
+    let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
+    let rows = rows.iter().map(|row| (text(row, "key"), text(row, "value"))).collect();
+    let said = scene.bare(["config", "explain"]).args(flags).run().succeeded().stdout;
+    (rows, said)
+}
+
+/// One key in the user's and the project's file, and what is in force then, untrusted and trusted.
+#[track_caller]
+fn check(key: &str, user: Option<&str>, project: &str, untrusted: Option<&str>, trusted: Option<&str>) {
+    let user = user.map_or_else(String::new, |value| format!("{key} = {value}\n"));
+    let project = format!("{key} = {project}\n");
+    for (flags, expect) in [(&[][..], untrusted), (&["--trust"][..], trusted)] {
+        let (rows, said) = explained(&user, &project, flags);
+        let value = rows.iter().find(|(found, _)| found == key).map(|(_, value)| value.as_str());
+        assert_eq!(value, expect, "{key} {flags:?}: {said}");
+        // What does not count is told.
+        let ignored = said.contains(&format!("`{key}` in"));
+        let counts = said.contains(".ibeam/config.toml:1");
+        assert!(ignored != counts, "{key} {flags:?}: {said}");
+    }
+}
+
+#[test]
+fn what_could_widen_waits_for_trust() {
+    let list = "[\"X\"]";
+    check("sandbox.environment", None, list, None, Some(list));
+    check("sandbox.writable", None, list, None, Some(list));
+    check("network.allow", None, list, None, Some(list));
+    check("models.prices.m", Some("\"1/1\""), "\"0/0\"", Some("\"1/1\""), Some("\"0/0\""));
+    check("timeouts.hook", None, "\"1ms\"", Some("60s"), Some("1ms"));
+}
+
+#[test]
+fn a_model_is_not_chosen_by_a_project_that_is_not_trusted() {
+    check("model", Some("\"a/b\""), "\"c/d\"", Some("\"a/b\""), Some("\"c/d\""));
+    check("models.aliases.auto", None, "\"c/d\"", None, Some("\"c/d\""));
+}
+
+#[test]
+fn a_limit_may_be_lowered() {
+    check("limits.max_turns", None, "100", Some("100"), Some("100"));
+    check("limits.max_turns", None, "300", Some("200"), Some("300"));
+    check("limits.max_turns", Some("50"), "60", Some("50"), Some("60"));
+    check("limits.max_cost", None, "\"0.50\"", Some("\"0.50\""), Some("\"0.50\""));
+    check("limits.max_cost", Some("\"0.50\""), "\"9\"", Some("\"0.50\""), Some("\"9.00\""));
+    check("limits.timeout", Some("\"10m\""), "\"20m\"", Some("600s"), Some("1200s"));
+    check("limits.file_size", None, "\"4G\"", Some("4294967296"), Some("4294967296"));
+}
+
+#[test]
+fn a_word_may_be_the_narrow_one() {
+    check("approval", None, "\"allowlist\"", Some("\"allowlist\""), Some("\"allowlist\""));
+    check("approval", Some("\"allowlist\""), "\"sandboxed\"", Some("\"allowlist\""), Some("\"sandboxed\""));
+    check("session.durability", Some("\"strict\""), "\"default\"", Some("\"strict\""), Some("\"default\""));
+}
+
+#[test]
+fn some_things_are_no_projects_to_say() {
+    check("sandbox.mode", Some("\"disabled\""), "\"enabled\"", Some("\"enabled\""), Some("\"enabled\""));
+    check("sandbox.mode", Some("\"enabled\""), "\"disabled\"", Some("\"enabled\""), Some("\"enabled\""));
+    check("network.resolve.name", None, "\"127.0.0.1\"", None, None);
+}
+
+/// The rule of the default stands in the file of the project; the flag of the user is stronger.
+#[test]
+fn a_flag_is_stronger_than_a_file() {
+    let (rows, said) = explained("", "sandbox.mode = \"enabled\"\n", &["--sandbox", "disabled"]);
+    assert!(rows.contains(&("sandbox.mode".to_owned(), "\"disabled\"".to_owned())), "{said}");
+}
+
+#[test]
+fn an_untrusted_project_may_ask_for_questions() {
+    let config = "[permissions]\nask = [\"Shell(echo)\"]\n";
+    let scene = Scene::new([shell("echo hello"), says("done")]);
+    let scene = scene.within(Workspace::new().file(".ibeam/config.toml", config));
+    let ran = scene.print(["--allow", "Shell(echo)"]).run().succeeded();
+    assert_eq!((only_result(&ran).0.as_str(), ran.stderr_lines("warning: ").len()), ("rejected", 1), "{ran}");
+}
