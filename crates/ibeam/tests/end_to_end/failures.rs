@@ -139,7 +139,7 @@ fn fail_on_turns_a_good_end_into_a_failure() {
         let what = what.to_owned();
         check(3, "denied", move || {
             let scene = Scene::new(answers.clone());
-            let ibeam = scene.print(["--fail-on", &what]);
+            let ibeam = scene.print(["--fail-on", &what, "--ask", "Shell(make:*)"]);
             (scene, ibeam)
         });
     };

@@ -30,8 +30,9 @@ fn story() -> Vec<Answer> {
     ]
 }
 
+/// Here a command that no rule covers is refused.
 fn workspace() -> Workspace {
-    Workspace::new().file("notes.txt", "alpha\n")
+    Workspace::new().file("notes.txt", "alpha\n").user_config("approval = \"allowlist\"\n")
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn no_hook_lets_anything_run_that_the_rules_refuse() {
     let hooks = json!({"preToolUse": allow, "beforeShellExecution": allow, "beforeReadFile": allow,
         "beforeSubmitPrompt": allow, "sessionStart": allow});
     for (answer, flags) in [
-        (shell("make all"), vec![]),
+        (shell("make all"), vec!["--sandbox", "disabled"]),
         (shell("echo a"), vec!["--force", "--deny", "Shell(echo)"]),
         (calls("t", "write", &json!({"path": "/etc/made", "fileText": ""})), vec!["--force"]),
         (calls("t", "write", &json!({"path": ".cursor/hooks.json", "fileText": "{}"})), vec!["--force"]),
@@ -135,7 +135,7 @@ fn other_arguments_of_a_hook_are_judged_like_any_others() {
             vec!["--force"],
         ),
         (json!({"preToolUse": [{"command": rewrite}]}), vec!["--force", "--deny", "Shell(touch)"]),
-        (json!({"preToolUse": [{"command": rewrite}]}), vec!["--allow", "Shell(echo)"]),
+        (json!({"preToolUse": [{"command": rewrite}]}), vec!["--allow", "Shell(echo)", "--sandbox", "disabled"]),
     ] {
         let scene = hooked([shell("echo asked"), says("done")], &hooks);
         let ran = scene.print(&flags).run().succeeded();
