@@ -16,25 +16,44 @@ use markup5ever_rcdom::{Node, NodeData, RcDom};
 use tokio::sync::oneshot;
 use url::Url;
 
+use crate::table::{name, table};
+
 /// Elements that hold nothing to read.
 const SKIPPED: [&str; 9] =
     ["script", "style", "noscript", "template", "iframe", "svg", "canvas", "object", "head"];
-/// Levels of elements that are walked; honest pages have some dozens.
+/// Elements that begin each line inside them anew, so that their depth multiplies what is in them.
+const INDENTING: [&str; 4] = ["blockquote", "ul", "ol", "li"];
+/// Levels that are walked, an indenting one counted as `INDENT`; honest pages have some dozens.
 const DEPTH: usize = 200;
+const INDENT: usize = 8;
 /// Levels at which the parser stops: it looks through all of them at each tag.
 const PARSED_DEPTH: usize = 10 * DEPTH;
 /// Nodes that are walked; they make far more text than a model is given.
 const NODES: usize = 100_000;
+/// Tags that are parsed, half of them closing ones: a node takes a hundred times the memory of its tag.
+const TAGS: usize = 2 * NODES;
+/// Bytes of text that are walked.
+const TEXT: usize = 1024 * 1024;
+/// Bytes of an address that is made whole.
+const ADDRESS: usize = 2048;
 /// Enough for `DEPTH` levels of the converter's recursion.
 const STACK: usize = 16 * 1024 * 1024;
 /// Bytes between two looks at how deep it is and whether anybody waits.
 const CHUNK: usize = 4 * 1024;
 
+/// A page in Markdown.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Markdown {
+    pub(crate) text: String,
+    /// Nothing was left out because there was too much of it.
+    pub(crate) whole: bool,
+}
+
 /// Converts a page; links are made whole by `base`. Cancel safe: dropping the future ends the work soon.
 ///
 /// # Errors
 /// One sentence.
-pub(crate) async fn markdown(html: String, base: Option<Url>) -> Result<String, String> {
+pub(crate) async fn markdown(html: String, base: Option<Url>) -> Result<Markdown, String> {
     let waiting = Arc::new(AtomicBool::new(true));
     let _given_up = GivesUp(Arc::clone(&waiting));
     let (sender, receiver) = oneshot::channel();
@@ -52,33 +71,38 @@ impl Drop for GivesUp {
     }
 }
 
-fn convert(html: &str, base: Option<&Url>, waiting: &AtomicBool) -> Result<String, String> {
+fn convert(html: &str, base: Option<&Url>, waiting: &AtomicBool) -> Result<Markdown, String> {
     let options = TreeBuilderOpts { scripting_enabled: true, ..TreeBuilderOpts::default() };
     let mut parser =
         parse_document(RcDom::default(), ParseOpts { tree_builder: options, ..ParseOpts::default() });
-    let mut left = html;
+    let (mut left, mut tags) = (html, 0);
     while !left.is_empty() {
         if !waiting.load(Ordering::Relaxed) {
             return Err("nobody waits any more".to_owned());
         }
         let (chunk, rest) = left.split_at(left.floor_char_boundary(CHUNK));
+        tags += chunk.bytes().filter(|byte| *byte == b'<').count();
         parser.process(StrTendril::from(chunk));
-        left = if depth_of_end(&parser.tokenizer.sink.sink.document) < PARSED_DEPTH { rest } else { "" };
+        left = rest;
+        if tags > TAGS || depth_of_end(&parser.tokenizer.sink.sink.document) > PARSED_DEPTH {
+            break;
+        }
     }
     let document = parser.finish().document;
-    let title = trim(&document, base);
+    let trimmed = trim(&document, base);
     let options = Options {
         bullet_list_marker: BulletListMarker::Dash,
         ul_bullet_spacing: 1,
         ol_number_spacing: 1,
         ..Options::default()
     };
-    let converter = htmd::HtmlToMarkdown::builder().options(options).skip_tags(SKIPPED.to_vec()).build();
-    let body = converter.tree_to_markdown(&document);
-    Ok(match title {
+    let converter = htmd::HtmlToMarkdown::builder().options(options).skip_tags(SKIPPED.to_vec());
+    let body = converter.add_handler(vec!["table"], table).build().tree_to_markdown(&document);
+    let text = match trimmed.title {
         Some(title) if !body.starts_with("# ") => format!("# {title}\n\n{body}"),
         Some(_) | None => body,
-    })
+    };
+    Ok(Markdown { text, whole: trimmed.whole && left.is_empty() })
 }
 
 /// The levels above what was parsed last.
@@ -87,31 +111,50 @@ fn depth_of_end(document: &Rc<Node>) -> usize {
     std::iter::successors(last(document), last).count()
 }
 
-/// Leaves out what is too deep or too much, makes links whole, and gives the title.
-fn trim(document: &Rc<Node>, base: Option<&Url>) -> Option<String> {
-    let mut title = None;
-    let mut seen = 0;
+struct Trimmed {
+    title: Option<String>,
+    whole: bool,
+}
+
+/// Leaves out what is too deep or too much, makes links whole, and finds the title.
+fn trim(document: &Rc<Node>, base: Option<&Url>) -> Trimmed {
+    let mut trimmed = Trimmed { title: None, whole: true };
+    let (mut nodes, mut text) = (0, 0);
     let mut open = vec![(Rc::clone(document), 0)];
     while let Some((node, depth)) = open.pop() {
-        seen += 1;
+        nodes += 1;
         let mut children = node.children.borrow_mut();
-        if depth >= DEPTH || seen >= NODES {
-            children.clear();
-            continue;
-        }
-        if let NodeData::Element { name, attrs, .. } = &node.data {
-            match &*name.local {
-                "title" if title.is_none() => title = text_of(&children),
+        let name = name(&node);
+        match &node.data {
+            NodeData::Element { attrs, .. } => match name {
+                "title" if trimmed.title.is_none() => trimmed.title = text_of(&children),
                 "a" => link(attrs, "href", base),
                 "img" => link(attrs, "src", base),
                 _ => {}
+            },
+            NodeData::Text { contents } => {
+                text += contents.borrow().len();
+                if text > TEXT {
+                    contents.borrow_mut().clear();
+                    trimmed.whole = false;
+                }
             }
+            NodeData::Document
+            | NodeData::Doctype { .. }
+            | NodeData::Comment { .. }
+            | NodeData::ProcessingInstruction { .. } => {}
         }
-        children.truncate(NODES - seen);
+        if SKIPPED.contains(&name) && name != "head" {
+            children.clear();
+        }
+        let room = if depth < DEPTH { NODES.saturating_sub(nodes) } else { 0 };
+        trimmed.whole &= children.len() <= room;
+        children.truncate(room);
+        let below = depth + if INDENTING.contains(&name) { INDENT } else { 1 };
         // The first child is looked at first, so that what is left out is the end of the page.
-        open.extend(children.iter().rev().map(|child| (Rc::clone(child), depth + 1)));
+        open.extend(children.iter().rev().map(|child| (Rc::clone(child), below)));
     }
-    title
+    trimmed
 }
 
 /// The text of a title, on one line.
@@ -137,8 +180,8 @@ fn link(attributes: &std::cell::RefCell<Vec<html5ever::Attribute>>, name: &str, 
             // A place on the same page.
             place if place.starts_with('#') => continue,
             relative => match base.map(|base| base.join(relative)) {
-                Some(Ok(whole)) => whole.into(),
-                Some(Err(_)) | None => continue,
+                Some(Ok(whole)) if whole.as_str().len() <= ADDRESS => whole.into(),
+                Some(Ok(_) | Err(_)) | None => continue,
             },
         };
         attribute.value = whole.into();

@@ -2,11 +2,15 @@ use std::sync::atomic::AtomicBool;
 
 use proptest::prelude::*;
 
-use super::convert;
+use super::{Markdown, convert};
 
-fn markdown(html: &str) -> String {
+fn converted(html: &str) -> Markdown {
     let base = "https://docs.example.org/guide/intro".parse().ok();
     convert(html, base.as_ref(), &AtomicBool::new(true)).unwrap()
+}
+
+fn markdown(html: &str) -> String {
+    converted(html).text
 }
 
 #[track_caller]
@@ -46,19 +50,50 @@ fn addresses_are_whole_and_data_is_none() {
     assert!(!data.contains("AAAA") && data.contains("before") && data.contains("after"), "{data}");
 }
 
-/// A page that is nothing but nesting must not end the process, nor take for ever.
+#[test]
+fn tables_keep_their_rows_and_those_for_looks_their_content() {
+    check(
+        "<table><caption>C<thead><tr><th>a<th>b|c<tbody><tr><th>1<td>2<tr><td>3</table>",
+        "C\n\n| a | b\\|c |\n| - | - |\n| 1 | 2 |\n| 3 |",
+    );
+    check("<table><tr><td>a<td>b<tr><td>c</table>", "a\n\nb\n\nc");
+    check("<table><tr><th>a<tr><td><table><tr><th>b<tr><td>c</table></table>", "| a |\n| - |\n| b c |");
+}
+
+/// A page that is nothing but nesting must not end the process, nor take for ever, nor all memory.
 #[test]
 fn a_page_that_is_too_deep_or_too_wide_is_cut() {
-    for (open, close) in
-        [("<div>", "</div>"), ("<b>", ""), ("<blockquote>", ""), ("<ul><li>", ""), ("<table><tr><td>", "")]
-    {
-        let deep = format!("<p>begin{}{}", open.repeat(10_000), close.repeat(10_000));
-        assert!(markdown(&deep).contains("begin"), "{open}");
+    for open in ["<div>", "<b>", "<blockquote>", "<ul><li>", "<table><tr><td>"] {
+        let deep = converted(&format!("<p>begin{}deep", open.repeat(4_000)));
+        assert!(deep.text.contains("begin") && !deep.whole, "{open}");
+        assert!(deep.text.len() < 10_000, "{open}: {}", deep.text.len());
     }
     for item in ["<b>a</b>", "<i>a</i><em>b</em>", "<p>a", "<br>", "<li>a"] {
-        let wide = format!("<p>begin</p>{}", item.repeat(20_000));
-        assert!(markdown(&wide).contains("begin"), "{item}");
+        let wide = converted(&format!("<p>begin</p>{}<p>end", item.repeat(20_000)));
+        assert!(wide.text.contains("begin") && wide.text.ends_with("end") && wide.whole, "{item}");
     }
+    let tags = converted(&format!("<p>begin{}<p>end", "<br>".repeat(201_000)));
+    assert!(tags.text.contains("begin") && !tags.text.contains("end") && !tags.whole);
+}
+
+#[test]
+fn little_that_becomes_much_is_bounded() {
+    let lines = "\n.".repeat(1_000_000);
+    let wide = format!("<table><tr>{}<tbody>{}", "<th>a".repeat(20_000), "<tr><td>b".repeat(20_000));
+    let long = format!("<table><tr><th>{}{}", "x".repeat(500_000), "<tr><td>b".repeat(20_000));
+    for page in [
+        format!("{}<pre>{lines}", "<blockquote>".repeat(100)),
+        format!("{}<pre>{lines}", "<ul><li>".repeat(100)),
+        wide,
+        long,
+        format!("<ol start=2147483647>{}", "<li>a".repeat(1_000)),
+    ] {
+        let size = converted(&page).text.len();
+        assert!(size < 40_000_000, "{size}");
+    }
+    let base = format!("https://a.test/{}/", "x".repeat(100_000)).parse().ok();
+    let links = convert(&"<a href=b>c</a>".repeat(10_000), base.as_ref(), &AtomicBool::new(true)).unwrap();
+    assert!(links.text.len() < 1_000_000);
 }
 
 #[test]

@@ -17,6 +17,7 @@ mod page;
 mod pin;
 mod proxy;
 mod resolver;
+mod table;
 mod target;
 mod task;
 mod upstream;

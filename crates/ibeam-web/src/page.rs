@@ -33,7 +33,7 @@ enum Form {
 /// # Errors
 /// One sentence: what it is instead of text, or that it cannot be converted.
 pub(crate) async fn page(fetched: Fetched, limit: usize) -> Result<Page, String> {
-    let Fetched { url, content_type, bytes, rest } = fetched;
+    let Fetched { url, content_type, bytes, mut rest } = fetched;
     let (essence, charset) = taken_apart(&content_type);
     let form = form(&essence, &bytes).ok_or_else(|| {
         let what = if essence.is_empty() { "data of no declared type" } else { &essence };
@@ -48,7 +48,12 @@ pub(crate) async fn page(fetched: Fetched, limit: usize) -> Result<Page, String>
             let converted = tokio::time::timeout(CONVERSION, html::markdown(html, base)).await;
             let late =
                 |_| format!("`{url}` is too tangled to be converted within {} s", CONVERSION.as_secs());
-            converted.map_err(late)?.map_err(|said| format!("`{url}` cannot be converted: {said}"))?
+            let converted = converted.map_err(late)?;
+            let converted = converted.map_err(|said| format!("`{url}` cannot be converted: {said}"))?;
+            if !converted.whole && rest == Rest::Nothing {
+                rest = Rest::Unknown;
+            }
+            converted.text
         }
     };
     Ok(Page { text: shortened(text, limit, rest), url })

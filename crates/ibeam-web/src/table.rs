@@ -1,0 +1,102 @@
+//! A table of a page as one of Markdown.
+//!
+//! Cells are not padded to the widest: one long cell in a long table would make gigabytes of spaces. A table without
+//! a header is there for its looks, and one inside a cell has no form in Markdown: of both, the content stays.
+
+use std::rc::Rc;
+
+use htmd::Element;
+use htmd::element_handler::{HandlerResult, Handlers};
+use markup5ever_rcdom::{Node, NodeData};
+
+/// The handler of `table`.
+pub(crate) fn table(handlers: &dyn Handlers, element: Element<'_>) -> Option<HandlerResult> {
+    let parts = Parts::of(element.node);
+    if !parts.headed || is_in_cell(element.node) {
+        let content = handlers.walk_children(element.node).content;
+        return Some(format!("\n\n{}\n\n", content.trim_matches('\n')).into());
+    }
+    let mut table = String::from("\n\n");
+    for caption in &parts.captions {
+        table.push_str(&on_one_line(handlers, caption));
+        table.push_str("\n\n");
+    }
+    for (number, row) in parts.rows.iter().enumerate() {
+        table.push('|');
+        for cell in row {
+            table.push_str(&format!(" {} |", on_one_line(handlers, cell).replace('|', "\\|")));
+        }
+        table.push('\n');
+        if number == 0 {
+            table.push_str(&format!("|{}\n", " - |".repeat(row.len())));
+        }
+    }
+    table.push('\n');
+    Some(table.into())
+}
+
+/// What a table is made of.
+#[derive(Default)]
+struct Parts {
+    captions: Vec<Rc<Node>>,
+    /// Rows that have cells.
+    rows: Vec<Vec<Rc<Node>>>,
+    headed: bool,
+}
+
+impl Parts {
+    fn of(table: &Rc<Node>) -> Self {
+        let mut parts = Self::default();
+        for child in table.children.borrow().iter() {
+            match name(child) {
+                "caption" => parts.captions.push(Rc::clone(child)),
+                "thead" => {
+                    parts.headed = true;
+                    parts.take_rows(child);
+                }
+                "tbody" | "tfoot" => parts.take_rows(child),
+                _ => {}
+            }
+        }
+        parts
+    }
+
+    fn take_rows(&mut self, group: &Rc<Node>) {
+        for row in group.children.borrow().iter().filter(|child| name(child) == "tr") {
+            let is_cell = |child: &&Rc<Node>| matches!(name(child), "td" | "th");
+            let cells: Vec<_> = row.children.borrow().iter().filter(is_cell).cloned().collect();
+            self.headed |= cells.iter().any(|cell| name(cell) == "th");
+            if !cells.is_empty() {
+                self.rows.push(cells);
+            }
+        }
+    }
+}
+
+fn on_one_line(handlers: &dyn Handlers, node: &Rc<Node>) -> String {
+    handlers.walk_children(node).content.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn is_in_cell(table: &Rc<Node>) -> bool {
+    std::iter::successors(parent(table), parent).any(|above| matches!(name(&above), "td" | "th"))
+}
+
+/// The parent stands in a cell, from which it has to be taken to be looked at.
+fn parent(node: &Rc<Node>) -> Option<Rc<Node>> {
+    let held = node.parent.take();
+    let parent = held.as_ref().and_then(|parent| parent.upgrade());
+    node.parent.set(held);
+    parent
+}
+
+/// The name of an element; empty for what is none.
+pub(crate) fn name(node: &Rc<Node>) -> &str {
+    match &node.data {
+        NodeData::Element { name, .. } => &name.local,
+        NodeData::Document
+        | NodeData::Doctype { .. }
+        | NodeData::Text { .. }
+        | NodeData::Comment { .. }
+        | NodeData::ProcessingInstruction { .. } => "",
+    }
+}
