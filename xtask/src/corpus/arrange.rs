@@ -203,8 +203,10 @@ pub(super) fn pins(case: &Case, has_names: bool, port: u16) -> Vec<(String, Stri
     if !has_names && !case.policy.rebinds() {
         let url = case.args.get("url").and_then(serde_json::Value::as_str).unwrap_or_default();
         let words = url.split(|part: char| !part.is_ascii_alphanumeric() && !"-.".contains(part));
+        // What is no name of a host cannot be pinned, and leads nowhere anyway.
         let is_name = |word: &&str| {
-            word.rsplit_once('.').is_some_and(|(_, last)| last.chars().all(char::is_alphabetic))
+            let last = word.rsplit_once('.').map(|(_, last)| last);
+            last.is_some_and(|last| last.chars().all(char::is_alphabetic)) && !word.contains("xn--")
         };
         pins.extend(words.filter(is_name).map(|name| (name.to_owned(), format!("127.0.0.1:{port}"))));
     }
