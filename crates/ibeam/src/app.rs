@@ -50,7 +50,9 @@ impl App {
             return Err(no_input("not a directory".to_owned()));
         }
         let places = Places::of(&workspace)?;
-        let programs = Programs::of(std::env::var_os("PATH").as_deref(), &workspace);
+        let added = flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
+        let roots = std::iter::once(workspace.clone()).chain(added).collect();
+        let programs = Programs::of(std::env::var_os("PATH").as_deref(), roots);
         let trust = Trust::judge(&flags, &places, &workspace);
         let config = Config::load(&flags, &places, &trust, &variable)?;
         let credentials = Credentials::load(&places.credentials)?;

@@ -19,7 +19,6 @@ use ibeam_mcp::{Launcher, Server, ServerConfig, StartError};
 use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
 
 use crate::app::App;
-use crate::programs::Programs;
 use crate::trust::{self, Trust};
 pub(crate) use declaration::{Declaration, Launch, declared};
 use placeholder::Placeholders;
@@ -171,7 +170,7 @@ fn config_of(app: &App, declaration: &Declaration, launcher: Arc<Launcher>) -> R
     let mut environment = inherited(app);
     let own_path = own.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| fill(path)).transpose()?;
     let programs = match own_path {
-        Some(path) => Programs::of(Some(path.as_ref()), &app.workspace),
+        Some(path) => app.programs.with_path(path.as_ref()),
         None => app.programs.clone(),
     };
     for (name, value) in own {

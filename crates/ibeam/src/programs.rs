@@ -1,6 +1,7 @@
 //! Where programs of ours are found: `PATH` without what a repository could put programs into.
 //!
-//! Refuses directories that are relative, or in the workspace: whoever wrote the repository would choose what runs.
+//! Refuses directories that are relative, or in one that a run works in: whoever wrote the repository would choose
+//! what runs, or the model of an earlier run.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -15,19 +16,27 @@ const USUAL: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Programs {
     directories: Vec<PathBuf>,
+    /// Real paths, in which no program of ours is.
+    roots: Vec<PathBuf>,
 }
 
 impl Programs {
-    /// Those of `path`, a value of `PATH`, for a run in `workspace`, which is a real path.
-    pub(crate) fn of(path: Option<&OsStr>, workspace: &Path) -> Self {
-        let is_outside = |directory: &PathBuf| {
-            let real = directory.canonicalize();
+    /// Those of `path`, a value of `PATH`, for a run in these `roots`, which are real paths.
+    pub(crate) fn of(path: Option<&OsStr>, roots: Vec<PathBuf>) -> Self {
+        let is_outside = |path: &Path| !roots.iter().any(|root| path.starts_with(root));
+        let is_ours = |directory: &PathBuf| {
             directory.is_absolute()
-                && !directory.starts_with(workspace)
-                && real.is_ok_and(|real| !real.starts_with(workspace))
+                && is_outside(directory)
+                && directory.canonicalize().is_ok_and(|real| is_outside(&real))
         };
-        let given = std::env::split_paths(path.unwrap_or_default()).filter(is_outside);
-        Self { directories: given.chain(USUAL.map(PathBuf::from)).collect() }
+        let given = std::env::split_paths(path.unwrap_or_default()).filter(is_ours);
+        let directories = given.chain(USUAL.map(PathBuf::from)).collect();
+        Self { directories, roots }
+    }
+
+    /// The same run with another `PATH`.
+    pub(crate) fn with_path(&self, path: &OsStr) -> Self {
+        Self::of(Some(path), self.roots.clone())
     }
 
     /// The program of that name; `None` when there is none.
@@ -74,6 +83,7 @@ mod tests {
             fs::set_permissions(directory.join("tool-of-a-test"), mode).unwrap();
         }
         symlink(workspace.join("bin"), root.join("link")).unwrap();
+        let roots = vec![root.join("other"), workspace.clone()];
         let dots = tools.join("../workspace/bin");
         for directory in [
             Path::new("."),
@@ -84,10 +94,10 @@ mod tests {
             &dots,
         ] {
             let path = std::env::join_paths([directory]).unwrap();
-            let programs = Programs::of(Some(&path), &workspace);
+            let programs = Programs::of(Some(&path), roots.clone());
             assert_eq!(programs.find("tool-of-a-test"), None, "{}", directory.display());
             let path = std::env::join_paths([directory, &tools]).unwrap();
-            let programs = Programs::of(Some(&path), &workspace);
+            let programs = Programs::of(Some(&path), roots.clone());
             assert_eq!(programs.find("tool-of-a-test"), Some(tools.join("tool-of-a-test")));
         }
     }
@@ -95,7 +105,7 @@ mod tests {
     #[test]
     fn what_is_usual_is_found_without_a_path_and_in_any_workspace() {
         for workspace in ["/", "/usr", "/somewhere"] {
-            assert!(Programs::of(None, Path::new(workspace)).find("sh").is_some(), "{workspace}");
+            assert!(Programs::of(None, vec![PathBuf::from(workspace)]).find("sh").is_some(), "{workspace}");
         }
     }
 }

@@ -135,7 +135,10 @@ fn other_arguments_of_a_hook_are_judged_like_any_others() {
             vec!["--force"],
         ),
         (json!({"preToolUse": [{"command": rewrite}]}), vec!["--force", "--deny", "Shell(touch)"]),
-        (json!({"preToolUse": [{"command": rewrite}]}), vec!["--allow", "Shell(echo)", "--sandbox", "disabled"]),
+        (
+            json!({"preToolUse": [{"command": rewrite}]}),
+            vec!["--allow", "Shell(echo)", "--sandbox", "disabled"],
+        ),
     ] {
         let scene = hooked([shell("echo asked"), says("done")], &hooks);
         let ran = scene.print(&flags).run().succeeded();
