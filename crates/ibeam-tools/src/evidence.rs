@@ -3,10 +3,10 @@
 //! Reads a bounded part, never waits, and changes nothing but what the killed write itself left beside the file.
 
 use crate::file_error::FileError;
+use crate::files::Files;
 use crate::place::{Parents, Place};
 use crate::read::fill;
 use crate::staging;
-use crate::workspace::Workspace;
 
 /// Larger files are not compared.
 const LIMIT: usize = 4 << 20;
@@ -26,8 +26,8 @@ pub(crate) enum Remains {
 
 impl Remains {
     /// Looks at `asked`, after removing what a dead writer left beside it.
-    pub(crate) fn of(workspace: &Workspace, asked: &str) -> Self {
-        match Self::look(workspace, asked) {
+    pub(crate) fn of(files: &Files, asked: &str) -> Self {
+        match Self::look(files, asked) {
             Ok(remains) => remains,
             Err(FileError::NotFound { .. }) => Self::Nothing,
             Err(error) => Self::Other(error.to_string()),
@@ -44,10 +44,9 @@ impl Remains {
         }
     }
 
-    fn look(workspace: &Workspace, asked: &str) -> Result<Self, FileError> {
-        let resolved =
-            workspace.resolve(asked).map_err(|error| FileError::unreachable("read", asked, error))?;
-        let place = Place::find(workspace, asked, &resolved.real, Parents::Required)?;
+    fn look(files: &Files, asked: &str) -> Result<Self, FileError> {
+        let resolved = files.resolve(asked).map_err(|error| FileError::unreachable("read", asked, error))?;
+        let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
         if resolved.inside {
             staging::sweep(&place.directory);
         }

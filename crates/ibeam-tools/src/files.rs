@@ -4,6 +4,7 @@
 //! is found, and must be one that was judged for this path; what is opened then is that place and no link
 //! (`beneath`). A race ends in a refusal, never in another file.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fs::File;
 use std::ops::Deref;
@@ -19,7 +20,7 @@ use crate::beneath;
 use crate::confinement::denied_files;
 use crate::file_error::FileError;
 use crate::place::open_regular;
-use crate::workspace::{ResolvedPath, Workspace};
+use crate::workspace::{PathError, ResolvedPath, Workspace};
 
 /// A workspace with what policy says of it.
 pub(crate) struct Files {
@@ -86,12 +87,28 @@ impl Files {
 
     /// The place that policy should judge: where `asked` leads. It is remembered for the call.
     pub(crate) fn target(&self, asked: &str) -> PathBuf {
-        self.remember(asked, self.workspace.target(asked))
+        self.remember(asked, self.workspace.target(&self.expanded(asked)))
     }
 
     /// Like [`Self::target`] for a link that is itself meant.
     pub(crate) fn target_entry(&self, asked: &str) -> PathBuf {
-        self.remember(asked, self.workspace.target_entry(asked))
+        self.remember(asked, self.workspace.target_entry(&self.expanded(asked)))
+    }
+
+    /// As [`Workspace::resolve`]; `~/` at the beginning is the home directory, unless the root has an entry `~`.
+    ///
+    /// # Errors
+    /// As [`Workspace::resolve`].
+    pub(crate) fn resolve(&self, asked: &str) -> Result<ResolvedPath, PathError> {
+        self.workspace.resolve(&self.expanded(asked))
+    }
+
+    /// As [`Self::resolve`], but a link in the last place is itself meant.
+    ///
+    /// # Errors
+    /// As [`Workspace::resolve`].
+    pub(crate) fn resolve_entry(&self, asked: &str) -> Result<ResolvedPath, PathError> {
+        self.workspace.resolve_entry(&self.expanded(asked))
     }
 
     /// Where `asked` leads now, if it is what was judged and may be read.
@@ -99,7 +116,7 @@ impl Files {
     /// # Errors
     /// It leads nowhere, elsewhere than when it was judged, or to what is denied.
     pub(crate) fn to_read(&self, action: &'static str, asked: &str) -> Result<ResolvedPath, FileError> {
-        let found = self.workspace.resolve(asked);
+        let found = self.resolve(asked);
         self.judge(asked, found.map_err(|error| FileError::unreachable(action, asked, error))?, false)
     }
 
@@ -108,7 +125,7 @@ impl Files {
     /// # Errors
     /// As [`Self::to_read`].
     pub(crate) fn to_write(&self, asked: &str) -> Result<ResolvedPath, FileError> {
-        let found = self.workspace.resolve(asked);
+        let found = self.resolve(asked);
         self.judge(asked, found.map_err(|error| FileError::unreachable("write", asked, error))?, true)
     }
 
@@ -121,7 +138,7 @@ impl Files {
         action: &'static str,
         asked: &str,
     ) -> Result<ResolvedPath, FileError> {
-        let found = self.workspace.resolve_entry(asked);
+        let found = self.resolve_entry(asked);
         self.judge(asked, found.map_err(|error| FileError::unreachable(action, asked, error))?, true)
     }
 
@@ -169,6 +186,19 @@ impl Files {
         let directory = beneath::directory(from, way)?;
         let name = path.file_name().unwrap_or_default();
         rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    fn expanded<'a>(&self, asked: &'a str) -> Cow<'a, str> {
+        let home = || self.readable.shield.home()?.to_str();
+        match asked.strip_prefix('~') {
+            Some(rest)
+                if (rest.is_empty() || rest.starts_with('/'))
+                    && self.met(&self.root().join("~")).is_err() =>
+            {
+                home().map_or(Cow::Borrowed(asked), |home| Cow::Owned(format!("{home}{rest}")))
+            }
+            Some(_) | None => Cow::Borrowed(asked),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Judged> {

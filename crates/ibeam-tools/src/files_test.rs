@@ -14,7 +14,7 @@ use crate::fixture::{Fixture, failure, runtime, success};
 /// Calls that succeed during each attack.
 const CALLS: usize = 500;
 /// Longer an attack does not go on.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// What no tool may show.
 const CANARY: &str = "SECRET-CANARY";
 
@@ -87,6 +87,19 @@ fn credentials_are_kept_where_a_link_leads_to_them() {
         denied(&fixture, "read", json!({"path": fixture.outside(way)}));
     }
     never_shown(&fixture, "grep", json!({"pattern": "CANARY", "path": fixture.outside("dotfiles")}));
+}
+
+#[test]
+fn a_tilde_is_the_home_directory_unless_something_is_named_so() {
+    let fixture = Fixture::guarded(&[], &[]);
+    std::fs::create_dir_all(fixture.outside("home/.ssh")).unwrap();
+    std::fs::write(fixture.outside("home/.ssh/id_rsa"), CANARY).unwrap();
+    std::fs::write(fixture.outside("home/notes"), "at home").unwrap();
+    assert!(never_shown(&fixture, "read", json!({"path": "~/notes"})).contains("at home"));
+    denied(&fixture, "read", json!({"path": "~/.ssh/id_rsa"}));
+    denied(&fixture, "write", json!({"path": "~/new", "fileText": "x"}));
+    fixture.put("~/notes", "in the workspace");
+    assert!(never_shown(&fixture, "read", json!({"path": "~/notes"})).contains("in the workspace"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Resolves a path as the kernel would, links included, so that policy judges the real target and not the name.
 //! Holds the root by descriptor: renaming the directory or putting a link in its place does not move the
-//! workspace. `~` is not expanded: it is a name like any other.
+//! workspace. `~` is a name like any other here.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
