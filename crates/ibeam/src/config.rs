@@ -7,6 +7,7 @@ mod cursor;
 mod keys;
 mod layer;
 mod lines;
+mod load;
 mod origin;
 pub(crate) mod source;
 mod toml;
@@ -16,23 +17,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use ibeam_policy::Rule;
-use ibeam_protocol::{Notice, Reason};
+use ibeam_protocol::Notice;
 
-use crate::cli::{BackgroundWord, Flags, Switch};
-use crate::place::Places;
-use crate::trust::Trust;
-use keys::{KEYS, Key, Reach};
-use layer::{Entry, Layer, Owner};
 pub(crate) use origin::Origin;
-use value::Kind;
 pub(crate) use value::Value;
-
-/// A file full of unknown keys is not a configuration; nobody reads more warnings.
-const UNKNOWN_KEYS_TOLD: usize = 10;
-
-/// The bytes of a file; `None` where there is none.
-type Read<'a> = dyn Fn(&Path) -> Result<Option<Vec<u8>>, Reason> + 'a;
 
 /// A value and where it came from.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,0 +1,236 @@
+//! The layers of the configuration, from the weakest to the strongest.
+//!
+//! Refuses what a project may not set, a flag that contradicts the managed file, and a token that is none.
+
+use std::path::{Path, PathBuf};
+
+use ibeam_policy::Rule;
+use ibeam_protocol::{Notice, Reason};
+
+use super::keys::{KEYS, Key, Reach};
+use super::layer::{Entry, Layer, Owner};
+use super::value::{Kind, Value};
+use super::{Config, Origin, Setting, cursor, source, toml};
+use crate::cli::{BackgroundWord, Flags, Switch};
+use crate::place::Places;
+use crate::trust::Trust;
+
+/// A file full of unknown keys is not a configuration; nobody reads more warnings.
+const UNKNOWN_KEYS_TOLD: usize = 10;
+
+/// The bytes of a file; `None` where there is none.
+type Read<'a> = dyn Fn(&Path) -> Result<Option<Vec<u8>>, Reason> + 'a;
+
+impl Config {
+    /// Reads the files in `places`, the environment and the flags; a project's file counts whole where `trust` is
+    /// given.
+    ///
+    /// # Errors
+    /// `BadConfig` with file, line and column; an unknown key is a notice only.
+    pub(crate) fn load(
+        flags: &Flags,
+        places: &Places,
+        trust: &Trust,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Reason> {
+        let mut config = Self::default();
+        for key in KEYS {
+            if let Some(default) = key.default {
+                config.set(key.path_words(), Value::parse(key.kind, default), Origin::Default);
+            }
+        }
+        config.take_files(&places.user_config, &places.user_cursor, Owner::User, &source::read)?;
+        let project = Owner::Project { trusted: trust.is_given() };
+        let theirs = std::slice::from_ref(&places.project_cursor);
+        // The bytes that were judged, whatever stands there by now.
+        config.take_files(&places.project_config, theirs, project, &|path| trust.files.bytes(path))?;
+        for key in KEYS {
+            let Some(name) = key.variable else { continue };
+            if let Some(text) = variable(name).filter(|text| !text.is_empty()) {
+                let value = Value::parse(key.kind, &text).ok_or_else(|| bad_text(name, key, &text))?;
+                config.set(key.path_words(), Some(value), Origin::Env(name.to_owned()));
+            }
+        }
+        config.take_flags(flags)?;
+        if let Some(bytes) = source::read_managed(&places.managed_config)? {
+            let layer = toml::parse(&places.managed_config, &bytes)?;
+            config.refuse_contradictions(&layer)?;
+            config.take(layer, Owner::Managed)?;
+        }
+        Ok(config)
+    }
+
+    /// Takes our own file, and the first that is there of those in the original's form.
+    fn take_files(
+        &mut self,
+        ours: &Path,
+        theirs: &[PathBuf],
+        owner: Owner,
+        read: &Read<'_>,
+    ) -> Result<(), Reason> {
+        let ours = read(ours)?.map(|bytes| toml::parse(ours, &bytes)).transpose()?;
+        for path in theirs {
+            let Some(bytes) = read(path)? else { continue };
+            let mut layer = cursor::parse(path, &bytes, owner)?;
+            if ours.as_ref().is_some_and(|ours| ours.has("permissions.allow")) {
+                // What narrows adds up in any case. What widens is said in one place.
+                layer.entries.retain(|entry| entry.key.path != "permissions.allow");
+            }
+            self.take(layer, owner)?;
+            break;
+        }
+        ours.map_or(Ok(()), |ours| self.take(ours, owner))
+    }
+
+    fn take(&mut self, mut layer: Layer, owner: Owner) -> Result<(), Reason> {
+        for entry in std::mem::take(&mut layer.entries) {
+            if entry.key.kind == Kind::Tokens {
+                check_tokens(&entry.value).map_err(|said| layer.bad(entry.offset, said))?;
+            }
+            if let Owner::Project { trusted } = owner
+                && let Some(notice) = self.refused(&entry, &layer.path, trusted)
+            {
+                if !self.notices.contains(&notice) {
+                    self.notices.push(notice);
+                }
+                continue;
+            }
+            let (path, line) = (layer.path.clone(), layer.line(entry.offset));
+            let origin = match owner {
+                Owner::User => Origin::User { path, line },
+                Owner::Project { .. } => Origin::Project { path, line },
+                Owner::Managed => Origin::Managed { path, line },
+            };
+            self.set(entry.path, Some(entry.value), origin);
+        }
+        let more = layer.unknown.len().saturating_sub(UNKNOWN_KEYS_TOLD);
+        layer.unknown.truncate(UNKNOWN_KEYS_TOLD);
+        layer.unknown.extend((more > 0).then(|| format!("… (+{more})")));
+        let path = layer.path.display().to_string();
+        self.notices.extend(
+            layer.unknown.into_iter().map(|key| Notice::UnknownConfigKey { path: path.clone(), key }),
+        );
+        Ok(())
+    }
+
+    /// What to say of a value that the project's file may not set.
+    fn refused(&self, Entry { key, path, value, .. }: &Entry, file: &Path, trusted: bool) -> Option<Notice> {
+        let says = |word: &str| *value == Value::Text(word.to_owned());
+        let (may_now, may_trusted) = match key.reach {
+            Reach::Anyone | Reach::Judged => (true, true),
+            Reach::Trusted => (false, true),
+            Reach::Lower => {
+                let in_force = self.settings.get(path).and_then(|settings| settings.last());
+                (in_force.is_none_or(|in_force| value.is_below(&in_force.value)), true)
+            }
+            Reach::Narrows(word) => (says(word), true),
+            Reach::Only(word) => (says(word), says(word)),
+            Reach::Never => (false, false),
+        };
+        let (file, key) = (file.display().to_string(), path.join("."));
+        match (may_now || (trusted && may_trusted), may_trusted) {
+            (true, _) => None,
+            (false, true) => Some(Notice::UntrustedConfigKey { path: file, key }),
+            (false, false) => Some(Notice::ForbiddenConfigKey { path: file, key }),
+        }
+    }
+
+    /// A flag cannot lift what the managed file rules; whoever gives it should know.
+    fn refuse_contradictions(&self, managed: &Layer) -> Result<(), Reason> {
+        for entry in managed.entries.iter().filter(|entry| !entry.key.kind.adds_up()) {
+            let Some(setting) = self.settings.get(&entry.path).and_then(|settings| settings.last()) else {
+                continue;
+            };
+            if let Origin::Flag(flag) = &setting.origin
+                && setting.value != entry.value
+            {
+                let (key, value, ruled) = (entry.path.join("."), &setting.value, &entry.value);
+                let (path, line) = (managed.path.display(), managed.line(entry.offset));
+                let said =
+                    format!("`{flag}` makes `{key}` {value}, but {path}:{line} rules that it is {ruled}");
+                return Err(Reason::Usage { said });
+            }
+        }
+        Ok(())
+    }
+
+    fn take_flags(&mut self, flags: &Flags) -> Result<(), Reason> {
+        let texts = [
+            ("--model", "model", flags.model.clone()),
+            ("--lang", "lang", flags.lang.clone()),
+            ("--timeout", "limits.timeout", flags.timeout.clone()),
+            ("--max-turns", "limits.max_turns", flags.max_turns.map(|turns| turns.to_string())),
+            ("--max-tokens", "limits.max_tokens", flags.max_tokens.map(|tokens| tokens.to_string())),
+            ("--max-cost", "limits.max_cost", flags.max_cost.clone()),
+            (
+                "--max-tool-calls",
+                "limits.max_tool_calls",
+                flags.max_tool_calls.map(|calls| calls.to_string()),
+            ),
+            (
+                "--background",
+                "background",
+                flags.background.map(|word| match word {
+                    BackgroundWord::Stop => "stop".to_owned(),
+                    BackgroundWord::Wait => "wait".to_owned(),
+                }),
+            ),
+            ("--verbose", "verbose", flags.verbose.then(|| "true".to_owned())),
+            (
+                "--sandbox",
+                "sandbox.mode",
+                flags.sandbox.map(|switch| match switch {
+                    Switch::Enabled => "enabled".to_owned(),
+                    Switch::Disabled => "disabled".to_owned(),
+                }),
+            ),
+        ];
+        for (flag, name, text) in texts {
+            let (Some(text), Some(key)) = (text, KEYS.iter().find(|key| key.path == name)) else { continue };
+            let value = Value::parse(key.kind, &text).ok_or_else(|| Reason::Usage {
+                said: format!("`{flag} {text}` should be {}", key.kind.describe()),
+            })?;
+            self.set(key.path_words(), Some(value), Origin::Flag(flag.to_owned()));
+        }
+        for (flag, name, entries) in [
+            ("--allow", "permissions.allow", &flags.allow),
+            ("--ask", "permissions.ask", &flags.ask),
+            ("--deny", "permissions.deny", &flags.deny),
+            ("--allow-net", "network.allow", &flags.allow_net),
+        ] {
+            let Some(key) = KEYS.iter().find(|key| key.path == name) else { continue };
+            let value = Value::List(entries.clone());
+            if key.kind == Kind::Tokens {
+                check_tokens(&value).map_err(|said| Reason::Usage { said })?;
+            }
+            if !entries.is_empty() {
+                self.set(key.path_words(), Some(value), Origin::Flag(flag.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, path: Vec<String>, value: Option<Value>, origin: Origin) {
+        if let Some(value) = value {
+            self.settings.entry(path).or_default().push(Setting { value, origin });
+        }
+    }
+}
+
+/// What is wrong with the first entry that is no permission token.
+fn check_tokens(value: &Value) -> Result<(), String> {
+    let Value::List(tokens) = value else { return Ok(()) };
+    for token in tokens {
+        token.parse::<Rule>().map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+fn bad_text(name: &str, key: &Key, text: &str) -> Reason {
+    Reason::BadConfig {
+        path: name.to_owned(),
+        line: None,
+        column: None,
+        said: format!("`{text}` should be {}", key.kind.describe()),
+    }
+}
