@@ -32,7 +32,19 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<(), Failed> {
         Some(path) => path.clone(),
         None => build(root)?,
     };
-    let binary = binary.canonicalize().map_err(|error| Failed::File(binary.display().to_string(), error))?;
+    // Copies, since a build may replace both while cases are played.
+    let copies =
+        tempfile::tempdir_in(&scratch).map_err(|error| Failed::File(scratch.display().to_string(), error))?;
+    let copy = |of: &Path, name: &str| {
+        let copy = copies.path().join(name);
+        std::fs::copy(of, &copy).map_err(|error| Failed::File(of.display().to_string(), error))?;
+        copy.canonicalize().map_err(|error| Failed::File(copy.display().to_string(), error))
+    };
+    let binary = copy(&binary, "ibeam")?;
+    let player = std::env::current_exe().map_err(|error| Failed::File("this program".to_owned(), error))?;
+    let player = copy(&player, "xtask")?;
+    rustix::fs::chmod(copies.path(), rustix::fs::Mode::from_raw_mode(0o755))
+        .map_err(|error| Failed::File(copies.path().display().to_string(), error.into()))?;
     let isolation = isolation::launcher();
     if isolation.is_none() {
         println!("note: no namespaces to be had; cases run on this machine itself, one after the other");
@@ -61,7 +73,7 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<(), Failed> {
                         Some(why) => {
                             Played { outcome: Outcome::Skipped(why.to_owned()), transcript: String::new() }
                         }
-                        None => play_apart(isolation.as_deref().unwrap_or_default(), &job),
+                        None => play_apart(&player, isolation.as_deref().unwrap_or_default(), &job),
                     };
                     let line = Line::new(&job.case, job.who, played);
                     report.lock().unwrap_or_else(PoisonError::into_inner).add(line);
@@ -95,21 +107,21 @@ fn read(file: &Path, options: &Options) -> Result<Vec<Value>, Failed> {
 }
 
 /// Plays a case in a process of its own, so that nothing of it stays.
-fn play_apart(isolation: &[OsString], job: &Job) -> Played {
+fn play_apart(player: &Path, isolation: &[OsString], job: &Job) -> Played {
     let wrong = |why: String| Played { outcome: Outcome::Failed(vec![why]), transcript: String::new() };
-    match play_in_child(isolation, job) {
+    match play_in_child(player, isolation, job) {
         Ok((out, err)) => serde_json::from_str(&out)
             .unwrap_or_else(|_| wrong(format!("the runner: {}", err.trim().replace('\n', " ")))),
         Err(error) => wrong(format!("the runner: {error}")),
     }
 }
 
-fn play_in_child(isolation: &[OsString], job: &Job) -> io::Result<(String, String)> {
+fn play_in_child(player: &Path, isolation: &[OsString], job: &Job) -> io::Result<(String, String)> {
     let timeout = program("timeout").unwrap_or_else(|| "timeout".into());
     let mut child = Command::new(timeout)
         .args(["--kill-after=5", PATIENCE])
         .args(isolation)
-        .arg(std::env::current_exe()?)
+        .arg(player)
         .args(["corpus", "play"])
         .env_remove("TMPDIR")
         .stdin(Stdio::piped())
