@@ -72,7 +72,7 @@ pub enum Notice {
         /// The files.
         path: String,
     },
-    /// The workspace is trusted, and that could not be remembered.
+    /// The workspace is trusted, or servers are approved, and that could not be remembered.
     TrustNotKept {
         /// The file of what is remembered.
         path: String,

@@ -144,6 +144,18 @@ fn a_damaged_store_trusts_nothing_and_says_so() {
     assert!(!left(&scene, "ran") && ran.stderr.contains("666"), "{ran}");
 }
 
+/// Where nothing can be written, a flag still counts for its run.
+#[test]
+fn trust_that_cannot_be_remembered_counts_for_this_run() {
+    let scene = Scene::new([says("done")]).within(hooked("ran"));
+    let file = scene.workspace.outside().join("file");
+    fs::write(&file, "").unwrap();
+    let ran = scene.print(["--trust"]).env("XDG_CONFIG_HOME", &file).run().succeeded();
+    assert!(left(&scene, "ran"), "{ran}");
+    let [warning] = ran.stderr_lines("warning: ")[..] else { panic!("{ran}") };
+    assert!(warning.contains("trust.json") && warning.contains("this run only"), "{ran}");
+}
+
 // ---- what needs a project's file and cannot have it
 
 #[test]
