@@ -30,6 +30,7 @@ use crate::talk::Talk;
 use crate::{hooks, mcp, prompt, signals, stdout};
 
 pub(crate) use chat::chat;
+use ports::Foundation;
 use sandbox::Guards;
 use shutdown::Shutdown;
 pub(crate) use start::{Target, damaged, permission_mode, reason_of, session_io, session_options};
@@ -97,8 +98,8 @@ pub(crate) fn print(
     };
     let approver = Arc::new(ibeam_core::Headless);
     let hooks = hooks.listen(app, &started.head, true);
-    let run =
-        ports::build(app, started.head, guards, started.provider, approver, &servers, hooks, stop.clone())?;
+    let foundation = Foundation { head: started.head, provider: started.provider, guards };
+    let run = ports::build(app, foundation, approver, &servers, hooks, stop.clone())?;
     let _proxy = run.proxy.map(|proxy| runtime.spawn(proxy));
     stdout::watch_reader(watched, &stop).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);

@@ -11,6 +11,7 @@ use ibeam_output::{Catalogue, Question, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason, RunOutcome, Signal, ToolCall};
 use tokio::sync::{Mutex, mpsc};
 
+use super::ports::Foundation;
 use super::sandbox::Guards;
 use super::start::{self, Target};
 use super::typed_lines::TypedLines;
@@ -46,16 +47,8 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     let told = hooks.notices.clone();
     let hooks = hooks.listen(app, &started.head, false);
     let listening = Arc::clone(&hooks);
-    let mut ports = ports::build(
-        app,
-        started.head,
-        guards,
-        started.provider,
-        person,
-        &servers,
-        listening,
-        Stop::default(),
-    )?;
+    let foundation = Foundation { head: started.head, provider: started.provider, guards };
+    let mut ports = ports::build(app, foundation, person, &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let options = TextOptions { verbose: true, live: true };

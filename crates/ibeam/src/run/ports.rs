@@ -24,20 +24,26 @@ pub(super) struct Ports {
     pub(super) proxy: Option<BoxFuture<'static, io::Result<()>>>,
 }
 
+/// What stands before the ports do.
+pub(super) struct Foundation {
+    pub(super) head: SessionStarted,
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) guards: Guards,
+}
+
 /// Builds them.
 ///
 /// # Errors
 /// `BadConfig` for a value that is none.
 pub(super) fn build(
     app: &App,
-    mut head: SessionStarted,
-    guards: Guards,
-    provider: Arc<dyn Provider>,
+    foundation: Foundation,
     approver: Arc<dyn Approver>,
     servers: &Servers,
     hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<Ports, Failure> {
+    let Foundation { mut head, provider, guards } = foundation;
     let Guards { mut policy, workspace, shield, background, sandbox: _, web, held } = guards;
     policy.unapproved.clone_from(&servers.unapproved);
     let listener = background.launcher().proxy_listener();
