@@ -3,8 +3,17 @@
 //! For people who write rules (`ibeam policy test`). Decides nothing: it asks the same questions as the decision
 //! and keeps the answers.
 
+use std::path::{Path, PathBuf};
+
 use crate::access::Access;
+use crate::fetch::{covers, host_of};
 use crate::policy::{Policy, Verdict};
+use crate::rule::Rule;
+use crate::shell::Opaque;
+use crate::shell::coverage::{allows, names, shell_narrowing, shown};
+use crate::shell::hazard::hazard;
+use crate::shell::redirect::Redirect;
+use crate::shell::wrapper::{self, Call, Step, Steps};
 
 /// A verdict with the way to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +80,190 @@ pub enum List {
 impl Policy {
     /// Decides about one access like [`Policy::decide`], and tells how.
     pub fn explain(&self, access: &Access) -> Explanation {
-        Explanation { verdict: self.decide(access), opaque: None, parts: Vec::new() }
+        let verdict = self.decide(access);
+        let (opaque, mut parts) = match access {
+            Access::Nothing => (None, Vec::new()),
+            Access::Command(text) => match wrapper::steps(text) {
+                Ok(steps) => (None, self.command_parts(&steps)),
+                Err(Opaque(what)) => (Some(what), Vec::new()),
+            },
+            Access::Read(path) | Access::Write(path) => (None, vec![self.path_part(access, path)]),
+            Access::Fetch { url } => (None, vec![self.part(url, |_, rule| host(rule, url))]),
+            Access::Mcp { server, tool, .. } => (
+                None,
+                vec![self.part(&format!("{server}:{tool}"), |list, rule| tools(list, rule, server, tool))],
+            ),
+        };
+        if let (Some(last), true) = (parts.last_mut(), is_built_in(self, &verdict)) {
+            last.findings.extend(built_in(&verdict));
+        }
+        Explanation { verdict, opaque, parts }
     }
+
+    fn command_parts(&self, steps: &Steps) -> Vec<Part> {
+        let (directories, _) = self.directories(&steps.steps);
+        let everywhere = directories.last().cloned().unwrap_or_default();
+        let telling = |step: &Step| *step != Step { repeats: step.repeats, ..Step::default() };
+        let parts = steps.steps.iter().enumerate().filter(|(_, step)| telling(step)).map(|(at, step)| {
+            let places =
+                if steps.functions { &everywhere } else { directories.get(at).unwrap_or(&everywhere) };
+            let said = |list, rule: &Rule| self.command_finding(list, rule, step, places);
+            let mut part = self.part(&subject(step), said);
+            part.programs = step.layers.iter().map(|call| call.program.text.clone()).collect();
+            part.arguments =
+                step.layers.last().into_iter().flat_map(Call::texts).map(str::to_owned).collect();
+            part.redirections = step
+                .redirects
+                .iter()
+                .map(|redirect| Redirection { writes: redirect.writes, target: redirect.target.text.clone() })
+                .collect();
+            let mut needs = None;
+            let place = self.forbidden_place(step, places, &mut needs).or(needs);
+            part.findings
+                .extend(place.filter(|verdict| is_built_in(self, verdict)).as_ref().and_then(built_in));
+            if let Err(why) = self.covering(step) {
+                part.findings.push(Finding {
+                    list: List::BuiltIn,
+                    rule: "default".to_owned(),
+                    applies: true,
+                    why,
+                });
+            }
+            part
+        });
+        parts.collect()
+    }
+
+    fn command_finding(&self, list: List, rule: &Rule, step: &Step, places: &[PathBuf]) -> (bool, String) {
+        let alone = std::slice::from_ref(rule);
+        match (list, rule) {
+            (List::Deny | List::Ask, Rule::Shell(_)) => {
+                match shell_narrowing(alone, std::slice::from_ref(step), "is matched") {
+                    Some((_, why)) => (true, why),
+                    None => (false, "it is about other programs or arguments".to_owned()),
+                }
+            }
+            (List::Deny | List::Ask, Rule::Read(_) | Rule::Write(_)) => {
+                match self.path_narrowing(alone, step, places, "matches") {
+                    Some((_, why)) => (true, why),
+                    None => (false, "no word of it is such a file".to_owned()),
+                }
+            }
+            (List::Allow, Rule::Shell(shell)) => {
+                let call = step.layers.last().filter(|_| !step.function);
+                let hazard = call.filter(|call| names(&shell.program, &call.program.text)).and_then(hazard);
+                match (allows(shell, step), hazard) {
+                    (true, _) => (true, "it covers this program with these arguments".to_owned()),
+                    (false, Some(why)) => (false, format!("it covers other arguments: this one {why}")),
+                    (false, None) => (false, "it is about other programs or arguments".to_owned()),
+                }
+            }
+            (List::Allow, Rule::Write(glob)) => {
+                let covers = |redirect: &Redirect| {
+                    let target = &redirect.target;
+                    let paths = self.resolve(&target.text, target.tilde, places);
+                    redirect.writes && paths.iter().all(|path| glob.allows(path, &self.workspace, &self.home))
+                };
+                let covered = !step.redirects.is_empty() && step.redirects.iter().all(covers);
+                (
+                    covered,
+                    if covered { "it covers the redirection" } else { "it covers no redirection of it" }
+                        .to_owned(),
+                )
+            }
+            (List::Allow | List::BuiltIn | List::Deny | List::Ask, _) => (false, NOT_ABOUT.to_owned()),
+        }
+    }
+
+    fn path_part(&self, access: &Access, path: &Path) -> Part {
+        let writes = matches!(access, Access::Write(_));
+        self.part(&path.display().to_string(), |list, rule| {
+            let glob = match rule {
+                Rule::Read(glob) if !writes || list != List::Allow => glob,
+                Rule::Write(glob) if writes => glob,
+                Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => {
+                    return (false, NOT_ABOUT.to_owned());
+                }
+            };
+            let applies = if list == List::Allow {
+                glob.allows(path, &self.workspace, &self.home)
+            } else {
+                glob.denies(path, &self.workspace, &self.home)
+            };
+            matched(applies, "the path")
+        })
+    }
+
+    /// A part with what every rule says of it.
+    fn part(&self, subject: &str, said: impl Fn(List, &Rule) -> (bool, String)) -> Part {
+        let lists = [(List::Deny, &self.deny), (List::Ask, &self.ask), (List::Allow, &self.allow)];
+        let rules = lists.into_iter().flat_map(|(list, rules)| rules.iter().map(move |rule| (list, rule)));
+        let findings = rules
+            .map(|(list, rule)| {
+                let (applies, why) = said(list, rule);
+                Finding { list, rule: rule.to_string(), applies, why }
+            })
+            .collect();
+        Part { subject: subject.to_owned(), findings, ..Part::default() }
+    }
+}
+
+/// A step on one line.
+fn subject(step: &Step) -> String {
+    let sets = step.sets.iter().map(|name| format!("{name}=…"));
+    let redirects = step
+        .redirects
+        .iter()
+        .map(|redirect| format!("{} {}", if redirect.writes { ">" } else { "<" }, redirect.target.text));
+    sets.chain(step.layers.last().map(shown)).chain(redirects).collect::<Vec<_>>().join(" ")
+}
+
+const NOT_ABOUT: &str = "it is about something else";
+
+fn matched(applies: bool, what: &str) -> (bool, String) {
+    (applies, format!("{what} {} its pattern", if applies { "matches" } else { "does not match" }))
+}
+
+fn host(rule: &Rule, url: &str) -> (bool, String) {
+    match (rule, host_of(url)) {
+        (Rule::WebFetch(domain), Some(host)) => matched(covers(domain, &host), &format!("the host `{host}`")),
+        (Rule::WebFetch(_), None) => (false, "the address has no host that is sure".to_owned()),
+        (Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::Mcp { .. }, _) => {
+            (false, NOT_ABOUT.to_owned())
+        }
+    }
+}
+
+fn tools(list: List, rule: &Rule, server: &str, tool: &str) -> (bool, String) {
+    match rule {
+        Rule::Mcp { server: servers, tool: tools } if list == List::Allow => {
+            matched(servers.matches(server) && tools.matches(tool), "the tool")
+        }
+        Rule::Mcp { server: servers, tool: tools } => {
+            matched(servers.matches_folded(server) && tools.matches_folded(tool), "the tool")
+        }
+        Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) => (false, NOT_ABOUT.to_owned()),
+    }
+}
+
+/// True when no token made the verdict.
+fn is_built_in(policy: &Policy, verdict: &Verdict) -> bool {
+    let (Verdict::Allow { rule } | Verdict::Deny { rule, .. } | Verdict::Ask { rule, .. }) = verdict;
+    let lists = [&policy.deny, &policy.ask, &policy.allow];
+    !lists.into_iter().flatten().any(|token| rule.split(", ").any(|part| part == token.to_string()))
+}
+
+fn built_in(verdict: &Verdict) -> Option<Finding> {
+    let (rule, why) = match verdict {
+        Verdict::Allow { rule } => (rule, "nothing narrower applies"),
+        Verdict::Deny { rule, reason } | Verdict::Ask { rule, reason } => (rule, reason.as_str()),
+    };
+    // The default is told where it arises.
+    let default = matches!(verdict, Verdict::Ask { rule, .. } if rule == "default");
+    (!default).then(|| Finding {
+        list: List::BuiltIn,
+        rule: rule.clone(),
+        applies: true,
+        why: why.to_owned(),
+    })
 }

@@ -58,6 +58,8 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(inner) => {
             let (address, port) = inner.split_once(']')?;
+            // Nothing but an address may stand in brackets; readers differ about what else they take.
+            address.parse::<std::net::Ipv6Addr>().ok()?;
             (address, port)
         }
         None => authority.split_at(authority.find(':').unwrap_or(authority.len())),

@@ -9,10 +9,10 @@
 mod arithmetic;
 pub(crate) mod coverage;
 mod grammar;
-mod hazard;
+pub(crate) mod hazard;
 mod paths;
 mod programs;
-mod redirect;
+pub(crate) mod redirect;
 mod script;
 mod walk;
 mod word;

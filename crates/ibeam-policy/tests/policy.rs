@@ -1,6 +1,10 @@
 //! What policy says, as tables: rules, access, verdict.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked #[test] as tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "clippy knows only functions marked #[test] as tests"
+)]
 
 use std::path::PathBuf;
 
@@ -599,6 +603,40 @@ fn force_does_not_write_where_files_may_not_be_written() {
     forced(&[], "echo x > out.txt && rm out.txt");
 }
 
+// ---- bounds
+
+#[test]
+fn a_long_command_is_read_to_its_end_and_one_without_end_is_refused() {
+    let long = "a".repeat(70_000);
+    covered(&["Shell(echo)"], &format!("echo {long}"));
+    not_covered(&["Shell(echo)"], &format!("echo {long}; touch p"));
+    let lists = "echo a && ".repeat(7_000);
+    covered(&["Shell(echo)"], &format!("{lists}echo b"));
+    not_covered(&["Shell(echo)"], &format!("{lists}touch p"));
+    let lines = "cat <<'E'\nx\nE\n".repeat(40);
+    covered(&["Shell(cat)"], &lines);
+    let endless = ["(", "$(", "`", "\"", "{ ", "[[ ", "a <<E\n", "if ", "${x:-", "<(", "((", "f() { "];
+    for piece in endless {
+        not_covered(&["Shell(echo)", "Shell(a)"], &piece.repeat(70_000 / piece.len()));
+        if !matches!(piece, "[[ " | "if ") {
+            not_covered(&["Shell(echo)", "Shell(a)"], &format!("echo {}", piece.repeat(301)));
+        }
+    }
+    let nested = format!("{}ls{}", "(".repeat(300), ")".repeat(300));
+    not_covered(&["Shell(ls)"], &nested);
+    not_covered(&["Shell(echo)"], &format!("echo {}", "a".repeat(1_000_000)));
+}
+
+#[test]
+fn characters_beyond_ascii_are_parts_of_words() {
+    covered(&["Shell(echo)"], "echo \u{10ffff} '\u{10ffff}' é日本\u{1f600} > /dev/null");
+    not_covered(&["Shell(echo)"], "echo a; é");
+    not_covered(&["Shell(echo)"], "xé=1; echo a");
+    not_covered(&["Shell(echo)"], "echo 1\u{10ffff}>\u{10ffff}");
+    denied(&["Shell(touch)"], "t\u{200b}ouch x");
+    denied(&["Shell(touch)"], "é\u{a0}touch x");
+}
+
 // ---- asking, and the sandbox
 
 #[track_caller]
@@ -765,6 +803,39 @@ proptest! {
     }
 
     #[test]
+    fn quotes_around_a_word_change_nothing(words in prop::collection::vec("[a-z]{1,3}|-[a-z]|\\.env|src/a|[|]|;", 1..6), which in 0usize..6, quote in 0usize..3) {
+        let text = words.join(" ");
+        let mut quoted = words.clone();
+        let which = which % quoted.len();
+        if !matches!(quoted[which].as_str(), "|" | ";" | "if" | "do" | "fi" | "in") {
+            quoted[which] = match quote {
+                0 => format!("'{}'", quoted[which]),
+                1 => format!("\"{}\"", quoted[which]),
+                _ => format!("{}''", quoted[which]),
+            };
+        }
+        let policy = policy(PermissionMode::Default, &["Shell(ls)", "Shell(a)", "Shell(b:*)"], &["Shell(c)", "Read(.env*)"]);
+        let decide = |text: &str| says(&policy.decide(&Access::Command(text.to_owned())));
+        prop_assert_eq!(decide(&text), decide(&quoted.join(" ")));
+    }
+
+    #[test]
+    fn nothing_around_an_uncovered_command_covers_it(before in command(), after in command()) {
+        let policy = policy(PermissionMode::Default, &["Shell(ls)", "Shell(git)", "Shell(xargs)", "Shell(sed)"], &[]);
+        for text in [format!("{before}\ntouch p\n{after}"), format!("ls {before}; touch p; {after}"), format!("ls $(touch p) {after}")] {
+            let verdict = policy.decide(&Access::Command(text.clone()));
+            // Inside quotes it is data; then no program is named so.
+            let explained = policy.explain(&Access::Command(text.clone()));
+            let runs = explained.parts.iter().any(|part| part.programs.iter().any(|name| name == "touch"));
+            prop_assert!(says(&verdict) != Says::Allow || !runs, "{text:?}: {verdict:?}");
+            let plain = |text: &str| !text.contains(['\'', '"', '\\', '<', '#', '$', '`', '(']);
+            if plain(&before) && plain(&after) {
+                prop_assert_ne!(says(&verdict), Says::Allow, "{:?}", text);
+            }
+        }
+    }
+
+    #[test]
     fn without_rules_no_command_runs(text in command()) {
         let verdict = policy(PermissionMode::Default, &[], &[]).decide(&Access::Command(text));
         prop_assert_ne!(says(&verdict), Says::Allow);
@@ -803,5 +874,84 @@ fn a_mode_that_changes_nothing_lets_only_reading_mcp_tools_be_asked_for() {
         mcp(&policy(mode, &["Mcp(*:*)"], &[]), "db:drop", false, Says::Deny);
         mcp(&policy(mode, &["Mcp(*:*)"], &[]), "db:query", true, Says::Allow);
         mcp(&policy(mode, &[], &[]), "db:query", true, Says::Ask);
+    }
+}
+
+// ---- the web
+
+#[track_caller]
+fn fetch(url: &str, expect: Says) {
+    let policy = policy(
+        PermissionMode::Default,
+        &["WebFetch(docs.test)", "WebFetch(*.good.test)"],
+        &["WebFetch(bad.good.test)"],
+    );
+    check(&policy, Access::Fetch { url: url.into() }, expect);
+}
+
+#[test]
+fn a_domain_is_the_whole_host_and_nothing_else() {
+    for url in [
+        "http://docs.test/",
+        "https://docs.test",
+        "HTTPS://DOCS.test:8443/a?b#c",
+        "https://docs.test./x",
+        "https://a.good.test/@evil.test",
+        "https://a.b.good.test/%00",
+        "https://docs.test?x=http://evil.test",
+    ] {
+        fetch(url, Says::Allow);
+    }
+    for url in [
+        "http://docs.test.evil.test/",
+        "http://evil.test/docs.test",
+        "http://evil.test#docs.test",
+        "http://evil.test?docs.test",
+        "http://evilgood.test/",
+        "http://good.test/",
+        "http://xn--docs-.test/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://127.1:80/",
+        "http://[::1]/",
+        "http://[::ffff:127.0.0.1]:80/",
+        "http://169.254.169.254/latest",
+    ] {
+        fetch(url, Says::Ask);
+    }
+    for url in [
+        "http://docs.test@evil.test/",
+        "http://docs.test:x@evil.test/",
+        "http://user@docs.test/",
+        "http://evil.test\\@docs.test/",
+        "http://docs.test\\.evil.test/",
+        "http://docs.test%00.evil.test/",
+        "http://docs%2etest/",
+        "http://docs.test:80:90/",
+        "http://docs.test:8a/",
+        "http://[::1/",
+        "http://[::1]x/",
+        "http://[docs.test]/",
+        "http://docs.test /",
+        "http://docs.test\t/",
+        "http://docs.test\n/",
+        " http://docs.test/",
+        "http:/docs.test/",
+        "http:docs.test",
+        "//docs.test/",
+        "docs.test",
+        "file:///etc/passwd",
+        "gopher://docs.test/",
+        "javascript://docs.test/%0aalert(1)",
+        "http://d\u{43e}cs.test/",
+        "http://docs\u{3002}test/",
+        "http:///docs.test",
+        "http://.docs.test/",
+        "http://",
+        "",
+        "http://bad.good.test/",
+        "http://BAD.good.test./",
+    ] {
+        fetch(url, Says::Deny);
     }
 }

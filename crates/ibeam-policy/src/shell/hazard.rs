@@ -179,7 +179,8 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
     if is_free(call) {
         return false;
     }
-    stdin_script
+    evaluates(call)
+        || stdin_script
         || (runs && unknown(&call.args))
         || command
         || matches!(
@@ -204,6 +205,19 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
                 | "declare"
                 | "typeset"
         )
+}
+
+/// True for built-ins that are given the name of a variable, where a subscript would be evaluated.
+fn evaluates(call: &Call) -> bool {
+    let names =
+        || call.args.iter().all(|arg| arg.is_known() && !arg.glob && !arg.text.contains(['[', '$', '`']));
+    match call.name().as_str() {
+        "printf" => call.args.first().is_some_and(|arg| !arg.is_known() || arg.text.starts_with("-v")),
+        "test" | "[" => !tests_plainly(call),
+        "read" => !reads_plainly(call) && !names(),
+        "unset" | "let" | "getopts" | "local" | "readonly" | "wait" => !names(),
+        _ => false,
+    }
 }
 
 /// The arguments of git without its global options, and whether those were ordinary.

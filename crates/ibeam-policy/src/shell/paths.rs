@@ -277,7 +277,7 @@ impl Policy {
     }
 
     /// Every place that a word may mean, as `cd` may or may not have happened.
-    fn resolve(&self, text: &str, tilde: bool, directories: &[PathBuf]) -> Vec<PathBuf> {
+    pub(crate) fn resolve(&self, text: &str, tilde: bool, directories: &[PathBuf]) -> Vec<PathBuf> {
         if tilde {
             let rest = text.trim_start_matches('~').trim_start_matches('/');
             return vec![lexical(&self.home.join(rest))];

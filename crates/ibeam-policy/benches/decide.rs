@@ -1,0 +1,56 @@
+//! What it costs to decide about a command: the parser, the walk and the rules.
+
+use std::path::PathBuf;
+
+use divan::{Bencher, black_box};
+use ibeam_policy::{Access, Policy};
+use ibeam_protocol::PermissionMode;
+
+fn main() {
+    divan::main();
+}
+
+fn policy() -> Policy {
+    let mut policy = Policy::new(PermissionMode::Default, PathBuf::from("/w"), PathBuf::from("/h"));
+    let rules = |tokens: &[&str]| tokens.iter().filter_map(|token| token.parse().ok()).collect();
+    policy.allow =
+        rules(&["Shell(ls)", "Shell(git)", "Shell(grep)", "Shell(cat)", "Shell(echo)", "Shell(cargo)"]);
+    policy.deny = rules(&["Shell(rm)", "Shell(git:push*)", "Read(.env*)", "Write(**/*.key)"]);
+    policy
+}
+
+fn decide(bencher: Bencher<'_, '_>, text: &str) {
+    let (policy, access) = (policy(), Access::Command(text.to_owned()));
+    bencher.bench_local(|| policy.decide(black_box(&access)));
+}
+
+#[divan::bench]
+fn one_command(bencher: Bencher<'_, '_>) {
+    decide(bencher, "cargo test -p ibeam-policy");
+}
+
+#[divan::bench]
+fn a_commit_with_a_here_document(bencher: Bencher<'_, '_>) {
+    decide(
+        bencher,
+        "git add -A && git commit -q -m \"$(cat <<'EOF'\nRead commands with a grammar\n\nIt reads them as bash does.\nEOF\n)\"",
+    );
+}
+
+#[divan::bench]
+fn a_loop_with_a_pipeline(bencher: Bencher<'_, '_>) {
+    decide(
+        bencher,
+        "for f in $(git ls-files '*.md'); do if grep -q TODO \"$f\"; then cat \"$f\" | grep -n x; fi; done",
+    );
+}
+
+#[divan::bench]
+fn seventy_kilobytes_of_words(bencher: Bencher<'_, '_>) {
+    decide(bencher, &format!("echo {}; ls", "word ".repeat(14_000)));
+}
+
+#[divan::bench]
+fn seventy_kilobytes_of_brackets(bencher: Bencher<'_, '_>) {
+    decide(bencher, &"(".repeat(70_000));
+}
