@@ -174,7 +174,9 @@ impl Post {
             let old = old.get(index).unwrap_or(&empty);
             let born = seen.without_repository.get(index).copied().unwrap_or_default();
             let mut now = State::look(&base, old, &self.shield, &self.held);
-            if self.set_right(&base, old, &now, born, &mut quarantine, &mut findings) {
+            // With a root that was removed all is gone, and nothing can be put back.
+            let is_there = rustix::fs::fstat(base.directory).is_ok_and(|stat| stat.st_nlink > 0);
+            if is_there && self.set_right(&base, old, &now, born, &mut quarantine, &mut findings) {
                 now = State::look(&base, &now, &self.shield, &self.held);
             }
             seen.states.push(now);
@@ -193,6 +195,11 @@ impl Post {
         findings: &mut Vec<Finding>,
     ) -> bool {
         let before = findings.len();
+        // Who takes away or puts back what was only not seen does harm.
+        let overlooked = |way: &Path, path: &Path| {
+            let is_denied = self.shield.denies_write(path);
+            old.may_overlook(way, is_denied) || now.may_overlook(way, is_denied)
+        };
         let mut gone: Vec<&Path> = Vec::new();
         let mut restored: Vec<&Path> = Vec::new();
         for (way, entry) in &now.entries {
@@ -201,7 +208,7 @@ impl Post {
                 continue;
             }
             let path = base.path.join(way);
-            if self.is_permitted(base, way, was, entry, born) {
+            if self.is_permitted(base, way, was, entry, born) || (was.is_none() && overlooked(way, &path)) {
                 continue;
             }
             let taken = quarantine.take(base, way);
@@ -213,11 +220,11 @@ impl Post {
         for (way, was) in &old.entries {
             let is_gone = !now.entries.contains_key(way);
             let is_taken = gone.iter().any(|above| way.starts_with(above));
-            let missing = is_gone && !self.may_go(base, way, was, now);
+            let path = base.path.join(way);
+            let missing = is_gone && !self.may_go(base, way, was, now) && !overlooked(way, &path);
             if !is_taken && !missing {
                 continue;
             }
-            let path = base.path.join(way);
             let told = restored.iter().any(|above| way.starts_with(above));
             match (was.put_back(base, way), told) {
                 (Ok(()), true) => {}

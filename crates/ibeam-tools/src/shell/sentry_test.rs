@@ -227,6 +227,33 @@ fn what_people_change_between_commands_stays() {
 }
 
 #[test]
+fn what_is_too_much_to_watch_is_let_alone_but_for_its_own_name() {
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path(".vscode")).unwrap();
+    for number in 0..5000 {
+        fixture.put(&format!(".vscode/{number}"), "mine");
+    }
+    let guarded = Guarded::new(fixture);
+    guarded.permits("touch .vscode/new; rm .vscode/7");
+    guarded.stops("mv .vscode other", ".vscode");
+}
+
+#[test]
+fn a_change_that_leaves_no_trace_in_times_and_size_is_seen() {
+    let guarded = Guarded::new(Fixture::with(".envrc", "mine"));
+    for _ in 0..20 {
+        guarded.stops("printf work > .envrc", ".envrc");
+        assert_eq!(guarded.fixture.bytes(".envrc"), b"mine");
+    }
+}
+
+#[test]
+fn a_workspace_that_is_removed_leaves_nothing_to_set_right() {
+    let guarded = Guarded::new(Fixture::with(".envrc", "mine"));
+    guarded.permits("rm -r \"$PWD\"");
+}
+
+#[test]
 fn while_a_command_runs_on_what_it_does_is_not_taken_for_what_was_there() {
     let guarded = Guarded::new(Fixture::new());
     runtime().block_on(async {

@@ -1,6 +1,6 @@
 //! What stands at watched places: found by descriptor, remembered with the content of small files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ibeam_policy::{Shield, is_kept_at_root, kept_in_git, kept_in_stores};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
@@ -18,10 +19,15 @@ use crate::beneath;
 
 /// A larger file is told when it changes, and cannot be put back.
 const CONTENT: u64 = 256 << 10;
-/// Entries that are watched below one base.
+/// Content that is remembered of one base.
+const REMEMBERED: u64 = 16 << 20;
+/// A file that changed less than this ago may change again without a trace in its times, where the system's clock
+/// for them is coarse.
+const FRESH: Duration = Duration::from_secs(1);
+/// Entries that are watched below one protected place.
 const WATCHED: usize = 4096;
 /// Entries of a root that are looked at by name.
-const LISTED: usize = 16_384;
+const LISTED: usize = 1_000_000;
 /// Entries that are looked at for deny rules.
 const SEARCHED: usize = 100_000;
 /// Directories in each other.
@@ -42,6 +48,10 @@ pub(super) enum Watch {
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) entries: BTreeMap<PathBuf, Entry>,
+    /// Places of which not everything was seen: what is new or missing below them may have been overlooked before.
+    cut: BTreeSet<PathBuf>,
+    /// The same of what deny rules cover.
+    search_cut: bool,
 }
 
 /// What stands at a place.
@@ -49,6 +59,8 @@ pub(super) struct State {
 pub(super) struct Entry {
     /// What changes with every change: device, inode, size, times.
     mark: [i128; 6],
+    /// It has changed just before the look, so that the mark proves nothing.
+    is_fresh: bool,
     mode: u32,
     kind: Kind,
 }
@@ -116,13 +128,31 @@ impl Entry {
 impl State {
     /// Looks at everything watched below `base`; what has not changed since `old` is not read again.
     pub(super) fn look(base: &Base<'_>, old: &Self, shield: &Shield, held: &[PathBuf]) -> Self {
-        let mut look = Look { base, old, shield, held, found: Self::default(), left: SEARCHED };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let fresh_from = i128::from(now.saturating_sub(FRESH).as_secs());
+        let mut look = Look {
+            base,
+            old,
+            shield,
+            held,
+            found: Self::default(),
+            top: PathBuf::new(),
+            watched: 0,
+            bytes: REMEMBERED,
+            left: SEARCHED,
+            fresh_from,
+        };
         match base.watch {
             Watch::Root => look.root(),
             Watch::Repository => look.repository(base.directory, Path::new("")),
             Watch::WorkTree => look.work_tree(base.directory, Path::new("")),
         }
         look.found
+    }
+
+    /// Whether something at `way` may have been overlooked.
+    pub(super) fn may_overlook(&self, way: &Path, is_denied: bool) -> bool {
+        (is_denied && self.search_cut) || self.cut.iter().any(|top| top != way && way.starts_with(top))
     }
 }
 
@@ -132,7 +162,14 @@ struct Look<'a> {
     shield: &'a Shield,
     held: &'a [PathBuf],
     found: State,
+    /// The protected place that is looked at, and how many entries were found in it.
+    top: PathBuf,
+    watched: usize,
+    /// Content that may still be remembered.
+    bytes: u64,
     left: usize,
+    /// In seconds of the system's clock.
+    fresh_from: i128,
 }
 
 impl Look<'_> {
@@ -211,11 +248,21 @@ impl Look<'_> {
 
     /// Notes what stands at `name`, known as `way`, and everything below it.
     fn tree(&mut self, parent: BorrowedFd<'_>, way: PathBuf, name: &OsStr, depth: usize) {
-        if depth > DEPTH || self.found.entries.len() >= WATCHED {
+        if depth == 0 {
+            self.top.clone_from(&way);
+            self.watched = 0;
+        }
+        self.watched += 1;
+        if depth > DEPTH || self.watched > WATCHED {
+            self.found.cut.insert(self.top.clone());
             return;
         }
         let Some(directory) = self.enter(parent, &way, name) else { return };
-        for name in names(directory.as_fd(), WATCHED) {
+        let names = names(directory.as_fd(), WATCHED);
+        if names.len() == WATCHED {
+            self.found.cut.insert(self.top.clone());
+        }
+        for name in names {
             self.tree(directory.as_fd(), way.join(&name), &name, depth + 1);
         }
     }
@@ -237,14 +284,20 @@ impl Look<'_> {
         }
     }
 
-    fn entry(&self, parent: BorrowedFd<'_>, way: &Path, name: &OsStr, stat: &Stat) -> Entry {
+    fn entry(&mut self, parent: BorrowedFd<'_>, way: &Path, name: &OsStr, stat: &Stat) -> Entry {
         let mark = mark(stat);
-        if let Some(known) = self.old.entries.get(way).filter(|known| known.mark == mark) {
+        let is_fresh = i128::from(stat.st_ctime) >= self.fresh_from;
+        if let Some(known) = self.old.entries.get(way).filter(|known| known.mark == mark && !known.is_fresh) {
+            self.bytes = self.bytes.saturating_sub(known.content().map_or(0, |content| content.len() as u64));
             return known.clone();
         }
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => Kind::Directory,
-            FileType::RegularFile => Kind::File(content(parent, name)),
+            FileType::RegularFile => {
+                let content = content(parent, name, self.bytes.min(CONTENT));
+                self.bytes -= content.as_ref().map_or(0, |content| content.len() as u64);
+                Kind::File(content)
+            }
             FileType::Symlink => match rustix::fs::readlinkat(parent, name, Vec::new()) {
                 Ok(target) => Kind::Link(OsStr::from_bytes(target.as_bytes()).to_owned()),
                 Err(_) => Kind::Other,
@@ -255,7 +308,7 @@ impl Look<'_> {
             | FileType::Socket
             | FileType::Unknown => Kind::Other,
         };
-        Entry { mark, mode: stat.st_mode, kind }
+        Entry { mark, is_fresh, mode: stat.st_mode, kind }
     }
 
     /// Notes what deny rules cover, wherever it is.
@@ -266,7 +319,10 @@ impl Look<'_> {
         let Ok(entries) = Dir::new(listed) else { return };
         for entry in entries.flatten() {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            let Some(left) = self.left.checked_sub(1) else { return };
+            let Some(left) = self.left.checked_sub(1) else {
+                self.found.search_cut = true;
+                return;
+            };
             if name == "." || name == ".." || name == ".git" {
                 continue;
             }
@@ -297,13 +353,13 @@ fn mark(stat: &Stat) -> [i128; 6] {
     ]
 }
 
-/// The content of a small regular file; never waits.
-fn content(parent: BorrowedFd<'_>, name: &OsStr) -> Option<Arc<[u8]>> {
+/// The content of a regular file of at most so many bytes; never waits.
+fn content(parent: BorrowedFd<'_>, name: &OsStr, limit: u64) -> Option<Arc<[u8]>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(beneath::open(parent, Path::new(name), flags).ok()?);
     let mut bytes = Vec::new();
-    file.take(CONTENT + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= CONTENT).then(|| bytes.into())
+    file.take(limit + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= limit).then(|| bytes.into())
 }
 
 /// The names in a directory, but `.` and `..`.
