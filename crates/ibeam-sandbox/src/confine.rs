@@ -39,8 +39,8 @@ pub(crate) struct Preparation {
     pub(crate) identity: Option<Identity>,
     /// The files, in new namespaces; none where there are no namespaces.
     pub(crate) plan: Option<Plan>,
-    /// A socket is made for the proxy in the new network.
-    pub(crate) listens: bool,
+    /// A socket is made for the proxy in the new network, with this port, or any if it is 0.
+    pub(crate) listens: Option<u16>,
     pub(crate) largest_file: Option<u64>,
     /// None where the system has no Landlock.
     pub(crate) rules: Option<landlock::Rules>,
@@ -62,8 +62,8 @@ pub(crate) fn enter(
     identify(given.identity.as_ref()).map_err(|errno| (Step::Identity, errno))?;
     let Some(plan) = &given.plan else { return Ok(()) };
     raw::raise_loopback().map_err(|errno| (Step::Loopback, errno))?;
-    if given.listens {
-        give_listener(control).map_err(|errno| (Step::Listener, errno))?;
+    if let Some(port) = given.listens {
+        give_listener(control, port).map_err(|errno| (Step::Listener, errno))?;
     }
     view::build(plan, last_pid)
 }
@@ -90,9 +90,9 @@ fn open_to_write(path: &std::ffi::CStr) -> Result<OwnedFd, Errno> {
     openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn give_listener(control: BorrowedFd<'_>) -> Result<(), Errno> {
+fn give_listener(control: BorrowedFd<'_>, port: u16) -> Result<(), Errno> {
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0))?;
+    bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
     listen(&socket, BACKLOG)?;
     let descriptors = [socket.as_fd()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

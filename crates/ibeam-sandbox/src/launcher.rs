@@ -11,7 +11,7 @@ use crate::seen::Seen;
 use crate::server::{ForkServer, SpawnError};
 use crate::step::Step;
 use crate::tree::Tree;
-use crate::ways::{self, Confined};
+use crate::ways::{self, Confined, First};
 
 /// The most processes and threads that the commands of a launcher may have, where nobody says otherwise.
 pub const PROCESSES: u32 = 4096;
@@ -34,8 +34,8 @@ struct Servers {
     present: Option<Running>,
     /// Whose view is out of date, with trees that live.
     former: Vec<ForkServer>,
-    /// By what means the first was confined.
-    tier: Option<Tier>,
+    /// What is the same of all.
+    first: Option<First>,
 }
 
 /// A server and what is known of it.
@@ -84,10 +84,11 @@ impl Launcher {
     }
 
     /// The socket that listens inside the sandbox, at 127.0.0.1 and the port that is given, for a proxy that runs
-    /// outside. Once for each server: to be asked again after each command, since a new server has a new network.
+    /// outside. Once for each network: to be asked again while commands run, since a new server may have a new one. Its
+    /// port is that of the first, and connections wait until they are taken.
     pub fn proxy_listener(&self) -> Option<(TcpListener, u16)> {
         let listener = self.lock().present.as_mut()?.listener.take()?;
-        let port = listener.local_addr().ok()?.port();
+        let port = ways::port_of(&listener)?;
         Some((listener, port))
     }
 
@@ -127,21 +128,22 @@ impl Launcher {
         match &mut servers.present {
             Some(running) => Ok(running),
             none @ None => {
-                let running = self.start(servers.tier)?;
-                servers.tier = Some(running.tier);
+                let running = self.start(servers.first)?;
+                let port = running.listener.as_ref().and_then(ways::port_of);
+                servers.first.get_or_insert(First { tier: running.tier, port });
                 Ok(none.insert(running))
             }
         }
     }
 
-    fn start(&self, tier: Option<Tier>) -> Result<Running, SpawnError> {
+    fn start(&self, first: Option<First>) -> Result<Running, SpawnError> {
         let Some(confinement) = &self.confinement else {
             let server = ForkServer::start(self.processes)?;
             return Ok(Running { server, tier: Tier::Supervision, listener: None, seen: None });
         };
         let seen = Some(Seen::new(confinement));
         let Confined { server, tier, listener } =
-            ways::confined(self.processes, confinement, tier).map_err(SpawnError::Unconfined)?;
+            ways::confined(self.processes, confinement, first).map_err(SpawnError::Unconfined)?;
         Ok(Running { server, tier, listener, seen })
     }
 
@@ -151,7 +153,7 @@ impl Launcher {
 }
 
 impl Servers {
-    const NONE: Self = Self { present: None, former: Vec::new(), tier: None };
+    const NONE: Self = Self { present: None, former: Vec::new(), first: None };
 }
 
 impl Running {

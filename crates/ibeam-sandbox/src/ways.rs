@@ -59,17 +59,25 @@ pub(crate) struct Confined {
     pub(crate) listener: Option<TcpListener>,
 }
 
-/// Starts a server in the best way that there is, by these means if some are given.
+/// What a later server takes over from the first of its launcher.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct First {
+    pub(crate) tier: Tier,
+    /// The port of the proxy, which commands were told.
+    pub(crate) port: Option<u16>,
+}
+
+/// Starts a server in the best way that there is, or by the same means as the first.
 pub(crate) fn confined(
     processes: u32,
     confinement: &Confinement,
-    tier: Option<Tier>,
+    first: Option<First>,
 ) -> Result<Confined, Unavailable> {
     let confinement = confinement.resolved();
     let landlock = landlock::abi();
     let mut refusals = Vec::new();
-    for way in WAYS.iter().filter(|way| tier.is_none_or(|tier| way.tier == tier)) {
-        match way.start(processes, &confinement, landlock) {
+    for way in WAYS.iter().filter(|way| first.is_none_or(|first| way.tier == first.tier)) {
+        match way.start(processes, &confinement, landlock, first.and_then(|first| first.port)) {
             Ok(confined) => return Ok(confined),
             Err((step, errno)) => refusals.push(Refusal { way: way.name, step: step.name(), errno }),
         }
@@ -83,6 +91,7 @@ impl Way {
         processes: u32,
         confinement: &Confinement,
         landlock: Result<u32, Errno>,
+        port: Option<u16>,
     ) -> Result<Confined, (Step, Errno)> {
         let namespaces = match self.tier {
             Tier::Namespaces => true,
@@ -96,10 +105,11 @@ impl Way {
         } else {
             let abi = landlock.map_err(|errno| (Step::Landlock, errno))?;
             temporary = Temporary::new().map_err(|errno| (Step::Cover, errno))?;
-            if confinement.proxied {
+            // The network is that of everybody: what listens for the first server does so for the next.
+            if confinement.proxied && port.is_none() {
                 listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
             }
-            let port = listener.as_ref().and_then(|listener| Some(listener.local_addr().ok()?.port()));
+            let port = listener.as_ref().and_then(port_of).or(port);
             let rules = landlock::Rules::alone(abi, confinement, temporary.path(), port);
             let beside = rules.beside();
             (Some(rules), beside)
@@ -107,7 +117,7 @@ impl Way {
         let preparation = Preparation {
             identity: self.user.then(identity),
             plan: namespaces.then(|| Plan::new(confinement, self.pid)),
-            listens: namespaces && confinement.proxied,
+            listens: (namespaces && confinement.proxied).then_some(port.unwrap_or(0)),
             largest_file: confinement.largest_file,
             rules,
             filter: seccomp::program(beside).map_err(|_other_machine| (Step::Filter, Errno::NOSYS))?,
@@ -151,6 +161,11 @@ impl Way {
             .chain(always)
             .collect()
     }
+}
+
+/// The port at which a socket listens.
+pub(crate) fn port_of(listener: &TcpListener) -> Option<u16> {
+    Some(listener.local_addr().ok()?.port())
 }
 
 fn identity() -> Identity {

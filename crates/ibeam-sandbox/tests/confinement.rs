@@ -251,6 +251,36 @@ everywhere! {
         assert_eq!(std::fs::read_to_string(world.workspace.home().join(".profile")).unwrap(), "profile\n");
     }
 
+    fn every_mount_is_tame_and_read_only_but_for_few() {
+        let world = World::new();
+        let (mounts, _) = world.run("cat /proc/self/mountinfo");
+        let open = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"].map(PathBuf::from);
+        // What the last mount at a path says is what counts; what is below it is covered.
+        let mut last = std::collections::BTreeMap::new();
+        for line in mounts.lines() {
+            let fields: Vec<&str> = line.split(' ').collect();
+            last.insert(PathBuf::from(fields[4]), fields[5].split(',').map(str::to_owned).collect::<Vec<_>>());
+        }
+        for (path, options) in &last {
+            let has = |option: &str| options.iter().any(|one| one == option);
+            let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm") && path != Path::new("/dev");
+            assert!(has("nosuid") && (has("nodev") || is_device), "{path:?} {options:?}");
+            let kept = ["/.git/config", "/.git/hooks", "/deep/er/kept"];
+            let is_kept = kept.iter().any(|kept| *path == Path::new(&format!("{}{kept}", world.workspace.path().display())));
+            let is_open = open.contains(path) || is_device || path.starts_with(world.workspace.path());
+            assert_eq!(has("ro"), is_kept || !is_open, "{path:?} {options:?}");
+        }
+        assert!(last.len() > 20, "{mounts}");
+        // In memory of their own, commands change what they like; of ours outside, not even the mode.
+        let Ok(ours) = std::fs::File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ours-{}", std::process::id()))) else {
+            return eprintln!("SKIP: no file outside can be made");
+        };
+        drop(ours);
+        let path = format!("{}/ours-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+        world.refuses(REFUSED, &[&format!("chmod 777 {path}"), &format!("touch -d 2001-01-01 {path}"), &format!("echo x >{path}"), &format!("rm -f {path}")]);
+        std::fs::remove_file(path).unwrap();
+    }
+
     fn kept_paths_stay_as_they_are_and_cannot_be_moved_away() {
         let world = World::new();
         world.refuses(REFUSED, &[
@@ -523,9 +553,21 @@ everywhere! {
         assert!(tree.wait_until_gone(PATIENCE));
         // It listens inside, and nowhere else.
         assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
-        world.launcher.end();
-        world.prints("echo next", "next");
-        assert!(world.launcher.proxy_listener().is_some());
+        // A new server has a new network, and the port that commands were told.
+        for outdate in [Launcher::end, |_: &Launcher| ()] {
+            outdate(&world.launcher);
+            std::fs::remove_dir_all(world.workspace.home().join(".ssh")).unwrap();
+            std::fs::create_dir(world.workspace.home().join(".ssh")).unwrap();
+            let (mut tree, mut reader) =
+                start(&world.launcher, &world.workspace, &format!("cat </dev/tcp/127.0.0.1/{port}"));
+            let (listener, same) = world.launcher.proxy_listener().unwrap();
+            assert_eq!(same, port);
+            listener.accept().unwrap().0.write_all(b"answered\n").unwrap();
+            said.clear();
+            reader.read_to_string(&mut said).unwrap();
+            assert_eq!(said, "answered\n");
+            assert!(tree.wait_until_gone(PATIENCE));
+        }
     }
 
     fn the_number_of_processes_is_bound() {
