@@ -197,7 +197,7 @@ trees! {
         let world = World::new();
         let mut lifeline = world.lifeline();
         let (mut tree, mut reader) = world.start(&format!(
-            "exec 2>/dev/null; trap '' TERM; ({}) & trap 'echo no' TERM; while :; do sleep 0.05; done",
+            "exec 2>/dev/null; trap 'echo no' TERM; (trap '' TERM; {}) & while :; do sleep 0.05; done",
             lifeline.command()
         ));
         lifeline.wait_until_held();
