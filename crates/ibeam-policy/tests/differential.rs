@@ -26,7 +26,7 @@ use ibeam_protocol::PermissionMode;
 
 /// Notes the name of whatever bash looks for in PATH and does not find, which is everything.
 const HANDLER: &str = "() { printf '%s\\n' \"$1\" >> \"$IBEAM_NOTES\"; }";
-const LIMITED: &str = "ulimit -t 1 -f 2000 -c 0 -v 1000000; exec \"$BASH\" --norc --noprofile -c \"$0\"";
+const LIMITED: &str = "[ $EUID = 65534 ] && ulimit -u 400; ulimit -t 1 -f 2000 -c 0 -v 1000000; exec \"$BASH\" --norc --noprofile -c \"$0\"";
 
 /// Random enough, and the same everywhere.
 struct Dice(u64);
@@ -301,14 +301,18 @@ fn started(programs: &Programs, text: &str) -> BTreeSet<String> {
         text,
     ]);
     command.env_clear().env("PATH", room.path().join("empty")).env("HOME", &work).env("IBEAM_NOTES", &notes);
-    // Functions that call themselves end soon.
-    command.env("FUNCNEST", "20");
+    // Functions that call themselves, twice perhaps and in the background, end soon.
+    command.env("FUNCNEST", "4");
     command.env("BASH_FUNC_command_not_found_handle%%", HANDLER).current_dir(&work);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if programs.root {
         command.uid(65534).gid(65534);
     }
-    command.status().unwrap();
+    let mut child = command.spawn().unwrap();
+    child.wait().unwrap();
+    // What it left in the background; `timeout` leads a group of processes.
+    let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     let notes = std::fs::read(&notes).unwrap_or_default();
     String::from_utf8_lossy(&notes).lines().filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }

@@ -352,6 +352,8 @@ fn what_is_not_understood_is_not_covered() {
         "ls $'a\\\\' ; touch x '",
         "{ls; }",
         "time { ls; }",
+        "time x=1 touch p",
+        "time ! x='a b' touch p",
         "ls ;; cat x",
         "[ a > b ]",
         "[ -f a && -f b ]",

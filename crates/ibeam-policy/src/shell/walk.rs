@@ -34,7 +34,7 @@ pub(crate) struct Script {
 const DEEPEST: u32 = 60;
 
 /// Words that begin or join compound commands, where a program's name stands.
-const RESERVED: &[&str] = &[
+pub(super) const RESERVED: &[&str] = &[
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select",
     "in", "function", "coproc", "{", "}", "[[", "]]", "!",
 ];

@@ -184,6 +184,11 @@ fn open_words(
     if program.glob || program.tilde || program.pipe || !program.is_known() {
         return Err(Opaque("a program's name that the shell expands"));
     }
+    // Behind the keyword `time` an assignment is one, and a keyword too; the grammar takes both for arguments.
+    let keyword = walk::RESERVED.contains(&program.text.as_str()) && program.text != "!";
+    if (keyword && !program.quoted) || program.text.contains('=') {
+        return Err(Opaque("an assignment or a keyword where a program stands"));
+    }
     if program.text.chars().any(|c| c.is_control() || c.is_whitespace() || is_invisible(c)) {
         return Err(Opaque("a program's name with an invisible character"));
     }
