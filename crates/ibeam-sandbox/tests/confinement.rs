@@ -27,8 +27,8 @@ use ibeam_testkit::{Lifeline, Workspace};
 
 /// Longer than any command here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Processes that commands may have.
-const FEW: u32 = 512;
+/// Processes that commands may have: enough for git, and few for what forks without end.
+const FEW: u32 = 128;
 /// Tells a test that was started by itself in which world it is.
 const WORLD: &str = "IBEAM_TEST_WORLD";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
