@@ -30,8 +30,9 @@ pub(super) fn answers(case: &Case) -> Vec<Answer> {
         let (name, args) = call(&case.tool, Value::Object(case.args.clone()));
         let numbers: Vec<usize> = (0..case.times()).collect();
         answers.extend(numbers.chunks(CALLS_OF_AN_ANSWER).map(|numbers| {
-            let id = |number: &usize| format!("toolu_{number}");
-            numbers.iter().fold(Answer::new(), |answer, number| answer.call(&id(number), &name, &args))
+            numbers.iter().fold(Answer::new(), |answer, number| {
+                answer.call(&format!("toolu_{number}"), &name, &another(&args, *number))
+            })
         }));
     }
     answers.extend((0..=SPARE_ANSWERS).map(|_| Answer::new().text("done")));
@@ -71,6 +72,15 @@ fn step_args(case: &Case, step: &Step) -> Value {
         args.insert("isBackground".to_owned(), true.into());
     }
     Value::Object(args)
+}
+
+/// The arguments of the n-th repetition: a model that makes the very same call again and again is stopped.
+fn another(args: &Value, number: usize) -> Value {
+    let mut args = args.clone();
+    if let Some(Value::String(text)) = args.get_mut("fileText").filter(|_| number > 0) {
+        text.push_str(&format!("\n{number}"));
+    }
+    args
 }
 
 /// A call as the case gives it: `id`, perhaps `name` or `tool`, and either `arguments` or whatever else there is.
