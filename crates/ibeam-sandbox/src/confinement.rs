@@ -11,7 +11,8 @@ const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// Shared memory, which is of files.
 const SHARED: &str = "/dev/shm";
 
-/// What commands may touch. All paths are absolute and resolved; those that are not there are left out.
+/// What commands may touch. All paths are absolute and resolved; those that are not there are left out until they are:
+/// before each command it is looked whether something else is at one of them, and if so the view is made anew.
 ///
 /// Everything else that the user may read, commands may read; nothing else can be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
