@@ -217,6 +217,16 @@ fn alone_it_opens_no_door_by_links_to_what_is_hidden() {
 }
 
 #[test]
+fn alone_it_goes_no_way_that_has_become_a_link() {
+    let Some(mut world) = World::new() else { return };
+    // Since it was resolved.
+    world.confinement.hidden.push(world.workspace.path().join("keys/other"));
+    std::os::unix::fs::symlink(world.workspace.home().join(".ssh"), world.workspace.path().join("keys"))
+        .unwrap();
+    refuses(&world.alone(None), &[Read(world.home(".ssh/id_rsa"))]);
+}
+
+#[test]
 fn alone_it_hides_what_lies_in_the_workspace_too() {
     let Some(mut world) = World::new() else { return };
     world.confinement.hidden.push(world.workspace.path().join(".env"));
