@@ -72,9 +72,16 @@ fn denied_places_are_searched_where_they_can_lie() {
 
 #[test]
 fn names_that_decide_are_told() {
-    for (name, expect) in
-        [(".mcp.json", true), (".VSCode", true), ("vscode~1", true), (".git", false), (".GIT", true), ("git~1", true), (".gitignore", false), ("HEAD", false)]
-    {
+    for (name, expect) in [
+        (".mcp.json", true),
+        (".VSCode", true),
+        ("vscode~1", true),
+        (".git", false),
+        (".GIT", true),
+        ("git~1", true),
+        (".gitignore", false),
+        ("HEAD", false),
+    ] {
         assert_eq!(is_kept_at_root(name), expect, "{name}");
     }
     assert!(kept_in_git().contains(&"hooks"));
