@@ -103,6 +103,9 @@ fn read(file: &Path, options: &Options) -> Result<Vec<Value>, Failed> {
             cases.push(case);
         }
     }
+    if cases.is_empty() {
+        return Err(Failed::Malformed(format!("{name}: no case is to be played")));
+    }
     Ok(cases.into_iter().step_by(options.every).collect())
 }
 

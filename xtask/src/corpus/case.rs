@@ -58,6 +58,19 @@ pub(super) struct Step {
     pub(super) expect: Option<Expect>,
 }
 
+impl Step {
+    /// What a command leaves running is to run beside a call that is repeated: it stays in the background.
+    fn stay(&mut self) {
+        let command = self.args.get("command").and_then(Value::as_str);
+        let leaves_running = command.is_some_and(|command| self.tool == "shell" && command.contains("& "));
+        if let (true, Some(command)) = (leaves_running, command) {
+            let command = format!("{command}\nwait");
+            self.args.insert("command".to_owned(), command.into());
+            self.args.insert("isBackground".to_owned(), true.into());
+        }
+    }
+}
+
 /// One or several words.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
@@ -111,10 +124,13 @@ impl Case {
                 return Err(format!("the runner does not know the place-holder `{place}` in `{field}`"));
             }
         }
-        let case: Self =
+        let mut case: Self =
             serde_json::from_value(line.clone()).map_err(|error| format!("the case: {error}"))?;
         case.breaches()?;
         case.oks()?;
+        if case.times() > 1 {
+            case.steps.iter_mut().for_each(Step::stay);
+        }
         if let Some(hook) = &case.policy.hook {
             Hook::parse(hook, "")?;
         }

@@ -3,7 +3,7 @@
 use ibeam_testkit::Answer;
 use serde_json::{Map, Value, json};
 
-use super::case::{Case, Step};
+use super::case::Case;
 
 /// More calls than this do not come in one answer.
 const CALLS_OF_AN_ANSWER: usize = 100;
@@ -16,7 +16,7 @@ pub(super) fn answers(case: &Case) -> Vec<Answer> {
     // The run in which the person approves what changes later.
     answers.extend(case.policy.approved_mcp_hash.as_ref().map(|_| Answer::new().text("approved")));
     for (number, step) in case.steps.iter().enumerate() {
-        let (name, args) = call(&step.tool, step_args(case, step));
+        let (name, args) = call(&step.tool, Value::Object(step.args.clone()));
         answers.push(Answer::new().call(&format!("toolu_step_{number}"), &name, &args));
     }
     if !case.raw_calls.is_empty() {
@@ -60,18 +60,6 @@ fn call(tool: &str, args: Value) -> (String, Value) {
         }
         _ => (tool.to_owned(), args),
     }
-}
-
-/// Where the call is repeated, what a step leaves running is to run beside it: the step stays in the background.
-fn step_args(case: &Case, step: &Step) -> Value {
-    let mut args = step.args.clone();
-    let leaves_running = |command: &Value| command.as_str().is_some_and(|command| command.contains("& "));
-    if case.times() > 1 && step.tool == "shell" && args.get("command").is_some_and(leaves_running) {
-        let command = args.get("command").and_then(Value::as_str).map(|command| format!("{command}\nwait"));
-        args.insert("command".to_owned(), command.into());
-        args.insert("isBackground".to_owned(), true.into());
-    }
-    Value::Object(args)
 }
 
 /// The arguments of the n-th repetition: a model that makes the very same call again and again is stopped.
@@ -135,9 +123,9 @@ mod tests {
             Case::parse(&line).unwrap()
         };
         let once = case(1);
-        assert_eq!(step_args(&once, &once.steps[0])["isBackground"], Value::Null);
+        assert_eq!(once.steps[0].args.get("isBackground"), None);
         let often = case(250);
-        assert_eq!(step_args(&often, &often.steps[0])["isBackground"], true);
+        assert_eq!(often.steps[0].args["isBackground"], true);
         assert_eq!(answers(&often).len(), 1 + 3 + SPARE_ANSWERS + 1);
     }
 }

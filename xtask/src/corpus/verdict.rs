@@ -57,7 +57,7 @@ pub(super) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
 
 /// Judges a run whose command the rules were not to see.
 pub(super) fn unfenced(case: &Case, evidence: &Evidence) -> Outcome {
-    match evidence.calls().find(|call| call.arm == "rejected") {
+    match evidence.calls().find(|call| case.tool == "shell" && call.arm == "rejected") {
         Some(call) => Outcome::Failed(vec![format!("the rules saw it: {}", call.told())]),
         None => judge(case, evidence),
     }

@@ -6,7 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::case::Case;
 use super::policy::{Policy, Sandbox};
@@ -39,7 +39,7 @@ impl Way {
             // What a rule forbids in the workspace the sandbox lets pass without the rule.
             Self::Unfenced => {
                 let attack = !is("expect", "allowed") && is("live", "verified") || sandboxed;
-                is("tool", "shell")
+                (is("tool", "shell") || case.get("steps").is_some())
                     && attack
                     && rules_of_files.next().is_none()
                     && !forbids_in_workspace(case)
@@ -55,13 +55,23 @@ impl Way {
         let Policy { env, setup_env, trust, .. } = case.policy;
         case.policy =
             Policy { force: true, sandbox: Sandbox::On, env, setup_env, trust, ..Policy::default() };
-        case.be_contained();
-        if let Some(command) = case.args.get("command").and_then(Value::as_str) {
-            let hidden = STANDARD.encode(command);
-            case.args.insert("command".to_owned(), format!("eval \"$(echo {hidden} | base64 -d)\"").into());
+        if case.tool == "shell" {
+            case.be_contained();
+            hide(&mut case.args);
             case.args.insert("timeout".to_owned(), MILLISECONDS.into());
         }
+        for step in case.steps.iter_mut().filter(|step| step.tool == "shell") {
+            hide(&mut step.args);
+        }
         case
+    }
+}
+
+/// Puts a command in words that say nothing, and do the same.
+fn hide(args: &mut Map<String, Value>) {
+    if let Some(command) = args.get("command").and_then(Value::as_str) {
+        let hidden = format!("eval \"$(echo {} | base64 -d)\"", STANDARD.encode(command));
+        args.insert("command".to_owned(), hidden.into());
     }
 }
 
