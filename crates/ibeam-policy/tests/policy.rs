@@ -694,6 +694,25 @@ fn a_command_that_no_rule_covers_runs_where_the_sandbox_holds_it() {
     decided(confined, command("cargo test"), Says::Allow, "sandboxed");
     decided(confined, command("a=(1) eval \"$x\""), Says::Allow, "sandboxed");
     decided(confined, command("echo x > out.txt"), Says::Allow, "sandboxed");
+    // What is outside is held by the sandbox, in which these directories are others.
+    for text in [
+        "cp a /tmp/a && sort /tmp/a > /tmp/b",
+        "touch /etc/x",
+        "ls /dev",
+        "ps; cat /proc/cpuinfo /proc/self/stat",
+    ] {
+        decided(confined, command(text), Says::Allow, "sandboxed");
+    }
+    for text in ["cat ~/.ssh/id_rsa", "echo x >> .git/config", "cp /etc/shadow ."] {
+        for mode in [PermissionMode::Default, PermissionMode::Force] {
+            let set = |policy: &mut Policy| {
+                policy.sandboxed = true;
+                policy.mode = mode;
+            };
+            let rule = if text.contains(".git") { "protected" } else { "credentials" };
+            decided(set, command(text), Says::Deny, rule);
+        }
+    }
     decided(confined, command("ls"), Says::Allow, "Shell(ls)");
     decided(confined, command("touch .git/config"), Says::Deny, "protected");
     let asking = |policy: &mut Policy| {

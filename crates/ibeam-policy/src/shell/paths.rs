@@ -156,6 +156,7 @@ impl Policy {
             for path in self.resolve(&redirect.target.text, redirect.target.tilde, directories) {
                 let verdict = if redirect.writes { self.write(&path) } else { self.read(&path) };
                 match verdict {
+                    Verdict::Deny { ref rule, .. } if self.is_held(rule, &path) => {}
                     Verdict::Deny { .. } => return Some(verdict),
                     Verdict::Ask { .. } => {}
                     Verdict::Allow { rule } if redirect.writes && rule == "workspace" => {
@@ -218,14 +219,18 @@ impl Policy {
         }
         for (spelling, tilde) in spellings(arg) {
             for path in self.resolve(spelling, tilde, directories) {
-                let read = self.read(&path);
-                if matches!(read, Verdict::Deny { .. }) {
-                    return Some(read);
+                if let Verdict::Deny { rule, reason } = self.read(&path)
+                    && !self.is_held(&rule, &path)
+                {
+                    return Some(Verdict::Deny { rule, reason });
                 }
                 if READERS.contains(&name) || spelling.starts_with('-') {
                     continue;
                 }
                 let Verdict::Deny { rule, reason } = self.write(&path) else { continue };
+                if self.is_held(&rule, &path) {
+                    continue;
+                }
                 if WRITERS.contains(&name) {
                     return Some(Verdict::Deny { rule, reason });
                 }
@@ -237,6 +242,13 @@ impl Policy {
         None
     }
 
+    /// Whether a built-in rule against `path` is the sandbox's matter: it holds what is outside, and gives commands a
+    /// `/tmp`, `/dev` and `/proc` of their own, which are not those that the rule means.
+    fn is_held(&self, rule: &str, path: &Path) -> bool {
+        let own = || ["/dev", "/proc"].iter().any(|own| path.starts_with(own));
+        self.sandboxed && (rule == "outside" || (rule == "credentials" && own()))
+    }
+
     /// A pattern that may stand for a file with credentials.
     fn near_credentials(&self, word: &Word, directories: &[PathBuf]) -> Option<Verdict> {
         let text = &word.text;
@@ -245,7 +257,7 @@ impl Policy {
         let found = self
             .resolve(directory, word.tilde, directories)
             .iter()
-            .any(|path| self.is_near_credentials(path) || path.starts_with("/proc"));
+            .any(|path| self.is_near_credentials(path) || (path.starts_with("/proc") && !self.sandboxed));
         found.then(|| {
             let reason = format!("`{text}` may stand for a file with credentials; name the files");
             Verdict::deny("credentials", reason)
