@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use ibeam_core::{Background, Stop};
 use ibeam_sandbox::{Launch, Launcher, SpawnError};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::sentry::Sentry;
 use super::spawn::Running;
@@ -47,6 +47,7 @@ pub struct BackgroundProcesses(Arc<Shared>);
 struct Shared {
     timeouts: Timeouts,
     launcher: Launcher,
+    started: Notify,
     running: watch::Sender<u32>,
     wish: watch::Sender<Wish>,
 }
@@ -77,6 +78,7 @@ impl BackgroundProcesses {
         Self(Arc::new(Shared {
             timeouts,
             launcher,
+            started: Notify::new(),
             running: watch::Sender::new(0),
             wish: watch::Sender::new(Wish::GoOn),
         }))
@@ -92,13 +94,20 @@ impl BackgroundProcesses {
         &self.0.launcher
     }
 
+    /// Waits until a command is started after the last such wait, for one who waits at a time. Cancel safe.
+    pub async fn started(&self) {
+        self.0.started.notified().await;
+    }
+
     pub(super) fn timeouts(&self) -> &Timeouts {
         &self.0.timeouts
     }
 
     /// Starts a command.
     pub(super) fn spawn(&self, launch: &Launch<'_>) -> Result<ibeam_sandbox::Tree, SpawnError> {
-        self.0.launcher.spawn(launch)
+        let tree = self.0.launcher.spawn(launch);
+        self.0.started.notify_one();
+        tree
     }
 
     /// Takes over a command: its output is read, so that it never waits, until its tree is gone; then the sentry

@@ -1,6 +1,5 @@
 //! The ports of a run, built from the configuration: tools, gate, limits, time.
 
-use std::io;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -21,7 +20,7 @@ pub(super) struct Ports {
     pub(super) run: Run,
     pub(super) background: BackgroundProcesses,
     /// Serves confined commands that may reach something, for as long as it is polled.
-    pub(super) proxy: Option<BoxFuture<'static, io::Result<()>>>,
+    pub(super) proxy: Option<BoxFuture<'static, ()>>,
 }
 
 /// What stands before the ports do.
@@ -46,9 +45,10 @@ pub(super) fn build(
     let Foundation { mut head, provider, guards } = foundation;
     let Guards { mut policy, workspace, shield, background, sandbox: _, web, held } = guards;
     policy.unapproved.clone_from(&servers.unapproved);
+    let web = Arc::new(web);
     let listener = background.launcher().proxy_listener();
     let command_environment = listener.as_ref().map(|(_, port)| web.environment(*port)).unwrap_or_default();
-    let proxy = listener.map(|(listener, _)| Box::pin(web.proxy(listener)) as BoxFuture<'static, _>);
+    let proxy = listener.map(|(listener, _)| Arc::clone(&web).serve(listener, background.clone()));
     let obstacle = workspace_gone(workspace.clone());
     let mut tools = ibeam_tools::all(
         workspace,

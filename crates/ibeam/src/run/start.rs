@@ -166,7 +166,11 @@ fn named(app: &App, name: &str) -> Result<(SessionId, bool), Failure> {
     Ok((id, ibeam_session::exists(&app.places.sessions(), id)))
 }
 
-fn nth_newest(app: &App, position: usize) -> Result<SessionId, Failure> {
+/// The session of this workspace in that position, 1 for the newest.
+///
+/// # Errors
+/// `NoSessionToContinue` when there are not so many; `Io`.
+pub(crate) fn nth_newest(app: &App, position: usize) -> Result<SessionId, Failure> {
     let sessions = ibeam_session::list(&app.places.sessions(), Some(&app.workspace))
         .map_err(|error| session_io(&error))?;
     let found = position.checked_sub(1).and_then(|index| sessions.get(index));

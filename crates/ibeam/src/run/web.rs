@@ -1,18 +1,20 @@
 //! The way of a run to the web: what it may reach, the tool that fetches pages, the proxy of its confined commands.
 
 use std::ffi::OsString;
-use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::{Access, Policy, Rule, Verdict};
 use ibeam_protocol::{PermissionMode, Reason};
+use ibeam_tools::BackgroundProcesses;
 use ibeam_web::{
     BadGrant, Bounds, Dialer, EgressProxy, Grant, Grants, Judge, Pins, SystemResolver, Tls, Upstream,
     WebFetch,
 };
+use tokio::task::JoinSet;
 
 use crate::app::App;
 use crate::config::Origin;
@@ -71,15 +73,25 @@ impl Web {
         !self.grants.is_empty()
     }
 
-    /// Serves confined commands on `listener`, which stands in their network, for as long as the future lives.
-    ///
-    /// # Errors
-    /// The listener cannot be used.
-    pub(crate) fn proxy(
-        &self,
+    /// Serves confined commands at `listener`, which stands in their network, and at the one that takes its place when
+    /// the sandbox had to be made anew; who began with the old one keeps it. Dropping the future ends it all.
+    pub(crate) fn serve(
+        self: Arc<Self>,
         listener: TcpListener,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        EgressProxy::new(Arc::clone(&self.dialer), self.grants.clone()).serve(listener)
+        commands: BackgroundProcesses,
+    ) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let mut serving = JoinSet::new();
+            let mut next = Some(listener);
+            loop {
+                if let Some(listener) = next.take() {
+                    let proxy = EgressProxy::new(Arc::clone(&self.dialer), self.grants.clone());
+                    serving.spawn(proxy.serve(listener));
+                }
+                commands.started().await;
+                next = commands.launcher().proxy_listener().map(|(listener, _)| listener);
+            }
+        })
     }
 
     /// The variables by which commands find the proxy at `port` of their loopback.

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use ibeam_testkit::{Finished, Workspace};
 use serde_json::{Value, json};
 
+use crate::hooks::write_hooks;
 use crate::scene::{Scene, calls, says, shell};
 
 /// A site on loopback that gives one answer and keeps the heads of requests.
@@ -300,9 +301,37 @@ fn a_confined_command_reaches_what_is_granted_and_nothing_else() {
     let denied = ["--allow-net", "*:80", "--deny", "WebFetch(docs.example.test)"];
     check("http://docs.example.test/", &denied, "a rule denies it");
     let own = format!("http://{}/", site.address);
-    check(&format!("--noproxy '' {own}"), &["--allow-net", "*:80"], "may allow it with `--allow-net 127.0.0.1:");
+    check(
+        &format!("--noproxy '' {own}"),
+        &["--allow-net", "*:80"],
+        "may allow it with `--allow-net 127.0.0.1:",
+    );
     check(&own, &["--allow-net", "*:80"], "connect");
     check(&own, &["--allow-net", &site.address.to_string()], "<title>Docs</title>");
     let asked = site.asked();
     assert!(asked.len() <= 3 && asked.iter().all(|line| !line.contains("other")), "{asked:?}");
+}
+
+/// What happens outside to a file that the sandbox keeps has the sandbox made anew, with a network of its own.
+#[test]
+fn a_sandbox_that_was_made_anew_reaches_what_is_granted() {
+    let site = Site::page();
+    let fetch = |path: &str| format!("curl -sS --max-time 20 http://docs.example.test/{path}; true");
+    let workspace = Workspace::new()
+        .user_config(&site.pinned_as(&["docs.example.test"]))
+        .file(".git/HEAD", "ref: refs/heads/main\n")
+        .file(".git/config", "[core]\n")
+        .file("new", "[core]\n\tbare = false\n");
+    let scene = Scene::new([shell(&fetch("first")), shell(&fetch("second")), says("done")]).within(workspace);
+    // A hook runs outside, as an editor does that saves a file by putting another in its place.
+    let root = scene.workspace.path().display().to_string();
+    let save = format!("cat > /dev/null; cd '{root}'; mv -f new .git/config 2> /dev/null; echo '{{}}'");
+    write_hooks(&scene.workspace, &json!({"afterShellExecution": [{"command": save}]}));
+    let run = scene.print(["--sandbox", "enabled", "--allow-net", "docs.example.test:80"]);
+    let ran = run.run().succeeded();
+    if ran.stdout.contains("command not found") {
+        return eprintln!("SKIP: there is no curl");
+    }
+    assert!(scene.workspace.read(".git/config").is_some_and(|config| config.contains("bare")), "{ran}");
+    assert_eq!(site.asked(), ["GET /first HTTP/1.1", "GET /second HTTP/1.1"], "{ran}");
 }
