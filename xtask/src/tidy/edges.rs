@@ -63,17 +63,26 @@ const ROOMS: &[Room] = &[
             "ibeam-sandbox",
             "ibeam-session",
             "ibeam-output",
+            "ibeam-wire",
         ],
         alone_knows: &["clap", "clap_complete", "toml_edit"],
     },
-    Room { name: "ibeam-testkit", may_know: &["ibeam-protocol"], alone_knows: &["axum"] },
+    Room { name: "ibeam-wire", may_know: &[], alone_knows: &[] },
+    Room { name: "ibeam-testkit", may_know: &["ibeam-protocol", "ibeam-wire"], alone_knows: &["axum"] },
     Room { name: "xtask", may_know: &["ibeam-testkit"], alone_knows: &[] },
 ];
 
 /// Crates that only the rooms with async work may use.
 const ASYNC: &[&str] = &["tokio", "tokio-util", "futures-util"];
-const SYNC_ROOMS: &[&str] =
-    &["ibeam-protocol", "ibeam-policy", "ibeam-sandbox", "ibeam-session", "ibeam-output", "xtask"];
+const SYNC_ROOMS: &[&str] = &[
+    "ibeam-protocol",
+    "ibeam-policy",
+    "ibeam-sandbox",
+    "ibeam-session",
+    "ibeam-output",
+    "ibeam-wire",
+    "xtask",
+];
 
 pub(super) fn check(root: &Path) -> Result<Vec<String>, Untidy> {
     let metadata = output_of(root, "cargo", &["metadata", "--format-version", "1", "--no-deps", "--locked"])?;

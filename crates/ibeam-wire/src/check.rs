@@ -1,0 +1,37 @@
+//! Whether a stream, or the one object of `json`, keeps contract 1, and where it does not.
+//!
+//! A stream that has the object `ibeam` in its `init` promises all that docs/output-format.md says; one without it is
+//! another program's, and is held to the published page: what ibeam adds may be absent, and what the page's own
+//! samples get wrong is a warning. Memory is that of the longest line and of the calls that are open, whatever the
+//! length of the stream. Judges the bytes only: exit code and stderr are not in them.
+
+mod calls;
+mod digest;
+mod finding;
+mod rule;
+mod shape;
+mod stream;
+mod table;
+mod tool;
+
+use std::io::{self, BufRead};
+
+pub use self::finding::{Finding, Report};
+pub use self::rule::{Rule, Severity};
+use self::stream::Checker;
+use crate::lines::Lines;
+
+/// Reads to the end and tells every breach; the first `most` findings are kept, all are counted.
+///
+/// What begins with a `result` is taken for the one object of `json`, anything else for a stream.
+///
+/// # Errors
+/// Those of the reader. What it gave until then is lost.
+pub fn check<R: BufRead>(stream: R, most: usize) -> io::Result<Report> {
+    let mut lines = Lines::new(stream);
+    let mut checker = Checker::new(most);
+    while let Some(line) = lines.next()? {
+        checker.line(line);
+    }
+    Ok(checker.end())
+}

@@ -1,0 +1,367 @@
+//! The check of a whole stream, line by line: bytes, then the event, then its place among the others.
+
+use serde_json::{Map, Value};
+
+use super::calls::Calls;
+use super::digest::Digest;
+use super::finding::{Findings, Here, Report, shown};
+use super::rule::Rule;
+use super::shape::{Key, hold_keys, kind};
+use super::table;
+use super::tool;
+use crate::event::Phase;
+use crate::lines::Line;
+use crate::scan::{self, Step};
+
+/// Where the stream stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Start,
+    /// `init` was there.
+    Head,
+    Running,
+    Ended,
+}
+
+/// The events of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Init,
+    User,
+    Assistant,
+    ToolCall(Phase),
+    Result,
+    Error,
+    Unknown,
+}
+
+/// Judges a stream line by line.
+pub(super) struct Checker {
+    findings: Findings,
+    stage: Stage,
+    init_seen: bool,
+    user_seen: bool,
+    session: Option<String>,
+    /// Every text of the assistant so far.
+    said: Digest,
+    calls: Calls,
+    /// A line could not be read, so what is missing proves nothing.
+    lost: bool,
+    last_line: u64,
+    /// The last line had its end.
+    ended: bool,
+}
+
+impl Checker {
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            findings: Findings { report: Report::default(), most },
+            stage: Stage::Start,
+            init_seen: false,
+            user_seen: false,
+            session: None,
+            said: Digest::EMPTY,
+            calls: Calls::default(),
+            lost: false,
+            last_line: 0,
+            ended: true,
+        }
+    }
+
+    pub(super) fn line(&mut self, line: Line<'_>) {
+        let Line { number, bytes, ended, cut } = line;
+        (self.last_line, self.ended) = (number, ended);
+        let event = if cut {
+            self.findings.add(number, 1, Rule::LineTooLong, "the line is longer than 64 MiB".to_owned());
+            None
+        } else {
+            match std::str::from_utf8(bytes) {
+                Ok(text) if text.trim().is_empty() => {
+                    let message = "the line is empty".to_owned();
+                    return self.findings.add(number, 1, Rule::EmptyLine, message);
+                }
+                Ok(text) => self.parsed(number, text).map(|event| (text, event)),
+                Err(error) => {
+                    let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+                    let column = String::from_utf8_lossy(valid).chars().count() + 1;
+                    self.findings.add(number, column, Rule::NotUtf8, "the line is not UTF-8".to_owned());
+                    None
+                }
+            }
+        };
+        self.findings.report.events += 1;
+        if !ended {
+            let column = String::from_utf8_lossy(bytes).chars().count() + 1;
+            self.findings.add(number, column, Rule::NoLineEnd, "the last line has no end".to_owned());
+        }
+        match event {
+            Some((text, event)) => self.event(number, text, &event),
+            None => self.unreadable(),
+        }
+    }
+
+    /// The whole of the input was read.
+    pub(super) fn end(mut self) -> Report {
+        let next = self.last_line + 1;
+        if self.findings.report.events == 0 {
+            self.findings.add(1, 1, Rule::Empty, "there is nothing".to_owned());
+        } else if self.stage != Stage::Ended {
+            self.calls.end(&mut self.findings);
+            let message = "the stream ends without `result` or `error`".to_owned();
+            self.findings.add(next, 1, Rule::NoEnd, message);
+        }
+        let mut report = self.findings.report;
+        report.findings.sort_by_key(|finding| (finding.line, finding.column));
+        report
+    }
+
+    /// The object of a line, with findings on its bytes.
+    fn parsed(&mut self, number: u64, text: &str) -> Option<Map<String, Value>> {
+        let mut here = Here { findings: &mut self.findings, number, text };
+        let mut text = text;
+        if let Some(rest) = text.strip_prefix('\u{feff}') {
+            here.add_at(0, Rule::ByteOrderMark, "the line begins with a byte order mark");
+            (text, here.text) = (rest, rest);
+        }
+        if let Some(rest) = text.strip_suffix('\r') {
+            here.add_at(rest.len(), Rule::CarriageReturn, "the line ends with a carriage return");
+        }
+        let bare = |c: char| matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}');
+        if let Some((at, c)) = text.char_indices().find(|(_, c)| bare(*c)) {
+            here.add_at(at, Rule::BareControl, format!("U+{:04X} is not escaped", u32::from(c)));
+        }
+        if scan::depth(text) > scan::MOST_DEPTH {
+            here.add_at(0, Rule::TooDeep, format!("the line is nested deeper than {}", scan::MOST_DEPTH));
+            return None;
+        }
+        match scan::parse(text) {
+            Ok(Value::Object(object)) => {
+                let mut doubles = Vec::new();
+                scan::doubles(text, scan::locate(text, &[]), 5, &mut doubles);
+                for (at, key) in doubles {
+                    here.add_at(at, Rule::DuplicateKey, format!("`{}` stands twice", shown(&key)));
+                }
+                Some(object)
+            }
+            Ok(other) => {
+                let message = format!("the line should be an object, and is {}", kind(&other));
+                here.add(&[], Rule::NotAnObject, message);
+                None
+            }
+            Err(error) => {
+                let column = scan::column_of(text, &error);
+                let said = scan::without_place(&error);
+                self.findings.add(number, column, Rule::NotJson, format!("not JSON: {said}"));
+                None
+            }
+        }
+    }
+
+    /// It counts as whatever should have stood there.
+    fn unreadable(&mut self) {
+        self.lost = true;
+        self.calls.lost();
+        self.stage = match self.stage {
+            Stage::Start => Stage::Head,
+            Stage::Head | Stage::Running => Stage::Running,
+            Stage::Ended => Stage::Ended,
+        };
+        (self.init_seen, self.user_seen) = (true, self.stage == Stage::Running);
+    }
+
+    fn event(&mut self, number: u64, text: &str, event: &Map<String, Value>) {
+        let kind = self.kind(number, text, event);
+        if self.stage == Stage::Start {
+            self.findings.report.ours =
+                matches!(kind, Kind::Init | Kind::Result) && event.contains_key("ibeam");
+            self.findings.report.json = kind == Kind::Result;
+        }
+        let late = self.stage == Stage::Ended;
+        let mut here = Here { findings: &mut self.findings, number, text };
+        match kind {
+            _ if late => {}
+            Kind::Init => hold(&mut here, table::INIT, event),
+            Kind::User => hold(&mut here, table::USER, event),
+            Kind::Assistant => hold(&mut here, table::ASSISTANT, event),
+            Kind::ToolCall(_) => hold(&mut here, table::TOOL_CALL, event),
+            Kind::Result if here.findings.report.json => hold(&mut here, table::OBJECT, event),
+            Kind::Result => hold(&mut here, table::RESULT, event),
+            Kind::Error => hold(&mut here, table::ERROR, event),
+            Kind::Unknown => {}
+        }
+        self.order(number, text, kind);
+        if late {
+            return;
+        }
+        self.same_session(number, text, event);
+        let mut here = Here { findings: &mut self.findings, number, text };
+        match kind {
+            Kind::Init | Kind::User | Kind::Unknown => {}
+            Kind::Assistant => texts(event).for_each(|text| self.said.push(text)),
+            Kind::ToolCall(phase) => match tool::judge(&mut here, event, phase) {
+                Some((tool, body)) => self.calls.event(&mut here, event, phase, tool, body),
+                None => self.calls.lost(),
+            },
+            Kind::Result | Kind::Error => {
+                self.ending(number, text, event, kind);
+                self.calls.end(&mut self.findings);
+            }
+        }
+    }
+
+    /// Which event it is; tells of one that is none.
+    fn kind(&mut self, number: u64, text: &str, event: &Map<String, Value>) -> Kind {
+        let word = |key: &str| event.get(key).and_then(Value::as_str);
+        let mut here = Here { findings: &mut self.findings, number, text };
+        let Some(name) = word("type") else {
+            match event.get("type") {
+                None => here.add(&[], Rule::MissingKey, "`type` is missing"),
+                Some(value) => {
+                    let message = format!("`type` should be a string, and is {}", kind(value));
+                    here.add(&[Step::Key("type")], Rule::WrongType, message);
+                }
+            }
+            self.lost = true;
+            self.calls.lost();
+            return Kind::Unknown;
+        };
+        let thinks = |word: &str| ["thinking", "reasoning", "redacted_thinking"].contains(&word);
+        let blocks =
+            event.get("message").and_then(|message| message.get("content")).and_then(Value::as_array);
+        let block = blocks
+            .into_iter()
+            .flatten()
+            .filter_map(|block| block.get("type")?.as_str())
+            .find(|kind| thinks(kind));
+        if thinks(name) || block.is_some() {
+            here.add(&[], Rule::Thinking, "the model's thinking is printed");
+        }
+        match (name, word("subtype")) {
+            ("system", Some("init")) => Kind::Init,
+            ("user", _) => Kind::User,
+            ("assistant", _) => Kind::Assistant,
+            ("tool_call", Some("started")) => Kind::ToolCall(Phase::Started),
+            ("tool_call", Some("completed")) => Kind::ToolCall(Phase::Completed),
+            ("result", _) => Kind::Result,
+            ("error", _) => Kind::Error,
+            ("system" | "tool_call", None) => {
+                here.add(&[], Rule::MissingKey, "`subtype` is missing");
+                Kind::Unknown
+            }
+            (_, subtype) if !thinks(name) => {
+                let subtype = subtype.map(|word| format!("`/`{}", shown(word))).unwrap_or_default();
+                let message = format!("the event `{}{subtype}` is not known", shown(name));
+                here.add(&[Step::Key("type")], Rule::UnknownEvent, message);
+                Kind::Unknown
+            }
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// `init`, `user`, anything, one end, nothing.
+    fn order(&mut self, number: u64, text: &str, kind: Kind) {
+        let ends = matches!(kind, Kind::Result | Kind::Error);
+        let mut here = Here { findings: &mut self.findings, number, text };
+        match self.stage {
+            Stage::Ended if ends && !here.findings.report.json => {
+                return here.add(&[], Rule::EndAgain, "the run has ended before");
+            }
+            Stage::Ended => return here.add(&[], Rule::LateOutput, "something follows the end"),
+            Stage::Start if kind == Kind::Init || here.findings.report.json => {}
+            Stage::Start => here.add(&[], Rule::InitNotFirst, "the first event is not `system`/`init`"),
+            Stage::Head | Stage::Running if kind == Kind::Init && self.init_seen => {
+                here.add(&[], Rule::InitAgain, "`system`/`init` comes again");
+            }
+            Stage::Head if !matches!(kind, Kind::User | Kind::Init | Kind::Unknown) => {
+                here.add(&[], Rule::UserNotSecond, "the second event is not `user`");
+            }
+            Stage::Running if kind == Kind::User && self.user_seen => {
+                here.add(&[], Rule::UserAgain, "`user` comes again");
+            }
+            Stage::Head | Stage::Running => {}
+        }
+        self.init_seen |= kind == Kind::Init;
+        self.user_seen |= kind == Kind::User;
+        self.stage = match (self.stage, kind) {
+            _ if ends => Stage::Ended,
+            (Stage::Start, Kind::Init) => Stage::Head,
+            // What is not known may come to stand between the two.
+            (Stage::Head, Kind::Unknown | Kind::Init) => Stage::Head,
+            _ => Stage::Running,
+        };
+    }
+
+    fn same_session(&mut self, number: u64, text: &str, event: &Map<String, Value>) {
+        let Some(id) = event.get("session_id").and_then(Value::as_str) else { return };
+        match &self.session {
+            None => self.session = Some(id.to_owned()),
+            Some(first) if first == id => {}
+            Some(first) => {
+                let message = format!("`session_id` was `{}`, and is `{}`", shown(first), shown(id));
+                let mut here = Here { findings: &mut self.findings, number, text };
+                here.add(&[Step::Key("session_id")], Rule::SessionChanged, message);
+            }
+        }
+    }
+
+    /// What the last event says of those before it, and of itself.
+    fn ending(&mut self, number: u64, text: &str, event: &Map<String, Value>, kind: Kind) {
+        let mut here = Here { findings: &mut self.findings, number, text };
+        let result = event.get("result").and_then(Value::as_str);
+        let told = match kind {
+            Kind::Error => Some(result.unwrap_or_default()),
+            _ => result,
+        };
+        let stream = !here.findings.report.json;
+        if let Some(told) = told.map(Digest::of).filter(|told| stream && !self.lost && *told != self.said) {
+            let message = match (told.chars, self.said.chars) {
+                (told, said) if told == said => {
+                    format!(
+                        "`result` is not the texts of the `assistant` events; both have {told} characters"
+                    )
+                }
+                (told, said) => format!(
+                    "`result` is not the texts of the `assistant` events: it has {told} characters, they have {said}"
+                ),
+            };
+            here.add(&[Step::Key("result")], Rule::ResultDiffers, message);
+        }
+        let whole = |key: &str| event.get(key).and_then(Value::as_u64);
+        if let (Some(all), Some(api)) = (whole("duration_ms"), whole("duration_api_ms"))
+            && all != api
+        {
+            let message = format!("`duration_api_ms` is {api}, and `duration_ms` is {all}");
+            here.add(&[Step::Key("duration_api_ms")], Rule::DurationsDiffer, message);
+        }
+        if kind == Kind::Error {
+            exit_code(&mut here, event);
+        }
+    }
+}
+
+fn hold(here: &mut Here<'_>, keys: &'static [Key], event: &Map<String, Value>) {
+    hold_keys(here, &mut Vec::new(), keys, event);
+}
+
+/// The texts of a message.
+fn texts(event: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let content = event.get("message").and_then(|message| message.get("content")).and_then(Value::as_array);
+    content.into_iter().flatten().filter_map(|block| block.get("text")?.as_str())
+}
+
+/// A class of failure has its exit code, and says whether to try again.
+fn exit_code(here: &mut Here<'_>, event: &Map<String, Value>) {
+    let Some(code) = event.get("code").and_then(Value::as_str) else { return };
+    let Some((_, exits, again)) = table::CODES.iter().find(|(known, ..)| *known == code) else {
+        let message = format!("`code` is `{}`, a word that is not known", shown(code));
+        return here.add(&[Step::Key("code")], Rule::UnknownValue, message);
+    };
+    if let Some(exit) = event.get("exit_code").and_then(Value::as_u64).filter(|exit| !exits.contains(exit)) {
+        let message = format!("`exit_code` is {exit}, which is not that of `{code}`");
+        here.add(&[Step::Key("exit_code")], Rule::ExitCodeDiffers, message);
+    }
+    if let Some(retryable) = event.get("retryable").and_then(Value::as_bool).filter(|flag| flag != again) {
+        let message = format!("`retryable` is `{retryable}`, which is not that of `{code}`");
+        here.add(&[Step::Key("retryable")], Rule::ExitCodeDiffers, message);
+    }
+}

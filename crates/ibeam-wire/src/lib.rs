@@ -1,0 +1,38 @@
+//! Reads what `ibeam --print` prints: contract 1 of docs/output-format.md.
+//!
+//! [`Reader`] gives the events of a `stream-json` stream one by one, [`RunResult`] is also the one object of `json`,
+//! and [`check`] says with line and column where a stream breaks the contract. Depends on serde and serde_json only.
+//! Knows nothing of how events come about, and writes none.
+//!
+//! Streams only grow within a contract, so unknown keys are passed over and unknown events are [`Event::Other`].
+//! Each key says its unit, and where it comes from: *published* stands on the page that defines contract 1, a version
+//! is that of the ibeam that added it.
+//!
+//! The answer of a run, from what it prints:
+//!
+//! ```
+//! use ibeam_wire::{Event, ReadError, Reader};
+//!
+//! fn answer(stream: impl std::io::BufRead) -> Result<Option<String>, ReadError> {
+//!     for event in Reader::new(stream) {
+//!         if let Event::Result(end) = event? {
+//!             return Ok(Some(end.result));
+//!         }
+//!     }
+//!     Ok(None) // The run failed: an `error` event, or no end at all.
+//! }
+//! # let stream = include_bytes!("../../ibeam-output/tests/samples/es.ndjson");
+//! # assert!(answer(&stream[..]).unwrap().unwrap().starts_with("Voy a le"));
+//! ```
+
+pub mod check;
+mod event;
+mod lines;
+mod reader;
+mod scan;
+
+pub use event::{
+    ApiKey, Assistant, Block, Body, Denial, Event, Init, InitExtras, Limits, McpServer, Message, Phase,
+    RunError, RunResult, Sandbox, Summary, ToolCall, Usage, User,
+};
+pub use reader::{ReadError, ReadErrorKind, Reader};

@@ -1,0 +1,22 @@
+//! The reader and the checker of contract 1, against published samples, what our writers print, and what breaks it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
+)]
+
+#[path = "wire/bounds.rs"]
+mod bounds;
+#[path = "wire/properties.rs"]
+mod properties;
+#[path = "wire/reader.rs"]
+mod reader;
+#[path = "wire/samples.rs"]
+mod samples;
+#[path = "../../ibeam-output/tests/output/story.rs"]
+#[allow(dead_code, reason = "told by the tests of the writers too")]
+mod story;
+#[path = "wire/violations.rs"]
+mod violations;

@@ -1,0 +1,102 @@
+//! Long lines, many findings, long streams.
+
+use std::io::{self, BufRead, Read};
+
+use ibeam_wire::check::{Rule, check};
+use ibeam_wire::{ReadErrorKind, Reader};
+
+use crate::samples::{checked, documented};
+
+/// So many times the same bytes, without holding them all.
+struct Repeated {
+    bytes: Vec<u8>,
+    at: usize,
+    left: usize,
+}
+
+impl Repeated {
+    fn new(bytes: impl Into<Vec<u8>>, times: usize) -> Self {
+        Self { bytes: bytes.into(), at: 0, left: times }
+    }
+}
+
+impl Read for Repeated {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut have = self.fill_buf()?;
+        let read = have.read(out)?;
+        self.consume(read);
+        Ok(read)
+    }
+}
+
+impl BufRead for Repeated {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        Ok(if self.left == 0 { &[] } else { &self.bytes[self.at..] })
+    }
+
+    fn consume(&mut self, read: usize) {
+        self.at += read;
+        if self.at == self.bytes.len() {
+            (self.at, self.left) = (0, self.left - 1);
+        }
+    }
+}
+
+#[test]
+fn a_line_that_is_too_long_is_told_and_passed_over() {
+    let line =
+        || Repeated::new(" ".repeat(1 << 20), 65).chain("\n".as_bytes()).chain(documented().as_bytes());
+    let report = check(line(), 9).unwrap();
+    assert_eq!((report.findings[0].rule, report.findings[0].line), (Rule::LineTooLong, 1));
+    assert_eq!(report.events, 8);
+    let first = Reader::new(line()).next().unwrap().unwrap_err();
+    assert!(matches!(first.kind, ReadErrorKind::TooLong) && first.line == 1);
+    assert!(Reader::new(line()).nth(1).unwrap().is_ok());
+}
+
+#[test]
+fn findings_are_kept_up_to_a_bound_and_all_counted() {
+    let stream =
+        documented().replace(r#""role":"assistant""#, r#""role":1"#).replace("1764000000", "-1764000000");
+    let all = checked(&stream);
+    assert_eq!(all.errors, all.findings.len() as u64);
+    let few = check(stream.as_bytes(), 2).unwrap();
+    assert_eq!((few.findings.len(), few.errors), (2, all.errors));
+}
+
+/// What a stream leaves in memory does not grow with it: completed calls are forgotten, texts are not kept.
+#[test]
+fn a_long_stream_is_checked_and_its_calls_are_forgotten() {
+    let lines: Vec<&str> = documented().lines().collect();
+    let mut calls = Vec::new();
+    let mut events = 0;
+    for number in 0..6_000 {
+        let id = format!("\"toolu_{number}\"");
+        for line in [lines[3], lines[4], lines[5]] {
+            calls.extend(line.replace("\"toolu_01\"", &id).replace("read it.", "").into_bytes());
+            calls.push(b'\n');
+            events += 1;
+        }
+    }
+    let head = format!("{}\n{}\n", lines[0], lines[1]);
+    let end = format!("{}\n", lines[6].replace("I will read it.", ""));
+    let stream = head.as_bytes().chain(calls.as_slice()).chain(end.as_bytes());
+    let report = check(stream, 9).unwrap();
+    assert_eq!(report.findings, []);
+    assert_eq!(report.events, events + 3);
+}
+
+#[test]
+fn an_input_that_fails_is_an_error_once() {
+    struct Failing;
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("gone"))
+        }
+    }
+    let input = || io::BufReader::new(documented().as_bytes().take(300).chain(Failing));
+    assert_eq!(check(input(), 9).unwrap_err().to_string(), "gone");
+    let read: Vec<_> = Reader::new(input()).collect();
+    let [Err(error)] = read.as_slice() else { panic!("{read:?}") };
+    assert_eq!(error.to_string(), "line 1, column 1: cannot be read: gone");
+}

@@ -1,0 +1,169 @@
+//! What our writers print keeps the contract, and no bytes upset a reader.
+
+use ibeam_protocol::tool_output::{ReadOutput, ShellOutput, WriteOutput};
+use ibeam_protocol::{CallId, Event, Reason, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+use ibeam_wire::{Event as Read, Reader};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::samples::{checked, documented};
+use crate::story::{self, Story};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Text(String),
+    Backstage,
+    Calls(Vec<(Tool, String, Ending)>),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Tool {
+    Read,
+    Write,
+    Shell,
+    Weather,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Success,
+    Failure,
+    Rejected,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let tool = prop_oneof![Just(Tool::Read), Just(Tool::Write), Just(Tool::Shell), Just(Tool::Weather)];
+    let ending = prop_oneof![Just(Ending::Success), Just(Ending::Failure), Just(Ending::Rejected)];
+    prop_oneof![
+        4 => ".*".prop_map(Step::Text),
+        1 => Just(Step::Backstage),
+        2 => prop::collection::vec((tool, ".*", ending), 1..4).prop_map(Step::Calls),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    prop::collection::vec(step(), 0..12)
+}
+
+/// Calls of one answer begin together and end in another order.
+fn told(steps: &[Step]) -> Story {
+    let mut number = 0;
+    steps.iter().fold(Story::new().user("hi"), |story, step| match step {
+        Step::Text(text) => story.text(text),
+        Step::Backstage => story.thinking("hm").backstage("x"),
+        Step::Calls(calls) => {
+            let calls: Vec<(ToolCall, ToolOutcome)> = calls
+                .iter()
+                .map(|(tool, text, ending)| {
+                    number += 1;
+                    let id = CallId::from(format!("{text}{number}").as_str());
+                    (ToolCall { id, ..call(*tool, text) }, outcome(*tool, text, *ending))
+                })
+                .collect();
+            let begun = calls.iter().fold(story, |story, (call, _)| story.begin(call));
+            calls.iter().rev().fold(begun, |story, (call, outcome)| story.end(call, outcome.clone()))
+        }
+    })
+}
+
+fn call(tool: Tool, text: &str) -> ToolCall {
+    match tool {
+        Tool::Read => story::call("read", json!({ "path": text, "limit": 3 })),
+        Tool::Write => {
+            story::call("write", json!({ "path": text, "fileText": text, "toolCallId": "not this" }))
+        }
+        Tool::Shell => story::call("shell", json!(text)),
+        Tool::Weather => story::call("weather", json!([text])),
+    }
+}
+
+fn outcome(tool: Tool, text: &str, ending: Ending) -> ToolOutcome {
+    let shell = |exit_code| ShellOutput {
+        command: text.into(),
+        working_directory: "/p".into(),
+        exit_code,
+        signal: None,
+        stdout: text.into(),
+        stderr: text.into(),
+        interleaved: text.into(),
+        execution_ms: 12,
+        is_background: text.len() % 2 == 0,
+    };
+    match (ending, tool) {
+        (Ending::Rejected, _) => ToolOutcome::Rejected { reason: text.into() },
+        (Ending::Failure, Tool::Shell) => {
+            ToolOutcome::Failure { failure: ToolFailure::CommandFailed(shell(1)), for_model: text.into() }
+        }
+        (Ending::Failure, Tool::Read) => ToolOutcome::Failure {
+            failure: ToolFailure::FileNotFound { path: text.into() },
+            for_model: text.into(),
+        },
+        (Ending::Failure, _) => ToolOutcome::error(text),
+        (Ending::Success, Tool::Read) => story::success(ToolOutput::Read(ReadOutput {
+            content: text.into(),
+            is_empty: text.is_empty(),
+            exceeded_limit: false,
+            total_lines: 1,
+            total_chars: 2,
+        })),
+        (Ending::Success, Tool::Write) => story::success(ToolOutput::Write(WriteOutput {
+            path: format!("/p/{text}").into(),
+            lines_created: 1,
+            file_size: 2,
+            created: true,
+        })),
+        (Ending::Success, Tool::Shell) => story::success(ToolOutput::Shell(shell(0))),
+        (Ending::Success, Tool::Weather) => story::success(ToolOutput::Free(json!(text))),
+    }
+}
+
+fn ends(steps: &[Step]) -> [Vec<Event>; 2] {
+    [told(steps).done(), told(steps).failed(Reason::Refused)]
+}
+
+proptest! {
+    #[test]
+    fn what_our_writers_print_keeps_the_contract(steps in steps()) {
+        for events in ends(&steps) {
+            let report = checked(story::stream_json(&events));
+            prop_assert_eq!(&report.findings, &[]);
+            prop_assert!(report.ours);
+        }
+        let report = checked(story::json(&told(&steps).done()));
+        prop_assert_eq!(&report.findings, &[]);
+        prop_assert!(report.json);
+    }
+
+    #[test]
+    fn what_our_writers_print_is_read(steps in steps()) {
+        for events in ends(&steps) {
+            let stream = story::stream_json(&events);
+            let read: Vec<_> = Reader::new(stream.as_bytes()).collect::<Result<_, _>>().unwrap();
+            prop_assert_eq!(read.len(), stream.lines().count());
+            prop_assert!(!read.iter().any(|event| matches!(event, Read::Other(_))));
+        }
+    }
+
+    #[test]
+    fn any_line_that_is_lost_is_missed(steps in steps(), lost: prop::sample::Index) {
+        let stream = story::stream_json(&told(&steps).done());
+        let lines: Vec<&str> = stream.lines().collect();
+        let lost = lost.index(lines.len());
+        let silent = lines[lost].contains(r#"[{"type":"text","text":""}]"#) && lines[lost].contains("assistant");
+        let rest = lines.iter().enumerate().filter(|(index, _)| *index != lost);
+        let rest: String = rest.map(|(_, line)| format!("{line}\n")).collect();
+        // Of a stream without its head nobody knows whose it is; a lone result is the object of `json`.
+        let report = checked(&rest);
+        prop_assert!(silent || report.errors + report.warnings > 0, "{}", rest);
+    }
+
+    #[test]
+    fn any_bytes_are_judged(bytes in prop::collection::vec(any::<u8>(), 0..200), at: prop::sample::Index) {
+        let mut stream = documented().as_bytes().to_vec();
+        let at = at.index(stream.len());
+        stream.splice(at..at, bytes);
+        let report = checked(&stream);
+        prop_assert!(report.findings.iter().all(|finding| finding.line > 0 && finding.column > 0));
+        prop_assert!(Reader::new(stream.as_slice()).count() <= stream.split(|byte| *byte == b'\n').count());
+    }
+}

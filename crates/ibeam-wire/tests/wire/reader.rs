@@ -1,0 +1,127 @@
+//! Streams as events.
+
+use ibeam_wire::{ApiKey, Event, Phase, ReadError, Reader, RunResult};
+
+use crate::samples::{ES, JA, documented};
+use crate::story::{self, Story};
+
+fn read(stream: &str) -> Vec<Event> {
+    Reader::new(stream.as_bytes()).collect::<Result<_, ReadError>>().unwrap()
+}
+
+#[test]
+fn the_documented_run_is_read() {
+    let events = read(documented());
+    let [
+        Event::Init(init),
+        Event::User(user),
+        Event::Assistant(first),
+        Event::Assistant(second),
+        Event::ToolCall(started),
+        Event::ToolCall(completed),
+        Event::Result(end),
+    ] = events.as_slice()
+    else {
+        panic!("{events:?}")
+    };
+    let ibeam = init.ibeam.as_ref().unwrap();
+    assert_eq!(
+        (ibeam.contract.as_str(), ibeam.api_key, ibeam.limits.max_turns),
+        ("1", ApiKey::Login, Some(100))
+    );
+    assert_eq!(
+        (init.api_key_source.as_str(), init.tools.as_slice()),
+        ("login", ["read".into(), "write".into()].as_slice())
+    );
+    assert_eq!(user.message.text(), "Read README.md");
+    assert_eq!(first.message.text() + &second.message.text(), end.result);
+    assert_eq!(second.timestamp_ms, Some(1_764_000_000_040));
+    assert_eq!((started.phase, completed.phase), (Phase::Started, Phase::Completed));
+    assert_eq!((started.tool_call.tool(), started.tool_call.arm()), ("read", None));
+    assert_eq!(started.tool_call.args, completed.tool_call.args);
+    let (arm, payload) = completed.tool_call.arm().unwrap();
+    assert_eq!((arm, payload["totalLines"].as_u64()), ("success", Some(1)));
+    assert_eq!(end.usage.unwrap().input_tokens, 900);
+    assert_eq!(end.ibeam.as_ref().unwrap().turns, 2);
+    assert!(events.iter().all(|event| event.session_id() == Some(story::SESSION)));
+}
+
+#[test]
+fn published_samples_are_read_without_what_ibeam_adds() {
+    for sample in [ES, JA] {
+        let events = read(sample);
+        assert_eq!(events.len(), 10);
+        let Event::Init(init) = &events[0] else { panic!("{:?}", events[0]) };
+        assert_eq!((init.model.as_str(), &init.ibeam), ("Claude 4 Sonnet", &None));
+        let Event::Result(end) = &events[9] else { panic!("{:?}", events[9]) };
+        assert_eq!((end.duration_ms, &end.usage), (5234, &None));
+    }
+}
+
+#[test]
+fn the_object_of_json_is_read() {
+    let object = story::json(&Story::new().user("hi").text("né").done());
+    let end: RunResult = serde_json::from_str(&object).unwrap();
+    assert_eq!((end.result.as_str(), end.is_error), ("né", false));
+}
+
+#[test]
+fn a_failed_run_ends_in_its_error() {
+    let reason = ibeam_protocol::Reason::Refused;
+    let events = read(&story::stream_json(&Story::new().user("hi").text("I").failed(reason)));
+    let Some(Event::Error(end)) = events.last() else { panic!("{events:?}") };
+    assert_eq!((end.code.as_str(), end.exit_code, end.retryable), ("refused", 32, false));
+    assert_eq!((end.result.as_deref(), end.resumable), (Some("I"), Some(true)));
+}
+
+#[test]
+fn a_tool_without_a_key_of_its_own_has_its_name() {
+    let call = story::call("weather", serde_json::json!({"at": "sea"}));
+    let events = read(&story::stream_json(
+        &Story::new().user("hi").call(&call, ibeam_protocol::ToolOutcome::error("fog")).done(),
+    ));
+    let Event::ToolCall(completed) = &events[3] else { panic!("{:?}", events[3]) };
+    assert_eq!((completed.tool_call.key.as_str(), completed.tool_call.tool()), ("function", "weather"));
+    assert_eq!(completed.tool_call.args, r#"{"at":"sea"}"#);
+    assert_eq!(completed.tool_call.arm().unwrap().0, "error");
+}
+
+#[test]
+fn what_is_new_is_passed_over() {
+    let stream = format!(
+        "\r\n{{\"type\":\"progress\",\"percent\":3}}\r\n\n{}",
+        documented().replace(r#""session_id""#, r#""new":[{}],"session_id""#)
+    );
+    let events = read(&stream);
+    assert!(matches!(&events[0], Event::Other(value) if value["percent"] == 3));
+    assert_eq!(events[1..].len(), 7);
+}
+
+#[track_caller]
+fn check(stream: &[u8], expect: &str) {
+    let error = Reader::new(stream).find_map(Result::err).unwrap();
+    assert_eq!(error.to_string(), expect);
+}
+
+#[test]
+fn errors_tell_line_and_column() {
+    check(b"{}\n", "line 1, column 2: missing field `type`");
+    check(b"\n\n{\"type\":1}\n", "line 3, column 9: invalid type: integer `1`, expected a string");
+    check("\n{\"é\":\"é\" 1}\n".as_bytes(), "line 2, column 10: expected `,` or `}`");
+    check(b"{\"type\":\"x\"}\n{\"type\":\"\xff\"}\n", "line 2, column 10: not UTF-8");
+    check(b"{\"type\":\"result\",\"subtype\":\"success\"}", "line 1, column 37: missing field `duration_ms`");
+}
+
+#[test]
+fn after_a_line_that_cannot_be_read_comes_the_next() {
+    let stream = documented().replacen("\"type\":\"user\"", "\"type\":user", 1);
+    let read: Vec<_> = Reader::new(stream.as_bytes()).collect();
+    assert_eq!((read.len(), read.iter().filter(|event| event.is_ok()).count()), (7, 6));
+}
+
+#[test]
+fn arguments_may_be_nested_as_deep_as_a_session_keeps_them() {
+    let deep = format!("{}{}", "[".repeat(190), "]".repeat(190));
+    let stream = documented().replace(r#""README.md"}}"#, &format!("{deep}}}}}"));
+    assert!(Reader::new(stream.as_bytes()).all(|event| event.is_ok()));
+}

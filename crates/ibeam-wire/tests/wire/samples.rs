@@ -1,0 +1,58 @@
+//! What is published keeps the contract, and so does what our documentation shows.
+
+use ibeam_wire::check::{Report, Rule, Severity, check};
+
+const DOCS: &str = include_str!("../../../../docs/output-format.md");
+pub(crate) const JA: &str = include_str!("../../../ibeam-output/tests/samples/ja.ndjson");
+pub(crate) const ES: &str = include_str!("../../../ibeam-output/tests/samples/es.ndjson");
+const SAMPLES: [&str; 4] = [
+    ES,
+    include_str!("../../../ibeam-output/tests/samples/fr.ndjson"),
+    include_str!("../../../ibeam-output/tests/samples/id.ndjson"),
+    include_str!("../../../ibeam-output/tests/samples/pt.ndjson"),
+];
+
+/// The run that docs/output-format.md shows.
+pub(crate) fn documented() -> &'static str {
+    let (_, rest) = DOCS.split_once("```json\n").unwrap();
+    rest.split_once("```").unwrap().0
+}
+
+pub(crate) fn checked(stream: impl AsRef<[u8]>) -> Report {
+    check(stream.as_ref(), 100).unwrap()
+}
+
+#[test]
+fn four_published_samples_keep_the_contract() {
+    for sample in SAMPLES {
+        let report = checked(sample);
+        assert_eq!(report.findings, []);
+        assert_eq!((report.events, report.ours, report.json), (10, false, false));
+    }
+}
+
+#[test]
+fn the_japanese_sample_is_accepted_and_its_slip_is_named() {
+    let report = checked(JA);
+    let [slip] = report.findings.as_slice() else { panic!("{:?}", report.findings) };
+    assert_eq!((slip.rule, slip.severity, slip.line), (Rule::ResultDiffers, Severity::Warning, 10));
+    let line = JA.lines().last().unwrap();
+    let column = usize::try_from(slip.column).unwrap();
+    assert!(line.chars().skip(column - 1).collect::<String>().starts_with("\"README.md を読んで要約"));
+    assert!(report.holds());
+}
+
+#[test]
+fn the_same_slip_in_a_stream_of_ours_breaks_the_contract() {
+    let ours = documented().replace(r#""result":"I will read it.""#, r#""result":"I read it.""#);
+    let report = checked(ours);
+    assert!(!report.holds());
+    assert_eq!((report.findings[0].rule, report.findings[0].line), (Rule::ResultDiffers, 7));
+}
+
+#[test]
+fn the_documented_run_keeps_the_contract() {
+    let report = checked(documented());
+    assert_eq!(report.findings, []);
+    assert_eq!((report.events, report.ours), (7, true));
+}
