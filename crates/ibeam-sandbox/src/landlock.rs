@@ -12,7 +12,7 @@
 //!   anywhere, since none of that is an opening. Other attributes, sockets, and before ABI 3 cutting files
 //!   off are held by the filter of system calls: [`Rules::beside`] tells it.
 //! - There is no terminal to be had, and memory is shared by name only where nobody else does so.
-//! - A port is granted whatever the address. Whoever waits at the number of our proxy elsewhere is reached as well.
+//! - Nothing of the network is granted: a rule would name a port, and so reach it at every address.
 //! - Before ABI 6 processes of the same user can be sent signals.
 //!
 //! Rules are made by the parent, since that allocates; the child opens what they name and hands it to the
@@ -80,7 +80,6 @@ const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 pub(crate) struct Rules {
     handled: Handled,
     places: Vec<(CString, u64)>,
-    connect: Option<u16>,
 }
 
 /// The version of Landlock that can be used here.
@@ -120,9 +119,6 @@ pub(crate) fn restrict(rules: &Rules) -> Result<(), Errno> {
             raw::landlock_grant(ruleset.as_fd(), place.as_fd(), rights)?;
         }
     }
-    if let Some(port) = rules.connect {
-        raw::landlock_grant_port(ruleset.as_fd(), port, right::CONNECT_TCP)?;
-    }
     raw::landlock_restrict(ruleset.as_fd())
 }
 
@@ -141,13 +137,11 @@ impl Rules {
         rules
     }
 
-    /// Without namespaces. `private` is the commands' own directory for what is short-lived, and `connect` the one
-    /// port that may be connected to, if Landlock can hold that: [`Rules::beside`] tells.
-    pub(crate) fn alone(abi: u32, confinement: &Confinement, private: &Path, connect: Option<u16>) -> Self {
+    /// Without namespaces. `private` is the commands' own directory for what is short-lived.
+    pub(crate) fn alone(abi: u32, confinement: &Confinement, private: &Path) -> Self {
         let mut rules = Self::new(abi);
         if abi >= 4 {
             rules.handled.network = right::BIND_TCP | right::CONNECT_TCP;
-            rules.connect = connect;
         }
         let hidden: HashSet<&Path> = confinement.hidden.iter().map(PathBuf::as_path).collect();
         let ways = ways_to(&hidden);
@@ -170,7 +164,7 @@ impl Rules {
     /// What the filter of system calls must know where these rules hold alone.
     pub(crate) fn beside(&self) -> Beside {
         let truncates = self.handled.files & right::TRUNCATE != 0;
-        Beside::Landlock { connects: self.connect.is_some(), truncates }
+        Beside::Landlock { truncates }
     }
 
     fn new(abi: u32) -> Self {
@@ -181,7 +175,7 @@ impl Rules {
             5.. => right::ALL,
         };
         let scopes = if abi < 6 { 0 } else { right::ABSTRACT_UNIX_SOCKET | right::SIGNAL };
-        Self { handled: Handled { files, network: 0, scopes }, places: Vec::new(), connect: None }
+        Self { handled: Handled { files, network: 0, scopes }, places: Vec::new() }
     }
 
     /// A path with a NUL byte is no path, and there is nothing to grant.

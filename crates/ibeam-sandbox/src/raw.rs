@@ -26,8 +26,7 @@ pub(crate) use confine::{raise_loopback, set_mount_attributes};
 #[cfg(test)]
 pub(crate) use filters::any_call;
 pub(crate) use filters::{
-    Handled, filter_calls, landlock_abi, landlock_grant, landlock_grant_port, landlock_restrict,
-    landlock_ruleset,
+    Handled, filter_calls, landlock_abi, landlock_grant, landlock_restrict, landlock_ruleset,
 };
 
 /// How a child begins.

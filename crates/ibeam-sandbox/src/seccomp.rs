@@ -36,10 +36,9 @@ use lists::{NEWEST, Test};
 pub(crate) enum Beside {
     /// Namespaces: of sockets, those that know the network namespace are free.
     Namespaces,
-    /// Landlock alone, which knows neither sockets, but for TCP, nor attributes.
+    /// Landlock alone, which knows neither sockets, but for TCP, nor attributes. There are no sockets but connected
+    /// pairs.
     Landlock {
-        /// It lets TCP connect to one port; else there are no sockets but connected pairs.
-        connects: bool,
         /// It bounds what cuts files off; before ABI 3 this filter must.
         truncates: bool,
     },

@@ -4,7 +4,7 @@
 //! run with less than the last.
 
 use std::fs::{self, DirBuilder};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::TcpListener;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -97,7 +97,6 @@ impl Way {
             Tier::Namespaces => true,
             Tier::Supervision | Tier::Landlock => false,
         };
-        let mut listener = None;
         let mut temporary = Temporary(None);
         let (rules, beside) = if namespaces {
             let rules = landlock.ok().map(|abi| landlock::Rules::beside_namespaces(abi, confinement));
@@ -105,12 +104,9 @@ impl Way {
         } else {
             let abi = landlock.map_err(|errno| (Step::Landlock, errno))?;
             temporary = Temporary::new().map_err(|errno| (Step::Cover, errno))?;
-            // The network is that of everybody: what listens for the first server does so for the next.
-            if confinement.proxied && port.is_none() {
-                listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok();
-            }
-            let port = listener.as_ref().and_then(port_of).or(port);
-            let rules = landlock::Rules::alone(abi, confinement, temporary.path(), port);
+            // No proxy: Landlock grants a port wherever it is, and whoever listens at that number elsewhere would be
+            // reached too.
+            let rules = landlock::Rules::alone(abi, confinement, temporary.path());
             let beside = rules.beside();
             (Some(rules), beside)
         };
@@ -127,7 +123,7 @@ impl Way {
         let names = self.names(landlock.ok().filter(|_| preparation.rules.is_some()));
         let mut server = ForkServer::new(pid, control, bound, names);
         server.confine(temporary);
-        Ok(Confined { server, tier: self.tier, listener: inner.map(TcpListener::from).or(listener) })
+        Ok(Confined { server, tier: self.tier, listener: inner.map(TcpListener::from) })
     }
 
     fn fork(&self) -> Fork {

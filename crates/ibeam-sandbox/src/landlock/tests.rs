@@ -135,8 +135,8 @@ impl World {
         Some(Self { workspace, confinement, abi })
     }
 
-    fn alone(&self, connect: Option<u16>) -> Rules {
-        Rules::alone(self.abi, &self.confinement, &self.scratch(), connect)
+    fn alone(&self) -> Rules {
+        Rules::alone(self.abi, &self.confinement, &self.scratch())
     }
 
     fn scratch(&self) -> PathBuf {
@@ -155,7 +155,7 @@ impl World {
 #[test]
 fn alone_it_keeps_writing_below_the_workspace_and_the_private_directory() {
     let Some(world) = World::new() else { return };
-    let rules = world.alone(None);
+    let rules = world.alone();
     allows(
         &rules,
         &[
@@ -187,7 +187,7 @@ fn alone_it_keeps_writing_below_the_workspace_and_the_private_directory() {
 #[test]
 fn alone_it_lets_everything_be_read_but_what_is_hidden() {
     let Some(world) = World::new() else { return };
-    let rules = world.alone(None);
+    let rules = world.alone();
     allows(
         &rules,
         &[
@@ -212,7 +212,7 @@ fn alone_it_opens_no_door_by_links_to_what_is_hidden() {
         .unwrap();
     std::os::unix::fs::symlink(world.workspace.home().join(".ssh"), world.workspace.path().join("keys"))
         .unwrap();
-    let rules = world.alone(None);
+    let rules = world.alone();
     refuses(&rules, &[Read(world.home("keys/id_rsa")), Read(world.ws("keys/id_rsa"))]);
 }
 
@@ -223,14 +223,14 @@ fn alone_it_goes_no_way_that_has_become_a_link() {
     world.confinement.hidden.push(world.workspace.path().join("keys/other"));
     std::os::unix::fs::symlink(world.workspace.home().join(".ssh"), world.workspace.path().join("keys"))
         .unwrap();
-    refuses(&world.alone(None), &[Read(world.home(".ssh/id_rsa"))]);
+    refuses(&world.alone(), &[Read(world.home(".ssh/id_rsa"))]);
 }
 
 #[test]
 fn alone_it_hides_what_lies_in_the_workspace_too() {
     let Some(mut world) = World::new() else { return };
     world.confinement.hidden.push(world.workspace.path().join(".env"));
-    let rules = world.alone(None);
+    let rules = world.alone();
     refuses(
         &rules,
         &[
@@ -259,7 +259,7 @@ fn alone_it_hides_what_lies_in_the_workspace_too() {
 #[test]
 fn alone_it_leaves_devices_to_their_owners() {
     let Some(world) = World::new() else { return };
-    let rules = world.alone(None);
+    let rules = world.alone();
     refuses(&rules, &[Read(text("/dev/ptmx"))]);
     for disk in ["/dev/vda", "/dev/sda", "/dev/nvme0n1", "/dev/kmsg"] {
         if Read(text(disk)).done().is_ok() {
@@ -277,7 +277,7 @@ fn alone_it_grants_no_more_entries_than_it_may() {
         fs::write(many.join(number.to_string()), "").unwrap();
     }
     let hidden = Confinement { hidden: vec![many.join("secret")], ..world.confinement.clone() };
-    let rules = Rules::alone(world.abi, &hidden, &world.scratch(), None);
+    let rules = Rules::alone(world.abi, &hidden, &world.scratch());
     assert!(rules.places.len() < SIBLINGS + 100, "{}", rules.places.len());
     allows(&rules, &[Write(world.ws("README.md"))]);
 }
@@ -286,7 +286,7 @@ fn alone_it_grants_no_more_entries_than_it_may() {
 fn alone_it_keeps_the_system_when_all_is_the_workspace() {
     let Some(mut world) = World::new() else { return };
     world.confinement.writable = vec![PathBuf::from("/")];
-    let rules = world.alone(None);
+    let rules = world.alone();
     allows(&rules, &[Write(world.ws("README.md")), Create(world.home(".bashrc"))]);
     refuses(&rules, &[Read(world.home(".ssh/id_rsa")), Read(text("/dev/ptmx"))]);
     if rustix::process::geteuid().is_root() {
@@ -297,7 +297,7 @@ fn alone_it_keeps_the_system_when_all_is_the_workspace() {
 #[test]
 fn what_has_gone_since_is_granted_nothing_and_no_failure() {
     let Some(world) = World::new() else { return };
-    let rules = world.alone(None);
+    let rules = world.alone();
     fs::remove_dir_all(world.workspace.home().join("notes")).unwrap();
     fs::remove_file(world.workspace.home().join(".profile")).unwrap();
     std::os::unix::fs::symlink(".ssh/id_rsa", world.workspace.home().join(".profile")).unwrap();
@@ -306,21 +306,14 @@ fn what_has_gone_since_is_granted_nothing_and_no_failure() {
 }
 
 #[test]
-fn alone_it_lets_one_port_be_connected_to() {
+fn alone_it_lets_nothing_be_connected_to() {
     let Some(world) = World::new() else { return };
-    let [proxy, other] = [(); 2].map(|()| std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-    let [proxy_port, other_port] = [&proxy, &other].map(|listener| listener.local_addr().unwrap().port());
-    let rules = world.alone(Some(proxy_port));
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     if world.abi < 4 {
         eprintln!("SKIP: Landlock knows no ports here");
         return;
     }
-    assert_eq!(rules.beside(), Beside::Landlock { connects: true, truncates: true });
-    allows(&rules, &[Connect(proxy_port)]);
-    refuses(&rules, &[Connect(other_port)]);
-    let none = world.alone(None);
-    assert_eq!(none.beside(), Beside::Landlock { connects: false, truncates: true });
-    refuses(&none, &[Connect(proxy_port)]);
+    refuses(&world.alone(), &[Connect(listener.local_addr().unwrap().port())]);
 }
 
 #[test]
@@ -330,7 +323,7 @@ fn others_are_not_signalled() {
         return eprintln!("SKIP: Landlock knows no signals here");
     }
     let ours = rustix::process::getpid();
-    refuses(&world.alone(None), &[Try::Signal(ours)]);
+    refuses(&world.alone(), &[Try::Signal(ours)]);
     refuses(&Rules::beside_namespaces(world.abi, &world.confinement), &[Try::Signal(ours)]);
 }
 
@@ -355,7 +348,7 @@ fn beside_namespaces_it_bounds_writing_alone() {
 fn every_older_version_holds_what_it_knows() {
     let Some(world) = World::new() else { return };
     for abi in 1..=world.abi {
-        let rules = Rules::alone(abi, &world.confinement, &world.scratch(), None);
+        let rules = Rules::alone(abi, &world.confinement, &world.scratch());
         let new = format!("new-{abi}");
         allows(
             &rules,
@@ -394,7 +387,7 @@ fn every_older_version_holds_what_it_knows() {
 fn no_right_is_asked_for_that_the_system_does_not_know() {
     let none = Confinement::default();
     for abi in 0..=KNOWN {
-        let rules = Rules::alone(abi, &none, Path::new("/nonexistent"), Some(1));
+        let rules = Rules::alone(abi, &none, Path::new("/nonexistent"));
         let handled = rules.handled;
         let most = match abi {
             0 | 1 => right::REFER,
@@ -404,7 +397,7 @@ fn no_right_is_asked_for_that_the_system_does_not_know() {
         };
         assert!(handled.files < most, "{abi}");
         assert_eq!(handled.network == 0, abi < 4, "{abi}");
-        assert_eq!(rules.beside(), Beside::Landlock { connects: abi >= 4, truncates: abi >= 3 }, "{abi}");
+        assert_eq!(rules.beside(), Beside::Landlock { truncates: abi >= 3 }, "{abi}");
         assert_eq!(handled.scopes == 0, abi < 6, "{abi}");
         assert!(rules.places.iter().all(|(_, rights)| rights & !handled.files == 0), "{abi}");
     }

@@ -24,14 +24,7 @@ struct Beneath {
     place: i32,
 }
 
-#[repr(C)]
-struct Port {
-    rights: u64,
-    number: u64,
-}
-
 const PATH_BENEATH: u32 = 1;
-const NET_PORT: u32 = 2;
 const VERSION: u32 = 1;
 
 /// From here on every system call of this process and of what it starts passes this program. For good.
@@ -83,16 +76,6 @@ pub(crate) fn landlock_grant(
     // SAFETY: the rule is read only, and laid out as the system has it.
     let done = unsafe {
         libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), PATH_BENEATH, &raw const rule, 0_u32)
-    };
-    if done == 0 { Ok(()) } else { Err(last_error()) }
-}
-
-/// Gives rights back at a TCP port.
-pub(crate) fn landlock_grant_port(ruleset: BorrowedFd<'_>, number: u16, rights: u64) -> Result<(), Errno> {
-    let rule = Port { rights, number: number.into() };
-    // SAFETY: as above.
-    let done = unsafe {
-        libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), NET_PORT, &raw const rule, 0_u32)
     };
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }

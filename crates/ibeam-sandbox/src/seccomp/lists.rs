@@ -183,6 +183,8 @@ const ALONE: &[Partly] = &[
             &[Masked(1, TYPE, libc::SOCK_RAW)],
         ],
     ),
+    (libc::SYS_socket, &[]),
+    (libc::SYS_connect, &[]),
     (libc::SYS_listen, &[]),
     (libc::SYS_bind, &[]),
     (libc::SYS_shmget, &[]),
@@ -213,26 +215,6 @@ const ALONE: &[Partly] = &[
     ),
 ];
 
-const PAIRS: &[Partly] = &[(libc::SYS_socket, &[]), (libc::SYS_connect, &[])];
-
-/// TCP as Landlock sees it: no other protocol of streams, and no connection that begins with data.
-const TCP: &[Partly] = &[
-    (
-        libc::SYS_socket,
-        &[
-            &[IsNot(0, libc::AF_INET), IsNot(0, libc::AF_INET6)],
-            &[Masked(1, 1, 0)],
-            &[Has(1, 2)],
-            &[Has(1, 4)],
-            &[Has(1, 8)],
-            &[IsNot(2, 0), IsNot(2, libc::IPPROTO_TCP)],
-        ],
-    ),
-    (libc::SYS_sendto, &[&[Has(3, libc::MSG_FASTOPEN)]]),
-    (libc::SYS_sendmsg, &[&[Has(2, libc::MSG_FASTOPEN)]]),
-    (libc::SYS_sendmmsg, &[&[Has(3, libc::MSG_FASTOPEN)]]),
-];
-
 /// Before ABI 3 of Landlock: files are cut off only by who may write them. The third access mode, which opens for
 /// neither reading nor writing, would do it too.
 const TRUNCATION: &[Partly] = &[
@@ -248,10 +230,8 @@ const READ_AND_CUT: i32 = libc::O_RDONLY | libc::O_TRUNC;
 pub(super) fn refused(beside: Beside) -> impl Iterator<Item = Partly> {
     let more: &[&[Partly]] = match beside {
         Beside::Namespaces => &[NAMESPACES],
-        Beside::Landlock { connects: false, truncates: true } => &[ALONE, PAIRS],
-        Beside::Landlock { connects: false, truncates: false } => &[ALONE, PAIRS, TRUNCATION],
-        Beside::Landlock { connects: true, truncates: true } => &[ALONE, TCP],
-        Beside::Landlock { connects: true, truncates: false } => &[ALONE, TCP, TRUNCATION],
+        Beside::Landlock { truncates: true } => &[ALONE],
+        Beside::Landlock { truncates: false } => &[ALONE, TRUNCATION],
     };
     let whole = WHOLE.iter().map(|call| -> Partly { (*call, &[]) });
     whole.chain(PARTLY.iter().chain(more.iter().copied().flatten()).copied())
@@ -261,7 +241,7 @@ pub(super) fn refused(beside: Beside) -> impl Iterator<Item = Partly> {
 /// one that is looked at.
 pub(super) fn absent(beside: Beside) -> &'static [c_long] {
     match beside {
-        Beside::Namespaces | Beside::Landlock { truncates: true, .. } => &[libc::SYS_clone3],
-        Beside::Landlock { truncates: false, .. } => &[libc::SYS_clone3, libc::SYS_openat2],
+        Beside::Namespaces | Beside::Landlock { truncates: true } => &[libc::SYS_clone3],
+        Beside::Landlock { truncates: false } => &[libc::SYS_clone3, libc::SYS_openat2],
     }
 }

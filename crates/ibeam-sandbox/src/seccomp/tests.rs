@@ -11,11 +11,9 @@ use super::lists::{self, NEWEST, WHOLE};
 use super::{Beside, Program, install, program};
 use crate::raw::{self, Fork, any_call};
 
-const PAIRS: Beside = Beside::Landlock { connects: false, truncates: true };
-const TCP: Beside = Beside::Landlock { connects: true, truncates: true };
-const OLD: Beside = Beside::Landlock { connects: false, truncates: false };
-const ALL: [Beside; 5] =
-    [Beside::Namespaces, PAIRS, TCP, OLD, Beside::Landlock { connects: true, truncates: false }];
+const PAIRS: Beside = Beside::Landlock { truncates: true };
+const OLD: Beside = Beside::Landlock { truncates: false };
+const ALL: [Beside; 3] = [Beside::Namespaces, PAIRS, OLD];
 /// A number, an address and a descriptor that are none.
 const BAD: usize = usize::MAX;
 /// Whatever the arguments.
@@ -148,8 +146,8 @@ fn devices_are_not_made() {
 #[test]
 fn sockets_are_those_that_the_other_layers_bound() {
     use libc::{
-        AF_ALG, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_UNIX, AF_VSOCK, IPPROTO_MPTCP, IPPROTO_TCP,
-        SOCK_CLOEXEC, SOCK_DGRAM, SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET, SOCK_STREAM,
+        AF_ALG, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_UNIX, AF_VSOCK, SOCK_CLOEXEC, SOCK_DGRAM,
+        SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET, SOCK_STREAM,
     };
     let socket = |beside, domain, kind, protocol, passes_it: bool| {
         let arguments = arguments([domain, kind, protocol]);
@@ -170,17 +168,11 @@ fn sockets_are_those_that_the_other_layers_bound() {
         for domain in [AF_INET, AF_INET6] {
             socket(Beside::Namespaces, domain, kind, 0, true);
             socket(PAIRS, domain, kind, 0, false);
-            socket(TCP, domain, kind, 0, true);
-            socket(TCP, domain, kind, IPPROTO_TCP, true);
-            // Landlock does not see it as TCP.
-            socket(TCP, domain, kind, IPPROTO_MPTCP, false);
         }
         socket(Beside::Namespaces, AF_UNIX, kind, 0, true);
         socket(PAIRS, AF_UNIX, kind, 0, false);
-        socket(TCP, AF_UNIX, kind, 0, false);
     }
     for kind in [SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_DGRAM | SOCK_CLOEXEC] {
-        socket(TCP, AF_INET, kind, 0, false);
         socket(PAIRS, AF_INET, kind, 0, false);
     }
     socket(Beside::Namespaces, AF_INET, SOCK_DGRAM, 0, true);
@@ -198,13 +190,12 @@ fn without_namespaces_pairs_lead_nowhere_else() {
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK] {
         passes(Beside::Namespaces, libc::SYS_socketpair, pair(kind));
         refused(PAIRS, libc::SYS_socketpair, pair(kind), Errno::PERM);
-        refused(TCP, libc::SYS_socketpair, pair(kind), Errno::PERM);
     }
 }
 
 #[test]
 fn without_namespaces_nobody_is_waited_for_and_nothing_is_shared_without_a_name() {
-    for beside in [PAIRS, TCP] {
+    for beside in [PAIRS, OLD] {
         for call in [
             libc::SYS_bind,
             libc::SYS_listen,
@@ -226,19 +217,7 @@ fn without_namespaces_nobody_is_waited_for_and_nothing_is_shared_without_a_name(
         }
     }
     refused(PAIRS, libc::SYS_connect, [BAD; 6], Errno::PERM);
-    passes(TCP, libc::SYS_connect, [BAD; 6]);
-}
-
-#[test]
-fn no_connection_begins_with_data() {
-    let fast = usize::try_from(libc::MSG_FASTOPEN).unwrap();
-    for (call, place) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
-        let mut arguments = [BAD, 0, 0, 0, 0, 0];
-        passes(TCP, call, arguments);
-        arguments[place] = fast | usize::try_from(libc::MSG_NOSIGNAL).unwrap();
-        refused(TCP, call, arguments, Errno::PERM);
-        passes(Beside::Namespaces, call, arguments);
-    }
+    passes(Beside::Namespaces, libc::SYS_connect, [BAD; 6]);
 }
 
 #[test]

@@ -133,6 +133,8 @@ fn report(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
             return Err(Reason::NoSandbox { said: "commands are supervised only".to_owned() });
         }
     };
+    // Without a network of their own, commands could reach others where the proxy is.
+    let network = network && mode == SandboxMode::Namespaces;
     let reason = match (mode, network) {
         (_, true) => "commands reach the granted hosts, through a proxy",
         (SandboxMode::Landlock, false) => "commands reach no network; the system refuses namespaces",
