@@ -50,7 +50,7 @@ pub fn check(sessions: &Path, id: SessionId) -> Result<Report, SessionError> {
     let mut facts = Facts::default();
     let mut named = BTreeSet::new();
     let (mut events, mut blob_bytes) = (0, 0);
-    let walked = walk(&directory, |entry| {
+    let walked = walk::<SessionError>(&directory, |entry| {
         events += 1;
         facts.hear(entry.event.seq, &entry.event.kind);
         if let Some(blob) = entry.blob

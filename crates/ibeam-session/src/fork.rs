@@ -64,7 +64,7 @@ fn copy(
     let blobs = directory.join(BLOBS);
     let mut shares = false;
     let mut journal = BufWriter::with_capacity(64 << 10, file);
-    let walked = walk(source, |entry| {
+    let walked = walk::<SessionError>(source, |entry| {
         if let Some(blob) = &entry.blob {
             private::make_directory(&blobs).map_err(create(&blobs))?;
             share(&blob::path(source, &blob.sha256), &blob::path(directory, &blob.sha256))

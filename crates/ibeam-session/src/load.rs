@@ -22,7 +22,7 @@ pub struct Loaded {
 /// # Errors
 /// As `walk`, and `Damaged`.
 pub(crate) fn load(directory: &Path, each: &mut dyn FnMut(Event)) -> Result<(Header, Walked), SessionError> {
-    let walked = walk(directory, |entry| {
+    let walked = walk::<SessionError>(directory, |entry| {
         each(entry.event);
         Ok(())
     })?;

@@ -41,7 +41,7 @@ pub struct Repaired {
 pub fn repair(sessions: &Path, id: SessionId, options: &Options) -> Result<Repaired, SessionError> {
     let directory = directory_of(sessions, id)?;
     let _lease = lease::take(&directory, options.wait)?;
-    let mut walked = walk(&directory, |_| Ok(()))?;
+    let mut walked = walk::<SessionError>(&directory, |_| Ok(()))?;
     let Some(damage) = walked.damage.clone() else {
         return Ok(Repaired { damage: None, aside: Vec::new(), remains: true });
     };
@@ -54,7 +54,7 @@ pub fn repair(sessions: &Path, id: SessionId, options: &Options) -> Result<Repai
         let place = free_name(&directory);
         if renew_header(&directory, id, &damage.path, &place)? {
             aside.push(place);
-            walked = walk(&directory, |_| Ok(()))?;
+            walked = walk::<SessionError>(&directory, |_| Ok(()))?;
             if walked.damage.is_none() {
                 return Ok(Repaired { damage: Some(damage), aside, remains: true });
             }

@@ -66,13 +66,13 @@ pub(crate) struct Entry<'a> {
 ///
 /// # Errors
 /// `Unknown` without a segment; `Create` for a directory that is not ours; `Io`; the visitor's.
-pub(crate) fn walk(
+pub(crate) fn walk<E: From<SessionError>>(
     directory: &Path,
-    mut visit: impl FnMut(Entry<'_>) -> Result<(), SessionError>,
-) -> Result<Walked, SessionError> {
+    mut visit: impl FnMut(Entry<'_>) -> Result<(), E>,
+) -> Result<Walked, E> {
     let segments = layout::segments(directory).map_err(io(directory))?;
     if segments.is_empty() {
-        return Err(SessionError::Unknown { path: directory.to_owned() });
+        return Err(SessionError::Unknown { path: directory.to_owned() }.into());
     }
     let mut walked = Walked {
         segments,
@@ -92,12 +92,12 @@ pub(crate) fn walk(
     Ok(walked)
 }
 
-fn one_segment(
+fn one_segment<E: From<SessionError>>(
     directory: &Path,
     index: usize,
     walked: &mut Walked,
-    visit: &mut impl FnMut(Entry<'_>) -> Result<(), SessionError>,
-) -> Result<(), SessionError> {
+    visit: &mut impl FnMut(Entry<'_>) -> Result<(), E>,
+) -> Result<(), E> {
     let Some(SegmentPath { number, path }) = walked.segments.get(index).cloned() else { return Ok(()) };
     let is_last = index + 1 == walked.segments.len();
     (walked.last, walked.whole) = (index, 0);

@@ -16,6 +16,7 @@ mod session {
     mod listing;
     mod place;
     mod prefix;
+    mod read;
     mod room;
     mod store;
     mod tail;
