@@ -10,6 +10,7 @@ mod json;
 mod line_buffer;
 mod locale;
 mod printable;
+mod schema;
 mod stream_json;
 mod text;
 mod wire;
@@ -19,6 +20,7 @@ pub use catalogue::{Action, Catalogue, Ending, Explained, PolicyLine, Question, 
 pub use hidden::show_hidden;
 pub use json::Json;
 pub use locale::Locale;
+pub use schema::{SchemaOf, schema};
 pub use stream_json::StreamJson;
 pub use text::{Text, TextOptions};
 pub use wire::error_object;

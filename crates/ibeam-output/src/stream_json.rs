@@ -92,7 +92,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
             }
             EventKind::ToolCallStarted { model_call_id, call } => {
                 let session_id = self.session()?;
-                self.line(&Line::ToolCall {
+                self.line(&Line::ToolCallStarted {
                     subtype: Subtype::Started,
                     call_id: &call.id,
                     tool_call: ToolCallObject { call, outcome: None },
@@ -103,7 +103,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
             }
             EventKind::ToolCallFinished { model_call_id, call, outcome } => {
                 let session_id = self.session()?;
-                self.line(&Line::ToolCall {
+                self.line(&Line::ToolCallCompleted {
                     subtype: Subtype::Completed,
                     call_id: &call.id,
                     tool_call: ToolCallObject { call, outcome: Some(outcome) },

@@ -8,6 +8,8 @@ mod init;
 mod line;
 mod line_safe;
 mod lossy_path;
+mod schemas;
+mod tool_args;
 mod tool_call;
 mod tool_result;
 mod tool_success;

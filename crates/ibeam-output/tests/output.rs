@@ -19,6 +19,8 @@ mod locales;
 mod properties;
 #[path = "output/samples.rs"]
 mod samples;
+#[path = "output/schema.rs"]
+mod schema;
 #[path = "output/story.rs"]
 mod story;
 #[path = "output/text.rs"]

@@ -2,42 +2,74 @@
 
 use ibeam_protocol::run::Denial;
 use ibeam_protocol::{Failure, RunFinished, RunTotals, SessionId, Usage};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::schemas::{FailureWord, Uuid};
 use super::{Line, LossyPath, Subtype, write_line};
 
-/// The one object of `json`, on success.
-#[derive(Serialize)]
+/// The one object that the format `json` prints on stdout, at the end of a run that succeeded.
+#[derive(Serialize, JsonSchema)]
 #[serde(tag = "type", rename = "result")]
 pub(crate) struct JsonResult<'a> {
+    /// How the run ended.
+    #[schemars(with = "String", extend("const" = "success"))]
     pub(crate) subtype: Subtype,
+    /// Always false: a run that failed prints nothing on stdout.
+    #[schemars(extend("const" = false))]
     pub(crate) is_error: bool,
+    /// How long the run took.
+    #[schemars(extend("x-unit" = "ms"))]
     pub(crate) duration_ms: u64,
+    /// Equals `duration_ms`; the time spent waiting for the model is `ibeam.api_ms`.
+    #[schemars(extend("x-unit" = "ms"))]
     pub(crate) duration_api_ms: u64,
+    /// Every text of the answer, in order, with nothing in between.
     pub(crate) result: &'a str,
+    /// The session of the run, which `--resume` takes.
+    #[schemars(with = "Uuid")]
     pub(crate) session_id: SessionId,
+    /// The provider's id of the last request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) request_id: Option<&'a str>,
+    /// The tokens of the run, where the provider counts them.
+    #[schemars(extend("x-origin" = "ibeam"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<TokenUsage>,
+    /// Sums over the run.
+    #[schemars(extend("x-origin" = "ibeam"))]
     pub(crate) ibeam: RunSummary<'a>,
 }
 
-/// The last line of a failed run.
-#[derive(Serialize)]
+/// What a failed run tells: the last line of its stream, and the object of `--error-format json` and `--error-file`.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct ErrorLine<'a> {
+    /// The class of the failure.
+    #[schemars(with = "FailureWord")]
     code: &'static str,
+    /// One sentence for people, in English.
     message: &'a str,
+    /// The exit code of the program.
+    #[schemars(range(min = 1), extend("x-unit" = "exit code"))]
     exit_code: u8,
+    /// Whether the same run may succeed later.
     retryable: bool,
+    /// How long the provider asks to wait.
+    #[schemars(extend("x-unit" = "ms"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    /// The status of the provider's answer.
+    #[schemars(range(min = 100, max = 999), extend("x-unit" = "HTTP status"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     http_status: Option<u16>,
+    /// The provider's id of the request that failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<&'a str>,
+    /// The session of the run; absent where no run had begun.
+    #[schemars(with = "Option<Uuid>")]
     #[serde(skip_serializing_if = "Option::is_none")]
     session_id: Option<SessionId>,
+    /// Sums over the run; absent where no run had begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     ibeam: Option<RunSummary<'a>>,
     /// `--resume` takes up where it ended; absent where no run had begun.
@@ -89,13 +121,21 @@ pub fn error_object(failure: &Failure, run: Option<&RunFinished>) -> String {
     }
 }
 
-/// `usage`, in the order of the wire.
-#[derive(Serialize)]
+/// The tokens of a run, all requests together.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TokenUsage {
+    /// Tokens of prompts, without those read from or written to the provider's cache.
+    #[schemars(extend("x-unit" = "tokens"))]
     input_tokens: u64,
+    /// Tokens of answers.
+    #[schemars(extend("x-unit" = "tokens"))]
     output_tokens: u64,
+    /// Tokens of prompts that the provider read from its cache.
+    #[schemars(extend("x-unit" = "tokens"))]
     cache_read_tokens: u64,
+    /// Tokens of prompts that the provider wrote to its cache.
+    #[schemars(extend("x-unit" = "tokens"))]
     cache_write_tokens: u64,
 }
 
@@ -110,19 +150,37 @@ impl From<Usage> for TokenUsage {
     }
 }
 
-/// `ibeam` in `result` and `error`.
-#[derive(Serialize)]
+/// Sums over a run.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct RunSummary<'a> {
+    /// Requests that the model answered.
+    #[schemars(extend("x-unit" = "count"))]
     turns: u32,
+    /// The time spent waiting for the model.
+    #[schemars(extend("x-unit" = "ms"))]
     api_ms: u64,
+    /// What the run cost, where the price of the model is known.
+    #[schemars(range(min = 0), extend("x-unit" = "USD"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
+    /// The calls that were refused.
     permission_denials: Vec<DenialEntry<'a>>,
+    /// The calls that failed.
+    #[schemars(extend("x-unit" = "count"))]
     failed_tool_calls: u32,
+    /// The files that tools wrote, changed or deleted, as absolute paths.
     files_changed: Vec<LossyPath<'a>>,
+    /// Requests that were sent again.
+    #[schemars(extend("x-unit" = "count"))]
     retries: u32,
+    /// How often the conversation was shortened.
+    #[schemars(extend("x-unit" = "count"))]
     compactions: u32,
+    /// The calls of tools.
+    #[schemars(extend("x-unit" = "count"))]
     tool_calls: u32,
+    /// The commands that still ran in the background at the end.
+    #[schemars(extend("x-unit" = "count"))]
     background_stopped: u32,
 }
 
@@ -143,10 +201,14 @@ impl<'a> RunSummary<'a> {
     }
 }
 
-#[derive(Serialize)]
+/// A call that was refused.
+#[derive(Serialize, JsonSchema)]
 struct DenialEntry<'a> {
+    /// The call's id.
     call_id: &'a str,
+    /// The tool it was for.
     tool: &'a str,
+    /// The rule that refused it.
     rule: &'a str,
 }
 

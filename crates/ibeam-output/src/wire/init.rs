@@ -3,6 +3,7 @@
 use ibeam_protocol::{
     KeySource, Limits, McpServer, McpStatus, PermissionMode, Sandbox, SandboxMode, SessionStarted,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// `apiKeySource`: strict clients drop the event at any other word, so a model without a key says `env`.
@@ -24,10 +25,13 @@ pub(crate) fn permission_mode(mode: PermissionMode) -> &'static str {
     }
 }
 
-/// An entry of `mcp_servers`.
-#[derive(Serialize)]
+/// An MCP server that is configured.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct ServerEntry<'a> {
+    /// Its name in the configuration.
     name: &'a str,
+    /// Whether it answers, and if not, why.
+    #[schemars(extend("enum" = ["connected", "failed", "untrusted", "unsupported", "disabled"]))]
     status: &'static str,
 }
 
@@ -44,13 +48,20 @@ impl<'a> ServerEntry<'a> {
     }
 }
 
-/// `ibeam` in `init`.
-#[derive(Serialize)]
+/// What the run begins with, beyond the published keys.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct InitExtras<'a> {
+    /// The version of ibeam.
     version: &'a str,
+    /// The contract that the stream keeps.
+    #[schemars(extend("const" = "1"))]
     contract: &'static str,
+    /// Where the key of the provider comes from; `none` where the model needs no key.
+    #[schemars(extend("enum" = ["env", "flag", "login", "none"]))]
     api_key: &'static str,
+    /// What confines the commands of the run.
     sandbox: SandboxEntry<'a>,
+    /// The bounds of the run; what is absent has no bound.
     limits: LimitValues,
 }
 
@@ -74,11 +85,16 @@ impl<'a> InitExtras<'a> {
 }
 
 /// What confines the commands of a run.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct SandboxEntry<'a> {
+    /// How commands are confined.
+    #[schemars(extend("enum" = ["off", "namespaces", "landlock"]))]
     mode: &'static str,
+    /// The layers that stand, by name.
     layers: &'a [String],
+    /// Whether commands reach some of the network.
     network: bool,
+    /// Why it is so, in English.
     reason: &'a str,
 }
 
@@ -99,15 +115,26 @@ pub(crate) fn dollars(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-#[derive(Serialize)]
+/// The bounds of a run.
+#[derive(Serialize, JsonSchema)]
 struct LimitValues {
+    /// The most requests to the model.
+    #[schemars(extend("x-unit" = "count"))]
     max_turns: u32,
+    /// The most tokens, prompts and answers together.
+    #[schemars(extend("x-unit" = "tokens"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<u64>,
+    /// The most it may cost.
+    #[schemars(range(min = 0), extend("x-unit" = "USD"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_cost_usd: Option<f64>,
+    /// The most calls of tools.
+    #[schemars(extend("x-unit" = "count"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tool_calls: Option<u32>,
+    /// The longest it may take.
+    #[schemars(extend("x-unit" = "ms"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout_ms: Option<u64>,
 }

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use ibeam_protocol::{CallId, ToolCall, ToolOutcome};
+use schemars::JsonSchema;
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -89,18 +90,26 @@ impl Serialize for Args<'_> {
     }
 }
 
-/// A call of a tool that an MCP server has; its canonical arguments name both.
-#[derive(Serialize)]
+/// A tool of an MCP server, and what it is given.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct McpArgs<'a> {
+pub(super) struct McpArgs<'a> {
+    /// Server and tool as one word, `server-tool`.
     name: &'a str,
+    /// What the tool is given.
+    #[schemars(extend("type" = "object"))]
     args: &'a Value,
+    /// The `call_id` again.
+    #[schemars(with = "String")]
     tool_call_id: &'a CallId,
+    /// The server.
     provider_identifier: &'a str,
+    /// The tool, as the server names it.
     tool_name: &'a str,
 }
 
 impl<'a> McpArgs<'a> {
+    /// The canonical arguments of such a call name server and tool.
     fn of(call: &'a ToolCall) -> Option<Self> {
         if !call.name.starts_with("mcp_") {
             return None;
@@ -132,6 +141,7 @@ fn todos_in_wire_words(todos: &Value) -> Value {
     todos
 }
 
+/// A tool without a key of its own, or one that does not exist.
 struct Function<'a> {
     call: &'a ToolCall,
     result: Option<ToolResultObject<'a>>,

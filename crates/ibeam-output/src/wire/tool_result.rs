@@ -1,6 +1,9 @@
 //! The `result` of a tool call: exactly one arm. Contract section 4.
 
+use std::borrow::Cow;
+
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::LossyPath;
@@ -38,7 +41,7 @@ impl Serialize for ToolResultObject<'_> {
                 ResultObject { arm: Arm::of_failure(failure, self.tool), is_background }
             }
             ToolOutcome::Rejected { reason } => {
-                ResultObject { arm: Arm::Rejected { reason }, is_background: false }
+                ResultObject { arm: Arm::Rejected(Rejected { reason }), is_background: false }
             }
         }
         .serialize(serializer)
@@ -55,16 +58,56 @@ struct ResultObject<'a> {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(rename_all = "camelCase")]
 enum Arm<'a> {
     Success(Success<'a>),
     Failure(Shell<'a>),
-    Timeout { timeout_ms: u64 },
-    SpawnError { error_message: &'a str },
-    FileNotFound { path: LossyPath<'a> },
-    PermissionDenied { path: LossyPath<'a>, error: &'a str },
-    Rejected { reason: &'a str },
-    Error { error_message: String },
+    Timeout(Timeout),
+    SpawnError(ErrorMessage<'a>),
+    FileNotFound(FileNotFound<'a>),
+    PermissionDenied(PermissionDenied<'a>),
+    Rejected(Rejected<'a>),
+    Error(ErrorMessage<'a>),
+}
+
+/// A command that took longer than it may.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Timeout {
+    /// How long it may take.
+    #[schemars(extend("x-unit" = "ms"))]
+    timeout_ms: u64,
+}
+
+/// Why a call failed.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ErrorMessage<'a> {
+    /// One sentence, in English.
+    error_message: Cow<'a, str>,
+}
+
+/// A file that is not there.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct FileNotFound<'a> {
+    /// Its path.
+    path: LossyPath<'a>,
+}
+
+/// What the system did not let the call do.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PermissionDenied<'a> {
+    /// The path it was about.
+    path: LossyPath<'a>,
+    /// What the system said.
+    error: &'a str,
+}
+
+/// A call that was refused by policy, a hook or a person; it did not run.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Rejected<'a> {
+    /// Why, in English.
+    reason: &'a str,
 }
 
 impl<'a> Arm<'a> {
@@ -72,23 +115,28 @@ impl<'a> Arm<'a> {
         match failure {
             // Only these two tools have the arm; for the others a missing path is an error like any other.
             ToolFailure::FileNotFound { path } if matches!(tool, "read" | "delete") => {
-                Self::FileNotFound { path: LossyPath(path) }
+                Self::FileNotFound(FileNotFound { path: LossyPath(path) })
             }
             ToolFailure::FileNotFound { path } => {
-                Self::Error { error_message: format!("no such file or directory: `{}`", path.display()) }
+                Self::error(format!("no such file or directory: `{}`", path.display()))
             }
             ToolFailure::PermissionDenied { path, error } => {
-                Self::PermissionDenied { path: LossyPath(path), error }
+                Self::PermissionDenied(PermissionDenied { path: LossyPath(path), error })
             }
             ToolFailure::CommandFailed(shell) => Self::Failure(Shell::new(shell)),
-            ToolFailure::TimedOut { timeout_ms, .. } => Self::Timeout { timeout_ms: *timeout_ms },
-            ToolFailure::SpawnFailed { message } => Self::SpawnError { error_message: message },
+            ToolFailure::TimedOut { timeout_ms, .. } => Self::Timeout(Timeout { timeout_ms: *timeout_ms }),
+            ToolFailure::SpawnFailed { message } => {
+                Self::SpawnError(ErrorMessage { error_message: Cow::Borrowed(message) })
+            }
             ToolFailure::McpError(output) => Self::Success(Success::mcp(output, true)),
-            ToolFailure::Interrupted => Self::Error {
-                error_message: "interrupted: the run ended before the call did; its effect is unknown"
-                    .to_owned(),
-            },
-            ToolFailure::Error { message } => Self::Error { error_message: message.clone() },
+            ToolFailure::Interrupted => {
+                Self::error("interrupted: the run ended before the call did; its effect is unknown")
+            }
+            ToolFailure::Error { message } => Self::error(message.as_str()),
         }
+    }
+
+    fn error(message: impl Into<Cow<'a, str>>) -> Self {
+        Self::Error(ErrorMessage { error_message: message.into() })
     }
 }

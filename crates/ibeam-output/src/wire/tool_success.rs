@@ -7,6 +7,7 @@ use ibeam_protocol::tool_output::{
     DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, McpOutput,
     ReadOutput, ShellOutput, Todo, TodoStatus, WebFetchOutput, WriteOutput,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,105 +15,205 @@ use super::LossyPath;
 
 /// The payload; a variant per tool.
 #[derive(Serialize)]
-#[serde(untagged, rename_all_fields = "camelCase")]
+#[serde(untagged)]
 pub(crate) enum Success<'a> {
-    Read {
-        content: &'a str,
-        is_empty: bool,
-        exceeded_limit: bool,
-        total_lines: u64,
-        total_chars: u64,
-    },
-    Write {
-        path: LossyPath<'a>,
-        lines_created: u64,
-        file_size: u64,
-    },
-    Edit {
-        path: LossyPath<'a>,
-        lines_added: u64,
-        lines_removed: u64,
-        diff_string: &'a str,
-        message: &'a str,
-    },
+    Read(ReadSuccess<'a>),
+    Write(WriteSuccess<'a>),
+    Edit(EditSuccess<'a>),
     Shell(Shell<'a>),
-    Grep {
-        pattern: &'a str,
-        path: LossyPath<'a>,
-        output_mode: &'static str,
-        workspace_results: BTreeMap<String, GrepResults<'a>>,
-    },
-    Glob {
-        pattern: &'a str,
-        path: LossyPath<'a>,
-        files: Vec<LossyPath<'a>>,
-        total_files: u64,
-    },
-    Ls {
-        directory_tree_root: DirectoryNode<'a>,
-    },
-    Delete {
-        path: LossyPath<'a>,
-        file_size: u64,
-    },
-    Todos {
-        todos: Vec<TodoEntry<'a>>,
-    },
-    WebFetch {
-        url: &'a str,
-        markdown: &'a str,
-    },
-    Mcp {
-        content: Vec<TextContent<'a>>,
-        is_error: bool,
-    },
+    Grep(GrepSuccess<'a>),
+    Glob(GlobSuccess<'a>),
+    Ls(LsSuccess<'a>),
+    Delete(DeleteSuccess<'a>),
+    Todos(TodosSuccess<'a>),
+    WebFetch(WebFetchSuccess<'a>),
+    Mcp(McpSuccess<'a>),
     Free(&'a Value),
+}
+
+/// What was read of a file.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ReadSuccess<'a> {
+    /// The text, from `offset` on and no more than `limit` lines.
+    content: &'a str,
+    /// Whether the file holds nothing at all.
+    is_empty: bool,
+    /// Whether there is more of the file than `content` holds.
+    exceeded_limit: bool,
+    /// The lines of the whole file.
+    #[schemars(extend("x-unit" = "lines"))]
+    total_lines: u64,
+    /// The characters of the whole file.
+    #[schemars(extend("x-unit" = "characters"))]
+    total_chars: u64,
+}
+
+/// The file that was written.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WriteSuccess<'a> {
+    /// Its absolute path.
+    path: LossyPath<'a>,
+    /// The lines it has now.
+    #[schemars(extend("x-unit" = "lines"))]
+    lines_created: u64,
+    /// Its size now.
+    #[schemars(extend("x-unit" = "bytes"))]
+    file_size: u64,
+}
+
+/// What changed in a file.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct EditSuccess<'a> {
+    /// The file's absolute path.
+    path: LossyPath<'a>,
+    /// The lines the change added.
+    #[schemars(extend("x-unit" = "lines"))]
+    lines_added: u64,
+    /// The lines the change removed.
+    #[schemars(extend("x-unit" = "lines"))]
+    lines_removed: u64,
+    /// The change as a unified diff.
+    diff_string: &'a str,
+    /// One sentence that says what was done.
+    message: &'a str,
+}
+
+/// What was found by content.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GrepSuccess<'a> {
+    /// The regular expression that was searched for.
+    pattern: &'a str,
+    /// Where it was searched for.
+    path: LossyPath<'a>,
+    /// What `workspaceResults` holds.
+    #[schemars(extend("enum" = ["content", "files_with_matches", "count"]))]
+    output_mode: &'static str,
+    /// The findings; one key, the path searched.
+    workspace_results: BTreeMap<String, GrepResults<'a>>,
+}
+
+/// What was found by name.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GlobSuccess<'a> {
+    /// The glob that was looked for.
+    pattern: &'a str,
+    /// Where it was looked for.
+    path: LossyPath<'a>,
+    /// The files.
+    files: Vec<LossyPath<'a>>,
+    /// How many files matched, those beyond the limit of `files` included.
+    #[schemars(extend("x-unit" = "count"))]
+    total_files: u64,
+}
+
+/// What is in a directory.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LsSuccess<'a> {
+    /// The directory that was listed.
+    directory_tree_root: DirectoryNode<'a>,
+}
+
+/// The file that was deleted.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DeleteSuccess<'a> {
+    /// Its absolute path.
+    path: LossyPath<'a>,
+    /// Its size before.
+    #[schemars(extend("x-unit" = "bytes"))]
+    file_size: u64,
+}
+
+/// The to-do list as it is now.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct TodosSuccess<'a> {
+    /// The whole list.
+    todos: Vec<TodoEntry<'a>>,
+}
+
+/// A page that was fetched.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct WebFetchSuccess<'a> {
+    /// The address of the page, after redirects.
+    url: &'a str,
+    /// Its text as Markdown.
+    markdown: &'a str,
+}
+
+/// What the tool of an MCP server gave.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct McpSuccess<'a> {
+    /// The blocks of its answer.
+    content: Vec<McpBlock<'a>>,
+    /// Whether the tool says itself that it failed; such a call counts as failed.
+    is_error: bool,
 }
 
 impl<'a> Success<'a> {
     pub(crate) fn new(output: &'a ToolOutput) -> Self {
         match output {
             ToolOutput::Read(ReadOutput { content, is_empty, exceeded_limit, total_lines, total_chars }) => {
-                Self::Read {
+                Self::Read(ReadSuccess {
                     content,
                     is_empty: *is_empty,
                     exceeded_limit: *exceeded_limit,
                     total_lines: *total_lines,
                     total_chars: *total_chars,
-                }
+                })
             }
             ToolOutput::Write(WriteOutput { path, lines_created, file_size, created: _ }) => {
-                Self::Write { path: LossyPath(path), lines_created: *lines_created, file_size: *file_size }
+                Self::Write(WriteSuccess {
+                    path: LossyPath(path),
+                    lines_created: *lines_created,
+                    file_size: *file_size,
+                })
             }
-            ToolOutput::Edit(EditOutput { path, lines_added, lines_removed, diff, message }) => Self::Edit {
-                path: LossyPath(path),
-                lines_added: *lines_added,
-                lines_removed: *lines_removed,
-                diff_string: diff,
-                message,
-            },
+            ToolOutput::Edit(EditOutput { path, lines_added, lines_removed, diff, message }) => {
+                Self::Edit(EditSuccess {
+                    path: LossyPath(path),
+                    lines_added: *lines_added,
+                    lines_removed: *lines_removed,
+                    diff_string: diff,
+                    message,
+                })
+            }
             ToolOutput::Shell(shell) => Self::Shell(Shell::new(shell)),
-            ToolOutput::Grep(GrepOutput { pattern, path, matches, truncated: _ }) => Self::Grep {
-                pattern,
-                path: LossyPath(path),
-                output_mode: output_mode(matches),
-                workspace_results: BTreeMap::from([(
-                    path.to_string_lossy().into_owned(),
-                    GrepResults::new(matches),
-                )]),
-            },
-            ToolOutput::Glob(GlobOutput { pattern, path, files, total_files }) => Self::Glob {
+            ToolOutput::Grep(GrepOutput { pattern, path, matches, truncated: _ }) => {
+                Self::Grep(GrepSuccess {
+                    pattern,
+                    path: LossyPath(path),
+                    output_mode: output_mode(matches),
+                    workspace_results: BTreeMap::from([(
+                        path.to_string_lossy().into_owned(),
+                        GrepResults::new(matches),
+                    )]),
+                })
+            }
+            ToolOutput::Glob(GlobOutput { pattern, path, files, total_files }) => Self::Glob(GlobSuccess {
                 pattern,
                 path: LossyPath(path),
                 files: files.iter().map(|file| LossyPath(file)).collect(),
                 total_files: *total_files,
-            },
-            ToolOutput::Ls(listing) => Self::Ls { directory_tree_root: DirectoryNode::new(&listing.root) },
-            ToolOutput::Delete(DeleteOutput { path, file_size }) => {
-                Self::Delete { path: LossyPath(path), file_size: *file_size }
+            }),
+            ToolOutput::Ls(listing) => {
+                Self::Ls(LsSuccess { directory_tree_root: DirectoryNode::new(&listing.root) })
             }
-            ToolOutput::Todos(todos) => Self::Todos { todos: todos.iter().map(TodoEntry::new).collect() },
-            ToolOutput::WebFetch(WebFetchOutput { url, markdown }) => Self::WebFetch { url, markdown },
+            ToolOutput::Delete(DeleteOutput { path, file_size }) => {
+                Self::Delete(DeleteSuccess { path: LossyPath(path), file_size: *file_size })
+            }
+            ToolOutput::Todos(todos) => {
+                Self::Todos(TodosSuccess { todos: todos.iter().map(TodoEntry::new).collect() })
+            }
+            ToolOutput::WebFetch(WebFetchOutput { url, markdown }) => {
+                Self::WebFetch(WebFetchSuccess { url, markdown })
+            }
             ToolOutput::Mcp(output) => Self::mcp(output, false),
             ToolOutput::Free(value) => Self::Free(value),
         }
@@ -120,24 +221,34 @@ impl<'a> Success<'a> {
 
     /// What an MCP server gave; its own failures stand in this arm too.
     pub(crate) fn mcp(output: &'a McpOutput, is_error: bool) -> Self {
-        let text = |text: &'a String| TextContent { text: Text { text } };
-        Self::Mcp { content: output.content.iter().map(text).collect(), is_error }
+        let text = |text: &'a String| McpBlock { text: McpText { text } };
+        Self::Mcp(McpSuccess { content: output.content.iter().map(text).collect(), is_error })
     }
 }
 
 /// A command that ran, whatever its exit code.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ShellOutput")]
 pub(crate) struct Shell<'a> {
+    /// The command as it ran.
     command: &'a str,
+    /// Where it ran.
     working_directory: LossyPath<'a>,
+    /// Its exit code; 128 and the number of the signal where one ended it.
+    #[schemars(extend("x-unit" = "exit code"))]
     exit_code: i32,
+    /// The signal that ended it, e.g. `SIGKILL`.
     #[serde(skip_serializing_if = "Option::is_none")]
     signal: Option<&'a str>,
+    /// What it wrote to stdout; long output is cut in the middle.
     stdout: &'a str,
+    /// What it wrote to stderr; long output is cut in the middle.
     stderr: &'a str,
+    /// Both, in the order in which they were read.
     interleaved_output: &'a str,
-    /// Milliseconds.
+    /// How long it ran.
+    #[schemars(extend("x-unit" = "ms"))]
     execution_time: u64,
 }
 
@@ -164,37 +275,69 @@ fn output_mode(matches: &GrepMatches) -> &'static str {
     }
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+/// What was found under one path, in the form that was asked for.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) enum GrepResults<'a> {
-    Content { matches: Vec<GrepFile<'a>>, total_lines: usize },
-    Files { files: Vec<LossyPath<'a>> },
-    Count { counts: Vec<GrepCount<'a>> },
+    /// The lines.
+    Content(GrepContent<'a>),
+    /// The files alone.
+    Files(GrepFiles<'a>),
+    /// How many lines of each file.
+    Count(GrepCounts<'a>),
+}
+
+/// The lines that match, by file.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GrepContent<'a> {
+    /// The files.
+    matches: Vec<GrepFile<'a>>,
+    /// The lines of all of them together.
+    #[schemars(extend("x-unit" = "lines"))]
+    total_lines: usize,
+}
+
+/// The files that have a line that matches.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct GrepFiles<'a> {
+    /// Their paths.
+    files: Vec<LossyPath<'a>>,
+}
+
+/// How many lines match, by file.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct GrepCounts<'a> {
+    /// The files.
+    counts: Vec<GrepCount<'a>>,
 }
 
 impl<'a> GrepResults<'a> {
     fn new(matches: &'a GrepMatches) -> Self {
         match matches {
-            GrepMatches::Content(files) => Self::Content {
+            GrepMatches::Content(files) => Self::Content(GrepContent {
                 total_lines: files.iter().map(|file| file.lines.len()).sum(),
                 matches: files.iter().map(GrepFile::new).collect(),
-            },
+            }),
             GrepMatches::Files(files) => {
-                Self::Files { files: files.iter().map(|file| LossyPath(file)).collect() }
+                Self::Files(GrepFiles { files: files.iter().map(|file| LossyPath(file)).collect() })
             }
-            GrepMatches::Count(counts) => Self::Count {
+            GrepMatches::Count(counts) => Self::Count(GrepCounts {
                 counts: counts
                     .iter()
                     .map(|(file, count)| GrepCount { file: LossyPath(file), count: *count })
                     .collect(),
-            },
+            }),
         }
     }
 }
 
-#[derive(Serialize)]
+/// A file with the lines that match.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct GrepFile<'a> {
+    /// Its path.
     file: LossyPath<'a>,
+    /// The lines.
     matches: Vec<GrepLine<'a>>,
 }
 
@@ -209,25 +352,39 @@ impl<'a> GrepFile<'a> {
     }
 }
 
-#[derive(Serialize)]
+/// A line that matches.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GrepLine<'a> {
+    /// Its number, from 1.
+    #[schemars(extend("x-unit" = "line number"))]
     line_number: u64,
+    /// Its text, without its end.
     content: &'a str,
 }
 
-#[derive(Serialize)]
+/// How many lines of a file match.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct GrepCount<'a> {
+    /// Its path.
     file: LossyPath<'a>,
+    /// How many lines.
+    #[schemars(extend("x-unit" = "lines"))]
     count: u64,
 }
 
-#[derive(Serialize)]
+/// A directory and what is in it.
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DirectoryNode<'a> {
+    /// Its absolute path.
     abs_path: LossyPath<'a>,
+    /// The files in it and below it.
+    #[schemars(extend("x-unit" = "count"))]
     num_files: u64,
+    /// The files in it.
     children_files: Vec<FileNode<'a>>,
+    /// The directories in it.
     children_dirs: Vec<DirectoryNode<'a>>,
 }
 
@@ -242,25 +399,36 @@ impl<'a> DirectoryNode<'a> {
     }
 }
 
-#[derive(Serialize)]
+/// A file of a directory.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct FileNode<'a> {
+    /// Its name, without the directory.
     name: &'a str,
 }
 
-#[derive(Serialize)]
-pub(crate) struct TextContent<'a> {
-    text: Text<'a>,
+/// A block of the answer of an MCP server.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct McpBlock<'a> {
+    /// The text of the block.
+    text: McpText<'a>,
 }
 
-#[derive(Serialize)]
-struct Text<'a> {
+/// The text of a block.
+#[derive(Serialize, JsonSchema)]
+struct McpText<'a> {
+    /// The text itself.
     text: &'a str,
 }
 
-#[derive(Serialize)]
+/// A to-do.
+#[derive(Serialize, JsonSchema)]
 pub(crate) struct TodoEntry<'a> {
+    /// Its id within the list.
     id: &'a str,
+    /// What is to be done.
     content: &'a str,
+    /// How far it is.
+    #[schemars(extend("enum" = ["TODO_STATUS_PENDING", "TODO_STATUS_IN_PROGRESS", "TODO_STATUS_COMPLETED", "TODO_STATUS_CANCELLED"]))]
     status: &'static str,
 }
 

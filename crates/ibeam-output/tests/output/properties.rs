@@ -37,8 +37,8 @@ fn story(steps: &[Step]) -> Story {
             let call = story::call(name, json!({"path": argument, "command": argument}));
             let outcome = match outcome {
                 0 => ToolOutcome::error(argument.clone()),
-                1 => ToolOutcome::Rejected { reason: argument.clone() },
-                _ => story::success(ibeam_protocol::ToolOutput::Free(json!(argument))),
+                2 if name == "weather" => story::success(ibeam_protocol::ToolOutput::Free(json!(argument))),
+                _ => ToolOutcome::Rejected { reason: argument.clone() },
             };
             story.call(&call, outcome)
         }

@@ -11,6 +11,8 @@ use ibeam_protocol::{
 };
 use serde_json::Value;
 
+use crate::schema;
+
 pub(crate) const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
 
 pub(crate) fn session_id() -> SessionId {
@@ -123,16 +125,26 @@ pub(crate) fn success(output: ToolOutput) -> ToolOutcome {
     ToolOutcome::Success { output, for_model: "for the model only".into() }
 }
 
+/// What `stream-json` prints, each line of it as the schema says.
+#[track_caller]
 pub(crate) fn stream_json(events: &[Event]) -> String {
-    drive(events, |out| Box::new(StreamJson::new(out)))
+    let printed = drive(events, |out| Box::new(StreamJson::new(out)));
+    printed.split_terminator('\n').for_each(|line| schema::STREAM.check(line));
+    printed
 }
 
+/// What `json` prints, as the schema says.
+#[track_caller]
 pub(crate) fn json(events: &[Event]) -> String {
-    drive(events, |out| Box::new(Json::new(out)))
+    let printed = drive(events, |out| Box::new(Json::new(out)));
+    printed.split_terminator('\n').for_each(|line| schema::JSON.check(line));
+    printed
 }
 
 pub(crate) fn text(events: &[Event], locale: Locale, options: TextOptions) -> String {
-    drive(events, |out| Box::new(Text::new(out, Arc::new(Catalogue::new(locale)), options)))
+    let printed = drive(events, |out| Box::new(Text::new(out, Arc::new(Catalogue::new(locale)), options)));
+    schema::TEXT.check(&Value::from(printed.as_str()).to_string());
+    printed
 }
 
 /// The lines of `stream_json`, checked to be JSON.
@@ -147,7 +159,7 @@ pub(crate) fn lines(events: &[Event]) -> Vec<String> {
         .collect()
 }
 
-fn drive(events: &[Event], writer: impl FnOnce(Shared) -> Box<dyn EventWriter>) -> String {
+pub(crate) fn drive(events: &[Event], writer: impl FnOnce(Shared) -> Box<dyn EventWriter>) -> String {
     let out = Shared::default();
     let mut writer = writer(out.clone());
     for event in events {
