@@ -7,16 +7,18 @@ use crate::scene::{Scene, says, shell};
 
 #[test]
 fn f114_a_call_that_somebody_should_permit_is_refused_at_once() {
-    let scene = Scene::new([shell("make all"), says("done")]);
-    let ran = scene.print::<&str>([]).run().succeeded();
-    let stream = ran.stream();
-    assert!(stream.completed()[0].1["result"]["rejected"].is_object(), "{ran}");
-    assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
-    assert!(ran.stderr.contains("1 tool call was refused"), "{ran}");
-    assert!(ran.elapsed.as_secs() < 20, "{ran}");
+    for words in [&["--ask", "Shell(make)"][..], &["--sandbox", "disabled"]] {
+        let scene = Scene::new([shell("make all"), says("done")]);
+        let ran = scene.print(words).run().succeeded();
+        let stream = ran.stream();
+        assert!(stream.completed()[0].1["result"]["rejected"].is_object(), "{ran}");
+        assert_eq!(ran.stderr_lines("warning: ").len(), 1, "{ran}");
+        assert!(ran.stderr.contains("1 tool call was refused"), "{ran}");
+        assert!(ran.elapsed.as_secs() < 20, "{ran}");
+    }
 
     let scene = Scene::new([shell("make all"), says("done")]);
-    let ran = scene.print(["--fail-on", "denied"]).run();
+    let ran = scene.print(["--fail-on", "denied", "--sandbox", "disabled"]).run();
     assert_eq!(ran.code, Some(3), "{ran}");
     assert_eq!(ran.stream().last()["exit_code"], 3);
 }
