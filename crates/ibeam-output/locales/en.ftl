@@ -253,6 +253,11 @@ notice-background-stopped = { $count ->
 compacted = the conversation became too long and was shortened, from about { $before } to { $after } tokens
 retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 
+## `check`
+check-keeps = `{ $file }` keeps contract 1 (events: { $events }, warnings: { $warnings })
+check-breaks = `{ $file }` breaks contract 1 (events: { $events }, errors: { $errors }, warnings: { $warnings })
+check-more = further findings, not shown: { $count }
+
 ## `sessions check`
 session-whole = session `{ $session }`: whole
 session-damaged = session `{ $session }`: damaged

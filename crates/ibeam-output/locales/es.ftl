@@ -251,6 +251,11 @@ notice-background-stopped = { $count ->
 compacted = la conversación era demasiado larga y se acortó, de unos { $before } a { $after } tokens
 retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
 
+## `check`
+check-keeps = `{ $file }` cumple el contrato 1 (eventos: { $events }, advertencias: { $warnings })
+check-breaks = `{ $file }` incumple el contrato 1 (eventos: { $events }, errores: { $errors }, advertencias: { $warnings })
+check-more = otros hallazgos, no mostrados: { $count }
+
 ## `sessions check`
 session-whole = sesión `{ $session }`: íntegra
 session-damaged = sesión `{ $session }`: dañada

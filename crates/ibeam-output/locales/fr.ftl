@@ -251,6 +251,11 @@ notice-background-stopped = { $count ->
 compacted = la conversation était devenue trop longue et a été raccourcie, d’environ { $before } à { $after } jetons
 retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
 
+## `check`
+check-keeps = `{ $file }` respecte le contrat 1 (événements : { $events }, avertissements : { $warnings })
+check-breaks = `{ $file }` ne respecte pas le contrat 1 (événements : { $events }, erreurs : { $errors }, avertissements : { $warnings })
+check-more = autres constats, non affichés : { $count }
+
 ## `sessions check`
 session-whole = session `{ $session }` : intacte
 session-damaged = session `{ $session }` : endommagée

@@ -221,6 +221,11 @@ notice-background-stopped = { $count } perintah latar belakang masih berjalan da
 compacted = percakapan menjadi terlalu panjang dan diringkas, dari sekitar { $before } menjadi { $after } token
 retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds } dtk
 
+## `check`
+check-keeps = `{ $file }` memenuhi kontrak 1 (peristiwa: { $events }, peringatan: { $warnings })
+check-breaks = `{ $file }` melanggar kontrak 1 (peristiwa: { $events }, kesalahan: { $errors }, peringatan: { $warnings })
+check-more = temuan lain, tidak ditampilkan: { $count }
+
 ## `sessions check`
 session-whole = sesi `{ $session }`: utuh
 session-damaged = sesi `{ $session }`: rusak

@@ -221,6 +221,11 @@ notice-background-stopped = 実行中だった { $count } 件のバックグラ�
 compacted = 会話が長くなりすぎたため、約 { $before } トークンから { $after } トークンに短縮しました
 retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行します
 
+## `check`
+check-keeps = `{ $file }` は契約 1 を守っています (イベント: { $events }、警告: { $warnings })
+check-breaks = `{ $file }` は契約 1 に違反しています (イベント: { $events }、エラー: { $errors }、警告: { $warnings })
+check-more = 表示していない指摘: { $count }
+
 ## `sessions check`
 session-whole = セッション `{ $session }`: 完全です
 session-damaged = セッション `{ $session }`: 壊れています

@@ -251,6 +251,11 @@ notice-background-stopped = { $count ->
 compacted = a conversa ficou longa demais e foi encurtada, de cerca de { $before } para { $after } tokens
 retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
 
+## `check`
+check-keeps = `{ $file }` cumpre o contrato 1 (eventos: { $events }, avisos: { $warnings })
+check-breaks = `{ $file }` viola o contrato 1 (eventos: { $events }, erros: { $errors }, avisos: { $warnings })
+check-more = outras constatações, não mostradas: { $count }
+
 ## `sessions check`
 session-whole = sessão `{ $session }`: íntegra
 session-damaged = sessão `{ $session }`: danificada

@@ -5,6 +5,7 @@
 //! lacks is said in English.
 
 mod action;
+mod check;
 mod notice;
 mod policy;
 mod question;
@@ -21,6 +22,7 @@ use ibeam_protocol::{Compacted, Failure, FailureCode, Notice, Reason};
 use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
+pub use self::check::CheckLine;
 pub use self::question::Question;
 pub use self::policy::PolicyLine;
 pub use self::session::SessionLine;
@@ -115,6 +117,11 @@ impl Catalogue {
     /// A line that tells how a policy decides.
     pub fn policy(&self, line: &PolicyLine<'_>) -> String {
         self.say(&policy::words(line), None)
+    }
+
+    /// A line of the report on a stream.
+    pub fn check(&self, line: &CheckLine<'_>) -> String {
+        self.say(&check::words(line), None)
     }
 
     /// A line of the report on a stored session.

@@ -16,7 +16,7 @@ mod text;
 mod wire;
 mod writer;
 
-pub use catalogue::{Action, Catalogue, Ending, Explained, PolicyLine, Question, SessionLine};
+pub use catalogue::{Action, Catalogue, CheckLine, Ending, Explained, PolicyLine, Question, SessionLine};
 pub use hidden::show_hidden;
 pub use json::Json;
 pub use locale::Locale;

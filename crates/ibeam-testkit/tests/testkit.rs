@@ -363,17 +363,20 @@ fn good() -> Vec<String> {
     };
     vec![
         format!(
-            r#"{{"type":"system","subtype":"init","apiKeySource":"env","cwd":"/x","session_id":"{id}","model":"M","permissionMode":"default","tools":["read"],"mcp_servers":[],"ibeam":{{"contract":"1"}}}}"#
+            r#"{{"type":"system","subtype":"init","apiKeySource":"env","cwd":"/x","session_id":"{id}","model":"M","permissionMode":"default","tools":["read"],"mcp_servers":[],"ibeam":{{"version":"0","contract":"1","api_key":"env","sandbox":{{"mode":"off","layers":[],"network":true,"reason":"r"}},"limits":{{"max_turns":1}}}}}}"#
         ),
         format!(
             r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"text","text":"hi"}}]}},"session_id":"{id}"}}"#
         ),
         text("a"),
         call("started", ""),
-        call("completed", r#","result":{"success":{"content":""}}"#),
+        call(
+            "completed",
+            r#","result":{"success":{"content":"","isEmpty":true,"exceededLimit":false,"totalLines":0,"totalChars":0}}"#,
+        ),
         text("b"),
         format!(
-            r#"{{"type":"result","subtype":"success","duration_ms":1,"duration_api_ms":1,"is_error":false,"result":"ab","session_id":"{id}","usage":{{"inputTokens":1,"outputTokens":1,"cacheReadTokens":0,"cacheWriteTokens":0}},"ibeam":{{}}}}"#
+            r#"{{"type":"result","subtype":"success","duration_ms":1,"duration_api_ms":1,"is_error":false,"result":"ab","session_id":"{id}","usage":{{"inputTokens":1,"outputTokens":1,"cacheReadTokens":0,"cacheWriteTokens":0}},"ibeam":{{"turns":1,"api_ms":1,"permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0,"tool_calls":1,"background_stopped":0}}}}"#
         ),
     ]
 }
@@ -406,26 +409,30 @@ fn a_stream_that_keeps_the_laws_is_read() {
 
 #[test]
 fn each_broken_law_is_told() {
-    check_broken(0, r#""mcp_servers":[],"#, "", "`ibeam` in its place");
-    check_broken(0, r#""env""#, r#""none""#, "`apiKeySource` is one of");
-    check_broken(0, "c6b62c6f-", "c6b62c6f", "is a UUID");
-    check_broken(1, ID, "00000000-7ead-4fd6-9922-e952131177ff", "one session id");
+    check_broken(0, r#""mcp_servers":[],"#, "", "1:1: missing-key");
+    check_broken(0, r#""env""#, r#""none""#, "1:50: wrong-value");
+    check_broken(0, r#"["read"]"#, "[]", "`tools` are named");
+    check_broken(0, r#""ibeam":"#, r#""other":"#, "the stream is ours");
+    check_broken(1, ID, "00000000-7ead-4fd6-9922-e952131177ff", "session-changed");
     check_broken(1, r#""hi""#, r#""""#, "content is text");
-    check_broken(2, r#","timestamp_ms":1"#, "", "all keys");
-    check_broken(3, r#""t1""#, r#""t2""#, "completes after it starts");
-    check_broken(4, r#""path":"a""#, r#""path":"b""#, "repeats its arguments");
-    check_broken(4, r#""success":{"content":""}"#, r#""success":{},"error":{}"#, "exactly one arm");
-    check_broken(5, r#""b""#, r#""c""#, "the concatenation of the deltas");
-    check_broken(6, r#""duration_api_ms":1"#, r#""duration_api_ms":2"#, "equal durations");
-    check_broken(6, r#","cacheWriteTokens":0"#, "", "`usage` is four counts");
-    check_broken(6, r#""subtype":"success""#, r#""subtype":"failure""#, "no such event");
-    check_broken(6, r#""result":"ab""#, r#""result":"ab","more":1"#, "`more` in its place");
-    check_broken(5, r#""text":"b""#, "\"text\":\"b\u{2028}\"", "no bare control character");
+    check_broken(
+        2,
+        r#"{"type":"text","text":"a"}"#,
+        r#"{"type":"text","text":"a"},{"type":"text","text":" "}"#,
+        "result-differs",
+    );
+    check_broken(2, r#""text":"a"}"#, r#""text":"a"},{"type":"text","text":""}"#, "content is text");
+    check_broken(3, r#""t1""#, r#""t2""#, "call-not-started");
+    check_broken(4, r#""path":"a""#, r#""path":"b""#, "call-changed");
+    check_broken(5, r#""b""#, r#""c""#, "result-differs");
+    check_broken(6, r#""subtype":"success""#, r#""subtype":"failure""#, "wrong-value");
+    check_broken(6, r#""result":"ab""#, r#""result":"ab","more":1"#, "no key is new: Some(\"more\")");
+    check_broken(5, r#""text":"b""#, "\"text\":\"b\u{2028}\"", "bare-control");
     let mut lines = good();
     lines.pop();
-    assert!(check_stream(&lines).unwrap_err().contains("ends the run"));
+    assert!(check_stream(&lines).unwrap_err().contains("no-end"));
     let mut lines = good();
     lines.remove(4);
-    assert!(check_stream(&lines).unwrap_err().contains("every started call is completed"));
-    assert!(Stream::check(&good().join("\n")).unwrap_err().contains("the last line has an end"));
+    assert!(check_stream(&lines).unwrap_err().contains("call-not-completed"));
+    assert!(Stream::check(&good().join("\n")).unwrap_err().contains("no-line-end"));
 }

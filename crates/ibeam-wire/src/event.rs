@@ -90,8 +90,8 @@ impl Message {
 struct Head<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
-    #[serde(borrow)]
-    subtype: Option<Cow<'a, str>>,
+    /// No string where an event has none and the key is new.
+    subtype: Option<Value>,
 }
 
 impl Event {
@@ -101,7 +101,7 @@ impl Event {
     /// The line is not JSON, or a key that readers rely on is missing or of another type.
     pub fn from_line(line: &str) -> Result<Self, serde_json::Error> {
         let Head { kind, subtype } = scan::parse(line)?;
-        Ok(match (kind.as_ref(), subtype.as_deref()) {
+        Ok(match (kind.as_ref(), subtype.as_ref().and_then(Value::as_str)) {
             ("system", Some("init")) => Self::Init(scan::parse(line)?),
             ("user", _) => Self::User(scan::parse(line)?),
             ("assistant", _) => Self::Assistant(scan::parse(line)?),

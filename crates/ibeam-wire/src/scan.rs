@@ -2,6 +2,8 @@
 //!
 //! Only for text that has parsed; of anything else it finds something or nothing, but it ends.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 use serde_json::Deserializer;
 
@@ -86,17 +88,15 @@ pub(crate) fn locate(text: &str, path: &[Step<'_>]) -> usize {
 
 /// Keys that stand twice in one object, in the outer `levels` of objects: the byte of the second, and the key.
 pub(crate) fn doubles(text: &str, at: usize, levels: usize, found: &mut Vec<(usize, String)>) {
-    let mut keys: Vec<String> = Vec::new();
+    let mut keys: HashSet<String> = HashSet::new();
     for member in Members::of(text, at) {
         if levels > 1 {
             doubles(text, member.at, levels - 1, found);
         }
         let Some(key) = member.key else { continue };
-        if keys.contains(&key) {
-            found.push((member.key_at, key));
-        // Objects of ours are small; a large one belongs to a tool, and is not ours to judge.
-        } else if keys.len() < 64 {
-            keys.push(key);
+        match keys.contains(&key) {
+            true => found.push((member.key_at, key)),
+            false => drop(keys.insert(key)),
         }
     }
 }

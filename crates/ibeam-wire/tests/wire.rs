@@ -15,8 +15,7 @@ mod properties;
 mod reader;
 #[path = "wire/samples.rs"]
 mod samples;
-#[path = "../../ibeam-output/tests/output/story.rs"]
-#[allow(dead_code, reason = "told by the tests of the writers too")]
+#[path = "wire/story.rs"]
 mod story;
 #[path = "wire/violations.rs"]
 mod violations;

@@ -330,6 +330,18 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: SessionsCommand,
     },
+    /// Say whether a stream, or a result of `json`, keeps the output contract
+    #[command(after_help = "Exit codes: 0 it does, 65 it does not. Rules: docs/check.md")]
+    Check {
+        /// What was printed; `-` or nothing is stdin
+        file: Option<PathBuf>,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+        /// The same as `--format json`
+        #[arg(long, conflicts_with = "format")]
+        json: bool,
+    },
     /// Print the table of failures: exit code, code, whether to try again
     Errors {
         /// Text or JSON

@@ -1,6 +1,7 @@
 //! The sub-commands: one file each, all given the resolved start and the private stdout.
 
 mod about;
+mod check;
 mod completions;
 mod config;
 mod create_chat;
@@ -52,8 +53,12 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
         Command::Resume { .. } => Err(Reason::Internal { said: "`resume` is a run".to_owned() }.into()),
-        // The only one whose good ends differ.
+        // Those whose good ends differ.
         Command::Policy { what } => return policy::policy(app, what, stdout),
+        Command::Check { file, format, json } => {
+            let format = if *json { ReportFormat::Json } else { format.unwrap_or_default() };
+            return check::check(app, file.as_deref(), format, stdout);
+        }
     };
     done.map(|()| ExitCode::SUCCESS)
 }

@@ -12,6 +12,8 @@
 
 #[path = "end_to_end/bounds.rs"]
 mod bounds;
+#[path = "end_to_end/check.rs"]
+mod check;
 #[path = "end_to_end/commands.rs"]
 mod commands;
 #[path = "end_to_end/crash.rs"]

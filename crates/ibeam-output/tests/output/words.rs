@@ -1,6 +1,6 @@
 //! Sentences for people, in English unless the case is about another language.
 
-use ibeam_output::{Catalogue, Locale, PolicyLine, SessionLine};
+use ibeam_output::{Catalogue, CheckLine, Locale, PolicyLine, SessionLine};
 use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, Signal};
 
 #[track_caller]
@@ -268,6 +268,23 @@ fn every_line_of_the_report_on_a_session_is_said_in_every_language() {
             let said = Catalogue::new(locale).session(line);
             assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("session-"), "{said:?}");
             let other = Catalogue::new(Locale::En).session(line);
+            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn every_line_of_the_report_on_a_stream_is_said_in_every_language() {
+    let lines = [
+        CheckLine::Keeps { file: "f", events: 1, warnings: 0 },
+        CheckLine::Breaks { file: "f", events: 1, errors: 2, warnings: 3 },
+        CheckLine::More { count: 1 },
+    ];
+    for locale in Locale::ALL {
+        for line in &lines {
+            let said = Catalogue::new(locale).check(line);
+            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("check-"), "{said:?}");
+            let other = Catalogue::new(Locale::En).check(line);
             assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }

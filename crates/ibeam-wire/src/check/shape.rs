@@ -12,6 +12,8 @@ pub(super) enum Shape {
     Text,
     /// A whole number of 0 or more.
     Count,
+    /// A whole number from the first to the last.
+    Between(u64, u64),
     /// A whole number.
     Integer,
     /// A number of 0 or more.
@@ -59,24 +61,29 @@ pub(super) fn hold<'a>(here: &mut Here<'_>, path: &mut Vec<Step<'a>>, shape: &Sh
         }
         Shape::Flag => (!value.is_boolean()).then_some("`true` or `false`"),
         Shape::AnyObject => (!value.is_object()).then_some("an object"),
+        Shape::Between(first, last) => {
+            let wanted = format!("a whole number from {first} to {last}");
+            let inside = |value: &Value| value.as_u64().is_some_and(|it| (*first..=*last).contains(&it));
+            return hold_choice(here, path, value, Value::is_u64, &wanted, inside);
+        }
         Shape::False => {
-            return hold_text(here, path, value, Value::is_boolean, "`false`", |value| {
+            return hold_choice(here, path, value, Value::is_boolean, "`false`", |value| {
                 value.as_bool() == Some(false)
             });
         }
         Shape::Uuid => {
-            return hold_text(here, path, value, Value::is_string, "a UUID", |value| {
+            return hold_choice(here, path, value, Value::is_string, "a UUID", |value| {
                 value.as_str().is_some_and(is_uuid)
             });
         }
         Shape::AbsolutePath => {
-            return hold_text(here, path, value, Value::is_string, "an absolute path", |value| {
+            return hold_choice(here, path, value, Value::is_string, "an absolute path", |value| {
                 value.as_str().is_some_and(is_absolute)
             });
         }
         Shape::Word(words) => {
             let known = |value: &Value| value.as_str().is_some_and(|word| words.contains(&word));
-            return hold_text(here, path, value, Value::is_string, &one_of(words), known);
+            return hold_choice(here, path, value, Value::is_string, &one_of(words), known);
         }
         Shape::OpenWord(words) => match value.as_str() {
             Some(word) if !words.contains(&word) => {
@@ -111,7 +118,7 @@ pub(super) fn hold<'a>(here: &mut Here<'_>, path: &mut Vec<Step<'a>>, shape: &Sh
 }
 
 /// A value of the right type may still be a wrong one.
-fn hold_text<'a>(
+fn hold_choice<'a>(
     here: &mut Here<'_>,
     path: &[Step<'a>],
     value: &'a Value,

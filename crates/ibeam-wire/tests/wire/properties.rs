@@ -2,11 +2,12 @@
 
 use ibeam_protocol::tool_output::{ReadOutput, ShellOutput, WriteOutput};
 use ibeam_protocol::{CallId, Event, Reason, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+use ibeam_wire::check::check;
 use ibeam_wire::{Event as Read, Reader};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::samples::{checked, documented};
+use crate::samples::{ES, JA, checked, documented};
 use crate::story::{self, Story};
 
 #[derive(Clone, Debug)]
@@ -50,7 +51,7 @@ fn told(steps: &[Step]) -> Story {
     let mut number = 0;
     steps.iter().fold(Story::new().user("hi"), |story, step| match step {
         Step::Text(text) => story.text(text),
-        Step::Backstage => story.thinking("hm").backstage("x"),
+        Step::Backstage => story.backstage("x"),
         Step::Calls(calls) => {
             let calls: Vec<(ToolCall, ToolOutcome)> = calls
                 .iter()
@@ -87,7 +88,7 @@ fn outcome(tool: Tool, text: &str, ending: Ending) -> ToolOutcome {
         stderr: text.into(),
         interleaved: text.into(),
         execution_ms: 12,
-        is_background: text.len() % 2 == 0,
+        is_background: text.len().is_multiple_of(2),
     };
     match (ending, tool) {
         (Ending::Rejected, _) => ToolOutcome::Rejected { reason: text.into() },
@@ -158,12 +159,51 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_judged(bytes in prop::collection::vec(any::<u8>(), 0..200), at: prop::sample::Index) {
-        let mut stream = documented().as_bytes().to_vec();
+    fn any_bytes_are_judged(
+        stream in prop::sample::select(vec![documented(), ES, JA]),
+        inserted in prop::collection::vec(any::<u8>(), 0..60),
+        removed in 0..60usize,
+        at: prop::sample::Index,
+    ) {
+        let mut stream = stream.as_bytes().to_vec();
         let at = at.index(stream.len());
-        stream.splice(at..at, bytes);
-        let report = checked(&stream);
-        prop_assert!(report.findings.iter().all(|finding| finding.line > 0 && finding.column > 0));
-        prop_assert!(Reader::new(stream.as_slice()).count() <= stream.split(|byte| *byte == b'\n').count());
+        let end = stream.len().min(at + removed);
+        stream.splice(at..end, inserted);
+        judge(&stream);
+    }
+
+    #[test]
+    fn any_value_in_any_place_is_judged(
+        stream in prop::sample::select(vec![documented(), ES, JA]),
+        token in prop::sample::select(vec![
+            "null", "1", "-1", "1.5", "true", "\"\"", "\"x\"", "[]", "{}", "[1]", "{\"success\":1}", "1e99", "\"\\ud800\"",
+        ]),
+        at: prop::sample::Index,
+    ) {
+        let places: Vec<usize> = stream.match_indices("\":").map(|(place, _)| place + 2).collect();
+        let at = places[at.index(places.len())];
+        let value = serde_json::Deserializer::from_str(&stream[at..]).into_iter::<serde::de::IgnoredAny>();
+        let mut values = value;
+        values.next().unwrap().unwrap();
+        let end = at + values.byte_offset();
+        judge(format!("{}{token}{}", &stream[..at], &stream[end..]).as_bytes());
+    }
+}
+
+/// As the fuzz target `wire` holds it.
+fn judge(bytes: &[u8]) {
+    let report = check(bytes, usize::MAX).unwrap();
+    assert_eq!(report.errors + report.warnings, report.findings.len() as u64);
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n').count() as u64;
+    for finding in &report.findings {
+        assert!(finding.column > 0 && (1..=lines + 1).contains(&finding.line), "{finding:?}");
+        assert!(!finding.message.contains(char::is_control), "{finding:?}");
+    }
+    let read: Vec<_> = Reader::new(bytes).collect();
+    assert!(read.len() as u64 <= lines);
+    // What keeps the contract can be read, event by event.
+    if report.holds() {
+        assert!(read.iter().all(Result::is_ok), "{}: {read:?}", String::from_utf8_lossy(bytes));
+        assert_eq!(read.len() as u64, report.events);
     }
 }

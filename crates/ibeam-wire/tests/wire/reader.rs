@@ -78,7 +78,7 @@ fn a_failed_run_ends_in_its_error() {
 fn a_tool_without_a_key_of_its_own_has_its_name() {
     let call = story::call("weather", serde_json::json!({"at": "sea"}));
     let events = read(&story::stream_json(
-        &Story::new().user("hi").call(&call, ibeam_protocol::ToolOutcome::error("fog")).done(),
+        &Story::new().user("hi").begin(&call).end(&call, ibeam_protocol::ToolOutcome::error("fog")).done(),
     ));
     let Event::ToolCall(completed) = &events[3] else { panic!("{:?}", events[3]) };
     assert_eq!((completed.tool_call.key.as_str(), completed.tool_call.tool()), ("function", "weather"));

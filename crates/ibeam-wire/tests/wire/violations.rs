@@ -199,6 +199,18 @@ const VIOLATIONS: &[(Rule, u64, Slip)] = &[
         7,
         Whole(|stream| failed(stream, r#""retry_after_ms":900"#, r#""retry_after_ms":"soon""#)),
     ),
+    (Rule::WrongValue, 7, Whole(|stream| failed(stream, r#""http_status":429"#, r#""http_status":4290"#))),
+    (
+        Rule::WrongValue,
+        7,
+        Whole(|stream| {
+            failed(
+                stream,
+                r#""rate_limited","message":"too many requests","exit_code":24"#,
+                r#""new","message":"","exit_code":256"#,
+            )
+        }),
+    ),
     // The one object of `json`.
     (Rule::LateOutput, 2, Whole(|stream| object(stream, "}\n", "}\n{}\n"))),
     (
@@ -362,4 +374,19 @@ fn a_line_that_cannot_be_read_brings_no_findings_on_others() {
         let [finding] = report.findings.as_slice() else { panic!("{:?}", report.findings) };
         assert_eq!((finding.rule, finding.line), (Rule::NotJson, line as u64));
     }
+}
+
+#[test]
+fn the_page_has_a_row_for_each_rule() {
+    let page = include_str!("../../../../docs/check.md");
+    for rule in Rule::ALL {
+        let breach = match (rule.severity(true), rule.severity(false)) {
+            (Severity::Error, Severity::Error) => "error",
+            (Severity::Error, Severity::Warning) => "warning, in a stream of ibeam an error",
+            (Severity::Warning, _) => "warning",
+        };
+        let row = format!("| `{rule}` | {} | {breach} |\n", rule.meaning());
+        assert!(page.contains(&row), "no row {row}");
+    }
+    assert_eq!(page.matches(" | error |").count() + page.matches(" | warning").count(), Rule::ALL.len());
 }

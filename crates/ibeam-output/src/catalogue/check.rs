@@ -1,0 +1,29 @@
+//! The lines that frame the report on a stream. What each finding says is English, like all on the wire.
+
+use super::words::Words;
+
+/// What `check` says around its findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
+pub enum CheckLine<'a> {
+    /// The contract is kept.
+    Keeps { file: &'a str, events: u64, warnings: u64 },
+    /// It is not.
+    Breaks { file: &'a str, events: u64, errors: u64, warnings: u64 },
+    /// There were more findings than are told.
+    More { count: u64 },
+}
+
+pub(crate) fn words(line: &CheckLine<'_>) -> Words {
+    match *line {
+        CheckLine::Keeps { file, events, warnings } => {
+            Words::new("check-keeps").text("file", file).count("events", events).count("warnings", warnings)
+        }
+        CheckLine::Breaks { file, events, errors, warnings } => Words::new("check-breaks")
+            .text("file", file)
+            .count("events", events)
+            .count("errors", errors)
+            .count("warnings", warnings),
+        CheckLine::More { count } => Words::new("check-more").count("count", count),
+    }
+}

@@ -1,0 +1,125 @@
+//! Runs told as events, and what our writers make of them.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use ibeam_output::{EventWriter, Json, StreamJson};
+use ibeam_protocol::{
+    CallId, Event, EventKind, Failure, KeySource, Limits, ModelInfo, Notice, PermissionMode, Reason,
+    RunFinished, RunOutcome, RunTotals, Sandbox, SessionStarted, ToolCall, ToolOutcome, ToolOutput,
+};
+use serde_json::Value;
+
+pub(crate) const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
+
+/// The events of one run; event `n` happens at millisecond `1000 + n`.
+pub(crate) struct Story(Vec<Event>);
+
+impl Story {
+    pub(crate) fn new() -> Self {
+        Self(Vec::new()).then(EventKind::SessionStarted(Box::new(SessionStarted {
+            session_id: SESSION.parse().unwrap(),
+            cwd: "/home/me/project".into(),
+            model: ModelInfo {
+                provider: "anthropic".into(),
+                id: "claude-sonnet-4-20250514".into(),
+                display: "Claude 4 Sonnet".into(),
+            },
+            key_source: KeySource::None,
+            permission_mode: PermissionMode::Force,
+            tools: vec!["read".into()],
+            mcp_servers: Vec::new(),
+            sandbox: Sandbox::default(),
+            version: "0.1.0".into(),
+            limits: Limits { max_turns: 100, timeout_ms: Some(1), ..Limits::NONE },
+            resumed: false,
+        })))
+    }
+
+    pub(crate) fn then(mut self, kind: EventKind) -> Self {
+        let seq = self.0.len() as u64;
+        self.0.push(Event { seq, at_ms: 1000 + seq, kind });
+        self
+    }
+
+    pub(crate) fn user(self, text: &str) -> Self {
+        self.then(EventKind::UserMessage { content: vec![text.into()] })
+    }
+
+    pub(crate) fn text(self, text: &str) -> Self {
+        self.then(EventKind::TextDelta { text: text.into() })
+    }
+
+    /// What no writer prints.
+    pub(crate) fn backstage(self, text: &str) -> Self {
+        self.then(EventKind::ThinkingDelta { text: text.into() })
+            .then(EventKind::Notice(Notice::UnknownStopReason { word: text.into() }))
+    }
+
+    pub(crate) fn begin(self, call: &ToolCall) -> Self {
+        self.then(EventKind::ToolCallStarted { model_call_id: "m1".into(), call: call.clone() })
+    }
+
+    pub(crate) fn end(self, call: &ToolCall, outcome: ToolOutcome) -> Self {
+        self.then(EventKind::ToolCallFinished { model_call_id: "m1".into(), call: call.clone(), outcome })
+    }
+
+    pub(crate) fn done(self) -> Vec<Event> {
+        self.ended(RunOutcome::Completed)
+    }
+
+    pub(crate) fn failed(self, reason: Reason) -> Vec<Event> {
+        self.ended(RunOutcome::Failed(Failure::from(reason)))
+    }
+
+    fn ended(self, outcome: RunOutcome) -> Vec<Event> {
+        let run = RunFinished {
+            session_id: SESSION.parse().unwrap(),
+            outcome,
+            duration_ms: 5234,
+            totals: RunTotals::default(),
+            partial: None,
+        };
+        self.then(EventKind::RunFinished(Box::new(run))).0
+    }
+}
+
+pub(crate) fn call(name: &str, arguments: Value) -> ToolCall {
+    ToolCall { id: CallId::from("toolu_1"), name: name.into(), arguments }
+}
+
+pub(crate) fn success(output: ToolOutput) -> ToolOutcome {
+    ToolOutcome::Success { output, for_model: "for the model only".into() }
+}
+
+pub(crate) fn stream_json(events: &[Event]) -> String {
+    drive(events, |out| Box::new(StreamJson::new(out)))
+}
+
+pub(crate) fn json(events: &[Event]) -> String {
+    drive(events, |out| Box::new(Json::new(out)))
+}
+
+fn drive(events: &[Event], writer: impl FnOnce(Shared) -> Box<dyn EventWriter>) -> String {
+    let out = Shared::default();
+    let mut writer = writer(out.clone());
+    for event in events {
+        writer.write(event).unwrap();
+    }
+    writer.flush().unwrap();
+    String::from_utf8(out.0.lock().unwrap().clone()).unwrap()
+}
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+//! `check`: whether what was printed keeps the output contract, and where it does not.
+//!
+//! Reads a file or stdin and nothing else. The verdict is the exit code too.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::process::ExitCode;
+
+use ibeam_output::CheckLine;
+use ibeam_protocol::{Failure, Reason};
+use ibeam_wire::check::{Finding, Report, Severity};
+use serde_json::{Value, json};
+
+use super::report;
+use crate::app::App;
+use crate::cli::ReportFormat;
+
+/// Findings that are told; all are counted.
+const MOST: usize = 100;
+
+/// The exit code of a stream that breaks the contract: that of all damaged data.
+const BROKEN: u8 = 65;
+
+pub(super) fn check(
+    app: &App,
+    file: Option<&Path>,
+    format: ReportFormat,
+    stdout: &mut File,
+) -> Result<ExitCode, Failure> {
+    let file = file.filter(|file| *file != Path::new("-"));
+    let name = file.map_or("-".into(), Path::to_string_lossy).replace(char::is_control, "\u{fffd}");
+    let found = match file {
+        Some(path) => File::open(path).and_then(|file| ibeam_wire::check::check(BufReader::new(file), MOST)),
+        None => ibeam_wire::check::check(io::stdin().lock(), MOST),
+    };
+    let found = found.map_err(|error| Reason::NoInput { path: name.clone(), said: error.to_string() })?;
+    report(stdout, format, &as_text(app, &name, &found), &as_json(&name, &found))?;
+    Ok(if found.holds() { ExitCode::SUCCESS } else { ExitCode::from(BROKEN) })
+}
+
+/// A finding a line, as compilers tell them, then the verdict.
+fn as_text(app: &App, file: &str, found: &Report) -> String {
+    let mut text = String::new();
+    for Finding { line, column, rule, severity, message, .. } in &found.findings {
+        let warning = match severity {
+            Severity::Error => "",
+            Severity::Warning => "warning: ",
+        };
+        text.push_str(&format!("{file}:{line}:{column}: {rule}: {warning}{message}\n"));
+    }
+    let Report { events, errors, warnings, .. } = *found;
+    let more = (errors + warnings).saturating_sub(found.findings.len() as u64);
+    if more > 0 {
+        text.push_str(&format!("{}\n", app.catalogue.check(&CheckLine::More { count: more })));
+    }
+    let verdict = if found.holds() {
+        CheckLine::Keeps { file, events, warnings }
+    } else {
+        CheckLine::Breaks { file, events, errors, warnings }
+    };
+    text.push_str(&format!("{}\n", app.catalogue.check(&verdict)));
+    text
+}
+
+fn as_json(file: &str, found: &Report) -> Value {
+    let finding = |finding: &Finding| {
+        json!({
+            "line": finding.line,
+            "column": finding.column,
+            "rule": finding.rule.as_str(),
+            "severity": finding.severity.as_str(),
+            "message": finding.message,
+        })
+    };
+    json!({
+        "file": file,
+        "contract": "1",
+        "keeps": found.holds(),
+        "format": if found.json { "json" } else { "stream-json" },
+        "ours": found.ours,
+        "events": found.events,
+        "errors": found.errors,
+        "warnings": found.warnings,
+        "findings": found.findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,105 @@
+//! `ibeam check`: what it says of streams, and its exit codes. The rules have their tests in `ibeam-wire`.
+
+use ibeam_testkit::{Answer, Finished, Stdin};
+use serde_json::json;
+
+use crate::scene::{Scene, calls, says};
+
+const ES: &str = include_str!("../samples/es.ndjson");
+const JA: &str = include_str!("../samples/ja.ndjson");
+
+fn check(args: &[&str], stdin: &str) -> Finished {
+    let scene = Scene::new([]);
+    scene.bare([&["check"], args].concat()).stdin(Stdin::Piped(stdin.as_bytes().to_vec())).run()
+}
+
+#[test]
+fn what_a_run_printed_keeps_the_contract_in_both_formats() {
+    for format in ["stream-json", "json"] {
+        let read = calls("t1", "read", &json!({ "path": "a" }));
+        let scene = Scene::new([read, says("né\u{2028}\u{9b}")]);
+        let ran = scene.print(["--output-format", format]).run().succeeded();
+        std::fs::write(scene.workspace.path().join("printed"), &ran.stdout).unwrap();
+        let checked = scene.bare(["check", "printed"]).run().succeeded();
+        assert!(checked.stdout.starts_with("`printed` keeps contract 1 ("), "{checked}");
+        assert_eq!((checked.stdout.lines().count(), checked.stderr.as_str()), (1, ""));
+    }
+}
+
+#[test]
+fn a_failed_run_keeps_the_contract() {
+    let refused = || Answer::error(401, "authentication_error", "no");
+    let scene = Scene::new([refused(), refused()]);
+    let ran = scene.print::<&str>([]).run();
+    assert_eq!(ran.code, Some(20), "{ran}");
+    check(&["-"], &ran.stdout).succeeded();
+}
+
+#[test]
+fn a_published_sample_is_accepted_and_a_slip_in_one_is_named() {
+    assert_eq!(check(&[], ES).succeeded().stdout, "`-` keeps contract 1 (events: 10, warnings: 0)\n");
+    let slip = check(&["-", "--lang", "fr"], JA).succeeded();
+    assert_eq!(
+        slip.stdout,
+        "-:10:106: result-differs: warning: `result` is not the texts of the `assistant` events: it has 20 characters, \
+         they have 26\n`-` respecte le contrat 1 (événements : 10, avertissements : 1)\n"
+    );
+}
+
+#[test]
+fn a_stream_that_breaks_the_contract_is_exit_65() {
+    let cut: String = ES.lines().take(9).map(|line| format!("{line}\n")).collect();
+    let ran = check(&[], &cut);
+    assert_eq!(ran.code, Some(65), "{ran}");
+    assert_eq!(
+        ran.stdout,
+        "-:10:1: no-end: the stream ends without `result` or `error`\n\
+         `-` breaks contract 1 (events: 9, errors: 1, warnings: 0)\n"
+    );
+    assert_eq!(ran.stderr, "");
+
+    for args in [["--json", "-"].as_slice(), &["--format", "json"]] {
+        let ran = check(args, &cut);
+        assert_eq!(ran.code, Some(65), "{ran}");
+        assert_eq!(
+            ran.json(),
+            json!({
+                "file": "-",
+                "contract": "1",
+                "keeps": false,
+                "format": "stream-json",
+                "ours": false,
+                "events": 9,
+                "errors": 1,
+                "warnings": 0,
+                "findings": [{
+                    "line": 10,
+                    "column": 1,
+                    "rule": "no-end",
+                    "severity": "error",
+                    "message": "the stream ends without `result` or `error`",
+                }],
+            })
+        );
+    }
+}
+
+#[test]
+fn a_hundred_findings_are_told_and_all_are_counted() {
+    let ran = check(&[], &"x\n".repeat(150));
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 102, "{ran}");
+    assert_eq!(lines[0], "-:1:1: not-json: not JSON: expected value");
+    assert_eq!(lines[100], "further findings, not shown: 51");
+    assert!(lines[101].contains("errors: 151"), "{ran}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_exit_66() {
+    let scene = Scene::new([]);
+    for path in ["none", "."] {
+        let ran = scene.bare(["check", path]).run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(66), ""), "{ran}");
+        assert!(ran.stderr.starts_with(&format!("error: cannot read `{path}`")), "{ran}");
+    }
+}
