@@ -147,6 +147,12 @@ reason-session-damaged = the session `{ $session }` is damaged at line { $line }
     .hint-others = `ibeam ls` lists the other sessions
 reason-unknown-session = there is no session `{ $session }`
     .hint = `ibeam ls` lists the sessions
+reason-unknown-run = `{ $source }` has no run { $run }; it has { $runs }
+    .hint = leave `--run` out to see all of them
+reason-stream-damaged = `{ $source }` is no stream at line { $line }: { $said }
+    .hint = `ibeam check` says what is wrong with it
+reason-retold = { $said }
+    .hint = the last line of the stream tells its class and its exit code
 reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
     .hint = leave `--continue` out to begin one; `ibeam ls` lists the sessions
 reason-session-elsewhere = the session `{ $session }` belongs to the workspace `{ $cwd }`
@@ -272,6 +278,26 @@ session-gaps = gaps between the events: { $count } (records that did not fit on 
 session-open-calls = calls without a result: { $count } (the next run tells the model)
 session-damage = first damage: `{ $file }`, line { $line }: { $said }
 session-moved = moved aside: `{ $path }`
+
+## `replay`
+replay-no-end = run { $run } has no end in the record: it was killed, or goes on
+replay-failed = run { $run } failed: { $message }
+replay-torn = the last record is torn; { $bytes } bytes were left out
+replay-gaps = gaps between the events: { $count } (records that did not fit on a full disk)
+
+## `html`
+page-prompt = Prompt
+page-withheld = Prompt, kept from the model
+page-answer = Answer
+page-arguments = Arguments
+page-result = Result
+page-no-result = no result
+page-took = { $seconds } s
+page-completed = Completed in { $seconds } s
+page-failed = Failed: { $message }
+page-requests = model requests: { $count }
+page-tokens = tokens: { $input } read, { $output } written
+page-changed = Changed files
 
 ask-allow = allow `{ $what }`? [y/N]
 ask-allow-this = allow this? [y/N]

@@ -145,6 +145,12 @@ reason-session-damaged = la sesión `{ $session }` está dañada en la línea { 
     .hint-others = `ibeam ls` muestra las demás sesiones
 reason-unknown-session = no existe la sesión `{ $session }`
     .hint = `ibeam ls` muestra las sesiones
+reason-unknown-run = `{ $source }` no tiene la ejecución { $run }; tiene { $runs }
+    .hint = sin `--run` se muestran todas
+reason-stream-damaged = `{ $source }` no es un flujo en la línea { $line }: { $said }
+    .hint = `ibeam check` dice qué le falla
+reason-retold = { $said }
+    .hint = la última línea del flujo dice su clase y su código de salida
 reason-no-session-to-continue = no hay ninguna sesión que continuar en `{ $cwd }`
     .hint = quita `--continue` para empezar una; `ibeam ls` muestra las sesiones
 reason-session-elsewhere = la sesión `{ $session }` pertenece al espacio de trabajo `{ $cwd }`
@@ -270,6 +276,26 @@ session-gaps = huecos entre los eventos: { $count } (registros que no cupieron e
 session-open-calls = llamadas sin resultado: { $count } (la próxima ejecución se lo dice al modelo)
 session-damage = primer daño: `{ $file }`, línea { $line }: { $said }
 session-moved = apartado en: `{ $path }`
+
+## `replay`
+replay-no-end = la ejecución { $run } no tiene final registrado: se la mató o sigue en curso
+replay-failed = la ejecución { $run } falló: { $message }
+replay-torn = el último registro está incompleto; se omitieron { $bytes } bytes
+replay-gaps = huecos entre los eventos: { $count } (registros que no cupieron en un disco lleno)
+
+## `html`
+page-prompt = Instrucción
+page-withheld = Instrucción, no entregada al modelo
+page-answer = Respuesta
+page-arguments = Argumentos
+page-result = Resultado
+page-no-result = sin resultado
+page-took = { $seconds } s
+page-completed = Terminado en { $seconds } s
+page-failed = Falló: { $message }
+page-requests = peticiones al modelo: { $count }
+page-tokens = tokens: { $input } leídos, { $output } escritos
+page-changed = Archivos modificados
 
 ask-allow = ¿permitir `{ $what }`? [y/N]
 ask-allow-this = ¿permitir esto? [y/N]

@@ -145,6 +145,12 @@ reason-session-damaged = la session `{ $session }` est endommagée à la ligne {
     .hint-others = `ibeam ls` affiche les autres sessions
 reason-unknown-session = la session `{ $session }` n'existe pas
     .hint = `ibeam ls` affiche les sessions
+reason-unknown-run = `{ $source }` n'a pas d'exécution { $run } ; il y en a { $runs }
+    .hint = sans `--run`, toutes sont montrées
+reason-stream-damaged = `{ $source }` n'est pas un flux à la ligne { $line } : { $said }
+    .hint = `ibeam check` dit ce qui n'y va pas
+reason-retold = { $said }
+    .hint = la dernière ligne du flux dit sa classe et son code de sortie
 reason-no-session-to-continue = aucune session à poursuivre dans `{ $cwd }`
     .hint = retirez `--continue` pour en commencer une ; `ibeam ls` affiche les sessions
 reason-session-elsewhere = la session `{ $session }` appartient à l'espace de travail `{ $cwd }`
@@ -270,6 +276,26 @@ session-gaps = trous entre les événements : { $count } (enregistrements qui ne
 session-open-calls = appels sans résultat : { $count } (la prochaine exécution le dit au modèle)
 session-damage = premier dommage : `{ $file }`, ligne { $line } : { $said }
 session-moved = mis de côté : `{ $path }`
+
+## `replay`
+replay-no-end = l'exécution { $run } n'a pas de fin enregistrée : elle a été tuée ou continue
+replay-failed = l'exécution { $run } a échoué : { $message }
+replay-torn = le dernier enregistrement est incomplet ; { $bytes } octets ont été omis
+replay-gaps = trous entre les événements : { $count } (enregistrements qui ne tenaient pas sur un disque plein)
+
+## `html`
+page-prompt = Consigne
+page-withheld = Consigne, non transmise au modèle
+page-answer = Réponse
+page-arguments = Arguments
+page-result = Résultat
+page-no-result = sans résultat
+page-took = { $seconds } s
+page-completed = Terminé en { $seconds } s
+page-failed = Échec : { $message }
+page-requests = requêtes au modèle : { $count }
+page-tokens = jetons : { $input } lus, { $output } écrits
+page-changed = Fichiers modifiés
 
 ask-allow = autoriser `{ $what }` ? [y/N]
 ask-allow-this = autoriser ceci ? [y/N]

@@ -127,6 +127,12 @@ reason-session-damaged = sesi `{ $session }` rusak di baris { $line }: { $said }
     .hint-others = `ibeam ls` menampilkan sesi lainnya
 reason-unknown-session = tidak ada sesi `{ $session }`
     .hint = `ibeam ls` menampilkan semua sesi
+reason-unknown-run = `{ $source }` tidak memiliki run { $run }; jumlahnya { $runs }
+    .hint = tanpa `--run` semuanya ditampilkan
+reason-stream-damaged = `{ $source }` bukan stream di baris { $line }: { $said }
+    .hint = `ibeam check` menjelaskan apa yang salah
+reason-retold = { $said }
+    .hint = baris terakhir stream menyebutkan jenis dan kode keluarnya
 reason-no-session-to-continue = tidak ada sesi untuk dilanjutkan di `{ $cwd }`
     .hint = hilangkan `--continue` untuk memulai sesi; `ibeam ls` menampilkan semua sesi
 reason-session-elsewhere = sesi `{ $session }` milik ruang kerja `{ $cwd }`
@@ -240,6 +246,26 @@ session-gaps = celah di antara peristiwa: { $count } (catatan yang tidak muat di
 session-open-calls = panggilan tanpa hasil: { $count } (diberitahukan ke model saat dijalankan lagi)
 session-damage = kerusakan pertama: `{ $file }`, baris { $line }: { $said }
 session-moved = disisihkan ke: `{ $path }`
+
+## `replay`
+replay-no-end = run { $run } tidak memiliki akhir dalam catatan: dimatikan, atau masih berjalan
+replay-failed = run { $run } gagal: { $message }
+replay-torn = catatan terakhir terpotong; { $bytes } bita dilewati
+replay-gaps = celah di antara peristiwa: { $count } (catatan yang tidak muat di disk penuh)
+
+## `html`
+page-prompt = Perintah
+page-withheld = Perintah, tidak diberikan kepada model
+page-answer = Jawaban
+page-arguments = Argumen
+page-result = Hasil
+page-no-result = tanpa hasil
+page-took = { $seconds } detik
+page-completed = Selesai dalam { $seconds } detik
+page-failed = Gagal: { $message }
+page-requests = permintaan ke model: { $count }
+page-tokens = token: { $input } dibaca, { $output } ditulis
+page-changed = File yang diubah
 
 ask-allow = izinkan `{ $what }`? [y/N]
 ask-allow-this = izinkan ini? [y/N]

@@ -127,6 +127,12 @@ reason-session-damaged = セッション `{ $session }` が { $line } 行目で�
     .hint-others = ほかのセッションは `ibeam ls` で表示できます
 reason-unknown-session = セッション `{ $session }` はありません
     .hint = `ibeam ls` でセッションの一覧を表示できます
+reason-unknown-run = `{ $source }` に実行 { $run } はありません (全部で { $runs } 件)
+    .hint = `--run` を付けなければすべて表示します
+reason-stream-damaged = `{ $source }` の { $line } 行目はストリームではありません: { $said }
+    .hint = 何が違うかは `ibeam check` で分かります
+reason-retold = { $said }
+    .hint = 種類と終了コードはストリームの最後の行にあります
 reason-no-session-to-continue = `{ $cwd }` には続けられるセッションがありません
     .hint = 新しく始めるには `--continue` を外してください。一覧は `ibeam ls` で表示できます
 reason-session-elsewhere = セッション `{ $session }` は作業ディレクトリ `{ $cwd }` のものです
@@ -240,6 +246,26 @@ session-gaps = イベントの欠落箇所: { $count } (ディスクに空きが
 session-open-calls = 結果のない呼び出し: { $count } (次の実行でモデルに伝えます)
 session-damage = 最初の破損: `{ $file }` の { $line } 行目: { $said }
 session-moved = 移した先: `{ $path }`
+
+## `replay`
+replay-no-end = 実行 { $run } の終わりが記録されていません (強制終了されたか、まだ続いています)
+replay-failed = 実行 { $run } は失敗しました: { $message }
+replay-torn = 最後の記録が途中で切れています。{ $bytes } バイトを省きました
+replay-gaps = イベントの欠落箇所: { $count } (ディスクに空きがなく書けなかった記録)
+
+## `html`
+page-prompt = 指示
+page-withheld = 指示 (モデルには渡していません)
+page-answer = 回答
+page-arguments = 引数
+page-result = 結果
+page-no-result = 結果なし
+page-took = { $seconds } 秒
+page-completed = { $seconds } 秒で完了
+page-failed = 失敗: { $message }
+page-requests = モデルへの要求: { $count } 回
+page-tokens = トークン: 読み取り { $input }、書き出し { $output }
+page-changed = 変更したファイル
 
 ask-allow = `{ $what }` を許可しますか? [y/N]
 ask-allow-this = これを許可しますか? [y/N]

@@ -145,6 +145,12 @@ reason-session-damaged = a sessão `{ $session }` está danificada na linha { $l
     .hint-others = `ibeam ls` mostra as outras sessões
 reason-unknown-session = a sessão `{ $session }` não existe
     .hint = `ibeam ls` mostra as sessões
+reason-unknown-run = `{ $source }` não tem a execução { $run }; tem { $runs }
+    .hint = sem `--run` todas são mostradas
+reason-stream-damaged = `{ $source }` não é um fluxo na linha { $line }: { $said }
+    .hint = `ibeam check` diz o que há de errado
+reason-retold = { $said }
+    .hint = a última linha do fluxo diz a classe e o código de saída
 reason-no-session-to-continue = não há sessão para continuar em `{ $cwd }`
     .hint = retire `--continue` para começar uma; `ibeam ls` mostra as sessões
 reason-session-elsewhere = a sessão `{ $session }` pertence ao espaço de trabalho `{ $cwd }`
@@ -270,6 +276,26 @@ session-gaps = lacunas entre os eventos: { $count } (registros que não couberam
 session-open-calls = chamadas sem resultado: { $count } (a próxima execução avisa o modelo)
 session-damage = primeiro dano: `{ $file }`, linha { $line }: { $said }
 session-moved = separado em: `{ $path }`
+
+## `replay`
+replay-no-end = a execução { $run } não tem fim registrado: foi morta ou continua
+replay-failed = a execução { $run } falhou: { $message }
+replay-torn = o último registro está incompleto; { $bytes } bytes foram omitidos
+replay-gaps = lacunas entre os eventos: { $count } (registros que não couberam em um disco cheio)
+
+## `html`
+page-prompt = Instrução
+page-withheld = Instrução, não entregue ao modelo
+page-answer = Resposta
+page-arguments = Argumentos
+page-result = Resultado
+page-no-result = sem resultado
+page-took = { $seconds } s
+page-completed = Concluído em { $seconds } s
+page-failed = Falhou: { $message }
+page-requests = pedidos ao modelo: { $count }
+page-tokens = tokens: { $input } lidos, { $output } escritos
+page-changed = Arquivos alterados
 
 ask-allow = permitir `{ $what }`? [y/N]
 ask-allow-this = permitir isto? [y/N]

@@ -7,9 +7,11 @@
 mod action;
 mod check;
 mod notice;
+mod page;
 mod policy;
 mod question;
 mod reason;
+mod replay;
 mod session;
 mod words;
 
@@ -23,8 +25,10 @@ use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
 pub use self::check::CheckLine;
+pub(crate) use self::page::PageLine;
 pub use self::question::Question;
 pub use self::policy::PolicyLine;
+pub use self::replay::ReplayLine;
 pub use self::session::SessionLine;
 use self::words::Words;
 use crate::locale::Locale;
@@ -127,6 +131,21 @@ impl Catalogue {
     /// A line of the report on a stored session.
     pub fn session(&self, line: &SessionLine<'_>) -> String {
         self.say(&session::words(line), None)
+    }
+
+    /// The sentence of a `warning:` line about what is replayed.
+    pub fn replay(&self, line: &ReplayLine<'_>) -> String {
+        self.say(&replay::words(line), None)
+    }
+
+    /// A line of a page.
+    pub(crate) fn page(&self, line: &PageLine<'_>) -> String {
+        self.say(&page::words(line), None)
+    }
+
+    /// Its locale.
+    pub(crate) fn locale(&self) -> Locale {
+        self.locale
     }
 
     /// A word of `--help`: `id` without the prefix `help-`, e.g. `usage`. An unknown id is given back.

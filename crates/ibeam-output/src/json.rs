@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use ibeam_protocol::{Event, EventKind, RunOutcome};
 
+use serde_json::{Map, Value};
+
 use crate::line_buffer::LineBuffer;
 use crate::wire::{JsonResult, RunSummary, Subtype, write_line};
 use crate::writer::EventWriter;
@@ -63,5 +65,23 @@ impl<W: Write> EventWriter for Json<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.lines.flush()
+    }
+}
+
+/// The object of `json`, with its line end, from the `result` line of a stream: the same keys in another order.
+///
+/// Keys that we do not know stay; what is no object is given back.
+pub fn json_of_result(line: &str) -> String {
+    const FIRST: [&str; 4] = ["type", "subtype", "is_error", "duration_ms"];
+    let Ok(Value::Object(mut given)) = serde_json::from_str(line) else { return line.to_owned() };
+    let mut object = Map::new();
+    for name in FIRST {
+        object.extend(given.shift_remove(name).map(|value| (name.to_owned(), value)));
+    }
+    object.extend(given);
+    let mut bytes = Vec::new();
+    match write_line(&mut bytes, &Value::Object(object)) {
+        Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(_) => line.to_owned(),
     }
 }

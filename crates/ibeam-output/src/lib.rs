@@ -1,11 +1,12 @@
 //! The writers of ibeam: from events to the bytes that programs and people read.
 //!
-//! One writer per output format (`StreamJson`, `Json`, `Text`), the wire types they share (`wire`) and every
+//! One writer per output format (`StreamJson`, `Json`, `Text`, `Html`), the wire types they share (`wire`) and every
 //! word people read (`Catalogue`). Sync, over any `io::Write`. Refuses disk, async, the environment and any
 //! way back to the loop; thinking is written by none of them.
 
 mod catalogue;
 mod hidden;
+mod html;
 mod json;
 mod line_buffer;
 mod locale;
@@ -16,9 +17,10 @@ mod text;
 mod wire;
 mod writer;
 
-pub use catalogue::{Action, Catalogue, CheckLine, Ending, Explained, PolicyLine, Question, SessionLine};
+pub use catalogue::{Action, Catalogue, CheckLine, Ending, Explained, PolicyLine, Question, ReplayLine, SessionLine};
 pub use hidden::show_hidden;
-pub use json::Json;
+pub use html::Html;
+pub use json::{Json, json_of_result};
 pub use locale::Locale;
 pub use schema::{SchemaOf, schema};
 pub use stream_json::StreamJson;

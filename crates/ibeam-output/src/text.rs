@@ -132,7 +132,8 @@ impl<W: Write> EventWriter for Text<W> {
     }
 }
 
-fn action<'a>(call: &'a ToolCall, outcome: &ToolOutcome) -> Action<'a> {
+/// What was done, as people name it.
+pub(crate) fn action<'a>(call: &'a ToolCall, outcome: &ToolOutcome) -> Action<'a> {
     match call.name.as_str() {
         "read" => Action::Read,
         "write" if overwrote(outcome) => Action::Edit,
@@ -154,7 +155,8 @@ fn overwrote(outcome: &ToolOutcome) -> bool {
     matches!(outcome, ToolOutcome::Success { output: ToolOutput::Write(written), .. } if !written.created)
 }
 
-fn ending(outcome: &ToolOutcome) -> Ending {
+/// How it ended, likewise.
+pub(crate) fn ending(outcome: &ToolOutcome) -> Ending {
     match outcome {
         ToolOutcome::Success { .. } => Ending::Done,
         ToolOutcome::Failure { .. } => Ending::Failed,
@@ -163,7 +165,7 @@ fn ending(outcome: &ToolOutcome) -> Ending {
 }
 
 /// The path, command, pattern or address a call is about.
-fn detail(call: &ToolCall) -> Option<String> {
+pub(crate) fn detail(call: &ToolCall) -> Option<String> {
     let names = ["command", "pattern", "globPattern", "path", "url"];
     let named = || names.iter().find_map(|name| call.arguments.get(name)?.as_str());
     let text = mcp_tool(call).or_else(named)?;

@@ -21,3 +21,4 @@ pub(crate) use line::{Line, Message, Role, Subtype, TextBlock};
 pub(crate) use line_safe::write_line;
 pub(crate) use lossy_path::LossyPath;
 pub(crate) use tool_call::{ToolCallObject, mcp_tool};
+pub(crate) use tool_result::ToolResultObject;

@@ -20,4 +20,12 @@ pub trait EventWriter {
     /// # Errors
     /// As `write`.
     fn flush(&mut self) -> io::Result<()>;
+
+    /// Nothing more is known of the run at hand, which has no last event: tells what was held back, and flushes.
+    ///
+    /// # Errors
+    /// As `write`.
+    fn break_off(&mut self) -> io::Result<()> {
+        self.flush()
+    }
 }

@@ -11,6 +11,8 @@
 mod docs;
 #[path = "output/failure.rs"]
 mod failure;
+#[path = "output/html.rs"]
+mod html;
 #[path = "output/key_order.rs"]
 mod key_order;
 #[path = "output/locales.rs"]

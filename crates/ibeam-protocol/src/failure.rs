@@ -108,6 +108,12 @@ pub enum Reason {
     SessionDamaged { session: String, line: u64, said: String },
     /// No such session.
     UnknownSession { session: String },
+    /// `--run` names a run that is not there.
+    UnknownRun { source: String, run: u64, runs: u64 },
+    /// A file is no stream from this line on.
+    StreamDamaged { source: String, line: u64, said: String },
+    /// A run of a stream failed, in the words of that stream.
+    Retold { said: String },
     /// `--continue` with no session in this workspace.
     NoSessionToContinue { cwd: String },
     /// The session belongs to another workspace, which is still there.
@@ -171,6 +177,8 @@ impl Reason {
             | Self::Unreachable { said, .. }
             | Self::Tls { said, .. }
             | Self::SessionDamaged { said, .. }
+            | Self::StreamDamaged { said, .. }
+            | Self::Retold { said }
             | Self::NoInput { said, .. }
             | Self::CannotCreate { said, .. }
             | Self::Io { said, .. }
@@ -204,6 +212,7 @@ impl Reason {
             | Self::BackgroundStopped { .. }
             | Self::NoText
             | Self::UnknownSession { .. }
+            | Self::UnknownRun { .. }
             | Self::NoSessionToContinue { .. }
             | Self::SessionElsewhere { .. }
             | Self::SessionBusy { .. }
@@ -253,8 +262,9 @@ impl Reason {
             | Self::ToolErrors { .. }
             | Self::BackgroundStopped { .. }
             | Self::NoText => C::Denied,
-            Self::SessionDamaged { .. } => C::Data,
+            Self::SessionDamaged { .. } | Self::StreamDamaged { .. } => C::Data,
             Self::UnknownSession { .. }
+            | Self::UnknownRun { .. }
             | Self::NoSessionToContinue { .. }
             | Self::SessionElsewhere { .. }
             | Self::StdinSilent { .. }
@@ -268,7 +278,7 @@ impl Reason {
             Self::Untrusted { .. } => C::Untrusted,
             Self::BadConfig { .. } | Self::McpServerFailed { .. } => C::Config,
             Self::Signalled(signal) => C::Signal(*signal),
-            Self::Internal { .. } => C::Internal,
+            Self::Internal { .. } | Self::Retold { .. } => C::Internal,
         }
     }
 }

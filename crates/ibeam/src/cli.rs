@@ -3,14 +3,17 @@
 //! Refuses to read files or variables; `words` sorts out what is prompt and what is command.
 
 mod help;
+mod parts;
 mod words;
 
 use std::ffi::OsString;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ibeam_protocol::Reason;
 
+pub(crate) use self::parts::{ConfigCommand, McpCommand, PolicyCommand, SessionsCommand, TestedAccess, TrustCommand};
 use crate::exit::Report;
 
 /// A coding agent for the command line that other programs can rely on.
@@ -40,6 +43,9 @@ pub(crate) enum Format {
     Json,
     /// One JSON object per event, as it happens
     StreamJson,
+    /// One page to read, of `ibeam replay`
+    #[value(hide = true)]
+    Html,
 }
 
 /// What may be done.
@@ -330,6 +336,24 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: SessionsCommand,
     },
+    /// Show what was recorded again, offline: a session, or a file with a stream
+    #[command(
+        after_help = "stderr and the exit code are those of the replay, not of the run: docs/sessions.md"
+    )]
+    Replay {
+        /// A session's id, `-1` for the newest of this directory, `-2` …; or a file, `-` for stdin
+        #[arg(value_name = "SESSION|FILE", allow_negative_numbers = true)]
+        what: OsString,
+        /// That run alone, from 1 [default: all]
+        #[arg(long, value_name = "N")]
+        run: Option<NonZeroU64>,
+        /// `max`, `real`, or how many times as fast as it happened [default: max]
+        #[arg(long, value_name = "SPEED")]
+        speed: Option<String>,
+        /// The longest pause between two events, e.g. `2s`
+        #[arg(long, value_name = "TIME")]
+        longest_pause: Option<String>,
+    },
     /// Say whether a stream, or a result of `json`, keeps the output contract
     #[command(after_help = "Exit codes: 0 it does, 65 it does not. Rules: docs/check.md")]
     Check {
@@ -385,130 +409,6 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-}
-
-/// What of the MCP servers.
-#[derive(Subcommand, Clone, Debug)]
-pub(crate) enum McpCommand {
-    /// Every server that the files name; starts none
-    List {
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-    /// Start a server and list its tools
-    ListTools {
-        /// The server
-        name: String,
-    },
-    /// Not supported: servers over HTTP
-    #[command(hide = true)]
-    Login {
-        /// The server
-        name: String,
-    },
-    /// Let runs start a server
-    Enable {
-        /// The server
-        name: String,
-    },
-    /// Keep runs from starting a server
-    Disable {
-        /// The server
-        name: String,
-    },
-}
-
-/// What of the trusted workspaces.
-#[derive(Subcommand, Clone, Debug)]
-pub(crate) enum TrustCommand {
-    /// Every workspace that is trusted, and every MCP server that was approved
-    List {
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-    /// Trust a workspace no longer
-    Forget {
-        /// Its directory [default: the workspace]
-        directory: Option<PathBuf>,
-    },
-    /// Say what the project's files would change here if they were trusted
-    Show {
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-}
-
-/// What of the stored sessions.
-#[derive(Subcommand, Clone, Debug)]
-pub(crate) enum SessionsCommand {
-    /// Say whether a session is whole
-    Check {
-        /// Its id
-        id: String,
-        /// Keep what is whole and move the rest aside; nothing is deleted
-        #[arg(long)]
-        repair: bool,
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-}
-
-/// What of the configuration.
-#[derive(Subcommand, Clone, Debug)]
-pub(crate) enum ConfigCommand {
-    /// Every value and which flag, variable or file set it
-    Explain {
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-    /// Where the files are looked for
-    Path,
-}
-
-/// What of the policy.
-#[derive(Subcommand, Clone, Debug)]
-pub(crate) enum PolicyCommand {
-    /// Say what would become of a command, and what each rule says of it; runs nothing
-    #[command(after_help = "Exit codes: 0 allowed, 3 denied, 4 put to a person (refused when printing)")]
-    Test {
-        #[command(flatten)]
-        access: TestedAccess,
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-    /// The rules in force, and what set each
-    List {
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-}
-
-/// What `policy test` is asked about: one of these.
-#[derive(Args, Clone, Debug)]
-#[group(required = true, multiple = false)]
-pub(crate) struct TestedAccess {
-    /// The command, as the model would give it
-    #[arg(value_name = "COMMAND")]
-    pub(crate) command: Option<String>,
-    /// Reading this file or directory
-    #[arg(long, value_name = "PATH")]
-    pub(crate) read: Option<String>,
-    /// Writing this file
-    #[arg(long, value_name = "PATH")]
-    pub(crate) write: Option<String>,
-    /// Fetching this page
-    #[arg(long, value_name = "URL")]
-    pub(crate) fetch: Option<String>,
-    /// Calling this tool of an MCP server
-    #[arg(long, value_name = "SERVER:TOOL")]
-    pub(crate) mcp: Option<String>,
 }
 
 /// The form of a report.

@@ -12,6 +12,7 @@ mod ls;
 mod mcp;
 mod models;
 mod policy;
+mod replay;
 mod sessions;
 mod setup;
 mod status;
@@ -44,6 +45,10 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::CreateChat => create_chat::create_chat(app, stdout),
         Command::Ls { all, format } => ls::ls(app, *all, format.unwrap_or_default(), stdout),
         Command::Sessions { what } => sessions::sessions(app, what, stdout),
+        Command::Replay { what, run, speed, longest_pause } => {
+            let wish = replay::Wish::new(app, *run, speed.as_deref(), longest_pause.as_deref(), stdout)?;
+            replay::replay(app, what, &wish, stdout)
+        }
         Command::Errors { format } => errors::errors(app, format.unwrap_or_default(), stdout),
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),

@@ -20,7 +20,7 @@ use std::time::Duration;
 use ibeam_protocol::Notice;
 
 pub(crate) use origin::Origin;
-pub(crate) use value::Value;
+pub(crate) use value::{Value, parse_time};
 
 /// A value and where it came from.
 #[derive(Clone, Debug, PartialEq)]

@@ -31,10 +31,13 @@ pub(crate) struct Circumstances {
 /// Infers the mode.
 ///
 /// # Errors
-/// `FormatWithoutPrint` when a format is asked for in an interactive run.
+/// `FormatWithoutPrint` when a format is asked for in an interactive run; `Usage` for one that no run has.
 pub(crate) fn infer(given: Circumstances) -> Result<RunMode, Reason> {
     let prints = given.print || !given.stdout_terminal || !given.stdin_terminal;
     match (prints, given.format) {
+        (_, Some(Format::Html)) => {
+            Err(Reason::Usage { said: "`--output-format html` is a format of `ibeam replay`".to_owned() })
+        }
         (true, format) => Ok(RunMode::Print(format.unwrap_or(Format::StreamJson))),
         (false, None) => Ok(RunMode::Interactive),
         (false, Some(_)) => Err(Reason::FormatWithoutPrint),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Run, Stop};
-use ibeam_output::{EventWriter, Json, StreamJson, Text, TextOptions};
+use ibeam_output::{EventWriter, Html, Json, StreamJson, Text, TextOptions};
 use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
 use tokio::sync::{mpsc, oneshot};
 
@@ -33,7 +33,9 @@ pub(crate) use chat::chat;
 use ports::Foundation;
 use sandbox::Guards;
 use shutdown::Shutdown;
-pub(crate) use start::{Target, damaged, permission_mode, reason_of, session_io, session_options};
+pub(crate) use start::{
+    Target, damaged, nth_newest, permission_mode, reason_of, session_io, session_options,
+};
 
 /// Runs the prompt and prints it in `format`.
 ///
@@ -88,14 +90,7 @@ pub(crate) fn print(
     let notices = app.trust.tell(notices);
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
     let stdout = stdout::Paced::new(stdout, &stop, shutdown.patience());
-    let writer: Box<dyn EventWriter + Send> = match format {
-        Format::StreamJson => Box::new(StreamJson::new(stdout)),
-        Format::Json => Box::new(Json::new(stdout)),
-        Format::Text => {
-            let options = TextOptions { verbose: app.config.switch(&["verbose"]), live: false };
-            Box::new(Text::new(stdout, Arc::clone(&app.catalogue), options))
-        }
-    };
+    let writer = writer(app, format, stdout);
     let approver = Arc::new(ibeam_core::Headless);
     let hooks = hooks.listen(app, &started.head, true);
     let foundation = Foundation { head: started.head, provider: started.provider, guards };
@@ -126,6 +121,23 @@ pub(crate) fn print(
         // The end of a good run may be what could not be written, and then nobody has read it.
         (Ok(()), Some(reason)) => Err(reason.into()),
         (outcome, _) => outcome,
+    }
+}
+
+/// The writer of a format, as the flags want it.
+pub(crate) fn writer<'a>(
+    app: &App,
+    format: Format,
+    out: impl io::Write + Send + 'a,
+) -> Box<dyn EventWriter + Send + 'a> {
+    match format {
+        Format::StreamJson => Box::new(StreamJson::new(out)),
+        Format::Json => Box::new(Json::new(out)),
+        Format::Text => {
+            let options = TextOptions { verbose: app.config.switch(&["verbose"]), live: false };
+            Box::new(Text::new(out, Arc::clone(&app.catalogue), options))
+        }
+        Format::Html => Box::new(Html::new(out, Arc::clone(&app.catalogue))),
     }
 }
 

@@ -36,6 +36,8 @@ mod limits;
 mod mcp;
 #[path = "end_to_end/permissions.rs"]
 mod permissions;
+#[path = "end_to_end/replay.rs"]
+mod replay;
 #[path = "end_to_end/samples.rs"]
 mod samples;
 #[path = "end_to_end/scene.rs"]

@@ -77,6 +77,14 @@ pub(crate) fn words(reason: &Reason) -> Words {
             .text("line", &line.to_string())
             .text("said", said),
         Reason::UnknownSession { session } => Words::new("reason-unknown-session").text("session", session),
+        Reason::UnknownRun { source, run, runs } => {
+            Words::new("reason-unknown-run").text("source", source).count("run", *run).count("runs", *runs)
+        }
+        Reason::StreamDamaged { source, line, said } => Words::new("reason-stream-damaged")
+            .text("source", source)
+            .text("line", &line.to_string())
+            .text("said", said),
+        Reason::Retold { said } => Words::new("reason-retold").text("said", said),
         Reason::NoSessionToContinue { cwd } => Words::new("reason-no-session-to-continue").text("cwd", cwd),
         Reason::SessionElsewhere { session, cwd } => {
             Words::new("reason-session-elsewhere").text("session", session).text("cwd", cwd)

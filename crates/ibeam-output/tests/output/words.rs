@@ -1,6 +1,6 @@
 //! Sentences for people, in English unless the case is about another language.
 
-use ibeam_output::{Catalogue, CheckLine, Locale, PolicyLine, SessionLine};
+use ibeam_output::{Catalogue, CheckLine, Locale, PolicyLine, ReplayLine, SessionLine};
 use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, Signal};
 
 #[track_caller]
@@ -159,6 +159,9 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::NoText,
         Reason::SessionDamaged { session: s(), line: 1, said: s() },
         Reason::UnknownSession { session: s() },
+        Reason::UnknownRun { source: s(), run: 3, runs: 2 },
+        Reason::StreamDamaged { source: s(), line: 1, said: s() },
+        Reason::Retold { said: s() },
         Reason::NoSessionToContinue { cwd: s() },
         Reason::SessionElsewhere { session: s(), cwd: s() },
         Reason::SessionBusy { session: s(), holder: s() },
@@ -285,6 +288,24 @@ fn every_line_of_the_report_on_a_stream_is_said_in_every_language() {
             let said = Catalogue::new(locale).check(line);
             assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("check-"), "{said:?}");
             let other = Catalogue::new(Locale::En).check(line);
+            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn every_line_about_a_replay_is_said_in_every_language() {
+    let lines = [
+        ReplayLine::NoEnd { run: 2 },
+        ReplayLine::Failed { run: 2, message: "s" },
+        ReplayLine::Torn { bytes: 3 },
+        ReplayLine::Gaps { count: 1 },
+    ];
+    for locale in Locale::ALL {
+        for line in &lines {
+            let said = Catalogue::new(locale).replay(line);
+            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("replay-"), "{said:?}");
+            let other = Catalogue::new(Locale::En).replay(line);
             assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }

@@ -157,7 +157,7 @@ fn is_bound(time: &Duration) -> bool {
 }
 
 /// `90`, `90s`, `1.5s`, `250ms`, `10m`, `1h`; a year at most.
-fn parse_time(text: &str) -> Option<Duration> {
+pub(crate) fn parse_time(text: &str) -> Option<Duration> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(split)?;

@@ -1,0 +1,125 @@
+//! The arguments and the result of a call: names and values, whatever the tool.
+
+use serde_json::{Map, Value};
+
+use super::markup::Markup;
+
+/// Longer text stands in a block.
+const SHORT_CHARACTERS: usize = 100;
+/// What nests deeper is shown as JSON.
+const DEPTH: usize = 4;
+
+/// Shows `value`; of an object, what `known` does not hold already.
+pub(super) fn show(value: &Value, known: &Value, page: &mut Markup) {
+    part(value, known, 0, page);
+}
+
+fn part(value: &Value, known: &Value, depth: usize, page: &mut Markup) {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => {
+            page.raw("<code>").text(&value.to_string()).raw("</code>\n");
+        }
+        Value::String(text) if text.contains('\n') || text.chars().count() > SHORT_CHARACTERS => {
+            page.block(text);
+        }
+        Value::String(text) => {
+            page.raw("<code>").text(text).raw("</code>\n");
+        }
+        Value::Array(entries) => match entries.iter().map(Value::as_str).collect::<Option<Vec<_>>>() {
+            Some(lines) => {
+                page.block(&lines.join("\n"));
+            }
+            None => json(value, page),
+        },
+        Value::Object(_) if depth == DEPTH => json(value, page),
+        Value::Object(object) => {
+            page.raw("<dl>\n");
+            for (name, value) in object.iter().filter(|(name, value)| is_new(name, value, object, known)) {
+                page.raw("<dt>").text(name).raw("</dt>\n<dd>");
+                match value.as_str().filter(|_| name == "diffString") {
+                    Some(diff) => changes(diff, page),
+                    None => part(value, known, depth + 1, page),
+                }
+                page.raw("</dd>\n");
+            }
+            page.raw("</dl>\n");
+        }
+    }
+}
+
+/// Not empty, not said before, and not part of what another field tells whole.
+fn is_new(name: &str, value: &Value, object: &Map<String, Value>, known: &Value) -> bool {
+    let is_empty = value.as_str().is_some_and(str::is_empty) || value.as_array().is_some_and(Vec::is_empty);
+    let whole = object.get("interleavedOutput").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    let is_part = whole && matches!(name, "stdout" | "stderr");
+    !is_empty && !is_part && known.get(name) != Some(value)
+}
+
+fn json(value: &Value, page: &mut Markup) {
+    // A value has no keys that are not strings, so it always becomes text.
+    page.block(&serde_json::to_string_pretty(value).unwrap_or_default());
+}
+
+/// A diff, what came and what went marked.
+fn changes(diff: &str, page: &mut Markup) {
+    page.raw("<pre>\n");
+    for line in diff.split_inclusive('\n') {
+        match line.chars().next() {
+            Some('+') => page.raw("<ins>").text(line).raw("</ins>"),
+            Some('-') => page.raw("<del>").text(line).raw("</del>"),
+            Some(_) | None => page.text(line),
+        };
+    }
+    page.raw("</pre>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(value: &Value, known: &Value, expect: &str) {
+        let mut page = Markup::default();
+        show(value, known, &mut page);
+        assert_eq!(page.as_str(), expect);
+    }
+
+    #[test]
+    fn values_are_shown_by_what_they_are() {
+        let null = &Value::Null;
+        check(&json!({ "a": 1 }), null, "<dl>\n<dt>a</dt>\n<dd><code>1</code>\n</dd>\n</dl>\n");
+        check(&json!("one\ntwo"), null, "<pre>\none\ntwo</pre>\n");
+        check(&json!(["one", "<two>"]), null, "<pre>\none\n&lt;two&gt;</pre>\n");
+        check(&json!([1]), null, "<pre>\n[\n  1\n]</pre>\n");
+    }
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let shell =
+            json!({ "command": "ls", "stdout": "a", "stderr": "b", "interleavedOutput": "ab", "signal": "" });
+        let expect = "<dl>\n<dt>interleavedOutput</dt>\n<dd><code>ab</code>\n</dd>\n</dl>\n";
+        check(&shell, &json!({ "command": "ls" }), expect);
+        let background = json!({ "stdout": "a", "interleavedOutput": "" });
+        check(&background, &Value::Null, "<dl>\n<dt>stdout</dt>\n<dd><code>a</code>\n</dd>\n</dl>\n");
+    }
+
+    #[test]
+    fn a_diff_marks_what_changed() {
+        let expect =
+            "<dl>\n<dt>diffString</dt>\n<dd><pre>\n x\n<del>-a\n</del><ins>+b</ins></pre>\n</dd>\n</dl>\n";
+        check(&json!({ "diffString": " x\n-a\n+b" }), &Value::Null, expect);
+    }
+
+    #[test]
+    fn what_nests_deep_is_json() {
+        let mut value = json!("x");
+        for _ in 0..150 {
+            value = json!({ "a": value });
+        }
+        let mut page = Markup::default();
+        show(&value, &Value::Null, &mut page);
+        assert_eq!(page.as_str().matches("<dl>").count(), DEPTH);
+    }
+}

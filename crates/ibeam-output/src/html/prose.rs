@@ -1,0 +1,98 @@
+//! Deltas joined to paragraphs, written as they come.
+//!
+//! Text waits for the end of its word, so that what makes one sign is judged together.
+
+use super::markup::Markup;
+
+/// A word longer than this many bytes is not waited for.
+const WORD_BYTES: usize = 4096;
+
+/// Text on its way into paragraphs.
+#[derive(Default)]
+pub(super) struct Prose {
+    /// The word at hand.
+    word: String,
+    /// A paragraph is open.
+    open: bool,
+    /// Line ends since the last text.
+    breaks: usize,
+}
+
+impl Prose {
+    /// Whether nothing was said since the last `end`.
+    pub(super) fn is_new(&self) -> bool {
+        !self.open && self.word.is_empty()
+    }
+
+    /// Takes a delta.
+    pub(super) fn take(&mut self, delta: &str, page: &mut Markup) {
+        self.word.push_str(delta);
+        let end = match self.word.rfind([' ', '\n']) {
+            Some(at) => at + 1,
+            None if self.word.len() > WORD_BYTES => self.word.len(),
+            None => return,
+        };
+        let rest = self.word.split_off(end);
+        let whole = std::mem::replace(&mut self.word, rest);
+        self.say(&whole, page);
+    }
+
+    /// Ends the paragraph.
+    pub(super) fn end(&mut self, page: &mut Markup) {
+        let word = std::mem::take(&mut self.word);
+        self.say(&word, page);
+        if std::mem::take(&mut self.open) {
+            page.raw("</p>\n");
+        }
+        self.breaks = 0;
+    }
+
+    fn say(&mut self, text: &str, page: &mut Markup) {
+        for line in text.split_inclusive('\n') {
+            let bare = line.trim_end_matches(['\r', '\n']);
+            if !bare.is_empty() {
+                match (self.open, self.breaks) {
+                    (false, _) => page.raw("<p>"),
+                    (true, 0) => page,
+                    (true, 1) => page.raw("\n"),
+                    (true, _) => page.raw("</p>\n<p>"),
+                };
+                (self.open, self.breaks) = (true, 0);
+                page.text(bare);
+            }
+            self.breaks += usize::from(line.ends_with('\n'));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(deltas: &[&str], expect: &str) {
+        let (mut prose, mut page) = (Prose::default(), Markup::default());
+        deltas.iter().for_each(|delta| prose.take(delta, &mut page));
+        prose.end(&mut page);
+        assert_eq!(page.as_str(), expect);
+        assert!(prose.is_new());
+    }
+
+    #[test]
+    fn an_empty_line_parts_paragraphs_wherever_the_deltas_end() {
+        for deltas in
+            [&["one\ntwo\n\nthree"][..], &["one\n", "two\n", "\nth", "ree"], &["o", "ne\ntwo\n\n", "three\n"]]
+        {
+            check(deltas, "<p>one\ntwo</p>\n<p>three</p>\n");
+        }
+        check(&["\n\na\n\n\n\nb\r\n\r\nc\n\n"], "<p>a</p>\n<p>b</p>\n<p>c</p>\n");
+        check(&["", "\n", " "], "<p> </p>\n");
+        check(&[], "");
+    }
+
+    #[test]
+    fn a_sign_of_several_deltas_is_one() {
+        check(&["👩", "\u{200d}", "💻 ", "ok", "\r", "\nx"], "<p>👩\u{200d}💻 ok\nx</p>\n");
+        check(&["<scr", "ipt>a\u{202e}b"], "<p>&lt;script&gt;a&lt;U+202E&gt;b</p>\n");
+    }
+}

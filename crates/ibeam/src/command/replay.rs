@@ -1,0 +1,187 @@
+//! `replay`: what a session or a stream recorded, shown again by the writers of a live run, offline.
+//!
+//! stdout gets what the runs printed; stderr and the exit code are those of the replay. No lease is taken and
+//! nothing is changed, so a session that somebody writes to is shown up to now. What is whole is shown before
+//! damage is told.
+
+mod pace;
+mod player;
+mod retold;
+mod stream;
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::num::NonZeroU64;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+
+use ibeam_output::ReplayLine;
+use ibeam_protocol::{Event, Failure, Reason, SessionId};
+use ibeam_session::{Damage, Recorded, SessionError};
+
+use self::pace::Pace;
+use self::player::Player;
+use crate::app::App;
+use crate::cli::Format;
+use crate::run::{damaged, nth_newest, reason_of, session_io};
+use crate::stderr;
+
+/// What is to be seen, and how.
+pub(super) struct Wish {
+    format: Format,
+    /// That run alone.
+    run: Option<NonZeroU64>,
+    pace: Pace,
+}
+
+impl Wish {
+    /// What the flags say. Without a format: `text` on a terminal, else `stream-json`, as a run does.
+    ///
+    /// # Errors
+    /// `Usage` for what is no speed or no time.
+    pub(super) fn new(
+        app: &App,
+        run: Option<NonZeroU64>,
+        speed: Option<&str>,
+        longest_pause: Option<&str>,
+        stdout: &File,
+    ) -> Result<Self, Reason> {
+        let usual = match rustix::termios::isatty(stdout.as_fd()) {
+            true => Format::Text,
+            false => Format::StreamJson,
+        };
+        let pace = Pace::new(speed, longest_pause)?;
+        Ok(Self { format: app.flags.output_format.unwrap_or(usual), run, pace })
+    }
+}
+
+/// Why a replay ended before what it reads.
+#[derive(Debug)]
+enum Ended {
+    /// Everything that was wanted has been shown.
+    Enough,
+    /// The reader went away, or what is read cannot be.
+    Failed(Reason),
+    /// The store failed.
+    Session(SessionError),
+}
+
+impl From<SessionError> for Ended {
+    fn from(error: SessionError) -> Self {
+        Self::Session(error)
+    }
+}
+
+/// An error of stdout.
+impl From<io::Error> for Ended {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(match error.kind() {
+            io::ErrorKind::BrokenPipe => Reason::OutputClosed,
+            _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() },
+        })
+    }
+}
+
+pub(super) fn replay(app: &App, what: &OsStr, wish: &Wish, stdout: &File) -> Result<(), Failure> {
+    match Source::of(app, what)? {
+        Source::Session(id) => session(app, id, wish, stdout),
+        Source::Stdin => stream(app, "stdin", io::stdin().lock(), wish, stdout),
+        Source::File(path) => {
+            let source = path.display().to_string();
+            let file = File::open(&path)
+                .map_err(|error| Reason::NoInput { path: source.clone(), said: error.to_string() })?;
+            stream(app, &source, BufReader::new(file), wish, stdout)
+        }
+    }
+    .map_err(Into::into)
+}
+
+/// Where the events come from.
+enum Source {
+    Session(SessionId),
+    File(PathBuf),
+    Stdin,
+}
+
+impl Source {
+    /// What `-`, `-1`, an id or a path means. A session of that id comes before a file of that name.
+    ///
+    /// # Errors
+    /// `NoSessionToContinue`, `UnknownSession`.
+    fn of(app: &App, what: &OsStr) -> Result<Self, Failure> {
+        let name = what.to_string_lossy();
+        if name == "-" {
+            return Ok(Self::Stdin);
+        }
+        if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
+            return nth_newest(app, position).map(Self::Session);
+        }
+        let path = PathBuf::from(what);
+        match name.parse() {
+            Ok(id) if ibeam_session::exists(&app.places.sessions(), id) || !path.exists() => {
+                Ok(Self::Session(id))
+            }
+            Ok(_) | Err(_) => Ok(Self::File(path)),
+        }
+    }
+}
+
+fn session(app: &App, id: SessionId, wish: &Wish, stdout: &File) -> Result<(), Reason> {
+    let mut player = Player::of_events(app, wish, stdout);
+    let (mut gaps, mut next) = (0, 0);
+    let mut show = |event: Event| {
+        gaps += u64::from(event.seq != next);
+        next = event.seq + 1;
+        player.show(Some(&event), b"")
+    };
+    let read = ibeam_session::read(&app.places.sessions(), id, &mut show);
+    let read = read.and_then(|recorded| Ok((recorded, player.finish()?)));
+    if gaps > 0 {
+        warn(app, &ReplayLine::Gaps { count: gaps });
+    }
+    let (Recorded { torn_bytes, damage }, runs) = match read {
+        Ok(done) => done,
+        Err(Ended::Enough) => return Ok(()),
+        Err(Ended::Failed(reason)) => return Err(reason),
+        Err(Ended::Session(error)) => return Err(reason_of(&error, id)),
+    };
+    if torn_bytes > 0 {
+        warn(app, &ReplayLine::Torn { bytes: torn_bytes });
+    }
+    if let Some(Damage { path, line, said }) = damage {
+        return Err(damaged(id, &path, line, &said));
+    }
+    wish.exists_among(runs, &id.to_string())
+}
+
+fn stream(app: &App, source: &str, lines: impl BufRead, wish: &Wish, stdout: &File) -> Result<(), Reason> {
+    // What a stream holds is in the form of these two already, keys that we do not know included.
+    let mut player = match wish.format {
+        Format::StreamJson | Format::Json => Player::of_lines(app, wish, stdout),
+        Format::Text | Format::Html => Player::of_events(app, wish, stdout),
+    };
+    match stream::play(app, source, lines, wish.format, &mut player) {
+        Ok(runs) => wish.exists_among(runs, source),
+        Err(Ended::Enough) => Ok(()),
+        Err(Ended::Failed(reason)) => Err(reason),
+        Err(Ended::Session(error)) => Err(session_io(&error)),
+    }
+}
+
+fn warn(app: &App, line: &ReplayLine<'_>) {
+    stderr::say(&format!("warning: {}", app.catalogue.replay(line)));
+}
+
+impl Wish {
+    /// # Errors
+    /// `UnknownRun` when the one that is wanted is not among so many.
+    fn exists_among(&self, runs: u64, source: &str) -> Result<(), Reason> {
+        match self.run {
+            Some(run) if run.get() > runs => {
+                Err(Reason::UnknownRun { source: source.to_owned(), run: run.get(), runs })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Events on their way to a reader again: run by run, each in its time, by the writers of a live run.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::time::Duration;
+
+use ibeam_output::{EventWriter, ReplayLine};
+use ibeam_protocol::{Event, EventKind, RunFinished};
+
+use super::pace::Pace;
+use super::{Ended, Wish, warn};
+use crate::app::App;
+use crate::cli::Format;
+use crate::run::writer;
+
+/// What the reader sees.
+enum Face<'a> {
+    /// Nothing yet.
+    None,
+    /// Events, as a run writes them.
+    Events(Box<dyn EventWriter + Send + 'a>),
+    /// Lines as they were read.
+    Lines(BufWriter<&'a File>),
+}
+
+/// Shows the runs that are wanted.
+pub(super) struct Player<'a> {
+    app: &'a App,
+    wish: &'a Wish,
+    out: &'a File,
+    pace: Pace,
+    face: Face<'a>,
+    /// Runs that have begun.
+    runs: u64,
+    /// The last of them has not ended.
+    open: bool,
+}
+
+impl<'a> Player<'a> {
+    /// Shows events on `out`.
+    pub(super) fn of_events(app: &'a App, wish: &'a Wish, out: &'a File) -> Self {
+        Self { app, wish, out, pace: wish.pace.clone(), face: Face::None, runs: 0, open: false }
+    }
+
+    /// Shows lines on `out`, in the time of their events.
+    pub(super) fn of_lines(app: &'a App, wish: &'a Wish, out: &'a File) -> Self {
+        Self { face: Face::Lines(BufWriter::new(out)), ..Self::of_events(app, wish, out) }
+    }
+
+    /// Shows what comes next when it is due: the event, or the line, with its end, that stood for it.
+    ///
+    /// # Errors
+    /// `Enough` after the only run that is wanted; what the reader's end says.
+    pub(super) fn show(&mut self, event: Option<&Event>, line: &[u8]) -> Result<(), Ended> {
+        let kind = event.map(|event| &event.kind);
+        if matches!(kind, Some(EventKind::SessionStarted(_))) || self.runs == 0 {
+            self.begin()?;
+        }
+        if self.is_wanted() {
+            // What tells no time happens at once.
+            let at_ms = event.map(|event| event.at_ms).filter(|at_ms| *at_ms > 0);
+            let left = at_ms.map_or(Duration::ZERO, |at_ms| self.pace.left(at_ms));
+            if !left.is_zero() {
+                self.flush()?;
+                std::thread::sleep(left);
+            }
+            match (&mut self.face, event) {
+                (Face::Events(writer), Some(event)) => writer.write(event)?,
+                (Face::Lines(out), _) => out.write_all(line)?,
+                (Face::None, _) | (Face::Events(_), None) => {}
+            }
+        }
+        if let Some(EventKind::RunFinished(run)) = kind {
+            self.end(run)?;
+        }
+        Ok(())
+    }
+
+    /// Hands over what waits and tells of a run without an end. Gives how many runs there were.
+    ///
+    /// # Errors
+    /// What the reader's end says.
+    pub(super) fn finish(&mut self) -> Result<u64, Ended> {
+        self.break_off()?;
+        self.flush()?;
+        Ok(self.runs)
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.wish.run.is_none_or(|run| run.get() == self.runs)
+    }
+
+    fn begin(&mut self) -> Result<(), Ended> {
+        self.break_off()?;
+        self.runs += 1;
+        self.open = true;
+        self.pace.begin();
+        // A page holds all runs; the other formats know of one.
+        let is_kept = match self.face {
+            Face::None => false,
+            Face::Events(_) => self.wish.format == Format::Html,
+            Face::Lines(_) => true,
+        };
+        if self.is_wanted() && !is_kept {
+            self.face = Face::Events(writer(self.app, self.wish.format, self.out));
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, run: &RunFinished) -> Result<(), Ended> {
+        self.open = false;
+        if !self.is_wanted() {
+            return Ok(());
+        }
+        self.flush()?;
+        let is_shown = matches!(self.wish.format, Format::StreamJson | Format::Html);
+        if let Some(failure) = run.failure().filter(|_| !is_shown) {
+            let message = self.app.catalogue.reason(&failure.reason).message;
+            warn(self.app, &ReplayLine::Failed { run: self.runs, message: &message });
+        }
+        if self.wish.run.is_some() { Err(Ended::Enough) } else { Ok(()) }
+    }
+
+    /// The run at hand has no end.
+    fn break_off(&mut self) -> Result<(), Ended> {
+        if std::mem::take(&mut self.open) && self.is_wanted() {
+            match &mut self.face {
+                Face::None => {}
+                Face::Events(writer) => writer.break_off()?,
+                Face::Lines(out) => out.flush()?,
+            }
+            warn(self.app, &ReplayLine::NoEnd { run: self.runs });
+            if self.wish.run.is_some() {
+                return Err(Ended::Enough);
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.face {
+            Face::None => Ok(()),
+            Face::Events(writer) => writer.flush(),
+            Face::Lines(out) => out.flush(),
+        }
+    }
+}

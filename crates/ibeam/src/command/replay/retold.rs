@@ -1,0 +1,204 @@
+//! The events of a stream as events of ours, for the writers that print other formats.
+//!
+//! Not everything comes back: a stream does not say whether `write` found a file, nor what a retry or a notice was.
+
+use ibeam_protocol::run::Denial;
+use ibeam_protocol::tool_output::ShellOutput;
+use ibeam_protocol::{
+    EventKind, KeySource, Limits, ModelInfo, PermissionMode, Reason, RunFinished, RunOutcome, RunTotals,
+    Sandbox, SessionId, SessionStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Usage,
+};
+use ibeam_wire::{Body, Event, Init, Message, Phase, RunError, RunResult, Summary};
+use serde_json::Value;
+
+/// When an event of a stream happened, where it says so: milliseconds since the Unix epoch.
+pub(super) fn time_of(event: &Event) -> Option<u64> {
+    match event {
+        Event::Assistant(delta) => delta.timestamp_ms,
+        Event::ToolCall(call) => call.timestamp_ms,
+        _ => None,
+    }
+}
+
+/// What happened; `None` for an event that is no part of contract 1.
+///
+/// # Errors
+/// What is wrong with the event, in words.
+pub(super) fn retell(event: Event) -> Result<Option<EventKind>, String> {
+    Ok(Some(match event {
+        Event::Init(init) => EventKind::SessionStarted(Box::new(head(*init)?)),
+        Event::User(user) => EventKind::UserMessage { content: texts(user.message) },
+        Event::Assistant(delta) => EventKind::TextDelta { text: texts(delta.message).concat() },
+        Event::ToolCall(event) => {
+            let model_call_id = event.model_call_id.as_deref().unwrap_or_default().into();
+            let call = call(&event.call_id, &event.tool_call);
+            match event.phase {
+                Phase::Started => EventKind::ToolCallStarted { model_call_id, call },
+                Phase::Completed => {
+                    let outcome = outcome(&event.tool_call);
+                    EventKind::ToolCallFinished { model_call_id, call, outcome }
+                }
+            }
+        }
+        Event::Result(end) => EventKind::RunFinished(Box::new(succeeded(*end)?)),
+        Event::Error(end) => EventKind::RunFinished(Box::new(failed(*end)?)),
+        _ => return Ok(None),
+    }))
+}
+
+fn head(init: Init) -> Result<SessionStarted, String> {
+    let Init { api_key_source, cwd, session_id, model, permission_mode, tools, ibeam, .. } = init;
+    Ok(SessionStarted {
+        session_id: id(&session_id)?,
+        cwd: cwd.into(),
+        model: ModelInfo { provider: String::new(), id: String::new(), display: model },
+        key_source: match api_key_source.as_str() {
+            "flag" => KeySource::Flag,
+            "login" => KeySource::Login,
+            _ => KeySource::Env,
+        },
+        permission_mode: match permission_mode.as_str() {
+            "force" => PermissionMode::Force,
+            "plan" => PermissionMode::Plan,
+            "ask" => PermissionMode::Ask,
+            _ => PermissionMode::Default,
+        },
+        tools,
+        mcp_servers: Vec::new(),
+        sandbox: Sandbox::default(),
+        version: ibeam.map(|ibeam| ibeam.version).unwrap_or_default(),
+        limits: Limits::NONE,
+        resumed: false,
+    })
+}
+
+fn id(text: &str) -> Result<SessionId, String> {
+    text.parse().map_err(|_| format!("its `session_id` is no UUID: `{text}`"))
+}
+
+fn texts(message: Message) -> Vec<String> {
+    message.content.into_iter().map(|block| block.text).collect()
+}
+
+/// The call in the names of our tools.
+fn call(call_id: &str, body: &Body) -> ToolCall {
+    let name = match (body.tool(), &body.name) {
+        (name, Some(_)) => name.to_owned(),
+        ("updateTodos", None) => "update_todos".to_owned(),
+        ("webFetch", None) => "web_fetch".to_owned(),
+        // By which the call is known to be one of a server.
+        ("mcp", None) => "mcp_".to_owned(),
+        (name, None) => name.to_owned(),
+    };
+    let mut arguments = match (&body.name, body.args.as_str()) {
+        // As the model wrote them, which may be no JSON.
+        (Some(_), Some(written)) => serde_json::from_str(written).unwrap_or_else(|_| body.args.clone()),
+        _ => body.args.clone(),
+    };
+    if let Some(arguments) = arguments.as_object_mut() {
+        arguments.shift_remove("toolCallId");
+    }
+    ToolCall { id: call_id.into(), name, arguments }
+}
+
+fn outcome(body: &Body) -> ToolOutcome {
+    let free = |value: &Value| ToolOutcome::Success {
+        output: ToolOutput::Free(value.clone()),
+        for_model: "".into(),
+    };
+    let Some((arm, payload)) = body.arm() else {
+        return free(body.result.as_ref().unwrap_or(&Value::Null));
+    };
+    let text = |name: &str| payload.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let failure = match arm {
+        // A server's own failure stands in this arm.
+        "success" if payload.get("isError") == Some(&Value::Bool(true)) => {
+            ToolFailure::Error { message: payload.to_string() }
+        }
+        "success" => return free(payload),
+        "rejected" => return ToolOutcome::Rejected { reason: text("reason") },
+        "failure" => ToolFailure::CommandFailed(command(payload)),
+        "timeout" => ToolFailure::TimedOut {
+            timeout_ms: payload.get("timeoutMs").and_then(Value::as_u64).unwrap_or_default(),
+            partial: ShellOutput::default(),
+        },
+        "spawnError" => ToolFailure::SpawnFailed { message: text("errorMessage") },
+        "fileNotFound" => ToolFailure::FileNotFound { path: text("path").into() },
+        "permissionDenied" => {
+            ToolFailure::PermissionDenied { path: text("path").into(), error: text("error") }
+        }
+        "error" => ToolFailure::Error { message: text("errorMessage") },
+        _ if body.name.is_some() => return free(body.result.as_ref().unwrap_or(payload)),
+        _ => ToolFailure::Error { message: format!("{arm}: {payload}") },
+    };
+    ToolOutcome::Failure { failure, for_model: "".into() }
+}
+
+fn command(payload: &Value) -> ShellOutput {
+    let text = |name: &str| payload.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let number = |name: &str| payload.get(name).and_then(Value::as_i64).unwrap_or_default();
+    ShellOutput {
+        command: text("command"),
+        working_directory: text("workingDirectory").into(),
+        exit_code: i32::try_from(number("exitCode")).unwrap_or(i32::MAX),
+        signal: payload.get("signal").and_then(Value::as_str).map(str::to_owned),
+        stdout: text("stdout"),
+        stderr: text("stderr"),
+        interleaved: text("interleavedOutput"),
+        execution_ms: u64::try_from(number("executionTime")).unwrap_or_default(),
+        is_background: false,
+    }
+}
+
+fn succeeded(end: RunResult) -> Result<RunFinished, String> {
+    let usage = end.usage.map(|usage| Usage {
+        input: usage.input_tokens,
+        output: usage.output_tokens,
+        cache_read: usage.cache_read_tokens,
+        cache_write: usage.cache_write_tokens,
+    });
+    Ok(RunFinished {
+        session_id: id(&end.session_id)?,
+        outcome: RunOutcome::Completed,
+        duration_ms: end.duration_ms,
+        totals: RunTotals { usage, request_id: end.request_id, ..totals(end.ibeam) },
+        partial: None,
+    })
+}
+
+fn failed(end: RunError) -> Result<RunFinished, String> {
+    Ok(RunFinished {
+        session_id: id(&end.session_id.unwrap_or_default())?,
+        outcome: RunOutcome::Failed(Reason::Retold { said: end.message }.into()),
+        // The line of a failure does not tell it.
+        duration_ms: 0,
+        totals: totals(end.ibeam),
+        partial: end.result,
+    })
+}
+
+fn totals(summary: Option<Summary>) -> RunTotals {
+    let Some(summary) = summary else { return RunTotals::default() };
+    let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+    let denials = summary.permission_denials.into_iter();
+    RunTotals {
+        turns: small(summary.turns),
+        api_ms: summary.api_ms,
+        usage: None,
+        cost_micros: None,
+        tool_calls: small(summary.tool_calls),
+        denials: denials
+            .map(|denial| Denial {
+                call_id: denial.call_id.as_str().into(),
+                tool: denial.tool,
+                rule: denial.rule,
+            })
+            .collect(),
+        failed_tool_calls: small(summary.failed_tool_calls),
+        files_changed: summary.files_changed.into_iter().map(Into::into).collect(),
+        retries: small(summary.retries),
+        compactions: small(summary.compactions),
+        background_stopped: small(summary.background_stopped),
+        request_id: None,
+    }
+}

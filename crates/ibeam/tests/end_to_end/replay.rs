@@ -1,0 +1,289 @@
+//! What was recorded is shown again, byte by byte, in every format.
+
+use std::fs;
+use std::time::Duration;
+
+use ibeam_testkit::{Answer, Finished, Lifeline, Stdin, Workspace};
+use serde_json::json;
+
+use crate::hooks::write_hooks;
+use crate::scene::{Scene, calls, says, shell};
+
+const FORMATS: [&str; 3] = ["stream-json", "json", "text"];
+
+/// Holds that a run with `args` and its replay print the same, in each format.
+#[track_caller]
+fn check(workspace: impl Fn() -> Workspace, answers: impl Fn() -> Vec<Answer>, args: &[&str]) {
+    for format in FORMATS {
+        let scene = Scene::new(answers()).within(workspace());
+        let ran = scene.print(args).args(["--output-format", format]).run();
+        let again = replay(&scene, &["-1", "--output-format", format]).succeeded();
+        assert_eq!(again.stdout, ran.stdout, "{format} {args:?}: {ran}");
+        let told = again.stderr_lines("warning: run 1 failed").len();
+        assert_eq!(told, usize::from(ran.code != Some(0) && format != "stream-json"), "{again}");
+    }
+}
+
+#[track_caller]
+fn replay(scene: &Scene, args: &[&str]) -> Finished {
+    scene.bare(["replay"]).args(args).run()
+}
+
+/// A session of two runs and what each printed.
+fn two_runs() -> (Scene, String, [String; 2]) {
+    let scene = Scene::new([Answer::new().text("a").text("b"), says("c")]);
+    let first = scene.print(["--lang", "en"]).run().succeeded();
+    let second = scene.print(["--continue"]).run().succeeded();
+    let id = first.stream().session_id().to_owned();
+    (scene, id, [first.stdout, second.stdout])
+}
+
+#[test]
+fn deltas_and_calls_are_printed_as_the_run_printed_them() {
+    let workspace = || Workspace::new().file("n.txt", "42\n").file("big.txt", "x".repeat(90_000));
+    let answers = || {
+        vec![
+            Answer::new().thinking("hm", "sig").text("Look").text("ing.\n\n").text("é日本\u{2028}<b>").call(
+                "t1",
+                "read",
+                &json!({ "path": "n.txt" }),
+            ),
+            calls("t2", "read", &json!({ "path": "big.txt" })),
+            calls("t3", "write", &json!({ "path": "made/new.txt", "fileText": "y\n".repeat(40_000) })),
+            calls(
+                "t4",
+                "edit",
+                &json!({ "path": "n.txt", "strReplace": { "oldText": "42", "newText": "43" } }),
+            ),
+            shell("printf out; printf err >&2; exit 3"),
+            calls("t5", "grep", &json!({ "pattern": "4" })),
+            calls("t6", "ls", &json!({ "path": "." })),
+            calls("t7", "nowhere", &json!({ "a": 0.1, "b": 1.797_693_134_862_315_7e308, "c": [null, true] })),
+            Answer::new().call_as_written("t8", "read", "{\"path\": "),
+            calls("t9", "read", &json!({ "path": "missing.txt" })),
+            calls("t10", "update_todos", &json!({ "todos": [], "merge": false })),
+            says("It is 42."),
+        ]
+    };
+    check(workspace, answers, &["--force"]);
+    check(workspace, answers, &["--deny", "Shell(printf)"]);
+}
+
+#[test]
+fn a_run_that_was_refused_is_printed_as_it_was() {
+    check(Workspace::new, || vec![Answer::error(401, "authentication_error", "no"); 2], &[]);
+}
+
+#[test]
+fn a_run_that_was_cut_is_printed_as_it_was() {
+    check(Workspace::new, || vec![says("half an ans").cut()], &[]);
+}
+
+#[test]
+fn a_run_at_its_limit_is_printed_as_it_was() {
+    let answers = || vec![calls("t1", "ls", &json!({ "path": "." })), says("never")];
+    check(Workspace::new, answers, &["--max-turns", "1"]);
+}
+
+#[test]
+fn a_run_whose_calls_failed_is_printed_as_it_was() {
+    check(Workspace::new, || vec![shell("exit 1"), says("done")], &["--force", "--fail-on", "tool-error"]);
+}
+
+#[test]
+fn a_prompt_that_was_withheld_is_printed() {
+    let workspace = || {
+        let workspace = Workspace::new();
+        let refuse = r#"cat > /dev/null; printf '{"continue": false, "user_message": "not now"}'"#;
+        write_hooks(&workspace, &json!({ "beforeSubmitPrompt": [{ "command": refuse }] }));
+        workspace
+    };
+    check(workspace, Vec::new, &[]);
+}
+
+/// Numbers that a parser in a hurry reads as their neighbours.
+#[test]
+fn numbers_come_back_as_they_went() {
+    let numbers: Vec<f64> = (0..200).map(|n| (f64::from(n) + 0.5).ln().exp().recip() * 1e-7).collect();
+    check(Workspace::new, || vec![calls("t", "nowhere", &json!({ "n": numbers })), says("done")], &[]);
+}
+
+#[test]
+fn runs_are_shown_one_after_the_other_or_one_alone() {
+    let (scene, id, [first, second]) = two_runs();
+    let stream = |args: &[&str]| replay(&scene, &[args, &["--output-format", "stream-json"]].concat());
+    assert_eq!(stream(&[&id]).succeeded().stdout, format!("{first}{second}"));
+    assert_eq!(replay(&scene, &[&id]).succeeded().stdout, format!("{first}{second}"), "as a run prints");
+    assert_eq!(stream(&[&id, "--run", "1"]).succeeded().stdout, first);
+    assert_eq!(stream(&["-1", "--run", "2"]).succeeded().stdout, second);
+    let none = stream(&[&id, "--run", "3", "--lang", "en"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(66), ""));
+    assert!(none.stderr.starts_with(&format!("error: `{id}` has no run 3; it has 2\nhint: ")), "{none}");
+    for unknown in ["-2", "0f0e0d0c-0b0a-4908-8706-050403020100", "no-such-file"] {
+        let ran = replay(&scene, &[unknown]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(66), ""), "{ran}");
+    }
+}
+
+#[test]
+fn a_running_session_is_shown_up_to_now() {
+    let scene = Scene::new([]);
+    let mut lifeline = Lifeline::new(&scene.workspace, "line");
+    let scene = scene.then([Answer::new().text("Now. ").call(
+        "t",
+        "shell",
+        &json!({ "command": lifeline.command() }),
+    )]);
+    let running = scene.print(["--force"]).start();
+    lifeline.wait_until_held();
+    let now = replay(&scene, &["-1", "--output-format", "stream-json", "--lang", "en"]).succeeded();
+    assert!(now.stdout.ends_with('\n') && now.stdout.contains("\"started\""), "{now}");
+    assert_eq!(now.stderr, "warning: run 1 has no end in the record: it was killed, or goes on\n");
+    let page = replay(&scene, &["-1", "--output-format", "html"]).succeeded();
+    assert!(page.stdout.contains("no result"), "{page}");
+    running.kill_alone();
+    let killed = running.finish();
+    let again = replay(&scene, &["-1", "--output-format", "stream-json"]).succeeded();
+    assert_eq!(again.stdout, killed.stdout);
+    lifeline.wait_until_gone();
+}
+
+#[test]
+fn what_is_whole_is_shown_before_damage_is_told() {
+    let (scene, id, [first, second]) = two_runs();
+    let journal = scene.workspace.journal(&id);
+    let whole = fs::read(&journal).unwrap();
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    let opens = |line: &&[u8]| String::from_utf8_lossy(line).contains("\"session_started\"");
+    let at = lines.iter().rposition(opens).unwrap();
+
+    let mut damaged = whole.clone();
+    let offset: usize = lines[..at].iter().map(|line| line.len()).sum();
+    damaged[offset + 60] ^= 1;
+    fs::write(&journal, &damaged).unwrap();
+    let ran = replay(&scene, &[&id, "--output-format", "stream-json", "--lang", "en"]);
+    assert_eq!((ran.code, &ran.stdout), (Some(65), &first), "{ran}");
+    assert!(ran.stderr.contains(&format!("is damaged at line {}", at + 1)), "{ran}");
+    let ran = replay(&scene, &[&id, "--output-format", "stream-json", "--run", "1"]).succeeded();
+    assert_eq!(ran.stdout, first, "the damage is behind what is asked for");
+
+    fs::write(&journal, &whole[..whole.len() - 5]).unwrap();
+    let ran = replay(&scene, &[&id, "--output-format", "stream-json", "--lang", "en"]).succeeded();
+    assert!(ran.stderr.contains("warning: the last record is torn; "), "{ran}");
+    let told = second.lines().count() - 1;
+    let kept: String = second.split_inclusive('\n').take(told).collect();
+    assert_eq!(ran.stdout, format!("{first}{kept}"));
+    assert_eq!(fs::read(&journal).unwrap(), whole[..whole.len() - 5], "nothing is changed");
+}
+
+#[test]
+fn in_its_own_time_a_replay_takes_as_long_as_the_run() {
+    let pause = Duration::from_millis(600);
+    let scene = Scene::new([Answer::new().text("a ").pause(pause).text("b")]);
+    let ran = scene.print(["--lang", "en"]).run().succeeded();
+    let real = replay(&scene, &["-1", "--speed", "real", "--output-format", "stream-json"]).succeeded();
+    assert_eq!(real.stdout, ran.stdout);
+    assert!(real.elapsed >= pause - Duration::from_millis(50), "{:?}", real.elapsed);
+    let capped = ["-1", "--speed", "0.001", "--longest-pause", "1ms", "--output-format", "stream-json"];
+    assert_eq!(replay(&scene, &capped).succeeded().stdout, ran.stdout);
+    assert_eq!(replay(&scene, &["-1", "--speed", "soon"]).code, Some(2));
+}
+
+#[test]
+fn a_page_holds_all_runs_and_nothing_of_the_session_is_markup() {
+    let scene = Scene::new([
+        Answer::new().text("<script>alert(1)</script>\n\nand ").text("more").call(
+            "t",
+            "shell",
+            &json!({ "command": "echo '<img src=x onerror=y>'; exit 1" }),
+        ),
+        says("one"),
+        says("two"),
+    ]);
+    scene.print(["--force"]).run().succeeded();
+    scene.print(["--continue"]).run().succeeded();
+    let page = replay(&scene, &["-1", "--output-format", "html", "--lang", "fr"]).succeeded().stdout;
+    assert!(page.starts_with("<!doctype html>\n<html lang=\"fr\">"), "{page}");
+    assert_eq!((page.matches("<h1>").count(), page.matches("<h2>").count()), (1, 2));
+    assert!(page.contains("<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n<p>and more</p>"), "{page}");
+    assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
+    assert!(page.contains("<details class=\"failed\">") && page.contains("Réponse"), "{page}");
+    let live = scene.print(["--output-format", "html"]).run();
+    assert_eq!(live.code, Some(2), "{live}");
+}
+
+/// Holds what a stream in a file prints in `format`.
+#[track_caller]
+fn check_stream(scene: &Scene, stream: &str, format: &str, expect: &str) {
+    let path = scene.workspace.outside().join("stream.ndjson");
+    fs::write(&path, stream).unwrap();
+    let args = [path.to_str().unwrap(), "--output-format", format];
+    assert_eq!(replay(scene, &args).succeeded().stdout, expect, "{format}");
+    let piped = scene.bare(["replay", "-", "--output-format", format]).stdin(Stdin::Piped(stream.into()));
+    assert_eq!(piped.run().succeeded().stdout, expect, "{format} from stdin");
+}
+
+#[test]
+fn a_stream_in_a_file_prints_what_the_session_prints() {
+    let scene = Scene::new([
+        Answer::new().text("Look").text("ing\u{2028}.").call("t1", "read", &json!({ "path": "n.txt" })),
+        shell("exit 3"),
+        Answer::new().call_as_written("t2", "nowhere", "{no"),
+        says("It is 42."),
+        says("More."),
+        Answer::error(401, "authentication_error", "no"),
+        Answer::error(401, "authentication_error", "no"),
+    ])
+    .within(Workspace::new().file("n.txt", "42\n"));
+    scene.print(["--deny", "Shell(exit)"]).run().succeeded();
+    scene.print(["--continue"]).run().succeeded();
+    assert_eq!(scene.print(["--continue"]).run().code, Some(20));
+    let of_session = |format| replay(&scene, &["-1", "--output-format", format]).succeeded().stdout;
+    let stream = of_session("stream-json");
+    for format in FORMATS {
+        check_stream(&scene, &stream, format, &of_session(format));
+    }
+    let path = scene.workspace.outside().join("stream.ndjson");
+    let args = ["replay", path.to_str().unwrap(), "--output-format", "html", "--lang", "en"];
+    let page = scene.bare(args).run().succeeded().stdout;
+    for said in ["<p>It is 42.</p>", "Not allowed to run terminal command", "Failed: ", "<code>n.txt</code>"]
+    {
+        assert!(page.contains(said), "{said} is missing in {page}");
+    }
+    assert_eq!(page.matches("<h2>").count(), 3);
+}
+
+/// Streams of the program that defined the contract, and events that nobody knows yet.
+#[test]
+fn what_we_do_not_know_is_copied() {
+    let init = r#"{"type":"system","subtype":"init","apiKeySource":"login","cwd":"/w","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","model":"M","permissionMode":"default","new":{"a":1.0}}"#;
+    let end = r#"{"type":"result","subtype":"success","duration_ms":5,"duration_api_ms":5,"is_error":false,"result":"x","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","request_id":"r","future":[0.1]}"#;
+    let json = r#"{"type":"result","subtype":"success","is_error":false,"duration_ms":5,"duration_api_ms":5,"result":"x","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff","request_id":"r","future":[0.1]}"#;
+    let other = r#"{ "type": "thinking", "x": 1 }"#;
+    let stream = format!("{init}\r\n{other}\n\n{end}\n");
+    let scene = Scene::new([]);
+    check_stream(&scene, &stream, "stream-json", &stream);
+    check_stream(&scene, &stream, "json", &format!("{json}\n"));
+}
+
+#[test]
+fn a_stream_is_shown_up_to_its_damage_and_a_torn_end_is_a_notice() {
+    let (scene, _, [first, _]) = two_runs();
+    let path = scene.workspace.outside().join("stream.ndjson");
+    let file = path.to_str().unwrap();
+    let run = |content: &str| {
+        fs::write(&path, content).unwrap();
+        replay(&scene, &[file, "--output-format", "stream-json", "--lang", "en"])
+    };
+    let torn = run(&first[..first.len() - 9]).succeeded();
+    let lines = first.lines().count();
+    let whole: String = first.split_inclusive('\n').take(lines - 1).collect();
+    assert_eq!(torn.stdout, whole);
+    assert!(torn.stderr.contains("warning: the last record is torn; "), "{torn}");
+    let damaged = run(&format!("{whole}{{\"type\":\n{first}"));
+    assert_eq!((damaged.code, damaged.stdout.as_str()), (Some(65), whole.as_str()), "{damaged}");
+    assert!(damaged.stderr.contains(&format!("error: `{file}` is no stream at line {lines}: ")), "{damaged}");
+    assert_eq!(run("no stream\n").code, Some(65));
+    assert_eq!(run("").succeeded().stdout, "");
+    assert_eq!(replay(&scene, &["/"]).code, Some(66));
+}
