@@ -7,14 +7,14 @@ mod parts;
 mod words;
 
 use std::ffi::OsString;
-use std::num::NonZeroU64;
-use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ibeam_protocol::Reason;
 
-pub(crate) use self::parts::{ConfigCommand, McpCommand, PolicyCommand, SessionsCommand, TestedAccess, TrustCommand};
+pub(crate) use self::parts::{
+    ConfigCommand, McpCommand, PolicyCommand, SessionsCommand, TestedAccess, TrustCommand,
+};
 use crate::exit::Report;
 
 /// A coding agent for the command line that other programs can rely on.
@@ -44,12 +44,6 @@ pub(crate) enum Format {
     Json,
     /// One JSON object per event, as it happens
     StreamJson,
-    /// One page to read, of `ibeam replay`
-    #[value(hide = true)]
-    Html,
-    /// One page to read, of `ibeam replay`
-    #[value(hide = true)]
-    Html,
 }
 
 /// What may be done.
@@ -340,24 +334,6 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: SessionsCommand,
     },
-    /// Show what was recorded again, offline: a session, or a file with a stream
-    #[command(
-        after_help = "stderr and the exit code are those of the replay, not of the run: docs/sessions.md"
-    )]
-    Replay {
-        /// A session's id, `-1` for the newest of this directory, `-2` …; or a file, `-` for stdin
-        #[arg(value_name = "SESSION|FILE", allow_negative_numbers = true)]
-        what: OsString,
-        /// That run alone, from 1 [default: all]
-        #[arg(long, value_name = "N")]
-        run: Option<NonZeroU64>,
-        /// `max`, `real`, or how many times as fast as it happened [default: max]
-        #[arg(long, value_name = "SPEED")]
-        speed: Option<String>,
-        /// The longest pause between two events, e.g. `2s`
-        #[arg(long, value_name = "TIME")]
-        longest_pause: Option<String>,
-    },
     /// Say whether a stream, or a result of `json`, keeps the output contract
     #[command(after_help = "Exit codes: 0 it does, 65 it does not. Rules: docs/check.md")]
     Check {
@@ -369,24 +345,6 @@ pub(crate) enum Command {
         /// The same as `--format json`
         #[arg(long, conflicts_with = "format")]
         json: bool,
-    },
-    /// Show what was recorded again, offline: a session, or a file with a stream
-    #[command(
-        after_help = "stderr and the exit code are those of the replay, not of the run: docs/sessions.md"
-    )]
-    Replay {
-        /// A session's id, `-1` for the newest of this directory, `-2` …; or a file, `-` for stdin
-        #[arg(value_name = "SESSION|FILE", allow_negative_numbers = true)]
-        what: OsString,
-        /// That run alone, from 1 [default: all]
-        #[arg(long, value_name = "N")]
-        run: Option<NonZeroU64>,
-        /// `max`, `real`, or how many times as fast as it happened [default: max]
-        #[arg(long, value_name = "SPEED")]
-        speed: Option<String>,
-        /// The longest pause between two events, e.g. `2s`
-        #[arg(long, value_name = "TIME")]
-        longest_pause: Option<String>,
     },
     /// Print the table of failures: exit code, code, whether to try again
     Errors {
