@@ -7,6 +7,7 @@ mod parts;
 mod words;
 
 use std::ffi::OsString;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -44,6 +45,9 @@ pub(crate) enum Format {
     Json,
     /// One JSON object per event, as it happens
     StreamJson,
+    /// One page to read, of `ibeam replay`
+    #[value(hide = true)]
+    Html,
 }
 
 /// What may be done.
@@ -345,6 +349,24 @@ pub(crate) enum Command {
         /// The same as `--format json`
         #[arg(long, conflicts_with = "format")]
         json: bool,
+    },
+    /// Show what was recorded again, offline: a session, or a file with a stream
+    #[command(
+        after_help = "stderr and the exit code are those of the replay, not of the run: docs/sessions.md"
+    )]
+    Replay {
+        /// A session's id, `-1` for the newest of this directory, `-2` …; or a file, `-` for stdin
+        #[arg(value_name = "SESSION|FILE", allow_negative_numbers = true)]
+        what: OsString,
+        /// That run alone, from 1 [default: all]
+        #[arg(long, value_name = "N")]
+        run: Option<NonZeroU64>,
+        /// `max`, `real`, or how many times as fast as it happened [default: max]
+        #[arg(long, value_name = "SPEED")]
+        speed: Option<String>,
+        /// The longest pause between two events, e.g. `2s`
+        #[arg(long, value_name = "TIME")]
+        longest_pause: Option<String>,
     },
     /// Print the table of failures: exit code, code, whether to try again
     Errors {
