@@ -8,6 +8,7 @@ mod flood;
 mod kill_sweep;
 mod local_eval;
 mod mutations;
+mod schema;
 mod test;
 mod tidy;
 
@@ -29,6 +30,7 @@ usage: cargo xtask <WHAT>
           run the small tasks on the embedded model; prints score and speed
   mutations [WORD]
           take protections out one by one and see that some test notices each
+  schema  write docs/schema and types from the wire types
   tidy    check the edges between crates, the sizes of files and what must change together
   test    set up what the tests need, then run every check and every test
 ";
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
             local_eval::run(&root(), &args).map_err(|error| error.to_string())
         }
         "mutations" => mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
+        "schema" => schema::run(&root()).map_err(|error| error.to_string()),
         "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
         "test" => test::run(&root()).map_err(|error| error.to_string()),
         _ => {

@@ -28,6 +28,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Untidy> {
     findings.extend(together::check(root)?);
     findings.extend(words::check(root)?);
     findings.extend(crate::faults::check(root).map_err(|error| Untidy::Unreadable(error.to_string()))?);
+    findings.extend(crate::schema::check(root));
     for finding in &findings {
         println!("{finding}");
     }

@@ -338,18 +338,6 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: SessionsCommand,
     },
-    /// Say whether a stream, or a result of `json`, keeps the output contract
-    #[command(after_help = "Exit codes: 0 it does, 65 it does not. Rules: docs/check.md")]
-    Check {
-        /// What was printed; `-` or nothing is stdin
-        file: Option<PathBuf>,
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-        /// The same as `--format json`
-        #[arg(long, conflicts_with = "format")]
-        json: bool,
-    },
     /// Show what was recorded again, offline: a session, or a file with a stream
     #[command(
         after_help = "stderr and the exit code are those of the replay, not of the run: docs/sessions.md"
@@ -368,11 +356,29 @@ pub(crate) enum Command {
         #[arg(long, value_name = "TIME")]
         longest_pause: Option<String>,
     },
+    /// Say whether a stream, or a result of `json`, keeps the output contract
+    #[command(after_help = "Exit codes: 0 it does, 65 it does not. Rules: docs/check.md")]
+    Check {
+        /// What was printed; `-` or nothing is stdin
+        file: Option<PathBuf>,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+        /// The same as `--format json`
+        #[arg(long, conflicts_with = "format")]
+        json: bool,
+    },
     /// Print the table of failures: exit code, code, whether to try again
     Errors {
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
+    },
+    /// Print the JSON Schema of what is printed
+    Schema {
+        /// Of which output format; `error` is the object of a failure alone [default: stream-json]
+        #[arg(long, value_enum)]
+        format: Option<SchemaFormat>,
     },
     /// Show the configuration
     Config {
@@ -421,6 +427,20 @@ pub(crate) enum ReportFormat {
     Text,
     /// For programs
     Json,
+}
+
+/// What a schema is of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaFormat {
+    /// What `text` prints, told rather than defined
+    Text,
+    /// The object of `json`, or that of a failure
+    Json,
+    /// A line of `stream-json`
+    #[default]
+    StreamJson,
+    /// The object of a failure, as `--error-format json` and `--error-file` give it
+    Error,
 }
 
 /// Why parsing ended without a command line to carry out.

@@ -42,6 +42,8 @@ mod replay;
 mod samples;
 #[path = "end_to_end/scene.rs"]
 mod scene;
+#[path = "end_to_end/schema.rs"]
+mod schema;
 #[path = "end_to_end/sessions.rs"]
 mod sessions;
 #[path = "end_to_end/signals.rs"]

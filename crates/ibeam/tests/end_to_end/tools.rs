@@ -7,6 +7,7 @@ use ibeam_testkit::Workspace;
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, WIRES, calls, says};
+use crate::schema;
 
 /// Calls the tool and gives what the completed event holds under its key.
 #[track_caller]
@@ -19,6 +20,7 @@ fn completed(tool: &str, arguments: &Value) -> (Scene, String, Value) {
             .file("old.txt", "old\n");
         let scene = Scene::on(wire, [calls("toolu_1", tool, arguments), says("done")]).within(workspace);
         let stream = scene.print(["--force"]).run().succeeded().stream();
+        schema::check(&stream.events);
         let (key, body) = stream.completed()[0];
         last = Some((key.to_owned(), body.clone(), scene));
     }

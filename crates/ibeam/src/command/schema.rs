@@ -1,0 +1,21 @@
+//! `schema`: the published contract, as JSON Schema.
+//!
+//! `--contract` says of which version; the start of the program refuses those that do not exist.
+
+use std::fs::File;
+
+use ibeam_output::SchemaOf;
+use ibeam_protocol::Failure;
+
+use super::say;
+use crate::cli::SchemaFormat;
+
+pub(super) fn schema(format: SchemaFormat, stdout: &mut File) -> Result<(), Failure> {
+    let of = match format {
+        SchemaFormat::Text => SchemaOf::Text,
+        SchemaFormat::Json => SchemaOf::Json,
+        SchemaFormat::StreamJson => SchemaOf::StreamJson,
+        SchemaFormat::Error => SchemaOf::Error,
+    };
+    say(stdout, &format!("{:#}\n", ibeam_output::schema(of)))
+}

@@ -1,0 +1,172 @@
+//! The published schemas and types, against what the program prints.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+
+use ibeam_testkit::{Answer, Workspace};
+use jsonschema::Validator;
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, calls, says};
+
+static STREAM: LazyLock<Validator> =
+    LazyLock::new(|| validator(include_str!("../../../../docs/schema/contract-1/stream-json.schema.json")));
+
+fn validator(schema: &str) -> Validator {
+    jsonschema::draft202012::new(&serde_json::from_str(schema).unwrap()).unwrap()
+}
+
+/// Each of these lines fits the published schema.
+#[track_caller]
+pub(crate) fn check<'a>(lines: impl IntoIterator<Item = &'a Value>) {
+    for line in lines {
+        if let Err(error) = STREAM.validate(line) {
+            panic!("{error} at `{}`: {line}", error.instance_path());
+        }
+    }
+}
+
+/// A run that speaks, reads, fails, is refused, and calls what cannot be read or does not exist.
+fn scene(end: impl IntoIterator<Item = Answer>) -> Scene {
+    let workspace = Workspace::new().file("notes.txt", "alpha\n").user_config("approval = \"allowlist\"\n");
+    let answers = [
+        Answer::new().text("First I ").text("look.\n").call("t1", "read", &json!({ "path": "notes.txt" })),
+        calls("t2", "read", &json!({ "path": "missing.txt" })),
+        calls("t3", "read", &json!({ "path": 5 })),
+        calls("t4", "shell", &json!({ "command": "make all" })),
+        calls("t5", "weather", &json!({ "city": "Rome" })),
+    ];
+    Scene::new(answers.into_iter().chain(end)).within(workspace)
+}
+
+/// What a provider says twice before a run fails with 20.
+fn refusal() -> [Answer; 2] {
+    let refused = || Answer::error(401, "authentication_error", "no");
+    [refused(), refused()]
+}
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+#[test]
+fn the_program_prints_the_published_schemas() {
+    let scene = Scene::new([]);
+    let published = |name: &str| {
+        std::fs::read_to_string(root().join(format!("docs/schema/contract-1/{name}.schema.json"))).unwrap()
+    };
+    for name in ["text", "json", "stream-json", "error"] {
+        let ran = scene.bare(["schema", "--contract", "1", "--format", name]).run().succeeded();
+        assert_eq!(ran.stdout, published(name), "{name}");
+    }
+    assert_eq!(scene.bare(["schema"]).run().succeeded().stdout, published("stream-json"));
+}
+
+#[test]
+fn there_is_no_schema_of_a_contract_that_does_not_exist() {
+    let ran = Scene::new([]).bare(["schema", "--contract", "2"]).run();
+    assert_ne!(ran.code, Some(0), "{ran}");
+    assert_eq!(ran.stdout, "");
+    assert!(ran.stderr.contains("--contract 2"), "{ran}");
+}
+
+#[test]
+fn a_run_that_succeeds_fits() {
+    check(&scene([says("Done.")]).print::<&str>([]).run().succeeded().stream().events);
+}
+
+#[test]
+fn a_run_that_fails_fits_on_stdout_and_on_stderr() {
+    let scene = scene(refusal());
+    let ran = scene.print(["--error-format", "json"]).run();
+    assert_eq!(ran.code, Some(20), "{ran}");
+    let lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    check(&lines);
+    let error: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+    for schema in [
+        include_str!("../../../../docs/schema/contract-1/error.schema.json"),
+        include_str!("../../../../docs/schema/contract-1/json.schema.json"),
+    ] {
+        assert!(validator(schema).is_valid(&error), "{error}");
+    }
+}
+
+#[test]
+fn the_object_of_json_fits() {
+    let object = scene([says("Done.")]).print(["--output-format", "json"]).run().succeeded().json();
+    let schema = validator(include_str!("../../../../docs/schema/contract-1/json.schema.json"));
+    assert!(schema.is_valid(&object), "{object}");
+}
+
+/// What an example makes of a run that succeeds and of one that fails.
+fn check_example(program: &str, example: &str) {
+    if Command::new(program).arg("--version").output().is_err() {
+        return eprintln!("SKIP: there is no {program} to run types/examples/{example}");
+    }
+    let read = |end: Vec<Answer>| {
+        let scene = scene(end);
+        let ran = scene.print::<&str>([]).run();
+        let path = scene.workspace.path().join("printed");
+        std::fs::write(&path, &ran.stdout).unwrap();
+        (example_reads(program, example, &path), ran.code)
+    };
+    let (output, _) = read(vec![says("Done.")]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "First I look.\nDone.");
+    let tools = "readToolCall\nreadToolCall\nreadToolCall\nshellToolCall\nfunction\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), tools);
+
+    let (output, code) = read(refusal().into());
+    assert_eq!((output.status.code(), code), (Some(20), Some(20)), "{output:?}");
+}
+
+fn example_reads(program: &str, example: &str, stdin: &PathBuf) -> Output {
+    Command::new(program)
+        .arg(root().join("types/examples").join(example))
+        .env("PYTHONPATH", root().join("types"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(std::fs::File::open(stdin).unwrap())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn the_example_in_javascript_reads_what_is_printed() {
+    check_example("node", "reader.mjs");
+}
+
+#[test]
+fn the_example_in_python_reads_what_is_printed() {
+    check_example("python3", "reader.py");
+}
+
+#[test]
+fn the_types_for_python_name_only_types_that_exist() {
+    let script = "import sys, typing, ibeam_events as m\n\
+        types = [c for c in vars(m).values() if typing.is_typeddict(c)]\n\
+        [typing.get_type_hints(c, include_extras=True) for c in types]\n\
+        assert len(types) > 50 and len(typing.get_args(m.StreamEvent)) == 7\n\
+        required = m.InitEvent.__required_keys__\n\
+        assert 'cwd' in required and 'tools' not in required, required\n";
+    let Ok(output) = Command::new("python3")
+        .args(["-c", script])
+        .env("PYTHONPATH", root().join("types"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+    else {
+        return eprintln!("SKIP: there is no python3 to load types/ibeam_events.py");
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_types_for_typescript_hold_for_a_strict_compiler() {
+    let types = root().join("types/ibeam.d.ts");
+    let Ok(output) = Command::new("tsc").args(["--noEmit", "--strict"]).arg(types).output() else {
+        return eprintln!("SKIP: there is no tsc to compile types/ibeam.d.ts");
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}

@@ -1,0 +1,86 @@
+//! `docs/schema/` and `types/`: the contract as JSON Schema, and as types of other languages made from it.
+//!
+//! All of it is generated; the examples beside the types are not. Refuses a tree where one of them is not what the
+//! wire types give.
+
+mod definition;
+mod python;
+mod typescript;
+
+use std::path::Path;
+
+use ibeam_output::SchemaOf;
+use serde_json::Value;
+
+use definition::Definition;
+
+/// Why the files cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}`: {1}")]
+pub(crate) struct Failed(String, std::io::Error);
+
+/// Writes every file.
+pub(crate) fn run(root: &Path) -> Result<(), Failed> {
+    for (path, text) in files() {
+        let whole = root.join(&path);
+        let written = whole.parent().map_or(Ok(()), std::fs::create_dir_all);
+        written.and_then(|()| std::fs::write(&whole, &text)).map_err(|error| Failed(path.clone(), error))?;
+        println!("{path}: {} lines", text.lines().count());
+    }
+    Ok(())
+}
+
+/// The files that are not what would be written, one line each.
+pub(crate) fn check(root: &Path) -> Vec<String> {
+    let stale = files().into_iter().filter(|(path, text)| {
+        std::fs::read_to_string(root.join(path)).ok().as_deref() != Some(text.as_str())
+    });
+    stale.map(|(path, _)| format!("{path} is not what `cargo xtask schema` gives; run it")).collect()
+}
+
+/// Path and text of each.
+fn files() -> Vec<(String, String)> {
+    let mut files: Vec<(String, String)> = SchemaOf::ALL
+        .iter()
+        .map(|of| {
+            let path = format!("docs/schema/contract-1/{}.schema.json", of.name());
+            (path, format!("{:#}\n", ibeam_output::schema(*of)))
+        })
+        .collect();
+    let definitions = definitions();
+    files.push(("types/ibeam.d.ts".to_owned(), typescript::render(&definitions)));
+    files.push(("types/ibeam_events.py".to_owned(), python::render(&definitions)));
+    files
+}
+
+/// What the schemas define, by name.
+fn definitions() -> Vec<Definition> {
+    let mut found = serde_json::Map::new();
+    for of in [SchemaOf::StreamJson, SchemaOf::Json] {
+        if let Some(Value::Object(definitions)) = ibeam_output::schema(of).get_mut("$defs").map(Value::take) {
+            found.extend(definitions);
+        }
+    }
+    found.sort_keys();
+    found.iter().map(|(name, schema)| Definition::of(name, schema)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_are_what_the_wire_types_give() {
+        assert_eq!(check(&crate::root()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_file_that_was_changed_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(check(root.path()).len(), files().len());
+        run(root.path()).unwrap();
+        assert_eq!(check(root.path()), Vec::<String>::new());
+        std::fs::write(root.path().join("types/ibeam.d.ts"), "// mine\n").unwrap();
+        assert_eq!(check(root.path()), ["types/ibeam.d.ts is not what `cargo xtask schema` gives; run it"]);
+    }
+}

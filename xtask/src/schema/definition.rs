@@ -1,0 +1,104 @@
+//! A definition of the schema, as far as types of other languages can say it.
+//!
+//! Bounds, patterns and which keys exclude each other stay with the schema.
+
+use serde_json::Value;
+
+/// An object with a name.
+pub(super) struct Definition {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) keys: Vec<Key>,
+}
+
+/// A key of an object.
+pub(super) struct Key {
+    pub(super) name: String,
+    /// What it is, with its unit and the version that added it.
+    pub(super) description: String,
+    pub(super) required: bool,
+    pub(super) kind: Kind,
+}
+
+/// What a key holds.
+pub(super) enum Kind {
+    /// Another definition.
+    Named(String),
+    /// One of these values, as JSON.
+    OneOf(Vec<Value>),
+    Text,
+    Integer,
+    Number,
+    Boolean,
+    List(Box<Kind>),
+    /// An object with any keys and values of one kind.
+    Dictionary(Box<Kind>),
+    Either(Vec<Kind>),
+    Anything,
+}
+
+impl Definition {
+    pub(super) fn of(name: &str, schema: &Value) -> Self {
+        let required: Vec<&str> = list(schema, "required").iter().filter_map(Value::as_str).collect();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let key = |(name, schema): (&String, &Value)| Key {
+            name: name.clone(),
+            description: told(schema),
+            required: required.contains(&name.as_str()),
+            kind: Kind::of(schema),
+        };
+        Self {
+            name: name.to_owned(),
+            description: text(schema, "description").to_owned(),
+            keys: properties.into_iter().flatten().map(key).collect(),
+        }
+    }
+
+    /// A line of the stream, as against what stands in one.
+    pub(super) fn is_event(&self) -> bool {
+        self.name.ends_with("Event")
+    }
+}
+
+impl Kind {
+    fn of(schema: &Value) -> Self {
+        if let Some(name) = text(schema, "$ref").strip_prefix("#/$defs/") {
+            return Self::Named(name.to_owned());
+        }
+        if let Some(value) = schema.get("const") {
+            return Self::OneOf(vec![value.clone()]);
+        }
+        match (list(schema, "enum"), list(schema, "anyOf")) {
+            ([], []) => {}
+            ([], choices) => return Self::Either(choices.iter().map(Self::of).collect()),
+            (values, _) => return Self::OneOf(values.to_vec()),
+        }
+        let inner = |key: &str| Box::new(schema.get(key).map_or(Self::Anything, Self::of));
+        match text(schema, "type") {
+            "string" => Self::Text,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            "boolean" => Self::Boolean,
+            "array" => Self::List(inner("items")),
+            "object" => Self::Dictionary(inner("additionalProperties")),
+            _ => Self::Anything,
+        }
+    }
+}
+
+fn told(schema: &Value) -> String {
+    let description = text(schema, "description");
+    let unit = match text(schema, "x-unit") {
+        "" => String::new(),
+        unit => format!(" [{unit}]"),
+    };
+    format!("{description}{unit} (since {})", text(schema, "x-since"))
+}
+
+fn text<'a>(schema: &'a Value, key: &str) -> &'a str {
+    schema.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'a>(schema: &'a Value, key: &str) -> &'a [Value] {
+    schema.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}

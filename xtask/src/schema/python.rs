@@ -1,0 +1,69 @@
+//! `types/ibeam_events.py`: the definitions as typed dictionaries of Python's standard library.
+
+use serde_json::Value;
+
+use super::definition::{Definition, Kind};
+
+const HEAD: &str = "\
+\"\"\"What `ibeam --print` prints: contract 1 of docs/output-format.md.
+
+Generated from docs/schema/contract-1 by `cargo xtask schema`; do not edit. Needs Python 3.11 and nothing else.
+Keys are only ever added, so there may be others. A key that is `NotRequired` may be absent; none is ever None.
+\"\"\"
+
+from typing import Any, Literal, NotRequired, TypedDict, Union
+";
+
+/// The text of the file.
+pub(super) fn render(definitions: &[Definition]) -> String {
+    let mut text = HEAD.to_owned();
+    for Definition { name, description, keys } in definitions {
+        text.push_str(&format!("\n\nclass {name}(TypedDict):\n    \"\"\"{description}\"\"\"\n"));
+        for key in keys {
+            let kind = written(&key.kind);
+            let kind = if key.required { kind } else { format!("NotRequired[{kind}]") };
+            text.push_str(&format!("\n    {}: {kind}\n    \"\"\"{}\"\"\"\n", key.name, key.description));
+        }
+    }
+    let events: Vec<&str> = definitions
+        .iter()
+        .filter(|definition| definition.is_event())
+        .map(|event| event.name.as_str())
+        .collect();
+    text.push_str(&format!(
+        "\n\nStreamEvent = Union[\n    {},\n]\n\
+         \"\"\"A line of `--output-format stream-json`, told by `type` and `subtype`.\"\"\"\n",
+        events.join(",\n    ")
+    ));
+    text
+}
+
+fn written(kind: &Kind) -> String {
+    match kind {
+        // Quoted, for it may be defined further down. Annotations that are all strings would hide `NotRequired`.
+        Kind::Named(name) => format!("\"{name}\""),
+        Kind::OneOf(values) => format!("Literal[{}]", joined(values.iter().map(literal))),
+        Kind::Text => "str".to_owned(),
+        Kind::Integer => "int".to_owned(),
+        Kind::Number => "float".to_owned(),
+        Kind::Boolean => "bool".to_owned(),
+        Kind::List(item) => format!("list[{}]", written(item)),
+        Kind::Dictionary(value) => format!("dict[str, {}]", written(value)),
+        Kind::Either(kinds) => format!("Union[{}]", joined(kinds.iter().map(written))),
+        Kind::Anything => "Any".to_owned(),
+    }
+}
+
+fn literal(value: &Value) -> String {
+    match value {
+        Value::Bool(true) => "True".to_owned(),
+        Value::Bool(false) => "False".to_owned(),
+        Value::Null => "None".to_owned(),
+        // A string of JSON without escapes beyond those of Python is the same in both.
+        Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+fn joined(choices: impl Iterator<Item = String>) -> String {
+    choices.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,59 @@
+//! `types/ibeam.d.ts`: the definitions as TypeScript.
+
+use serde_json::Value;
+
+use super::definition::{Definition, Kind};
+
+const HEAD: &str = "\
+// What `ibeam --print` prints: contract 1 of docs/output-format.md.
+// Generated from docs/schema/contract-1 by `cargo xtask schema`; do not edit.
+//
+// Keys are only ever added, so there may be others. A key with `?` may be absent; none is ever null.
+";
+
+/// The text of the file.
+pub(super) fn render(definitions: &[Definition]) -> String {
+    let events: Vec<&str> = definitions
+        .iter()
+        .filter(|definition| definition.is_event())
+        .map(|event| event.name.as_str())
+        .collect();
+    let mut text = format!(
+        "{HEAD}\n/** A line of `--output-format stream-json`, told by `type` and `subtype`. */\n\
+         export type StreamEvent =\n  | {};\n",
+        events.join("\n  | ")
+    );
+    for definition in definitions {
+        let Definition { name, description, keys } = definition;
+        text.push_str(&format!("\n/** {description} */\nexport interface {name} {{\n"));
+        for key in keys {
+            let absent = if key.required { "" } else { "?" };
+            text.push_str(&format!(
+                "  /** {} */\n  {}{absent}: {};\n",
+                key.description,
+                key.name,
+                written(&key.kind)
+            ));
+        }
+        text.push_str("}\n");
+    }
+    text
+}
+
+fn written(kind: &Kind) -> String {
+    match kind {
+        Kind::Named(name) => name.clone(),
+        Kind::OneOf(values) => joined(values.iter().map(Value::to_string)),
+        Kind::Text => "string".to_owned(),
+        Kind::Integer | Kind::Number => "number".to_owned(),
+        Kind::Boolean => "boolean".to_owned(),
+        Kind::List(item) => format!("Array<{}>", written(item)),
+        Kind::Dictionary(value) => format!("Record<string, {}>", written(value)),
+        Kind::Either(kinds) => joined(kinds.iter().map(written)),
+        Kind::Anything => "unknown".to_owned(),
+    }
+}
+
+fn joined(choices: impl Iterator<Item = String>) -> String {
+    choices.collect::<Vec<_>>().join(" | ")
+}
