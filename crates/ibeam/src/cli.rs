@@ -339,9 +339,8 @@ pub(crate) enum Command {
         what: SessionsCommand,
     },
     /// Show what was recorded again, offline: a session, or a file with a stream
-    #[command(
-        after_help = "stderr and the exit code are those of the replay, not of the run: docs/sessions.md"
-    )]
+    #[command(after_help = "With `--output-format html` it makes one page to read.\n\
+                      stderr and the exit code are those of the replay, not of the run: docs/sessions.md")]
     Replay {
         /// A session's id, `-1` for the newest of this directory, `-2` …; or a file, `-` for stdin
         #[arg(value_name = "SESSION|FILE", allow_negative_numbers = true)]

@@ -208,6 +208,7 @@ fn a_page_holds_all_runs_and_nothing_of_the_session_is_markup() {
     assert!(page.contains("<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n<p>and more</p>"), "{page}");
     assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
     assert!(page.contains("<details class=\"failed\">") && page.contains("Réponse"), "{page}");
+    assert!(replay(&scene, &["--help"]).succeeded().stdout.contains("--output-format html"));
     let live = scene.print(["--output-format", "html"]).run();
     assert_eq!(live.code, Some(2), "{live}");
 }
