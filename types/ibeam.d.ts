@@ -75,7 +75,7 @@ export interface DenialEntry {
 export interface DirectoryNode {
   /** Its absolute path. (since 0.1.0) */
   absPath: string;
-  /** The files in it and below it. [count] (since 0.1.0) */
+  /** The files listed in it and below it. [count] (since 0.1.0) */
   numFiles: number;
   /** The files in it. (since 0.1.0) */
   childrenFiles: Array<FileNode>;
@@ -563,7 +563,7 @@ export interface ReadSuccess {
   content: string;
   /** Whether the file holds nothing at all. (since 0.1.0) */
   isEmpty: boolean;
-  /** Whether there is more of the file than `content` holds. (since 0.1.0) */
+  /** Whether the file is longer than what one call returns, and was cut. (since 0.1.0) */
   exceededLimit: boolean;
   /** The lines of the whole file. [lines] (since 0.1.0) */
   totalLines: number;
@@ -649,17 +649,17 @@ export interface RunSummary {
   cost_usd?: number;
   /** The calls that were refused. (since 0.1.0) */
   permission_denials: Array<DenialEntry>;
-  /** The calls that failed. [count] (since 0.1.0) */
+  /** The calls that failed; those that were refused are not counted. [count] (since 0.1.0) */
   failed_tool_calls: number;
-  /** The files that tools wrote, changed or deleted, as absolute paths. (since 0.1.0) */
+  /** The absolute paths that tools wrote, changed or deleted, each once, in the order of their first change. (since 0.1.0) */
   files_changed: Array<string>;
   /** Requests that were sent again. [count] (since 0.1.0) */
   retries: number;
   /** How often the conversation was shortened. [count] (since 0.1.0) */
   compactions: number;
-  /** The calls of tools. [count] (since 0.1.0) */
+  /** The calls of tools that were started. [count] (since 0.1.0) */
   tool_calls: number;
-  /** The commands that still ran in the background at the end. [count] (since 0.1.0) */
+  /** The commands that still ran in the background at the end, and were stopped. [count] (since 0.1.0) */
   background_stopped: number;
 }
 

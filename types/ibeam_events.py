@@ -89,7 +89,7 @@ class DirectoryNode(TypedDict):
     """Its absolute path. (since 0.1.0)"""
 
     numFiles: int
-    """The files in it and below it. [count] (since 0.1.0)"""
+    """The files listed in it and below it. [count] (since 0.1.0)"""
 
     childrenFiles: list["FileNode"]
     """The files in it. (since 0.1.0)"""
@@ -731,7 +731,7 @@ class ReadSuccess(TypedDict):
     """Whether the file holds nothing at all. (since 0.1.0)"""
 
     exceededLimit: bool
-    """Whether there is more of the file than `content` holds. (since 0.1.0)"""
+    """Whether the file is longer than what one call returns, and was cut. (since 0.1.0)"""
 
     totalLines: int
     """The lines of the whole file. [lines] (since 0.1.0)"""
@@ -848,10 +848,10 @@ class RunSummary(TypedDict):
     """The calls that were refused. (since 0.1.0)"""
 
     failed_tool_calls: int
-    """The calls that failed. [count] (since 0.1.0)"""
+    """The calls that failed; those that were refused are not counted. [count] (since 0.1.0)"""
 
     files_changed: list[str]
-    """The files that tools wrote, changed or deleted, as absolute paths. (since 0.1.0)"""
+    """The absolute paths that tools wrote, changed or deleted, each once, in the order of their first change. (since 0.1.0)"""
 
     retries: int
     """Requests that were sent again. [count] (since 0.1.0)"""
@@ -860,10 +860,10 @@ class RunSummary(TypedDict):
     """How often the conversation was shortened. [count] (since 0.1.0)"""
 
     tool_calls: int
-    """The calls of tools. [count] (since 0.1.0)"""
+    """The calls of tools that were started. [count] (since 0.1.0)"""
 
     background_stopped: int
-    """The commands that still ran in the background at the end. [count] (since 0.1.0)"""
+    """The commands that still ran in the background at the end, and were stopped. [count] (since 0.1.0)"""
 
 
 class SandboxEntry(TypedDict):

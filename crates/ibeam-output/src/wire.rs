@@ -4,6 +4,7 @@
 //! changes `docs/output-format.md` too.
 
 mod ending;
+mod grep_success;
 mod init;
 mod line;
 mod line_safe;

@@ -165,10 +165,10 @@ pub(crate) struct RunSummary<'a> {
     cost_usd: Option<f64>,
     /// The calls that were refused.
     permission_denials: Vec<DenialEntry<'a>>,
-    /// The calls that failed.
+    /// The calls that failed; those that were refused are not counted.
     #[schemars(extend("x-unit" = "count"))]
     failed_tool_calls: u32,
-    /// The files that tools wrote, changed or deleted, as absolute paths.
+    /// The absolute paths that tools wrote, changed or deleted, each once, in the order of their first change.
     files_changed: Vec<LossyPath<'a>>,
     /// Requests that were sent again.
     #[schemars(extend("x-unit" = "count"))]
@@ -176,10 +176,10 @@ pub(crate) struct RunSummary<'a> {
     /// How often the conversation was shortened.
     #[schemars(extend("x-unit" = "count"))]
     compactions: u32,
-    /// The calls of tools.
+    /// The calls of tools that were started.
     #[schemars(extend("x-unit" = "count"))]
     tool_calls: u32,
-    /// The commands that still ran in the background at the end.
+    /// The commands that still ran in the background at the end, and were stopped.
     #[schemars(extend("x-unit" = "count"))]
     background_stopped: u32,
 }

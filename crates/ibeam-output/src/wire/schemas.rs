@@ -8,6 +8,7 @@ use ibeam_protocol::FailureCode;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
+use super::grep_success::GrepSuccess;
 use super::tool_args::{
     DeleteArgs, EditArgs, GlobArgs, GrepArgs, LsArgs, ReadArgs, ShellArgs, UpdateTodosArgs, WebFetchArgs,
     WriteArgs,
@@ -15,8 +16,8 @@ use super::tool_args::{
 use super::tool_call::{McpArgs, ToolCallObject};
 use super::tool_result::{ErrorMessage, FileNotFound, PermissionDenied, Rejected, Timeout};
 use super::tool_success::{
-    DeleteSuccess, EditSuccess, GlobSuccess, GrepSuccess, LsSuccess, McpSuccess, ReadSuccess, Shell,
-    TodosSuccess, WebFetchSuccess, WriteSuccess,
+    DeleteSuccess, EditSuccess, GlobSuccess, LsSuccess, McpSuccess, ReadSuccess, Shell, TodosSuccess,
+    WebFetchSuccess, WriteSuccess,
 };
 
 /// A UUID in lower case, as session ids are.

@@ -1,17 +1,16 @@
 //! What each tool gives in the arm `success`, in the order of the wire. Contract section 4.
 
-use std::collections::BTreeMap;
-
 use ibeam_protocol::ToolOutput;
 use ibeam_protocol::tool_output::{
-    DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, McpOutput,
-    ReadOutput, ShellOutput, Todo, TodoStatus, WebFetchOutput, WriteOutput,
+    DeleteOutput, Directory, EditOutput, GlobOutput, McpOutput, ReadOutput, ShellOutput, Todo, TodoStatus,
+    WebFetchOutput, WriteOutput,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::LossyPath;
+use super::grep_success::GrepSuccess;
 
 /// The payload; a variant per tool.
 #[derive(Serialize)]
@@ -39,7 +38,7 @@ pub(crate) struct ReadSuccess<'a> {
     content: &'a str,
     /// Whether the file holds nothing at all.
     is_empty: bool,
-    /// Whether there is more of the file than `content` holds.
+    /// Whether the file is longer than what one call returns, and was cut.
     exceeded_limit: bool,
     /// The lines of the whole file.
     #[schemars(extend("x-unit" = "lines"))]
@@ -79,21 +78,6 @@ pub(crate) struct EditSuccess<'a> {
     diff_string: &'a str,
     /// One sentence that says what was done.
     message: &'a str,
-}
-
-/// What was found by content.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct GrepSuccess<'a> {
-    /// The regular expression that was searched for.
-    pattern: &'a str,
-    /// Where it was searched for.
-    path: LossyPath<'a>,
-    /// What `workspaceResults` holds.
-    #[schemars(extend("enum" = ["content", "files_with_matches", "count"]))]
-    output_mode: &'static str,
-    /// The findings; one key, the path searched.
-    workspace_results: BTreeMap<String, GrepResults<'a>>,
 }
 
 /// What was found by name.
@@ -185,17 +169,7 @@ impl<'a> Success<'a> {
                 })
             }
             ToolOutput::Shell(shell) => Self::Shell(Shell::new(shell)),
-            ToolOutput::Grep(GrepOutput { pattern, path, matches, truncated: _ }) => {
-                Self::Grep(GrepSuccess {
-                    pattern,
-                    path: LossyPath(path),
-                    output_mode: output_mode(matches),
-                    workspace_results: BTreeMap::from([(
-                        path.to_string_lossy().into_owned(),
-                        GrepResults::new(matches),
-                    )]),
-                })
-            }
+            ToolOutput::Grep(output) => Self::Grep(GrepSuccess::new(output)),
             ToolOutput::Glob(GlobOutput { pattern, path, files, total_files }) => Self::Glob(GlobSuccess {
                 pattern,
                 path: LossyPath(path),
@@ -267,119 +241,13 @@ impl<'a> Shell<'a> {
     }
 }
 
-fn output_mode(matches: &GrepMatches) -> &'static str {
-    match matches {
-        GrepMatches::Content(_) => "content",
-        GrepMatches::Files(_) => "files_with_matches",
-        GrepMatches::Count(_) => "count",
-    }
-}
-
-/// What was found under one path, in the form that was asked for.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum GrepResults<'a> {
-    /// The lines.
-    Content(GrepContent<'a>),
-    /// The files alone.
-    Files(GrepFiles<'a>),
-    /// How many lines of each file.
-    Count(GrepCounts<'a>),
-}
-
-/// The lines that match, by file.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct GrepContent<'a> {
-    /// The files.
-    matches: Vec<GrepFile<'a>>,
-    /// The lines of all of them together.
-    #[schemars(extend("x-unit" = "lines"))]
-    total_lines: usize,
-}
-
-/// The files that have a line that matches.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct GrepFiles<'a> {
-    /// Their paths.
-    files: Vec<LossyPath<'a>>,
-}
-
-/// How many lines match, by file.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct GrepCounts<'a> {
-    /// The files.
-    counts: Vec<GrepCount<'a>>,
-}
-
-impl<'a> GrepResults<'a> {
-    fn new(matches: &'a GrepMatches) -> Self {
-        match matches {
-            GrepMatches::Content(files) => Self::Content(GrepContent {
-                total_lines: files.iter().map(|file| file.lines.len()).sum(),
-                matches: files.iter().map(GrepFile::new).collect(),
-            }),
-            GrepMatches::Files(files) => {
-                Self::Files(GrepFiles { files: files.iter().map(|file| LossyPath(file)).collect() })
-            }
-            GrepMatches::Count(counts) => Self::Count(GrepCounts {
-                counts: counts
-                    .iter()
-                    .map(|(file, count)| GrepCount { file: LossyPath(file), count: *count })
-                    .collect(),
-            }),
-        }
-    }
-}
-
-/// A file with the lines that match.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct GrepFile<'a> {
-    /// Its path.
-    file: LossyPath<'a>,
-    /// The lines.
-    matches: Vec<GrepLine<'a>>,
-}
-
-impl<'a> GrepFile<'a> {
-    fn new(file: &'a FileMatches) -> Self {
-        let matches = file
-            .lines
-            .iter()
-            .map(|(number, line)| GrepLine { line_number: *number, content: line })
-            .collect();
-        Self { file: LossyPath(&file.file), matches }
-    }
-}
-
-/// A line that matches.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct GrepLine<'a> {
-    /// Its number, from 1.
-    #[schemars(extend("x-unit" = "line number"))]
-    line_number: u64,
-    /// Its text, without its end.
-    content: &'a str,
-}
-
-/// How many lines of a file match.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct GrepCount<'a> {
-    /// Its path.
-    file: LossyPath<'a>,
-    /// How many lines.
-    #[schemars(extend("x-unit" = "lines"))]
-    count: u64,
-}
-
 /// A directory and what is in it.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DirectoryNode<'a> {
     /// Its absolute path.
     abs_path: LossyPath<'a>,
-    /// The files in it and below it.
+    /// The files listed in it and below it.
     #[schemars(extend("x-unit" = "count"))]
     num_files: u64,
     /// The files in it.
