@@ -17,7 +17,9 @@ mod text;
 mod wire;
 mod writer;
 
-pub use catalogue::{Action, Catalogue, CheckLine, Ending, Explained, PolicyLine, Question, ReplayLine, SessionLine};
+pub use catalogue::{
+    Action, Catalogue, CheckLine, Ending, Explained, PolicyLine, Question, ReplayLine, SessionLine,
+};
 pub use hidden::show_hidden;
 pub use html::Html;
 pub use json::{Json, json_of_result};
