@@ -44,7 +44,6 @@ use ibeam_policy::Shield;
 pub use confinement::{Survey, survey};
 pub use ibeam_sandbox::PROCESSES;
 pub use shell::background::{BackgroundProcesses, Timeouts};
-pub use shell::environment::find_bash;
 pub use shell::tree::Tree as ProcessTree;
 pub use workspace::{PathError, ResolvedPath, Workspace};
 

@@ -1,15 +1,15 @@
 //! Keys stored by `ibeam login`: one file, readable by its owner only.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::DirBuilder;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::Reason;
 use toml_edit::{DocumentMut, Item, value};
 
-use crate::{regular_file, shortage};
+use crate::{private_file, regular_file, shortage};
 
 /// A key is a line.
 const LARGEST: u64 = 1024 * 1024;
@@ -97,7 +97,7 @@ impl Credentials {
             table.insert(provider, value(key));
         }
         document.insert("keys", Item::Table(table));
-        replace(&self.path, document.to_string().as_bytes()).map_err(|error| Reason::CannotCreate {
+        write(&self.path, document.to_string().as_bytes()).map_err(|error| Reason::CannotCreate {
             path: self.path.display().to_string(),
             said: error.to_string(),
         })
@@ -117,20 +117,16 @@ fn read(path: &Path) -> io::Result<String> {
         .map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
-/// Writes a new file beside the old one and puts it in its place: the old or the new keys, never half.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or_else(|| Path::new("."));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let new = path.with_extension("toml.new");
-    drop(fs::remove_file(&new));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&new, path)
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    private_file::replace(path, bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

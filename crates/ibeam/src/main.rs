@@ -19,6 +19,7 @@ mod mcp;
 mod mode;
 mod model;
 mod place;
+mod private_file;
 mod programs;
 mod prompt;
 mod pump;

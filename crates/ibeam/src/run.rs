@@ -81,7 +81,7 @@ pub(crate) fn print(
     let hooks = hooks::listed(app)?;
     let guards = guards.stand()?;
     let mut started = start::start(app, target, model)?;
-    started.head.sandbox.clone_from(guards.sandbox());
+    started.head.sandbox.clone_from(&guards.sandbox);
     let servers = runtime.block_on(Servers::start(app, declared, &stop))?;
     let mut notices = started.notices;
     notices.extend(gathered.notice);

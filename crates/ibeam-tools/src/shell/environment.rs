@@ -287,7 +287,7 @@ pub(super) fn passed(
 }
 
 /// The shell that the `PATH` of this environment names, else one of the usual places; never one in a root.
-pub fn find_bash(environment: &[(OsString, OsString)], roots: &[&Path]) -> Option<PathBuf> {
+pub(super) fn find_bash(environment: &[(OsString, OsString)], roots: &[&Path]) -> Option<PathBuf> {
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
     std::env::split_paths(path.unwrap_or_default())
         .chain(std::env::split_paths(USUAL_PATH))

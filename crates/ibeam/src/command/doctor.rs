@@ -14,7 +14,7 @@ use crate::model;
 use crate::run::sandbox::Guards;
 
 pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
-    let sandbox = Guards::begin(app, true)?.stand().map(|guards| guards.sandbox().clone());
+    let sandbox = Guards::begin(app, true)?.stand().map(|guards| guards.sandbox);
     if app.flags.sandbox == Some(Switch::Enabled) {
         return layers(stdout, sandbox);
     }

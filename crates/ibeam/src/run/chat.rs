@@ -35,7 +35,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     let hooks = hooks::listed(app)?;
     let guards = Guards::begin(app, false)?.stand()?;
     let mut started = start::start(app, target, model)?;
-    started.head.sandbox.clone_from(guards.sandbox());
+    started.head.sandbox.clone_from(&guards.sandbox);
     let runtime = runtime()?;
     let servers = runtime.block_on(async {
         let stop = Stop::default();

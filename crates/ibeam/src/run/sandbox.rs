@@ -24,7 +24,8 @@ pub(crate) struct Guards {
     pub(super) workspace: Workspace,
     pub(super) shield: Shield,
     pub(super) background: BackgroundProcesses,
-    pub(super) sandbox: Sandbox,
+    /// What `init` tells of them.
+    pub(crate) sandbox: Sandbox,
     pub(super) web: Web,
     /// What the sandbox keeps as it is, so that nobody needs to look after it.
     pub(super) held: Vec<PathBuf>,
@@ -91,13 +92,6 @@ impl Begun {
             }
         }
         Ok(self.guards)
-    }
-}
-
-impl Guards {
-    /// What `init` tells of them.
-    pub(crate) fn sandbox(&self) -> &Sandbox {
-        &self.sandbox
     }
 }
 

@@ -4,9 +4,9 @@
 //! trusted longest ago is forgotten first. A file that is not as we write it trusts nothing, and is left as it is.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{DirBuilder, File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::files::Fingerprints;
-use crate::regular_file;
+use crate::{private_file, regular_file};
 
 /// Bytes of the file.
 const LARGEST: u64 = 4 * 1024 * 1024;
@@ -163,7 +163,9 @@ impl Store {
         let before = document.clone();
         let changed = change(&mut document);
         if document != before {
-            replace(&self.path, &document.into_bytes()?).and_then(|()| locked.sync_all()).map_err(said)?;
+            private_file::replace(&self.path, &document.into_bytes()?)
+                .and_then(|()| locked.sync_all())
+                .map_err(said)?;
         }
         Ok(changed)
     }
@@ -196,18 +198,9 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     regular_file::bytes_of(&file, LARGEST)
 }
 
-/// The whole new file or the old one, never half.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = path.with_extension("json.new");
-    drop(fs::remove_file(&new));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    fs::rename(&new, path)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
