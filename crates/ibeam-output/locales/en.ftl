@@ -167,6 +167,8 @@ reason-no-input = cannot read `{ $path }`: { $said }
     .hint = check the path and its permissions
 reason-cannot-create = cannot create `{ $path }`: { $said }
     .hint = check the permissions of its directory and the free space
+reason-name-taken = `{ $path }` is there and is not a link of this program; nothing was changed
+    .hint = move it away, or choose another directory and put that before this one in PATH
 reason-io = reading or writing failed at { $what }: { $said }
     .hint = check the free space and the permissions
 reason-output-closed = the reader of stdout went away
@@ -263,6 +265,13 @@ retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 check-keeps = `{ $file }` keeps contract 1 (events: { $events }, warnings: { $warnings })
 check-breaks = `{ $file }` breaks contract 1 (events: { $events }, errors: { $errors }, warnings: { $warnings })
 check-more = further findings, not shown: { $count }
+
+## `shim`
+shim-made = made `{ $link }`, which starts `{ $program }`
+shim-kept = `{ $link }` is there already
+shim-in-path = `{ $directory }` is in PATH
+shim-not-in-path = `{ $directory }` is not in PATH; clients find it there after `{ $command }`
+shim-hidden = in PATH, `{ $name }` is `{ $other }`, which comes before `{ $directory }`
 
 ## `sessions check`
 session-whole = session `{ $session }`: whole

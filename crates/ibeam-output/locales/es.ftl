@@ -165,6 +165,8 @@ reason-no-input = no se puede leer `{ $path }`: { $said }
     .hint = revisa la ruta y sus permisos
 reason-cannot-create = no se puede crear `{ $path }`: { $said }
     .hint = revisa los permisos de su directorio y el espacio libre
+reason-name-taken = `{ $path }` ya existe y no es un enlace de este programa; no se cambió nada
+    .hint = muévelo a otro lugar, o elige otro directorio y ponlo antes que este en PATH
 reason-io = falló la lectura o la escritura en { $what }: { $said }
     .hint = revisa el espacio libre y los permisos
 reason-output-closed = el lector de stdout se fue
@@ -261,6 +263,13 @@ retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
 check-keeps = `{ $file }` cumple el contrato 1 (eventos: { $events }, advertencias: { $warnings })
 check-breaks = `{ $file }` incumple el contrato 1 (eventos: { $events }, errores: { $errors }, advertencias: { $warnings })
 check-more = otros hallazgos, no mostrados: { $count }
+
+## `shim`
+shim-made = se creó `{ $link }`, que inicia `{ $program }`
+shim-kept = `{ $link }` ya estaba
+shim-in-path = `{ $directory }` está en PATH
+shim-not-in-path = `{ $directory }` no está en PATH; los clientes lo encuentran después de `{ $command }`
+shim-hidden = en PATH, `{ $name }` es `{ $other }`, que está antes de `{ $directory }`
 
 ## `sessions check`
 session-whole = sesión `{ $session }`: íntegra

@@ -165,6 +165,8 @@ reason-no-input = impossible de lire `{ $path }` : { $said }
     .hint = vérifiez le chemin et ses permissions
 reason-cannot-create = impossible de créer `{ $path }` : { $said }
     .hint = vérifiez les permissions de son répertoire et l'espace libre
+reason-name-taken = `{ $path }` existe et n'est pas un lien de ce programme ; rien n'a été changé
+    .hint = déplacez-le, ou choisissez un autre répertoire et placez-le avant celui-ci dans PATH
 reason-io = échec de lecture ou d'écriture sur { $what } : { $said }
     .hint = vérifiez l'espace libre et les permissions
 reason-output-closed = le lecteur de stdout est parti
@@ -261,6 +263,13 @@ retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds
 check-keeps = `{ $file }` respecte le contrat 1 (événements : { $events }, avertissements : { $warnings })
 check-breaks = `{ $file }` ne respecte pas le contrat 1 (événements : { $events }, erreurs : { $errors }, avertissements : { $warnings })
 check-more = autres constats, non affichés : { $count }
+
+## `shim`
+shim-made = `{ $link }` créé ; il lance `{ $program }`
+shim-kept = `{ $link }` y était déjà
+shim-in-path = `{ $directory }` est dans PATH
+shim-not-in-path = `{ $directory }` n'est pas dans PATH ; les clients le trouvent après `{ $command }`
+shim-hidden = dans PATH, `{ $name }` est `{ $other }`, qui précède `{ $directory }`
 
 ## `sessions check`
 session-whole = session `{ $session }` : intacte

@@ -147,6 +147,8 @@ reason-no-input = tidak dapat membaca `{ $path }`: { $said }
     .hint = periksa jalur dan izinnya
 reason-cannot-create = tidak dapat membuat `{ $path }`: { $said }
     .hint = periksa izin direktorinya dan ruang kosong
+reason-name-taken = `{ $path }` sudah ada dan bukan tautan program ini; tidak ada yang diubah
+    .hint = pindahkan, atau pilih direktori lain dan letakkan sebelum yang ini di PATH
 reason-io = gagal membaca atau menulis pada { $what }: { $said }
     .hint = periksa ruang kosong dan izin
 reason-output-closed = pembaca stdout sudah pergi
@@ -231,6 +233,13 @@ retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds 
 check-keeps = `{ $file }` memenuhi kontrak 1 (peristiwa: { $events }, peringatan: { $warnings })
 check-breaks = `{ $file }` melanggar kontrak 1 (peristiwa: { $events }, kesalahan: { $errors }, peringatan: { $warnings })
 check-more = temuan lain, tidak ditampilkan: { $count }
+
+## `shim`
+shim-made = membuat `{ $link }`, yang menjalankan `{ $program }`
+shim-kept = `{ $link }` sudah ada
+shim-in-path = `{ $directory }` ada di PATH
+shim-not-in-path = `{ $directory }` tidak ada di PATH; klien menemukannya setelah `{ $command }`
+shim-hidden = di PATH, `{ $name }` adalah `{ $other }`, yang berada sebelum `{ $directory }`
 
 ## `sessions check`
 session-whole = sesi `{ $session }`: utuh

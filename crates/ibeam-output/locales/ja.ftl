@@ -147,6 +147,8 @@ reason-no-input = `{ $path }` を読み取れません: { $said }
     .hint = パスと権限を確認してください
 reason-cannot-create = `{ $path }` を作成できません: { $said }
     .hint = ディレクトリの権限と空き容量を確認してください
+reason-name-taken = `{ $path }` がすでにあり、このプログラムのリンクではありません。何も変更していません
+    .hint = それを別の場所へ移すか、別のディレクトリを選び、PATH でこのディレクトリより前に置いてください
 reason-io = { $what } の読み書きに失敗しました: { $said }
     .hint = 空き容量と権限を確認してください
 reason-output-closed = stdout の読み手がいなくなりました
@@ -231,6 +233,13 @@ retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行�
 check-keeps = `{ $file }` は契約 1 を守っています (イベント: { $events }、警告: { $warnings })
 check-breaks = `{ $file }` は契約 1 に違反しています (イベント: { $events }、エラー: { $errors }、警告: { $warnings })
 check-more = 表示していない指摘: { $count }
+
+## `shim`
+shim-made = `{ $link }` を作成しました。`{ $program }` を起動します
+shim-kept = `{ $link }` はすでにあります
+shim-in-path = `{ $directory }` は PATH にあります
+shim-not-in-path = `{ $directory }` は PATH にありません。`{ $command }` を実行すると、クライアントから見つかります
+shim-hidden = PATH では `{ $name }` は `{ $other }` で、`{ $directory }` より前にあります
 
 ## `sessions check`
 session-whole = セッション `{ $session }`: 完全です

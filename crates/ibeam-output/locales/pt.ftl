@@ -165,6 +165,8 @@ reason-no-input = não foi possível ler `{ $path }`: { $said }
     .hint = verifique o caminho e suas permissões
 reason-cannot-create = não foi possível criar `{ $path }`: { $said }
     .hint = verifique as permissões do diretório e o espaço livre
+reason-name-taken = `{ $path }` já existe e não é um link deste programa; nada foi mudado
+    .hint = mova-o para outro lugar, ou escolha outro diretório e coloque-o antes deste no PATH
 reason-io = falha de leitura ou gravação em { $what }: { $said }
     .hint = verifique o espaço livre e as permissões
 reason-output-closed = o leitor de stdout foi embora
@@ -261,6 +263,13 @@ retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds }
 check-keeps = `{ $file }` cumpre o contrato 1 (eventos: { $events }, avisos: { $warnings })
 check-breaks = `{ $file }` viola o contrato 1 (eventos: { $events }, erros: { $errors }, avisos: { $warnings })
 check-more = outras constatações, não mostradas: { $count }
+
+## `shim`
+shim-made = criado `{ $link }`, que inicia `{ $program }`
+shim-kept = `{ $link }` já estava lá
+shim-in-path = `{ $directory }` está no PATH
+shim-not-in-path = `{ $directory }` não está no PATH; os clientes o encontram depois de `{ $command }`
+shim-hidden = no PATH, `{ $name }` é `{ $other }`, que vem antes de `{ $directory }`
 
 ## `sessions check`
 session-whole = sessão `{ $session }`: íntegra

@@ -13,6 +13,7 @@ mod question;
 mod reason;
 mod replay;
 mod session;
+mod shim;
 mod words;
 
 use std::fmt;
@@ -30,6 +31,7 @@ pub use self::policy::PolicyLine;
 pub use self::question::Question;
 pub use self::replay::ReplayLine;
 pub use self::session::SessionLine;
+pub use self::shim::ShimLine;
 use self::words::Words;
 use crate::locale::Locale;
 
@@ -131,6 +133,11 @@ impl Catalogue {
     /// A line of the report on a stored session.
     pub fn session(&self, line: &SessionLine<'_>) -> String {
         self.say(&session::words(line), None)
+    }
+
+    /// A line of the report on links.
+    pub fn shim(&self, line: &ShimLine<'_>) -> String {
+        self.say(&shim::words(line), None)
     }
 
     /// The sentence of a `warning:` line about what is replayed.

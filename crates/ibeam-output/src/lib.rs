@@ -18,7 +18,7 @@ mod wire;
 mod writer;
 
 pub use catalogue::{
-    Action, Catalogue, CheckLine, Ending, Explained, PolicyLine, Question, ReplayLine, SessionLine,
+    Action, Catalogue, CheckLine, Ending, Explained, PolicyLine, Question, ReplayLine, SessionLine, ShimLine,
 };
 pub use hidden::show_hidden;
 pub use html::Html;

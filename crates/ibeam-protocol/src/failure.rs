@@ -128,6 +128,8 @@ pub enum Reason {
     WorkspaceGone { path: String },
     /// A directory or file of ours cannot be made.
     CannotCreate { path: String, said: String },
+    /// Something of somebody else's has the name of a link of ours.
+    NameTaken { path: String },
     /// Reading or writing failed: disk full, output closed.
     Io { what: String, said: String },
     /// The reader of stdout went away.
@@ -218,6 +220,7 @@ impl Reason {
             | Self::SessionBusy { .. }
             | Self::StdinSilent { .. }
             | Self::WorkspaceGone { .. }
+            | Self::NameTaken { .. }
             | Self::OutputClosed
             | Self::NoSandbox { .. }
             | Self::Untrusted { .. }
@@ -271,7 +274,7 @@ impl Reason {
             | Self::WorkspaceGone { .. }
             | Self::NoInput { .. } => C::NoInput,
             Self::SessionBusy { .. } => C::Busy,
-            Self::CannotCreate { .. } => C::CantCreate,
+            Self::CannotCreate { .. } | Self::NameTaken { .. } => C::CantCreate,
             Self::Io { .. } | Self::OutputClosed => C::Io,
             Self::System { .. } => C::Os,
             Self::NoSandbox { .. } => C::Sandbox,

@@ -395,6 +395,12 @@ pub(crate) enum Command {
         #[arg(long, value_name = "SOURCE")]
         from: Option<String>,
     },
+    /// Make links `agent` and `cursor-agent` to this program, for clients that start it under those names
+    Shim {
+        /// Where; made if it is missing
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Say what is missing here and how to get it
     Doctor,
     /// List MCP servers and their tools, switch them on and off

@@ -46,6 +46,8 @@ mod scene;
 mod schema;
 #[path = "end_to_end/sessions.rs"]
 mod sessions;
+#[path = "end_to_end/shim.rs"]
+mod shim;
 #[path = "end_to_end/signals.rs"]
 mod signals;
 #[path = "end_to_end/terminal.rs"]

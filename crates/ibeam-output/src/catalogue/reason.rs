@@ -98,6 +98,7 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::CannotCreate { path, said } => {
             Words::new("reason-cannot-create").text("path", path).text("said", said)
         }
+        Reason::NameTaken { path } => Words::new("reason-name-taken").text("path", path),
         Reason::Io { what, said } => Words::new("reason-io").text("what", what).text("said", said),
         Reason::OutputClosed => Words::new("reason-output-closed"),
         Reason::System { what, said } => Words::new("reason-system").text("what", what).text("said", said),

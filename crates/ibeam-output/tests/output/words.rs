@@ -169,6 +169,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::WorkspaceGone { path: s() },
         Reason::NoInput { path: s(), said: s() },
         Reason::CannotCreate { path: s(), said: s() },
+        Reason::NameTaken { path: s() },
         Reason::Io { what: s(), said: s() },
         Reason::OutputClosed,
         Reason::System { what: s(), said: s() },

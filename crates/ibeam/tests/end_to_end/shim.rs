@@ -1,0 +1,167 @@
+//! `ibeam shim`: the names that clients start the program by.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use ibeam_testkit::{Answer, Finished, Ibeam};
+use serde_json::json;
+
+use crate::scene::{BINARY, KEY, Scene, says};
+
+const NAMES: [&str; 2] = ["agent", "cursor-agent"];
+
+fn shim(scene: &Scene, directory: &Path) -> Finished {
+    scene.bare(["shim", directory.to_str().unwrap()]).run()
+}
+
+/// Both names lead to the program.
+#[track_caller]
+fn check_links(directory: &Path) {
+    for name in NAMES {
+        let target = fs::read_link(directory.join(name)).unwrap();
+        assert_eq!(target, Path::new(BINARY).canonicalize().unwrap(), "{name}");
+    }
+    assert_eq!(fs::read_dir(directory).unwrap().count(), NAMES.len());
+}
+
+/// Nothing is made, and it is said of which file and what to do.
+#[track_caller]
+fn check_refused(scene: &Scene, directory: &Path, path: &Path) {
+    let ran = shim(scene, directory);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(73), ""), "{ran}");
+    let said = format!("error: `{}` is there and is not a link of this program", path.display());
+    assert_eq!(ran.stderr_lines(&said).len(), 1, "{ran}");
+    assert_eq!(ran.stderr_lines("hint: move it away").len(), 1, "{ran}");
+}
+
+#[test]
+fn the_links_are_made_with_their_directory_and_named() {
+    let scene = Scene::new([]);
+    let directory = scene.workspace.outside().canonicalize().unwrap().join("new/bin");
+    let ran = shim(&scene, &directory).succeeded();
+    check_links(&directory);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{ran}");
+    for (line, name) in lines.iter().zip(NAMES) {
+        assert!(
+            line.starts_with(&format!("made `{}`, which starts `", directory.join(name).display())),
+            "{ran}"
+        );
+    }
+}
+
+#[test]
+fn a_run_by_either_name_prints_the_contract() {
+    for name in NAMES {
+        let scene = Scene::new([
+            Answer::new().text("First ").call("t1", "read", &json!({ "path": "a" })),
+            says("Done."),
+        ]);
+        let directory = scene.workspace.outside().join("bin");
+        shim(&scene, &directory).succeeded();
+        let run = Ibeam::new(directory.join(name), &scene.workspace)
+            .args([
+                "-p",
+                "--output-format=stream-json",
+                "--model",
+                "anthropic/claude-sonnet-4-20250514",
+                "do it",
+            ])
+            .env("ANTHROPIC_BASE_URL", scene.server.url())
+            .env("ANTHROPIC_API_KEY", KEY);
+        let stream = run.run().succeeded().stream();
+        assert_eq!(stream.last()["result"], "First Done.", "{name}");
+    }
+}
+
+#[test]
+fn a_second_time_changes_nothing_by_whichever_name() {
+    let scene = Scene::new([]);
+    let directory = scene.workspace.outside().join("bin");
+    shim(&scene, &directory).succeeded();
+    for program in [PathBuf::from(BINARY), directory.join("agent")] {
+        let again = Ibeam::new(program, &scene.workspace).args(["shim", directory.to_str().unwrap()]);
+        let ran = again.run().succeeded();
+        assert_eq!(ran.stdout.matches("is there already").count(), 2, "{ran}");
+        check_links(&directory);
+    }
+}
+
+#[test]
+fn a_link_of_an_earlier_installation_is_replaced() {
+    let scene = Scene::new([]);
+    let directory = scene.workspace.outside().join("bin");
+    fs::create_dir(&directory).unwrap();
+    symlink("/nowhere/now/ibeam", directory.join("agent")).unwrap();
+    let ran = shim(&scene, &directory).succeeded();
+    assert_eq!(ran.stdout.matches("made `").count(), 2, "{ran}");
+    check_links(&directory);
+}
+
+#[test]
+fn what_is_not_its_own_is_left_alone_and_nothing_is_made() {
+    type Put = fn(&Path);
+    let file: Put = |path| fs::write(path, "mine").unwrap();
+    let link: Put = |path| symlink("/usr/bin/true", path).unwrap();
+    let dangling: Put = |path| symlink("/nowhere/agent-of-another", path).unwrap();
+    let directory: Put = |path| fs::create_dir(path).unwrap();
+    for (name, put) in NAMES.iter().flat_map(|name| [file, link, dangling, directory].map(|put| (name, put)))
+    {
+        let scene = Scene::new([]);
+        let bin = scene.workspace.outside().canonicalize().unwrap().join("bin");
+        fs::create_dir(&bin).unwrap();
+        put(&bin.join(name));
+        let before = fs::symlink_metadata(bin.join(name)).unwrap().modified().unwrap();
+        check_refused(&scene, &bin, &bin.join(name));
+        assert_eq!(fs::symlink_metadata(bin.join(name)).unwrap().modified().unwrap(), before);
+        assert_eq!(fs::read_dir(&bin).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_named() {
+    let scene = Scene::new([]);
+    let file = scene.workspace.outside().join("file");
+    fs::write(&file, "").unwrap();
+    for directory in [file.clone(), file.join("bin")] {
+        let ran = shim(&scene, &directory);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(73), ""), "{ran}");
+        assert!(ran.stderr.starts_with(&format!("error: cannot create `{}`", directory.display())), "{ran}");
+    }
+    let ran = scene.bare(["shim", ""]).run();
+    assert_eq!(ran.code, Some(2), "{ran}");
+}
+
+#[test]
+fn it_says_whether_clients_find_the_links() {
+    let scene = Scene::new([]);
+    let directory = scene.workspace.outside().join("it's bin");
+    let told = |path: &str| {
+        let run = scene.bare(["shim", directory.to_str().unwrap()]).env("PATH", path);
+        run.run().succeeded().stderr
+    };
+    let usual = std::env::var("PATH").unwrap();
+    let said = told(&usual);
+    assert!(said.starts_with("hint: `") && said.contains("is not in PATH"), "{said}");
+
+    // The command that is shown does what it says.
+    let command = said.split('`').nth(3).unwrap();
+    let script = format!("{command}; command -v agent");
+    let found = std::process::Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(
+        String::from_utf8(found.stdout).unwrap().trim_end(),
+        directory.join("agent").to_str().unwrap()
+    );
+
+    let first = format!("{}:{usual}", directory.display());
+    assert_eq!(told(&first), format!("`{}` is in PATH\n", directory.display()));
+
+    let others = scene.workspace.outside().join("others");
+    fs::create_dir(&others).unwrap();
+    fs::write(others.join("cursor-agent"), "#!/bin/sh\n").unwrap();
+    fs::set_permissions(others.join("cursor-agent"), fs::Permissions::from_mode(0o755)).unwrap();
+    let said = told(&format!("{}:{first}", others.display()));
+    let warning = format!("warning: in PATH, `cursor-agent` is `{}`", others.join("cursor-agent").display());
+    assert!(said.contains(&warning) && !said.contains("`agent` is"), "{said}");
+}
