@@ -619,6 +619,8 @@ export interface ResultEvent {
 
 /** The one object that the format `json` prints on stdout, at the end of a run that succeeded. */
 export interface ResultObject {
+  /** What this object is. (since 0.1.0) */
+  type: "result";
   /** How the run ended. (since 0.1.0) */
   subtype: "success";
   /** Always false: a run that failed prints nothing on stdout. (since 0.1.0) */

@@ -804,6 +804,9 @@ class ResultEvent(TypedDict):
 class ResultObject(TypedDict):
     """The one object that the format `json` prints on stdout, at the end of a run that succeeded."""
 
+    type: Literal["result"]
+    """What this object is. (since 0.1.0)"""
+
     subtype: Literal["success"]
     """How the run ended. (since 0.1.0)"""
 

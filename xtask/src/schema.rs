@@ -9,7 +9,7 @@ mod typescript;
 
 use std::path::Path;
 
-use ibeam_output::SchemaOf;
+use ibeam_output::{Contract, SchemaOf};
 use serde_json::Value;
 
 use definition::Definition;
@@ -40,13 +40,13 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
 
 /// Path and text of each.
 fn files() -> Vec<(String, String)> {
-    let mut files: Vec<(String, String)> = SchemaOf::ALL
-        .iter()
-        .map(|of| {
-            let path = format!("docs/schema/contract-1/{}.schema.json", of.name());
-            (path, format!("{:#}\n", ibeam_output::schema(*of)))
-        })
-        .collect();
+    let mut files = Vec::new();
+    for contract in Contract::ALL {
+        for of in SchemaOf::ALL {
+            let path = format!("docs/schema/contract-{}/{}.schema.json", contract.name(), of.name());
+            files.push((path, format!("{:#}\n", ibeam_output::schema(of, contract))));
+        }
+    }
     let definitions = definitions();
     files.push(("types/ibeam.d.ts".to_owned(), typescript::render(&definitions)));
     files.push(("types/ibeam_events.py".to_owned(), python::render(&definitions)));
@@ -57,7 +57,9 @@ fn files() -> Vec<(String, String)> {
 fn definitions() -> Vec<Definition> {
     let mut found = serde_json::Map::new();
     for of in [SchemaOf::StreamJson, SchemaOf::Json] {
-        if let Some(Value::Object(definitions)) = ibeam_output::schema(of).get_mut("$defs").map(Value::take) {
+        if let Some(Value::Object(definitions)) =
+            ibeam_output::schema(of, Contract::One).get_mut("$defs").map(Value::take)
+        {
             found.extend(definitions);
         }
     }

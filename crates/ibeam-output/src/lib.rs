@@ -5,6 +5,7 @@
 //! way back to the loop; thinking is written by none of them.
 
 mod catalogue;
+mod contract;
 mod hidden;
 mod html;
 mod json;
@@ -12,6 +13,7 @@ mod line_buffer;
 mod locale;
 mod printable;
 mod schema;
+mod segments;
 mod stream_json;
 mod text;
 mod wire;
@@ -20,6 +22,7 @@ mod writer;
 pub use catalogue::{
     Action, Catalogue, CheckLine, Ending, Explained, PolicyLine, Question, ReplayLine, SessionLine, ShimLine,
 };
+pub use contract::Contract;
 pub use hidden::show_hidden;
 pub use html::Html;
 pub use json::{Json, json_of_result};

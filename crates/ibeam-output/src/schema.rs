@@ -4,10 +4,13 @@
 //! counts; `x-origin`, `ibeam` for a key that the published page does not name; `x-always`, on an object, such keys
 //! that ibeam always writes. Refuses what one line cannot tell: order and pairing.
 
+mod later;
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use crate::contract::Contract;
 use crate::wire::{JsonResult, Line};
 
 /// What a schema is of.
@@ -48,24 +51,24 @@ const TEXT: &str = "What `--output-format text` prints, for people; do not parse
     message. A run that failed ends after its actions. The lines are in the language of `--lang`; control characters are \
     shown as escapes, but for line ends and tabs.";
 
-/// The schema under contract 1, as a JSON object.
-pub fn schema(of: SchemaOf) -> Value {
-    match of {
-        SchemaOf::Text => Document::new("What the text format prints", text()).whole(),
+/// The schema under a contract, as a JSON object.
+pub fn schema(of: SchemaOf, contract: Contract) -> Value {
+    let mut document = match of {
+        SchemaOf::Text => Document::new("What the text format prints", text(TEXT)),
         SchemaOf::StreamJson => {
             let mut document = Document::new("A line of stream-json", root::<Line>());
             document.define_events();
             document.require(ERROR_EVENT, &["session_id", "ibeam", "resumable"]);
-            document.whole()
+            document
         }
         SchemaOf::Error => {
             let mut document = failure();
             document.body = json!({ "$ref": format!("#/$defs/{ERROR_OBJECT}") });
-            document.whole()
+            document
         }
         SchemaOf::Json => {
             let mut document = failure();
-            let result = Document::new(RESULT_OBJECT, root::<JsonResult>());
+            let result = Document::new(RESULT_OBJECT, tagged::<JsonResult>("result"));
             document.definitions.extend(result.definitions);
             document.definitions.insert(RESULT_OBJECT.to_owned(), result.body);
             document.title = "What a run with json prints";
@@ -75,9 +78,14 @@ pub fn schema(of: SchemaOf) -> Value {
                     `--error-format json`.",
                 "oneOf": [to(RESULT_OBJECT), to(ERROR_OBJECT)],
             });
-            document.whole()
+            document
         }
+    };
+    match contract {
+        Contract::One => {}
+        Contract::Two => later::revise(of, &mut document),
     }
+    document.whole(contract)
 }
 
 const ERROR_EVENT: &str = "ErrorEvent";
@@ -94,9 +102,9 @@ fn failure() -> Document {
     document
 }
 
-fn text() -> Value {
+fn text(description: &str) -> Value {
     json!({
-        "description": TEXT,
+        "description": description,
         "type": "string",
         "pattern": "^[^\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f]*$",
     })
@@ -104,6 +112,18 @@ fn text() -> Value {
 
 fn root<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// The root of a struct that serde gives the tag `type`, which the schema of a struct leaves out.
+fn tagged<T: JsonSchema>(tag: &str) -> Value {
+    let mut root = root::<T>();
+    if let Some(Value::Object(properties)) = root.get_mut("properties") {
+        properties.shift_insert(0, "type".to_owned(), json!({ "type": "string", "const": tag }));
+    }
+    if let Some(Value::Array(required)) = root.get_mut("required") {
+        required.insert(0, Value::from("type"));
+    }
+    root
 }
 
 /// A schema in the making: what it says, and what it refers to.
@@ -157,7 +177,7 @@ impl Document {
     }
 
     /// The whole, with the definitions that it refers to.
-    fn whole(mut self) -> Value {
+    fn whole(mut self, contract: Contract) -> Value {
         let mut reached = Map::new();
         let mut ways = Vec::new();
         references(&self.body, &mut ways);
@@ -171,7 +191,7 @@ impl Document {
         let mut whole = Map::new();
         whole.insert("$schema".to_owned(), Value::from("https://json-schema.org/draft/2020-12/schema"));
         whole.insert("title".to_owned(), Value::from(self.title));
-        whole.insert("x-contract".to_owned(), Value::from("1"));
+        whole.insert("x-contract".to_owned(), Value::from(contract.name()));
         if let Value::Object(body) = self.body {
             whole.extend(body);
         }
@@ -214,6 +234,9 @@ fn settle(schema: &mut Value) {
         Value::Object(keys) => {
             without_null(keys);
             gather_arms(keys);
+            if let Some(Value::String(description)) = keys.get_mut("description") {
+                *description = description.replace('\n', " ");
+            }
             // Names of Rust's integers mean nothing elsewhere.
             if keys.get("format").is_some_and(|format| format != "uuid") {
                 keys.shift_remove("format");

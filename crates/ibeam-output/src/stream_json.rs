@@ -1,28 +1,46 @@
 //! `stream-json`: one line per event, each whole, in the order of the run.
+//!
+//! Under contract 1 each delta is a line; under contract 2 each segment is, and deltas where they are asked for.
 
 use std::io::{self, Write};
 
-use ibeam_protocol::{Event, EventKind, RunFinished, RunOutcome, SessionId};
+use ibeam_protocol::{Event, EventKind, ModelCallId, RunFinished, RunOutcome, SessionId};
 
+use crate::contract::Contract;
 use crate::line_buffer::LineBuffer;
+use crate::segments::Segments;
 use crate::wire::{
-    ErrorLine, InitExtras, Line, LossyPath, Message, Role, RunSummary, ServerEntry, Subtype, TextBlock,
-    ToolCallObject, key_source, permission_mode, write_line,
+    ErrorLine, InitExtras, Line, LossyPath, Message, Role, RunSummary, Segment, ServerEntry, Subtype,
+    TextBlock, ToolCallObject, key_source, permission_mode, write_line,
 };
 use crate::writer::EventWriter;
 
-/// Writes NDJSON: contract section 3.
+/// Writes NDJSON, of either contract.
 pub struct StreamJson<W> {
     lines: LineBuffer<W>,
     session_id: Option<SessionId>,
     /// Every delta so far: what the terminal line repeats.
     result: String,
+    /// Under contract 2 alone.
+    segments: Option<Segments>,
 }
 
 impl<W: Write> StreamJson<W> {
-    /// A writer for one run.
+    /// A writer for one run, under contract 1.
     pub fn new(out: W) -> Self {
-        Self { lines: LineBuffer::new(out), session_id: None, result: String::new() }
+        Self { lines: LineBuffer::new(out), session_id: None, result: String::new(), segments: None }
+    }
+
+    /// A writer for one run, under contract 2; `partial` prints the deltas of each segment before it.
+    pub fn in_segments(out: W, partial: bool) -> Self {
+        Self { segments: Some(Segments::new(partial)), ..Self::new(out) }
+    }
+
+    fn contract(&self) -> Contract {
+        match self.segments {
+            None => Contract::One,
+            Some(_) => Contract::Two,
+        }
     }
 
     fn line(&mut self, line: &Line<'_>) -> io::Result<()> {
@@ -30,10 +48,28 @@ impl<W: Write> StreamJson<W> {
     }
 
     fn session(&self) -> io::Result<SessionId> {
-        self.session_id.ok_or_else(|| io::Error::other("an event came before `SessionStarted`"))
+        self.session_id.ok_or_else(too_early)
+    }
+
+    /// Prints what was said since the last call: before the next one, in whose answer it stands, or as the last segment.
+    fn end_segment(&mut self, before: Option<(&ModelCallId, u64)>) -> io::Result<()> {
+        let Some(text) = self.segments.as_mut().and_then(|segments| segments.end(&self.result)) else {
+            return Ok(());
+        };
+        let session_id = self.session_id.ok_or_else(too_early)?;
+        self.lines.append(|bytes| {
+            let line = Segment {
+                message: Message { role: Role::Assistant, content: &[TextBlock { text }] },
+                session_id,
+                model_call_id: before.map(|(model_call_id, _)| model_call_id),
+                timestamp_ms: before.map(|(_, at_ms)| at_ms),
+            };
+            write_line(bytes, &line)
+        })
     }
 
     fn end(&mut self, run: &RunFinished) -> io::Result<()> {
+        self.end_segment(None)?;
         let result = &std::mem::take(&mut self.result);
         let lines = &mut self.lines;
         match &run.outcome {
@@ -75,7 +111,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
                     permission_mode: permission_mode(started.permission_mode),
                     tools: &started.tools,
                     mcp_servers: started.mcp_servers.iter().map(ServerEntry::new).collect(),
-                    ibeam: InitExtras::new(started),
+                    ibeam: InitExtras::new(started, self.contract()),
                 })
             }
             EventKind::UserMessage { content } | EventKind::PromptWithheld { content } => {
@@ -86,11 +122,15 @@ impl<W: Write> EventWriter for StreamJson<W> {
             }
             EventKind::TextDelta { text } => {
                 self.result.push_str(text);
+                if self.segments.as_ref().is_some_and(|segments| !segments.partial) {
+                    return Ok(());
+                }
                 let message = Message { role: Role::Assistant, content: &[TextBlock { text }] };
                 let session_id = self.session()?;
                 self.line(&Line::Assistant { message, session_id, timestamp_ms })
             }
             EventKind::ToolCallStarted { model_call_id, call } => {
+                self.end_segment(Some((model_call_id, timestamp_ms)))?;
                 let session_id = self.session()?;
                 self.line(&Line::ToolCallStarted {
                     subtype: Subtype::Started,
@@ -126,4 +166,13 @@ impl<W: Write> EventWriter for StreamJson<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.lines.flush()
     }
+
+    fn break_off(&mut self) -> io::Result<()> {
+        self.end_segment(None)?;
+        self.flush()
+    }
+}
+
+fn too_early() -> io::Error {
+    io::Error::other("an event came before `SessionStarted`")
 }

@@ -1,4 +1,5 @@
-//! `text`: what happened, for people: a line per action as it is done, then the final message.
+//! `text`: what happened, for people: a line per action as it is done, then the final message; under contract 2 that
+//! message alone.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub struct TextOptions {
     pub verbose: bool,
     /// Print text as it is written instead of the final message at the end: for a conversation at a terminal.
     pub live: bool,
+    /// Leave out the lines of actions: contract 2.
+    pub message_only: bool,
 }
 
 /// Writes contract section 5, without colour or cursor movement.
@@ -81,6 +84,9 @@ impl<W: Write> Text<W> {
     }
 
     fn call_ended(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> io::Result<()> {
+        if self.options.message_only {
+            return Ok(());
+        }
         self.end_line()?;
         self.acted = true;
         let detail = self.options.verbose.then(|| detail(call)).flatten();

@@ -7,6 +7,8 @@
     reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
 )]
 
+#[path = "output/contract_two.rs"]
+mod contract_two;
 #[path = "output/docs.rs"]
 mod docs;
 #[path = "output/failure.rs"]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ibeam_output::{Catalogue, Locale};
+use ibeam_output::{Catalogue, Contract, Locale};
 use ibeam_protocol::Reason;
 
 use crate::cli::Flags;
@@ -20,6 +20,8 @@ use crate::trust::Trust;
 /// The resolved start.
 pub(crate) struct App {
     pub(crate) flags: Flags,
+    /// The version of the output contract that was asked for.
+    pub(crate) asked: Option<Contract>,
     pub(crate) places: Places,
     /// Where programs of ours are found.
     pub(crate) programs: Programs,
@@ -41,6 +43,7 @@ impl App {
     pub(crate) fn new(flags: Flags, started: Instant) -> Result<Self, Reason> {
         refuse_what_does_not_exist(&flags)?;
         refuse_what_is_not_text()?;
+        let asked = asked_contract(&flags)?;
         let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let no_input = |said: String| Reason::NoInput { path: given.display().to_string(), said };
         let unread =
@@ -63,7 +66,12 @@ impl App {
             })?),
         };
         let catalogue = Arc::new(catalogue);
-        Ok(Self { flags, places, programs, trust, config, credentials, catalogue, workspace, started })
+        Ok(Self { flags, asked, places, programs, trust, config, credentials, catalogue, workspace, started })
+    }
+
+    /// The version of the output contract that holds.
+    pub(crate) fn contract(&self) -> Contract {
+        self.asked.unwrap_or_default()
     }
 }
 
@@ -79,8 +87,17 @@ fn refuse_what_does_not_exist(flags: &Flags) -> Result<(), Reason> {
     if flags.cloud {
         return unsupported("--cloud");
     }
-    match flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")).as_deref() {
-        None | Some("1") => Ok(()),
-        Some(other) => unsupported(&format!("--contract {other}")),
-    }
+    Ok(())
+}
+
+/// What `--contract`, else `IBEAM_CONTRACT` says.
+fn asked_contract(flags: &Flags) -> Result<Option<Contract>, Reason> {
+    let Some(name) = flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")) else { return Ok(None) };
+    let known = Contract::from_name(&name);
+    known.map(Some).ok_or_else(|| Reason::Usage {
+        said: format!(
+            "there is no contract `{name}`; there are {}",
+            Contract::ALL.map(Contract::name).join(" and ")
+        ),
+    })
 }

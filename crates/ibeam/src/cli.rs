@@ -122,11 +122,11 @@ pub(crate) struct Flags {
     #[arg(short, long, global = true)]
     pub(crate) print: bool,
 
-    /// Output format when printing [default: stream-json]
+    /// Output format when printing [default: stream-json; under contract 2: text]
     #[arg(long, value_enum, value_name = "FORMAT", global = true)]
     pub(crate) output_format: Option<Format>,
 
-    /// Accepted for clients of the later contract; deltas are always streamed
+    /// Under contract 2, stream deltas too; under contract 1 they are always streamed
     #[arg(long, global = true)]
     pub(crate) stream_partial_output: bool,
 
@@ -258,7 +258,7 @@ pub(crate) struct Flags {
     #[arg(long, global = true)]
     pub(crate) setup: bool,
 
-    /// The version of the output contract
+    /// The version of the output contract, 1 or 2 [default: 1]
     #[arg(long, value_name = "N", global = true)]
     pub(crate) contract: Option<String>,
 

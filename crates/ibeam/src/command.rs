@@ -52,7 +52,7 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
             replay::replay(app, what, &wish, stdout)
         }
         Command::Errors { format } => errors::errors(app, format.unwrap_or_default(), stdout),
-        Command::Schema { format } => schema::schema(format.unwrap_or_default(), stdout),
+        Command::Schema { format } => schema::schema(app, format.unwrap_or_default(), stdout),
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
         Command::Shim { directory } => shim::shim(app, directory, stdout),

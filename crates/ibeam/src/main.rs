@@ -120,6 +120,8 @@ fn dispatch(
     let mode = mode::infer(Circumstances {
         print: app.flags.print,
         format: app.flags.output_format,
+        contract: app.contract(),
+        partial: app.flags.stream_partial_output,
         stdout_terminal,
         stdin_terminal: rustix::termios::isatty(std::io::stdin().as_fd()),
     })?;

@@ -1,7 +1,8 @@
 //! What kind of run this is: a pure function of the arguments and of what stdin and stdout are.
 //!
-//! Contract section 1.
+//! Contract section 1, and section 9 where contract 2 differs.
 
+use ibeam_output::Contract;
 use ibeam_protocol::Reason;
 
 use crate::cli::Format;
@@ -22,6 +23,10 @@ pub(crate) struct Circumstances {
     pub(crate) print: bool,
     /// `--output-format` was given.
     pub(crate) format: Option<Format>,
+    /// The version of the output contract.
+    pub(crate) contract: Contract,
+    /// `--stream-partial-output` was given.
+    pub(crate) partial: bool,
     /// stdout is a terminal.
     pub(crate) stdout_terminal: bool,
     /// stdin is a terminal.
@@ -31,64 +36,145 @@ pub(crate) struct Circumstances {
 /// Infers the mode.
 ///
 /// # Errors
-/// `FormatWithoutPrint` when a format is asked for in an interactive run; `Usage` for one that no run has.
+/// `FormatWithoutPrint` when a format is asked for in an interactive run; `Usage` for one that no run has, and for
+/// `--stream-partial-output` where the contract has no partial output.
 pub(crate) fn infer(given: Circumstances) -> Result<RunMode, Reason> {
     let prints = given.print || !given.stdout_terminal || !given.stdin_terminal;
-    match (prints, given.format) {
+    let mode = match (prints, given.format) {
         (_, Some(Format::Html)) => {
-            Err(Reason::Usage { said: "`--output-format html` is a format of `ibeam replay`".to_owned() })
+            return Err(Reason::Usage {
+                said: "`--output-format html` is a format of `ibeam replay`".to_owned(),
+            });
         }
-        (true, format) => Ok(RunMode::Print(format.unwrap_or(Format::StreamJson))),
-        (false, None) => Ok(RunMode::Interactive),
-        (false, Some(_)) => Err(Reason::FormatWithoutPrint),
+        (true, format) => RunMode::Print(format.unwrap_or(usual_format(given.contract))),
+        (false, None) => RunMode::Interactive,
+        (false, Some(_)) => return Err(Reason::FormatWithoutPrint),
+    };
+    let printed = match mode {
+        RunMode::Print(format) => Some(format),
+        RunMode::Interactive => None,
+    };
+    check_partial(given.contract, given.partial, printed)?;
+    Ok(mode)
+}
+
+/// The format of who asks for none.
+pub(crate) fn usual_format(contract: Contract) -> Format {
+    match contract {
+        Contract::One => Format::StreamJson,
+        Contract::Two => Format::Text,
     }
+}
+
+/// Holds that `--stream-partial-output` stands where it means something; contract 1 streams deltas anyway.
+///
+/// # Errors
+/// `Usage`.
+pub(crate) fn check_partial(
+    contract: Contract,
+    partial: bool,
+    printed: Option<Format>,
+) -> Result<(), Reason> {
+    if partial && contract == Contract::Two && printed != Some(Format::StreamJson) {
+        let said =
+            "`--stream-partial-output` needs `--print` and `--output-format stream-json` under contract 2";
+        return Err(Reason::Usage { said: said.to_owned() });
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Format::{Json, StreamJson, Text};
+    use Contract::{One, Two};
+    use Format::{Html, Json, StreamJson, Text};
 
-    #[track_caller]
-    fn check(
+    /// stdout and stdin: terminals or not.
+    type Ends = (bool, bool);
+    const TERMINALS: Ends = (true, true);
+    const PIPES: [Ends; 3] = [(false, true), (true, false), (false, false)];
+
+    fn inferred(
+        contract: Contract,
         print: bool,
         format: Option<Format>,
-        stdout: bool,
-        stdin: bool,
-        expect: Result<RunMode, Reason>,
-    ) {
-        let given = Circumstances { print, format, stdout_terminal: stdout, stdin_terminal: stdin };
-        assert_eq!(infer(given), expect, "{given:?}");
+        ends: Ends,
+        partial: bool,
+    ) -> Result<RunMode, Reason> {
+        let (stdout_terminal, stdin_terminal) = ends;
+        infer(Circumstances { print, format, contract, partial, stdout_terminal, stdin_terminal })
+    }
+
+    /// Holds that this prints in the format that was given, or in `usual`.
+    #[track_caller]
+    fn prints(contract: Contract, print: bool, ends: Ends, usual: Format) {
+        for format in [None, Some(Text), Some(Json), Some(StreamJson)] {
+            let expect = Ok(RunMode::Print(format.unwrap_or(usual)));
+            assert_eq!(inferred(contract, print, format, ends, false), expect, "{print} {format:?} {ends:?}");
+        }
     }
 
     #[test]
     fn print_mode_is_asked_for_or_inferred() {
-        let stream = Ok(RunMode::Print(StreamJson));
-        for (print, stdout, stdin) in [
-            (true, true, true),
-            (true, false, true),
-            (true, true, false),
-            (true, false, false),
-            (false, false, true),
-            (false, true, false),
-            (false, false, false),
-        ] {
-            check(print, None, stdout, stdin, stream.clone());
-            for format in [Text, Json, StreamJson] {
-                check(print, Some(format), stdout, stdin, Ok(RunMode::Print(format)));
+        for (contract, usual) in [(One, StreamJson), (Two, Text)] {
+            prints(contract, true, TERMINALS, usual);
+            for pipe in PIPES {
+                prints(contract, true, pipe, usual);
+                prints(contract, false, pipe, usual);
             }
         }
     }
 
     #[test]
     fn two_terminals_and_no_flag_are_interactive() {
-        check(false, None, true, true, Ok(RunMode::Interactive));
+        for contract in Contract::ALL {
+            assert_eq!(inferred(contract, false, None, TERMINALS, false), Ok(RunMode::Interactive));
+        }
     }
 
     #[test]
     fn a_format_in_an_interactive_run_is_a_usage_error() {
-        for format in [Text, Json, StreamJson] {
-            check(false, Some(format), true, true, Err(Reason::FormatWithoutPrint));
+        for contract in Contract::ALL {
+            for format in [Text, Json, StreamJson] {
+                let inferred = inferred(contract, false, Some(format), TERMINALS, false);
+                assert_eq!(inferred, Err(Reason::FormatWithoutPrint));
+            }
+        }
+    }
+
+    #[test]
+    fn no_run_prints_a_page() {
+        for contract in Contract::ALL {
+            let inferred = inferred(contract, true, Some(Html), TERMINALS, false);
+            assert!(matches!(inferred, Err(Reason::Usage { .. })), "{inferred:?}");
+        }
+    }
+
+    #[test]
+    fn partial_output_changes_nothing_under_contract_1() {
+        for ends in [TERMINALS, (false, false)] {
+            for print in [true, false] {
+                let of = |partial| inferred(One, print, None, ends, partial);
+                assert_eq!(of(true), of(false), "{print} {ends:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn partial_output_needs_stream_json_under_contract_2() {
+        for print in [true, false] {
+            for ends in [TERMINALS, (false, false)] {
+                for format in [None, Some(Text), Some(Json), Some(StreamJson)] {
+                    let inferred = inferred(Two, print, format, ends, true);
+                    let good = format == Some(StreamJson) && (print || ends != TERMINALS);
+                    let expect = good.then_some(RunMode::Print(StreamJson));
+                    assert_eq!(inferred.clone().ok(), expect, "{print} {format:?} {ends:?}");
+                    let interactive = format.is_some() && !print && ends == TERMINALS;
+                    if !good && !interactive {
+                        assert!(matches!(inferred, Err(Reason::Usage { .. })), "{inferred:?}");
+                    }
+                }
+            }
         }
     }
 }

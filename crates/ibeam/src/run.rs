@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Run, Stop};
-use ibeam_output::{EventWriter, Html, Json, StreamJson, Text, TextOptions};
+use ibeam_output::{Contract, EventWriter, Html, Json, StreamJson, Text, TextOptions};
 use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
 use tokio::sync::{mpsc, oneshot};
 
@@ -131,10 +131,17 @@ pub(crate) fn writer<'a>(
     out: impl io::Write + Send + 'a,
 ) -> Box<dyn EventWriter + Send + 'a> {
     match format {
-        Format::StreamJson => Box::new(StreamJson::new(out)),
+        Format::StreamJson => match app.contract() {
+            Contract::One => Box::new(StreamJson::new(out)),
+            Contract::Two => Box::new(StreamJson::in_segments(out, app.flags.stream_partial_output)),
+        },
         Format::Json => Box::new(Json::new(out)),
         Format::Text => {
-            let options = TextOptions { verbose: app.config.switch(&["verbose"]), live: false };
+            let options = TextOptions {
+                verbose: app.config.switch(&["verbose"]),
+                live: false,
+                message_only: app.contract() == Contract::Two,
+            };
             Box::new(Text::new(out, Arc::clone(&app.catalogue), options))
         }
         Format::Html => Box::new(Html::new(out, Arc::clone(&app.catalogue))),

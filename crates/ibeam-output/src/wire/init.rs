@@ -6,6 +6,8 @@ use ibeam_protocol::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::contract::Contract;
+
 /// `apiKeySource`: strict clients drop the event at any other word, so a model without a key says `env`.
 pub(crate) fn key_source(source: KeySource) -> &'static str {
     match source {
@@ -66,12 +68,12 @@ pub(crate) struct InitExtras<'a> {
 }
 
 impl<'a> InitExtras<'a> {
-    pub(crate) fn new(started: &'a SessionStarted) -> Self {
+    pub(crate) fn new(started: &'a SessionStarted, contract: Contract) -> Self {
         let Limits { max_turns, max_tokens, max_cost_micros, max_tool_calls, timeout_ms } = started.limits;
         let max_cost_usd = max_cost_micros.map(dollars);
         Self {
             version: &started.version,
-            contract: "1",
+            contract: contract.name(),
             api_key: match started.key_source {
                 KeySource::Env => "env",
                 KeySource::Flag => "flag",

@@ -57,6 +57,15 @@ fn the_sample_run_is_what_the_writer_prints() {
 }
 
 #[test]
+fn the_sample_segment_is_what_the_writer_prints_under_contract_2() {
+    let (_, section) = DOCS.split_once("## Contract 2\n").unwrap();
+    let (_, rest) = section.split_once("```json\n").unwrap();
+    let (sample, _) = rest.split_once("```").unwrap();
+    let printed = story::segments(&documented_run(), false);
+    assert_eq!(printed.split_inclusive('\n').nth(2), Some(sample));
+}
+
+#[test]
 fn every_exit_code_has_its_row() {
     for code in every_reason().iter().map(ibeam_protocol::Reason::code) {
         let exit = match code {

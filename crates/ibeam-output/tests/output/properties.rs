@@ -54,7 +54,22 @@ fn deltas(steps: &[Step]) -> String {
 }
 
 fn parsed(events: &[Event]) -> Vec<Value> {
-    story::lines(events).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
+    of_lines(&story::stream_json(events))
+}
+
+fn of_lines(printed: &str) -> Vec<Value> {
+    printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The texts of the assistant lines that `counts` takes.
+fn said(lines: &[Value], counts: impl Fn(&Value) -> bool) -> String {
+    let texts = lines.iter().filter(|line| line["type"] == "assistant" && counts(line));
+    texts.map(|line| line["message"]["content"][0]["text"].as_str().unwrap()).collect()
+}
+
+/// As clients of the later releases tell a delta.
+fn is_delta(line: &Value) -> bool {
+    line.get("timestamp_ms").is_some() && line.get("model_call_id").is_none()
 }
 
 proptest! {
@@ -62,15 +77,31 @@ proptest! {
     fn the_result_is_the_concatenation_of_the_deltas(steps in prop::collection::vec(step(), 0..12)) {
         let events = story(&steps).done();
         let lines = parsed(&events);
-        let said: String = lines
-            .iter()
-            .filter(|line| line["type"] == "assistant")
-            .map(|line| line["message"]["content"][0]["text"].as_str().unwrap())
-            .collect();
+        let said = said(&lines, |_| true);
         prop_assert_eq!(&said, &deltas(&steps));
         prop_assert_eq!(&lines.last().unwrap()["result"], &json!(said));
         let object: Value = serde_json::from_str(&story::json(&events)).unwrap();
         prop_assert_eq!(&object["result"], &json!(said));
+    }
+
+    #[test]
+    fn both_contracts_print_the_same_answer(steps in prop::collection::vec(step(), 0..12)) {
+        for events in [story(&steps).done(), story(&steps).failed(Reason::Refused)] {
+            let one = parsed(&events);
+            let answer = said(&one, |_| true);
+            prop_assert_eq!(&answer, &deltas(&steps));
+            for partial in [false, true] {
+                let two = of_lines(&story::segments(&events, partial));
+                prop_assert_eq!(&said(&two, |line| !is_delta(line)), &answer);
+                prop_assert_eq!(&said(&two, is_delta), if partial { answer.as_str() } else { "" });
+                // All but the text is as under contract 1.
+                prop_assert_eq!(one.last(), two.last());
+                let calls = |lines: &[Value]| -> Vec<Value> {
+                    lines.iter().filter(|line| line["type"] == "tool_call").cloned().collect()
+                };
+                prop_assert_eq!(calls(&one), calls(&two));
+            }
+        }
     }
 
     #[test]
@@ -101,9 +132,10 @@ proptest! {
     fn thinking_and_what_is_not_for_stdout_is_never_written(steps in prop::collection::vec(step(), 0..12)) {
         for events in [story(&steps).done(), story(&steps).failed(Reason::Refused)] {
             prop_assert!(!story::stream_json(&events).contains(SECRET));
+            prop_assert!(!story::segments(&events, true).contains(SECRET));
             prop_assert!(!story::json(&events).contains(SECRET));
             for live in [false, true] {
-                let options = TextOptions { verbose: true, live };
+                let options = TextOptions { verbose: true, live, ..TextOptions::default() };
                 prop_assert!(!story::text(&events, Locale::En, options).contains(SECRET));
             }
         }
@@ -121,7 +153,7 @@ proptest! {
     #[test]
     fn text_has_no_control_character_but_line_ends_and_tabs(steps in prop::collection::vec(step(), 0..12)) {
         for live in [false, true] {
-            let options = TextOptions { verbose: true, live };
+            let options = TextOptions { verbose: true, live, ..TextOptions::default() };
             let text = story::text(&story(&steps).done(), Locale::Ja, options);
             prop_assert!(!text.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "{text:?}");
         }

@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use ibeam_output::{SchemaOf, error_object, schema};
+use ibeam_output::{Contract, SchemaOf, error_object, schema};
 use ibeam_protocol::{Failure, Reason};
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -18,8 +18,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    fn new(of: SchemaOf) -> Self {
-        let schema = schema(of);
+    fn new(of: SchemaOf, contract: Contract) -> Self {
+        let schema = schema(of, contract);
         let mut ours = schema.clone();
         require_what_is_always_there(&mut ours);
         let validator = |schema| jsonschema::draft202012::new(schema).unwrap();
@@ -49,10 +49,11 @@ fn require_what_is_always_there(schema: &mut Value) {
     }
 }
 
-pub(crate) static STREAM: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::StreamJson));
-pub(crate) static JSON: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::Json));
-static ERROR: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::Error));
-pub(crate) static TEXT: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::Text));
+pub(crate) static STREAM: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::StreamJson, Contract::One));
+pub(crate) static SEGMENTS: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::StreamJson, Contract::Two));
+pub(crate) static JSON: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::Json, Contract::One));
+static ERROR: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::Error, Contract::One));
+pub(crate) static TEXT: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::Text, Contract::One));
 
 const SAMPLES: [&str; 5] = [
     include_str!("../samples/es.ndjson"),
@@ -70,6 +71,16 @@ fn every_line_of_the_published_samples_fits() {
             panic!("{error} at `{}`: {line}", error.instance_path());
         }
     }
+}
+
+#[test]
+fn the_object_of_json_is_a_result() {
+    let mut object: Value = serde_json::from_str(&story::json(&story::Story::new().done())).unwrap();
+    assert!(JSON.published.is_valid(&object));
+    object["type"] = json!("error");
+    assert!(!JSON.published.is_valid(&object));
+    assert!(object.as_object_mut().unwrap().shift_remove("type").is_some());
+    assert!(!JSON.published.is_valid(&object));
 }
 
 #[test]
@@ -229,9 +240,9 @@ fn arguments_that_no_tool_can_read_fit_a_call_that_failed() {
 
 #[test]
 fn every_key_says_what_it_is_since_when_and_in_which_unit() {
-    for of in SchemaOf::ALL {
+    for (of, contract) in every_schema() {
         let mut keys = 0;
-        walk(&schema(of), "", &mut |path, property| {
+        walk(&schema(of, contract), "", &mut |path, property| {
             keys += 1;
             for keyword in ["description", "x-since"] {
                 assert!(property[keyword].is_string(), "{}: {path} has no `{keyword}`", of.name());
@@ -242,6 +253,10 @@ fn every_key_says_what_it_is_since_when_and_in_which_unit() {
         });
         assert!(of == SchemaOf::Text || keys > 20, "{}: {keys} keys", of.name());
     }
+}
+
+fn every_schema() -> impl Iterator<Item = (SchemaOf, Contract)> {
+    SchemaOf::ALL.into_iter().flat_map(|of| Contract::ALL.map(|contract| (of, contract)))
 }
 
 /// Visits each key of each object.
@@ -264,12 +279,55 @@ fn walk(schema: &Value, path: &str, visit: &mut impl FnMut(&str, &Value)) {
 
 #[test]
 fn every_reference_leads_somewhere() {
-    for of in SchemaOf::ALL {
-        let schema = schema(of);
+    for (of, contract) in every_schema() {
+        let schema = schema(of, contract);
         let text = schema.to_string();
         for way in text.split(r##""$ref":"#"##).skip(1) {
             let pointer = way.split('"').next().unwrap();
             assert!(schema.pointer(pointer).is_some(), "{}: {pointer}", of.name());
         }
     }
+}
+
+#[test]
+fn the_contracts_differ_in_assistant_init_and_text_alone() {
+    let of = |contract| schema(SchemaOf::StreamJson, contract);
+    let (mut one, two) = (of(Contract::One), of(Contract::Two));
+    assert_eq!((&one["x-contract"], &two["x-contract"]), (&json!("1"), &json!("2")));
+    one["x-contract"] = json!("2");
+    one["$defs"]["AssistantEvent"] = two["$defs"]["AssistantEvent"].clone();
+    one["$defs"]["InitExtras"]["properties"]["contract"]["const"] = json!("2");
+    let result = "/$defs/ResultEvent/properties/result/description";
+    *one.pointer_mut(result).unwrap() = two.pointer(result).unwrap().clone();
+    assert_eq!(one, two);
+    for of in [SchemaOf::Json, SchemaOf::Error] {
+        let mut one = schema(of, Contract::One);
+        one["x-contract"] = json!("2");
+        assert_eq!(one, schema(of, Contract::Two));
+    }
+    assert_ne!(
+        schema(SchemaOf::Text, Contract::One)["description"],
+        schema(SchemaOf::Text, Contract::Two)["description"]
+    );
+}
+
+#[test]
+fn an_assistant_event_of_contract_2_has_three_forms_and_no_fourth() {
+    let mut line = good("assistant");
+    let mut fits = |timestamp: Option<Value>, answer: Option<Value>| {
+        let keys = line.as_object_mut().unwrap();
+        for (key, value) in [("timestamp_ms", timestamp), ("model_call_id", answer)] {
+            match value {
+                Some(value) => drop(keys.insert(key.to_owned(), value)),
+                None => drop(keys.shift_remove(key)),
+            }
+        }
+        SEGMENTS.published.is_valid(&line)
+    };
+    assert!(fits(None, None) && fits(Some(json!(1)), None) && fits(Some(json!(1)), Some(json!("m"))));
+    assert!(
+        !fits(None, Some(json!("m")))
+            && !fits(Some(json!("1")), None)
+            && !fits(Some(json!(1)), Some(json!(1)))
+    );
 }

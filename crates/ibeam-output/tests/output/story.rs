@@ -133,6 +133,14 @@ pub(crate) fn stream_json(events: &[Event]) -> String {
     printed
 }
 
+/// The same under contract 2.
+#[track_caller]
+pub(crate) fn segments(events: &[Event], partial: bool) -> String {
+    let printed = drive(events, |out| Box::new(StreamJson::in_segments(out, partial)));
+    printed.split_terminator('\n').for_each(|line| schema::SEGMENTS.check(line));
+    printed
+}
+
 /// What `json` prints, as the schema says.
 #[track_caller]
 pub(crate) fn json(events: &[Event]) -> String {

@@ -9,9 +9,9 @@ use serde_json::json;
 
 use crate::story::{self, Story};
 
-const BARE: TextOptions = TextOptions { verbose: false, live: false };
-const VERBOSE: TextOptions = TextOptions { verbose: true, live: false };
-const LIVE: TextOptions = TextOptions { verbose: false, live: true };
+const BARE: TextOptions = TextOptions { verbose: false, live: false, message_only: false };
+const VERBOSE: TextOptions = TextOptions { verbose: true, ..BARE };
+const LIVE: TextOptions = TextOptions { live: true, ..BARE };
 
 #[track_caller]
 fn check(events: &[Event], options: TextOptions, expect: &str) {

@@ -51,7 +51,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     let mut ports = ports::build(app, foundation, person, &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
-    let options = TextOptions { verbose: true, live: true };
+    let options = TextOptions { verbose: true, live: true, ..TextOptions::default() };
     let current = CurrentStop::of(ports.run.stop.clone());
     let pump = Pump {
         session: started.session,
