@@ -1,6 +1,7 @@
 //! The checks and chores of the repository: `cargo xtask <what>`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who runs it")]
 
+mod bench;
 mod bounds;
 mod corpus;
 mod faults;
@@ -18,6 +19,8 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask <WHAT>
 
+  bench [--quick] [WORD…]
+          run the benches, all or those with a word in their names; prints one table
   bounds  resume a session of 10,000 turns and take long answers; prints time and memory
   corpus attacks [FILE.jsonl] [OPTION…]
           play every case of a file of attacks with the real program, as root and as nobody
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let what = args.next().unwrap_or_default();
     let result = match what.as_str() {
+        "bench" => bench::run(&root(), args).map_err(|error| error.to_string()),
         "bounds" => bounds::run(&root()).map_err(|error| error.to_string()),
         "corpus" => corpus::run(&root(), args).map_err(|error| error.to_string()),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),

@@ -1,4 +1,6 @@
-//! From an event to its line: what each text delta costs the thread that writes stdout.
+//! From an event to its line: what each text delta and each call costs the thread that writes stdout.
+//!
+//! Rows named `by_…` are what the others of their group are compared with.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -6,29 +8,106 @@ use std::hint::black_box;
 use std::io;
 
 use divan::Bencher;
-use divan::counter::ItemsCount;
+use divan::counter::{BytesCount, ItemsCount};
 use ibeam_output::{EventWriter, StreamJson};
-use ibeam_protocol::{
-    Event, EventKind, KeySource, Limits, ModelInfo, PermissionMode, Sandbox, SessionId, SessionStarted,
-};
-
-const DELTAS: usize = 10_000;
+use ibeam_protocol::tool_output::ReadOutput;
+use ibeam_protocol::*;
+use serde_json::json;
 
 fn main() {
     divan::main();
 }
 
-#[divan::bench(args = ["word ", "読んで", "a \"quoted\" line"])]
-fn stream_json_deltas(bencher: Bencher<'_, '_>, text: &str) {
-    let delta = Event { seq: 1, at_ms: 1_764_000_000_000, kind: EventKind::TextDelta { text: text.into() } };
-    bencher.counter(ItemsCount::new(DELTAS)).bench(|| {
-        let mut writer = StreamJson::new(io::sink());
-        writer.write(black_box(&started())).unwrap();
-        for _ in 0..DELTAS {
-            writer.write(black_box(&delta)).unwrap();
-        }
-        writer.flush().unwrap();
+const ITEMS: usize = 10_000;
+const TEXTS: [&str; 3] = ["word ", "読んで", "a \"quoted\" line"];
+
+mod delta {
+    use super::*;
+
+    #[divan::bench(args = TEXTS)]
+    fn stream_json(bencher: Bencher<'_, '_>, text: &str) {
+        measure(bencher, &[delta(text)]);
+    }
+
+    #[divan::bench(args = TEXTS)]
+    fn by_memcpy(bencher: Bencher<'_, '_>, text: &str) {
+        memcpy(bencher, &[delta(text)]);
+    }
+}
+
+mod call {
+    use super::*;
+
+    #[divan::bench]
+    fn stream_json(bencher: Bencher<'_, '_>) {
+        measure(bencher, &call());
+    }
+
+    #[divan::bench]
+    fn by_memcpy(bencher: Bencher<'_, '_>) {
+        memcpy(bencher, &call());
+    }
+}
+
+/// A head, then these events until there are enough.
+fn lines(events: &[Event], out: impl io::Write) {
+    let mut writer = StreamJson::new(out);
+    writer.write(black_box(&started())).unwrap();
+    for event in events.iter().cycle().take(ITEMS) {
+        writer.write(black_box(event)).unwrap();
+    }
+    writer.flush().unwrap();
+}
+
+fn printed(events: &[Event]) -> Vec<u8> {
+    let mut printed = Vec::new();
+    lines(events, &mut printed);
+    assert_eq!(printed.iter().filter(|byte| **byte == b'\n').count(), ITEMS + 1);
+    printed
+}
+
+fn measure(bencher: Bencher<'_, '_>, events: &[Event]) {
+    bencher
+        .counter(BytesCount::of_slice(&printed(events)))
+        .counter(ItemsCount::new(ITEMS))
+        .bench_local(|| lines(events, io::sink()));
+}
+
+fn memcpy(bencher: Bencher<'_, '_>, events: &[Event]) {
+    let printed = printed(events);
+    let mut copy = vec![0; printed.len()];
+    bencher.counter(BytesCount::of_slice(&printed)).bench_local(|| {
+        copy.copy_from_slice(black_box(&printed));
+        black_box(copy.last().copied())
     });
+}
+
+fn event(seq: u64, kind: EventKind) -> Event {
+    Event { seq, at_ms: 1_764_000_000_000, kind }
+}
+
+fn delta(text: &str) -> Event {
+    event(1, EventKind::TextDelta { text: text.to_owned() })
+}
+
+/// A read of two kilobytes, begun and ended.
+fn call() -> [Event; 2] {
+    let model_call_id = ModelCallId("m1".to_owned());
+    let arguments = json!({ "path": "src/main.rs" });
+    let call = ToolCall { id: CallId("call_1".to_owned()), name: "read".to_owned(), arguments };
+    let content = "    let words = \"a line of a program\";\n".repeat(52);
+    let output = ToolOutput::Read(ReadOutput {
+        is_empty: false,
+        exceeded_limit: false,
+        total_lines: 52,
+        total_chars: content.len() as u64,
+        content: content.clone(),
+    });
+    let outcome = ToolOutcome::Success { output, for_model: content.into() };
+    [
+        event(1, EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() }),
+        event(2, EventKind::ToolCallFinished { model_call_id, call, outcome }),
+    ]
 }
 
 fn started() -> Event {

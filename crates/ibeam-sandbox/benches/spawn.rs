@@ -1,7 +1,7 @@
 //! What supervision and confinement cost: `true` and the shell, started and waited for, in each way.
 //!
-//! `cargo bench -p ibeam-sandbox`. The aim: a confined command takes at most 8 ms at the median, the one with
-//! which its launcher begins included.
+//! The aim: a confined command takes at most 8 ms at the median, the one with which its launcher begins included.
+//! Rows named `by_…` are what the others of their group are compared with.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ fn main() {
 }
 
 /// The least program, and the shell as commands get it.
-const COMMANDS: [&[&str]; 2] = [&["/bin/true"], &["/bin/bash", "--norc", "--noprofile", "-c", ":"]];
+const COMMANDS: [&str; 2] = ["/bin/true", "/bin/bash --norc --noprofile -c :"];
 /// Longer than any of them takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -62,11 +62,11 @@ impl World {
 }
 
 /// Runs a command of the list to its end.
-fn run(launcher: &Launcher, command: usize, directory: &Path) {
+fn run(launcher: &Launcher, command: &str, directory: &Path) {
     let null = File::options().read(true).write(true).open("/dev/null").unwrap();
-    let arguments: Vec<&OsStr> = COMMANDS[command].iter().map(OsStr::new).collect();
+    let arguments: Vec<&OsStr> = command.split(' ').map(OsStr::new).collect();
     let launch = Launch {
-        program: Path::new(COMMANDS[command][0]),
+        program: Path::new(arguments[0]),
         arguments: &arguments,
         environment: &[],
         directory,
@@ -77,87 +77,95 @@ fn run(launcher: &Launcher, command: usize, directory: &Path) {
     assert!(tree.status().unwrap().success());
 }
 
-#[divan::bench(args = [0, 1])]
-fn plain(bencher: Bencher<'_, '_>, command: usize) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (program, arguments) = COMMANDS[command].split_first().unwrap();
-    bencher.bench_local(|| {
-        runtime.block_on(async {
-            let mut command = tokio::process::Command::new(program);
-            command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-            command.status().await.unwrap()
-        })
-    });
-}
+mod command {
+    use super::*;
 
-#[divan::bench(args = [0, 1])]
-fn supervised(bencher: Bencher<'_, '_>, command: usize) {
-    let launcher = Launcher::default();
-    launcher.begin().unwrap();
-    bencher.bench_local(|| run(&launcher, command, Path::new("/")));
-}
+    #[divan::bench(args = COMMANDS)]
+    fn by_fork_and_exec(bencher: Bencher<'_, '_>, command: &str) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let words: Vec<&str> = command.split(' ').collect();
+        bencher.bench_local(|| {
+            runtime.block_on(async {
+                let mut command = tokio::process::Command::new(words[0]);
+                command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+                command.status().await.unwrap()
+            })
+        });
+    }
 
-#[divan::bench(args = [0, 1])]
-fn confined(bencher: Bencher<'_, '_>, command: usize) {
-    let world = World::new();
-    let launcher = world.confined();
-    launcher.begin().unwrap();
-    bencher.bench_local(|| run(&launcher, command, world.0.path()));
-}
-
-/// With all that comes before the first of a run.
-#[divan::bench(args = [0, 1])]
-fn confined_first(bencher: Bencher<'_, '_>, command: usize) {
-    let world = World::new();
-    bencher.bench_local(|| {
-        let launcher = world.confined();
-        run(&launcher, command, world.0.path());
-        // Its end is not the command's, and comes when the run is over.
-        launcher
-    });
-}
-
-#[divan::bench]
-fn begin_unconfined(bencher: Bencher<'_, '_>) {
-    bencher.bench_local(|| {
+    #[divan::bench(args = COMMANDS)]
+    fn supervised(bencher: Bencher<'_, '_>, command: &str) {
         let launcher = Launcher::default();
         launcher.begin().unwrap();
-        launcher
-    });
-}
+        bencher.bench_local(|| run(&launcher, command, Path::new("/")));
+    }
 
-#[divan::bench]
-fn begin_confined(bencher: Bencher<'_, '_>) {
-    let world = World::new();
-    bencher.bench_local(|| {
+    #[divan::bench(args = COMMANDS)]
+    fn confined(bencher: Bencher<'_, '_>, command: &str) {
+        let world = World::new();
         let launcher = world.confined();
         launcher.begin().unwrap();
-        launcher
-    });
+        bencher.bench_local(|| run(&launcher, command, world.0.path()));
+    }
+
+    /// With all that comes before the first of a run.
+    #[divan::bench(args = COMMANDS)]
+    fn confined_first(bencher: Bencher<'_, '_>, command: &str) {
+        let world = World::new();
+        bencher.bench_local(|| {
+            let launcher = world.confined();
+            run(&launcher, command, world.0.path());
+            // Its end is not the command's, and comes when the run is over.
+            launcher
+        });
+    }
+
+    /// What others use, with the same in mind.
+    #[divan::bench(args = COMMANDS)]
+    fn by_bubblewrap(bencher: Bencher<'_, '_>, command: &str) {
+        let world = World::new();
+        let workspace = world.0.path().to_str().unwrap();
+        let mut arguments: Vec<&str> =
+            "--unshare-all --die-with-parent --new-session --cap-drop ALL --ro-bind / / \
+            --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --bind"
+                .split_whitespace()
+                .collect();
+        arguments.extend([workspace, workspace, "--chdir", workspace]);
+        let git = [".git/config", ".git/hooks"].map(|path| format!("{workspace}/{path}"));
+        git.iter().for_each(|path| arguments.extend(["--ro-bind", path, path]));
+        arguments.extend(command.split(' '));
+        let bwrap = || {
+            let mut bwrap = Command::new("bwrap");
+            bwrap.args(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            bwrap.status()
+        };
+        match bwrap() {
+            Ok(status) if status.success() => bencher.bench_local(|| bwrap().unwrap()),
+            Ok(status) => eprintln!("SKIP: bwrap does not work here: {status}"),
+            Err(error) => eprintln!("SKIP: bwrap: {error}"),
+        }
+    }
 }
 
-/// What others use, with the same in mind.
-#[divan::bench(args = [0, 1])]
-fn bubblewrap(bencher: Bencher<'_, '_>, command: usize) {
-    let world = World::new();
-    let workspace = world.0.path().to_str().unwrap();
-    let mut arguments: Vec<&str> =
-        "--unshare-all --die-with-parent --new-session --cap-drop ALL --ro-bind / / \
-        --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --bind"
-            .split_whitespace()
-            .collect();
-    arguments.extend([workspace, workspace, "--chdir", workspace]);
-    let git = [".git/config", ".git/hooks"].map(|path| format!("{workspace}/{path}"));
-    git.iter().for_each(|path| arguments.extend(["--ro-bind", path, path]));
-    arguments.extend(COMMANDS[command]);
-    let bwrap = || {
-        let mut bwrap = Command::new("bwrap");
-        bwrap.args(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        bwrap.status()
-    };
-    match bwrap() {
-        Ok(status) if status.success() => bencher.bench_local(|| bwrap().unwrap()),
-        Ok(status) => eprintln!("SKIP: bwrap does not work here: {status}"),
-        Err(error) => eprintln!("SKIP: bwrap: {error}"),
+mod begin {
+    use super::*;
+
+    #[divan::bench]
+    fn unconfined(bencher: Bencher<'_, '_>) {
+        bencher.bench_local(|| {
+            let launcher = Launcher::default();
+            launcher.begin().unwrap();
+            launcher
+        });
+    }
+
+    #[divan::bench]
+    fn confined(bencher: Bencher<'_, '_>) {
+        let world = World::new();
+        bencher.bench_local(|| {
+            let launcher = world.confined();
+            launcher.begin().unwrap();
+            launcher
+        });
     }
 }

@@ -1,36 +1,86 @@
 //! From an event to the journal: what each delta costs the thread that carries events.
+//!
+//! Rows named `by_…` are what the others of their group are compared with.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
+use std::fs::{self, File};
 use std::hint::black_box;
+use std::io::Write as _;
 use std::path::Path;
 
 use divan::Bencher;
-use divan::counter::ItemsCount;
+use divan::counter::{BytesCount, ItemsCount};
 use ibeam_protocol::{Event, EventKind, SessionId};
 use ibeam_session::{Options, Session};
+use tempfile::TempDir;
 
 const DELTAS: usize = 10_000;
+/// Events for each write to the file: that of the slowest model, and those of a fast stream.
+const BATCHES: [usize; 3] = [1, 16, 1024];
 
 fn main() {
     divan::main();
 }
 
-/// `batch` events for each write to the file, as a fast stream gives them; 1 is the slowest model.
-#[divan::bench(args = [1, 16, 1024])]
-fn deltas(bencher: Bencher<'_, '_>, batch: usize) {
+fn session() -> (TempDir, Session) {
     let home = tempfile::tempdir().unwrap();
-    let (id, options) = (SessionId::random(), Options::default());
-    let mut session = Session::create(home.path(), id, Path::new("/project"), &options).unwrap();
-    let delta =
-        Event { seq: 1, at_ms: 1_764_000_000_000, kind: EventKind::TextDelta { text: "word ".into() } };
-    bencher.counter(ItemsCount::new(DELTAS)).bench_local(|| {
-        for number in 1..=DELTAS {
-            session.append(black_box(&delta)).unwrap();
-            if number % batch == 0 {
-                session.flush().unwrap();
-            }
+    let options = Options::default();
+    let session = Session::create(home.path(), SessionId::random(), Path::new("/project"), &options).unwrap();
+    (home, session)
+}
+
+fn append(session: &mut Session, batch: usize) {
+    let mut delta =
+        Event { seq: 0, at_ms: 1_764_000_000_000, kind: EventKind::TextDelta { text: "word ".into() } };
+    for seq in 1..=DELTAS {
+        delta.seq = seq as u64;
+        session.append(black_box(&delta)).unwrap();
+        if seq % batch == 0 {
+            session.flush().unwrap();
         }
-        session.flush().unwrap();
-    });
+    }
+    session.flush().unwrap();
+}
+
+/// The lines of the journal after all deltas, with its header.
+fn journal() -> Vec<u8> {
+    let (home, mut session) = session();
+    append(&mut session, DELTAS);
+    session.settle().unwrap();
+    let directory = fs::read_dir(home.path()).unwrap().next().unwrap().unwrap().path();
+    fs::read(directory.join("events.jsonl")).unwrap()
+}
+
+#[divan::bench(args = BATCHES)]
+fn deltas(bencher: Bencher<'_, '_>, batch: usize) {
+    bencher
+        .counter(BytesCount::of_slice(&journal()))
+        .counter(ItemsCount::new(DELTAS))
+        .with_inputs(session)
+        .bench_local_values(|(home, mut session)| {
+            append(&mut session, batch);
+            (home, session)
+        });
+}
+
+/// The same bytes in as many calls.
+#[divan::bench(args = BATCHES)]
+fn by_write(bencher: Bencher<'_, '_>, batch: usize) {
+    let journal = journal();
+    let lines: Vec<&[u8]> = journal.split_inclusive(|byte| *byte == b'\n').collect();
+    let batches: Vec<Vec<u8>> = lines.chunks(batch).map(<[&[u8]]>::concat).collect();
+    bencher
+        .counter(BytesCount::of_slice(&journal))
+        .with_inputs(|| {
+            let home = tempfile::tempdir().unwrap();
+            let file = File::create(home.path().join("events.jsonl")).unwrap();
+            (home, file)
+        })
+        .bench_local_values(|(home, mut file)| {
+            for batch in &batches {
+                file.write_all(black_box(batch)).unwrap();
+            }
+            (home, file)
+        });
 }

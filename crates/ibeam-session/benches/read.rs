@@ -1,14 +1,18 @@
 //! What a session of many turns costs to go on with, and many sessions to list.
+//!
+//! Rows named `by_…` are what the others of their group are compared with.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
+use std::fs;
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use divan::Bencher;
-use divan::counter::ItemsCount;
+use divan::counter::{BytesCount, ItemsCount};
 use ibeam_protocol::{Event, EventKind, SessionId};
 use ibeam_session::{Options, Session};
+use tempfile::TempDir;
 
 fn main() {
     divan::main();
@@ -28,28 +32,79 @@ fn keep(sessions: &Path, id: SessionId, turns: u64) {
         };
         session.append(&event(seq, kind)).unwrap();
     }
-    session.flush().unwrap();
+    session.settle().unwrap();
 }
 
-#[divan::bench(args = [100, 10_000])]
-fn open(bencher: Bencher<'_, '_>, turns: u64) {
-    let home = tempfile::tempdir().unwrap();
-    let id = SessionId::random();
-    keep(home.path(), id, turns);
-    bencher.counter(ItemsCount::new(turns)).bench_local(|| {
-        black_box(
-            Session::open(home.path(), id, &Options::default(), &mut |event| drop(black_box(event))).unwrap(),
-        )
-    });
-}
+mod open {
+    use super::*;
 
-#[divan::bench(args = [100, 2_000])]
-fn list(bencher: Bencher<'_, '_>, sessions: usize) {
-    let home = tempfile::tempdir().unwrap();
-    for _ in 0..sessions {
-        keep(home.path(), SessionId::random(), 1);
+    const TURNS: [u64; 2] = [100, 10_000];
+
+    fn kept(turns: u64) -> (TempDir, SessionId, PathBuf) {
+        let home = tempfile::tempdir().unwrap();
+        let id = SessionId::random();
+        keep(home.path(), id, turns);
+        let journal = home.path().join(id.to_string()).join("events.jsonl");
+        (home, id, journal)
     }
-    bencher
-        .counter(ItemsCount::new(sessions))
-        .bench_local(|| black_box(ibeam_session::list(home.path(), Some(Path::new("/project"))).unwrap()));
+
+    #[divan::bench(args = TURNS)]
+    fn session(bencher: Bencher<'_, '_>, turns: u64) {
+        let (home, id, journal) = kept(turns);
+        bencher
+            .counter(BytesCount::new(fs::metadata(journal).unwrap().len()))
+            .counter(ItemsCount::new(turns))
+            .bench_local(|| {
+                let mut events = 0;
+                let session = Session::open(home.path(), id, &Options::default(), &mut |event| {
+                    events += 1;
+                    drop(black_box(event));
+                });
+                assert_eq!(events, turns * 10);
+                session.unwrap()
+            });
+    }
+
+    #[divan::bench(args = TURNS)]
+    fn by_read(bencher: Bencher<'_, '_>, turns: u64) {
+        let (_home, _, journal) = kept(turns);
+        bencher
+            .counter(BytesCount::new(fs::metadata(&journal).unwrap().len()))
+            .bench_local(|| black_box(fs::read(&journal).unwrap()));
+    }
+}
+
+mod list {
+    use super::*;
+
+    const SESSIONS: [usize; 2] = [100, 2_000];
+
+    fn kept(sessions: usize) -> TempDir {
+        let home = tempfile::tempdir().unwrap();
+        for _ in 0..sessions {
+            keep(home.path(), SessionId::random(), 1);
+        }
+        home
+    }
+
+    #[divan::bench(args = SESSIONS)]
+    fn sessions(bencher: Bencher<'_, '_>, sessions: usize) {
+        let home = kept(sessions);
+        bencher.counter(ItemsCount::new(sessions)).bench_local(|| {
+            let listed = ibeam_session::list(home.path(), Some(Path::new("/project"))).unwrap();
+            assert_eq!(listed.len(), sessions);
+            listed
+        });
+    }
+
+    /// Each journal read whole.
+    #[divan::bench(args = SESSIONS)]
+    fn by_read(bencher: Bencher<'_, '_>, sessions: usize) {
+        let home = kept(sessions);
+        bencher.counter(ItemsCount::new(sessions)).bench_local(|| {
+            for directory in fs::read_dir(home.path()).unwrap() {
+                black_box(fs::read(directory.unwrap().path().join("events.jsonl")).unwrap());
+            }
+        });
+    }
 }

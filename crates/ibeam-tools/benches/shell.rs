@@ -1,4 +1,6 @@
 //! What a call of the shell costs besides its command: from the arguments to the outcome, the whole tree gone.
+//!
+//! Rows named `by_…` are what the others are compared with: the shell alone.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -9,6 +11,7 @@ use ibeam_protocol::{CallId, PermissionMode, ToolCall, ToolOutcome};
 use ibeam_tools::{ToolSettings, Workspace, all};
 use serde_json::json;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 fn main() {
@@ -33,6 +36,15 @@ fn guarded(bencher: Bencher<'_, '_>) {
         ..ToolSettings::default()
     };
     measure(bencher, &root, settings, ":");
+}
+
+#[divan::bench]
+fn by_fork_and_exec(bencher: Bencher<'_, '_>) {
+    bencher.bench_local(|| {
+        assert!(
+            Command::new("/bin/bash").args(["--norc", "--noprofile", "-c", ":"]).status().unwrap().success()
+        );
+    });
 }
 
 fn measure(bencher: Bencher<'_, '_>, root: &Path, settings: ToolSettings, command: &str) {

@@ -1,0 +1,141 @@
+//! From the bytes of an answer to what they mean: framing, JSON and the wire's own rules, for each wire.
+//!
+//! Rows named `by_…` are what the others of their group are compared with.
+
+#![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use divan::Bencher;
+use divan::counter::{BytesCount, ItemsCount};
+use ibeam_core::{ModelEvent, ModelRequest};
+use ibeam_providers::Wire;
+use ibeam_providers::services::COMMON;
+use ibeam_providers::sse::SseParser;
+
+fn main() {
+    divan::main();
+}
+
+const DELTAS: usize = 10_000;
+/// Bytes that one read from a socket gives.
+const PIECE: usize = 16 << 10;
+
+fn request() -> ModelRequest {
+    ModelRequest {
+        system: Arc::from("You are an agent."),
+        tools: Arc::from([]),
+        messages: Vec::new(),
+        max_output_tokens: None,
+    }
+}
+
+/// An answer of many short deltas, as a fast model streams it.
+fn answer(wire: Wire) -> Vec<u8> {
+    let (begin, delta, end) = match wire {
+        Wire::Anthropic => (
+            concat!(
+                "event: message_start\n",
+                r#"data: {"type":"message_start","message":{"id":"msg_01","type":"message","role":"assistant","#,
+                r#""model":"m","content":[],"stop_reason":null,"stop_sequence":null,"#,
+                r#""usage":{"input_tokens":100,"output_tokens":1}}}"#,
+                "\n\nevent: content_block_start\n",
+                r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#,
+                "\n\n",
+            ),
+            concat!(
+                "event: content_block_delta\n",
+                r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" word"}}"#,
+                "\n\n",
+            ),
+            concat!(
+                "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
+                "event: message_delta\n",
+                r#"data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":9}}"#,
+                "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+            ),
+        ),
+        Wire::OpenAi => (
+            "",
+            concat!(
+                r#"data: {"id":"chatcmpl-01","object":"chat.completion.chunk","created":1790000000,"model":"m","#,
+                r#""choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}]}"#,
+                "\n\n",
+            ),
+            concat!(
+                r#"data: {"id":"chatcmpl-01","object":"chat.completion.chunk","created":1790000000,"model":"m","#,
+                r#""choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}"#,
+                "\n\ndata: [DONE]\n\n",
+            ),
+        ),
+    };
+    [begin, &delta.repeat(DELTAS), end].concat().into_bytes()
+}
+
+/// Reads the whole answer and gives how many pieces of text it had.
+fn read(wire: Wire, bytes: &[u8]) -> usize {
+    let (mut parser, mut decoder) = (SseParser::default(), wire.decoder(&request(), COMMON));
+    let (mut events, mut meant, mut texts, mut finished) = (Vec::new(), Vec::new(), 0, false);
+    for piece in bytes.chunks(PIECE) {
+        parser.feed(piece, &mut events).unwrap();
+        for event in events.drain(..) {
+            decoder.event(&event, &mut meant).unwrap();
+        }
+        for event in meant.drain(..) {
+            match black_box(event) {
+                ModelEvent::TextDelta(_) => texts += 1,
+                ModelEvent::ThinkingDelta(_) => {}
+                ModelEvent::Finished(_) => finished = true,
+            }
+        }
+    }
+    assert!(finished, "the answer has its end");
+    texts
+}
+
+fn measure(bencher: Bencher<'_, '_>, wire: Wire) {
+    let bytes = answer(wire);
+    assert_eq!(read(wire, &bytes), DELTAS);
+    bencher
+        .counter(BytesCount::of_slice(&bytes))
+        .counter(ItemsCount::new(DELTAS))
+        .bench_local(|| read(wire, black_box(&bytes)));
+}
+
+fn memcpy(bencher: Bencher<'_, '_>, wire: Wire) {
+    let bytes = answer(wire);
+    let mut copy = vec![0; bytes.len()];
+    bencher.counter(BytesCount::of_slice(&bytes)).bench_local(|| {
+        copy.copy_from_slice(black_box(&bytes));
+        black_box(copy.last().copied())
+    });
+}
+
+mod anthropic {
+    use super::*;
+
+    #[divan::bench]
+    fn deltas(bencher: Bencher<'_, '_>) {
+        measure(bencher, Wire::Anthropic);
+    }
+
+    #[divan::bench]
+    fn by_memcpy(bencher: Bencher<'_, '_>) {
+        memcpy(bencher, Wire::Anthropic);
+    }
+}
+
+mod openai {
+    use super::*;
+
+    #[divan::bench]
+    fn deltas(bencher: Bencher<'_, '_>) {
+        measure(bencher, Wire::OpenAi);
+    }
+
+    #[divan::bench]
+    fn by_memcpy(bencher: Bencher<'_, '_>) {
+        memcpy(bencher, Wire::OpenAi);
+    }
+}

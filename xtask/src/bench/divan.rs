@@ -1,0 +1,158 @@
+//! What divan prints, as rows. It has no other form than a tree with six columns.
+
+/// A bench and what was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    /// The bench, the groups in it, the function and its argument, outermost first.
+    pub(crate) path: Vec<String>,
+    /// The median in seconds; `None` where nothing was measured.
+    pub(crate) median: Option<f64>,
+    /// Its throughput, as divan says it: none, or one for each thing that is counted.
+    pub(crate) throughput: Vec<String>,
+}
+
+/// Columns: fastest, slowest, median, mean, samples, iterations.
+const COLUMNS: usize = 6;
+const MEDIAN: usize = 2;
+/// Characters by which a name is deeper than the one above.
+const STEP: usize = 3;
+
+/// Every function that was measured, or would have been, in the order of the tree.
+///
+/// # Errors
+/// The line that is not understood.
+pub(crate) fn rows(tree: &str) -> Result<Vec<Row>, String> {
+    let mut rows: Vec<(usize, Row)> = Vec::new();
+    let mut above: Vec<String> = Vec::new();
+    for line in tree.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("Timer precision")) {
+        let (name, cells) = cells(line);
+        let Some((depth, name)) = named(&name) else {
+            // Below a row: the throughput of what is counted.
+            let throughput = cells.get(MEDIAN).filter(|cell| !cell.is_empty());
+            match (rows.last_mut(), throughput) {
+                (Some((_, row)), Some(throughput)) => row.throughput.push(throughput.clone()),
+                (None, _) | (_, None) => return Err(line.to_owned()),
+            }
+            continue;
+        };
+        above.truncate(depth);
+        if above.len() < depth {
+            return Err(line.to_owned());
+        }
+        above.push(name);
+        let median = match cells.get(MEDIAN).map(String::as_str) {
+            None | Some("" | "median") => None,
+            Some(median) => Some(seconds(median).ok_or_else(|| line.to_owned())?),
+        };
+        rows.push((depth, Row { path: above.clone(), median, throughput: Vec::new() }));
+    }
+    // What has something deeper right below it is a group.
+    let depths: Vec<usize> = rows.iter().skip(1).map(|(depth, _)| *depth).chain([0]).collect();
+    let leaves = rows.into_iter().zip(depths).filter(|((depth, _), next)| next <= depth && *depth > 0);
+    Ok(leaves.map(|((_, row), _)| row).collect())
+}
+
+/// The name with what leads to it in the tree, and the columns; a name may hold the sign that parts columns.
+fn cells(line: &str) -> (String, Vec<String>) {
+    let mut parts: Vec<&str> = line.rsplitn(COLUMNS, '│').collect();
+    parts.reverse();
+    match parts.split_first() {
+        Some((first, rest)) if rest.len() == COLUMNS - 1 => {
+            // The first column is two blanks or more after the name, if there is one.
+            let first = first.trim_end();
+            let name = first.find("─ ").map_or(0, |at| at + "─ ".len());
+            let at = first.rfind("  ").filter(|at| *at >= name).map_or(first.len(), |at| at + 2);
+            let (name, fastest) = first.split_at_checked(at).unwrap_or((first, ""));
+            let cells = [fastest].into_iter().chain(rest.iter().copied()).map(|cell| cell.trim().to_owned());
+            (name.trim_end().to_owned(), cells.collect())
+        }
+        Some(_) | None => (line.trim_end().to_owned(), Vec::new()),
+    }
+}
+
+/// How deep a name stands, and the name; `None` for a line without.
+fn named(text: &str) -> Option<(usize, String)> {
+    match text.split_once("├─ ").or_else(|| text.split_once("╰─ ")) {
+        Some((before, name)) => Some((before.chars().count() / STEP + 1, name.to_owned())),
+        None if text.chars().all(|character| character == '│' || character == ' ') => None,
+        None => Some((0, text.to_owned())),
+    }
+}
+
+fn seconds(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_once(' ')?;
+    let scale = match unit {
+        "ps" => 1e-12,
+        "ns" => 1e-9,
+        "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        _ => return None,
+    };
+    Some(number.parse::<f64>().ok()? * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows;
+
+    #[track_caller]
+    fn check(tree: &str, expect: &[(&str, Option<f64>, &[&str])]) {
+        let rows = rows(tree).unwrap();
+        let told: Vec<_> = rows.iter().map(|row| (row.path.join("/"), row.median)).collect();
+        let expected: Vec<_> = expect.iter().map(|(path, median, _)| ((*path).to_owned(), *median)).collect();
+        assert_eq!(told, expected);
+        for (row, (_, _, throughput)) in rows.iter().zip(expect) {
+            assert_eq!(row.throughput, *throughput);
+        }
+    }
+
+    const GROUPS: &str = "\
+Timer precision: 20 ns
+answers            fastest       │ slowest       │ median        │ mean          │ samples │ iters
+├─ anthropic                     │               │               │               │         │
+│  ├─ by_memcpy    95.32 µs      │ 195.3 µs      │ 97.5 µs       │ 101.1 µs      │ 100     │ 100
+│  │               12.3 GB/s     │ 6.1 GB/s      │ 12.2 GB/s     │ 11.9 GB/s     │         │
+│  ╰─ deltas       4.1 ms        │ 9.3 ms        │ 4.5 ms        │ 4.6 ms        │ 100     │ 100
+│                  300.3 MB/s    │ 130.1 MB/s    │ 275.1 MB/s    │ 270.2 MB/s    │         │
+│                  2.43 Mitem/s  │ 1.07 Mitem/s  │ 2.22 Mitem/s  │ 2.17 Mitem/s  │         │
+╰─ open                          │               │               │               │         │
+   ╰─ session                    │               │               │               │         │
+      ├─ a | b     1 s           │ 2 s           │ 1.5 s         │ 1.5 s         │ 2       │ 2
+      ╰─ [\"x  y\"]  1.5 ns        │ 2 ns          │ 1.75 ns       │ 1.75 ns       │ 2       │ 2
+
+";
+
+    #[test]
+    fn groups_arguments_and_counters_are_told_apart() {
+        check(
+            GROUPS,
+            &[
+                ("answers/anthropic/by_memcpy", Some(97.5 * 1e-6), &["12.2 GB/s"]),
+                ("answers/anthropic/deltas", Some(4.5 * 1e-3), &["275.1 MB/s", "2.22 Mitem/s"]),
+                ("answers/open/session/a | b", Some(1.5), &[]),
+                ("answers/open/session/[\"x  y\"]", Some(1.75 * 1e-9), &[]),
+            ],
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_has_a_row() {
+        let tree = "\
+search       fastest       │ slowest       │ median        │ mean          │ samples │ iters
+├─ by_fd
+╰─ call      1 ms          │ 1 ms          │ 1 ms          │ 1 ms          │ 1       │ 1
+";
+        check(tree, &[("search/by_fd", None, &[]), ("search/call", Some(1e-3), &[])]);
+    }
+
+    #[test]
+    fn what_is_no_tree_is_refused() {
+        for line in ["      │ 1 ms │ 1 ms │ 1 ms │ 1 │ 1", "x │ 1 │ 1 │ 1 parsec │ 1 │ 1", "│  │  ├─ deep"]
+        {
+            let said = rows(line).expect_err(line);
+            assert_eq!(said, line);
+        }
+    }
+}
