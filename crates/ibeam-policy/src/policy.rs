@@ -31,20 +31,22 @@ pub struct Policy {
     pub deny: Vec<Rule>,
     /// Tools of MCP servers, by server and name, that are not what a person approved: not called.
     pub unapproved: Vec<(String, String)>,
-    /// What becomes of a command that no rule covers.
+    /// What becomes of a call that no rule covers.
     pub approval: Approval,
     /// Commands are confined by the kernel.
     pub sandboxed: bool,
 }
 
-/// What becomes of a command that no rule covers.
+/// What becomes of a call that no rule covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Approval {
-    /// It runs where the sandbox holds it; without a sandbox it is put to a person.
+    /// A command runs where the sandbox holds it; without a sandbox it is put to a person.
     #[default]
     Sandboxed,
-    /// It is put to a person.
+    /// A command is put to a person.
     Allowlist,
+    /// So is whatever writes, and whatever reads outside of the workspace.
+    Strict,
 }
 
 /// A decision, with the rule that made it.
@@ -144,6 +146,7 @@ impl Policy {
         match allowed {
             Some((rule, _)) => Verdict::allow(rule),
             None if self.contains(path) => Verdict::allow("workspace"),
+            None if self.is_strict() => self.uncovered("Read", path),
             None => Verdict::allow("default"),
         }
     }
@@ -194,7 +197,24 @@ impl Policy {
         if let Some(rule) = self.asked(path, write_glob).or_else(|| self.asked(path, read_glob)) {
             return Verdict::ask(rule, format!("writing `{shown}` needs an approval by the rule `{rule}`"));
         }
-        allowed.map_or_else(|| Verdict::allow("workspace"), |(rule, _)| Verdict::allow(rule))
+        match allowed {
+            Some((rule, _)) => Verdict::allow(rule),
+            None if self.is_strict() => self.uncovered("Write", path),
+            None => Verdict::allow("workspace"),
+        }
+    }
+
+    /// Whether what no rule covers is put to a person, files too; `--force` lifts that.
+    fn is_strict(&self) -> bool {
+        self.approval == Approval::Strict && self.mode != PermissionMode::Force
+    }
+
+    fn uncovered(&self, kind: &str, path: &Path) -> Verdict {
+        let shown = path.display();
+        let reason = format!(
+            "no rule allows `{kind}` of `{shown}`; a person may allow it with `--allow '{kind}({shown})'`"
+        );
+        Verdict::ask("default", reason)
     }
 
     /// The denial of modes that change nothing.

@@ -734,6 +734,38 @@ fn a_command_that_no_rule_covers_runs_where_the_sandbox_holds_it() {
     decided(denying, command("cargo test"), Says::Deny, "Shell(cargo)");
 }
 
+#[test]
+fn strict_approval_puts_files_to_a_person_too() {
+    let strict = |allow: &'static [&str]| {
+        move |policy: &mut Policy| {
+            policy.sandboxed = true;
+            policy.approval = ibeam_policy::Approval::Strict;
+            policy.allow = allow.iter().map(|token| token.parse().unwrap()).collect();
+        }
+    };
+    let read = |path: &str| Access::Read(path.into());
+    let write = |path: &str| Access::Write(path.into());
+    let command = |text: &str| Access::Command(text.to_owned());
+    decided(strict(&[]), read("/home/ann/work/a"), Says::Allow, "workspace");
+    decided(strict(&[]), read("/srv/extra/a"), Says::Allow, "workspace");
+    decided(strict(&[]), read("/usr/include/a.h"), Says::Ask, "default");
+    decided(strict(&["Read(/usr/**)"]), read("/usr/include/a.h"), Says::Allow, "Read(/usr/**)");
+    decided(strict(&[]), write("/home/ann/work/a"), Says::Ask, "default");
+    decided(strict(&["Write(src/**)"]), write("/home/ann/work/a"), Says::Ask, "default");
+    decided(strict(&["Write(src/**)"]), write("/home/ann/work/src/a"), Says::Allow, "Write(src/**)");
+    decided(strict(&["Write(**)"]), write("/etc/a"), Says::Deny, "outside");
+    decided(strict(&["Shell(git)"]), command("git status"), Says::Allow, "Shell(git)");
+    decided(strict(&["Shell(git)"]), command("git status > log"), Says::Ask, "default");
+    decided(strict(&["Shell(git)", "Write(log)"]), command("git status > log"), Says::Allow, "Shell(git)");
+    decided(strict(&["Shell(sort)"]), command("sort < /srv/other"), Says::Ask, "default");
+    let forced = |policy: &mut Policy| {
+        strict(&[])(policy);
+        policy.mode = PermissionMode::Force;
+    };
+    decided(forced, write("/home/ann/work/a"), Says::Allow, "workspace");
+    decided(forced, read("/usr/include/a.h"), Says::Allow, "default");
+}
+
 // ---- properties
 
 fn token() -> impl Strategy<Value = &'static str> {

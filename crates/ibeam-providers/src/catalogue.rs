@@ -84,6 +84,11 @@ pub fn default_model(provider: &str) -> Option<&'static str> {
     DEFAULTS.iter().find(|(name, _)| *name == provider).map(|(_, model)| *model)
 }
 
+/// The id of the newest model of a provider whose id holds `word`, a family's name such as `opus`.
+pub fn newest_model(provider: &str, word: &str) -> Option<&'static str> {
+    MODELS.iter().find(|model| model.provider == provider && model.id.contains(word)).map(|model| model.id)
+}
+
 /// The entry for a model's id, with or without a date, `-latest`, or a maker before a slash.
 pub fn known_model(id: &str) -> Option<&'static KnownModel> {
     let find = |id: &str| MODELS.iter().find(|model| model.id == id);

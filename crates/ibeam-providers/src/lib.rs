@@ -29,7 +29,7 @@ mod trust;
 pub mod wire;
 
 pub use bounds::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
-pub use catalogue::{KnownModel, default_model, known_model, model_label};
+pub use catalogue::{KnownModel, default_model, known_model, model_label, newest_model};
 pub use download::Download;
 pub use endpoint::{Endpoint, Timeouts};
 pub use prices::{known_prices, parse_prices};

@@ -102,7 +102,7 @@ impl Policy {
     fn unless_confined(&self, verdict: Verdict) -> Verdict {
         match self.approval {
             Approval::Sandboxed if self.sandboxed => Verdict::allow("sandboxed"),
-            Approval::Sandboxed | Approval::Allowlist => verdict,
+            Approval::Sandboxed | Approval::Allowlist | Approval::Strict => verdict,
         }
     }
 

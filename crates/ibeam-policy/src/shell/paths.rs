@@ -158,7 +158,9 @@ impl Policy {
                 match verdict {
                     Verdict::Deny { ref rule, .. } if self.is_held(rule, &path) => {}
                     Verdict::Deny { .. } => return Some(verdict),
-                    Verdict::Ask { .. } => {}
+                    // Ask rules have been looked at as such.
+                    Verdict::Ask { ref rule, .. } if rule != "default" => {}
+                    Verdict::Ask { .. } => *uncovered = Some(verdict),
                     Verdict::Allow { rule } if redirect.writes && rule == "workspace" => {
                         let shown = path.display();
                         let reason = format!(
