@@ -40,6 +40,15 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
             }
         }
     }
+    // Clients of the original know these ids, and some refuse to ask for one that is not listed.
+    for (path, _) in app.config.all() {
+        if let [models, aliases, name] = path
+            && (models.as_str(), aliases.as_str()) == ("models", "aliases")
+            && let Some(meant) = app.config.text(&["models", "aliases", name])
+        {
+            add(name, meant);
+        }
+    }
     if cfg!(feature = "local-model") {
         let mark = if model::is_installed(app) { "" } else { " (not set up: `ibeam setup`)" };
         add(&format!("{EMBEDDED}/qwen2.5-coder-1.5b"), &format!("{}{mark}", model::EMBEDDED_DISPLAY));

@@ -82,6 +82,15 @@ fn models_are_listed_as_ids_and_labels() {
     assert_eq!(scene.ibeam(["--list-models"]).run().succeeded().stdout, ran.stdout);
 }
 
+/// Clients of the original refuse a model that is not listed.
+#[test]
+fn aliases_are_listed_with_what_they_mean() {
+    let config = "[models.aliases]\ncomposer-1 = \"anthropic/claude-sonnet-4-20250514\"\n";
+    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    let ran = scene.bare(["models"]).run().succeeded();
+    assert!(ran.stdout.contains("\ncomposer-1 - anthropic/claude-sonnet-4-20250514\n"), "{ran}");
+}
+
 #[test]
 fn create_chat_prints_one_uuid() {
     let ran = Scene::new([]).bare(["create-chat"]).run().succeeded();
