@@ -4,6 +4,7 @@
 //! binary files, files whose encoding cannot be told without doubt, and edits that do not fit exactly.
 
 mod arguments;
+mod diff;
 mod fold;
 mod patch;
 mod replace;
@@ -12,7 +13,6 @@ mod trace;
 use std::borrow::Cow;
 use std::io::Read as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 use encoding_rs::UTF_8;
 use futures_util::future::BoxFuture;
@@ -20,11 +20,9 @@ use ibeam_core::{Access, Tool, ToolContext};
 use ibeam_protocol::tool_output::EditOutput;
 use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
 use serde_json::Value;
-use similar::{ChangeTag, TextDiff};
 
 use crate::arguments as shared;
 use crate::blocking;
-use crate::elision::elide_middle;
 use crate::evidence::Remains;
 use crate::file_error::FileError;
 use crate::files::Files;
@@ -33,13 +31,10 @@ use crate::read::not_text;
 use crate::text::TextFormat;
 use crate::write::writable;
 use arguments::{Change, EditArguments, EditCall};
+use diff::{Diff, diff};
 
 /// Larger files are not for editing in memory.
 const FILE_LIMIT: u64 = 64 << 20;
-/// Bytes of diff that are told.
-const DIFF_LIMIT: usize = 256 << 10;
-/// A diff that takes longer is told less finely.
-const DIFF_TIME: Duration = Duration::from_millis(500);
 
 /// Edits a file of the workspace.
 pub(crate) struct Edit {
@@ -165,28 +160,6 @@ fn changed<'a>(old: &'a [u8], change: &Change) -> Result<Changed<'a>, Refusal> {
         })?
     };
     Ok(Changed { bytes, old_text, new_text })
-}
-
-struct Diff {
-    lines_added: u64,
-    lines_removed: u64,
-    unified: String,
-}
-
-fn diff(name: &str, old: &[u8], new: &[u8]) -> Diff {
-    let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
-    let diff = TextDiff::configure().timeout(DIFF_TIME).diff_lines(old.as_ref(), new.as_ref());
-    let (mut lines_added, mut lines_removed) = (0, 0);
-    for change in diff.iter_all_changes() {
-        match change.tag() {
-            ChangeTag::Insert => lines_added += 1,
-            ChangeTag::Delete => lines_removed += 1,
-            ChangeTag::Equal => {}
-        }
-    }
-    let unified =
-        diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string();
-    Diff { lines_added, lines_removed, unified: elide_middle(&unified, DIFF_LIMIT).into_owned() }
 }
 
 #[cfg(test)]

@@ -1,0 +1,133 @@
+//! What an edit changed: how many lines, and the unified diff that tells it.
+//!
+//! The lines are compared as numbers by the one algorithm that is wanted; the text interface of the library brings
+//! every algorithm for every kind of text, which was half a megabyte of the program.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::{DiffOp, group_diff_ops};
+
+use crate::elision::elide_middle;
+
+/// Bytes of diff that are told.
+const LIMIT: usize = 256 << 10;
+/// A diff that takes longer is told less finely.
+const TIME: Duration = Duration::from_millis(500);
+/// Lines that are told before and after a change.
+const CONTEXT: usize = 3;
+
+/// What is told of a change.
+pub(super) struct Diff {
+    pub(super) lines_added: u64,
+    pub(super) lines_removed: u64,
+    /// At most `LIMIT` bytes; empty where nothing changed.
+    pub(super) unified: String,
+}
+
+/// Compares two texts; bytes that are not UTF-8 are replaced.
+pub(super) fn diff(name: &str, old: &[u8], new: &[u8]) -> Diff {
+    let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
+    let operations = compare(&old, &new);
+    let count = |lines: fn(&DiffOp) -> Range<usize>| {
+        let changed = operations.iter().filter(|operation| !matches!(operation, DiffOp::Equal { .. }));
+        changed.map(|operation| lines(operation).len() as u64).sum()
+    };
+    let (lines_added, lines_removed) = (count(DiffOp::new_range), count(DiffOp::old_range));
+    let unified = unified(name, &old, &new, operations);
+    Diff { lines_added, lines_removed, unified: elide_middle(&unified, LIMIT).into_owned() }
+}
+
+fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
+    let mut numbers = HashMap::new();
+    let (old, new) = (numbered(old, &mut numbers), numbered(new, &mut numbers));
+    let mut hook = Compact::new(Replace::new(Capture::new()), &old, &new);
+    let until = Instant::now().checked_add(TIME);
+    let Ok(()) = myers::diff_deadline(&mut hook, &old, 0..old.len(), &new, 0..new.len(), until);
+    hook.into_inner().into_inner().into_ops()
+}
+
+/// Equal lines have equal numbers.
+fn numbered<'t>(lines: &[&'t str], numbers: &mut HashMap<&'t str, usize>) -> Vec<usize> {
+    let number = |line: &&'t str| {
+        let next = numbers.len();
+        *numbers.entry(*line).or_insert(next)
+    };
+    lines.iter().map(number).collect()
+}
+
+fn unified(name: &str, old: &[&str], new: &[&str], operations: Vec<DiffOp>) -> String {
+    let mut text = String::new();
+    for hunk in group_diff_ops(operations, CONTEXT) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
+        if text.is_empty() {
+            let _ = writeln!(text, "--- a/{name}\n+++ b/{name}");
+        }
+        let before = told(first.old_range().start..last.old_range().end);
+        let after = told(first.new_range().start..last.new_range().end);
+        let _ = writeln!(text, "@@ -{before} +{after} @@");
+        for operation in &hunk {
+            let mut lines = |mark: char, of: &[&str], range: Range<usize>| {
+                for line in of.get(range).unwrap_or_default() {
+                    text.push(mark);
+                    text.push_str(line);
+                    if !line.ends_with('\n') {
+                        text.push_str("\n\\ No newline at end of file\n");
+                    }
+                }
+            };
+            if let DiffOp::Equal { .. } = operation {
+                lines(' ', old, operation.old_range());
+            } else {
+                lines('-', old, operation.old_range());
+                lines('+', new, operation.new_range());
+            }
+        }
+    }
+    text
+}
+
+/// The lines of one side as a hunk's head says them: counted from one, without a count of one, the line before where
+/// there is none.
+fn told(lines: Range<usize>) -> String {
+    match lines.len() {
+        0 => format!("{},0", lines.start),
+        1 => format!("{}", lines.start + 1),
+        count => format!("{},{count}", lines.start + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(old: &str, new: &str, counts: (u64, u64), hunks: &str) {
+        let Diff { lines_added, lines_removed, unified } = diff("f", old.as_bytes(), new.as_bytes());
+        assert_eq!((lines_added, lines_removed), counts, "{unified}");
+        let head = if hunks.is_empty() { "" } else { "--- a/f\n+++ b/f\n" };
+        assert_eq!(unified, format!("{head}{hunks}"));
+    }
+
+    #[test]
+    fn hunks_are_told_as_the_program_diff_tells_them() {
+        check("a\n", "a\n", (0, 0), "");
+        check("", "a\nb\n", (2, 0), "@@ -0,0 +1,2 @@\n+a\n+b\n");
+        check("a\n", "", (0, 1), "@@ -1 +0,0 @@\n-a\n");
+        let no_end = "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n";
+        check("a", "a\n", (1, 1), no_end);
+        check("a\rb\n", "a\rc\n", (1, 1), "@@ -1 +1 @@\n-a\rb\n+a\rc\n");
+    }
+
+    #[test]
+    fn changes_that_are_far_from_each_other_are_hunks_of_their_own() {
+        let lines = |first: &str, last: &str| format!("{first}\n1\n2\n3\n4\n5\n6\n7\n{last}\n");
+        let hunks = "@@ -1,4 +1,4 @@\n-a\n+A\n 1\n 2\n 3\n@@ -6,4 +6,4 @@\n 5\n 6\n 7\n-b\n+B\n";
+        check(&lines("a", "b"), &lines("A", "B"), (2, 2), hunks);
+    }
+}
