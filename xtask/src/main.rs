@@ -3,6 +3,7 @@
 
 mod bench;
 mod bounds;
+mod clients;
 mod corpus;
 mod faults;
 mod flood;
@@ -22,6 +23,8 @@ usage: cargo xtask <WHAT>
   bench [--quick] [WORD…]
           run the benches, all or those with a word in their names; prints one table
   bounds  resume a session of 10,000 turns and take long answers; prints time and memory
+  clients [NAME…] [--bin PATH] [--embedded]
+          let programs that others wrote start this one; prints what they understood
   corpus attacks [FILE.jsonl] [OPTION…]
           play every case of a file of attacks with the real program, as root and as nobody
   faults  write docs/faults.md from the corpus of faults and the tests that hold them
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
     let result = match what.as_str() {
         "bench" => bench::run(&root(), args).map_err(|error| error.to_string()),
         "bounds" => bounds::run(&root()).map_err(|error| error.to_string()),
+        "clients" => clients::run(&root(), args).map_err(|error| error.to_string()),
         "corpus" => corpus::run(&root(), args).map_err(|error| error.to_string()),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
         "flood" => flood::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),

@@ -1,0 +1,152 @@
+//! `cargo xtask clients`: programs that others wrote start this one under the names they know, and must read what it says.
+//!
+//! Each client is installed at a pinned version into `target/clients` and driven by its `clients/NAME/drive.py`, against a
+//! scripted model. What it reports is held against what was printed, and what was printed against the contract.
+
+mod install;
+mod known;
+mod printed;
+mod stage;
+mod story;
+mod verdict;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use install::Installer;
+use known::{Client, KNOWN};
+use stage::{Model, Stage};
+
+const USAGE: &str = "\
+usage: cargo xtask clients [NAME…] [--bin PATH] [--embedded]
+
+  NAME         these clients, e.g. harbor [default: all]
+  --bin PATH   the program [default: a debug build]
+  --embedded   one client with the embedded model in place of the script";
+
+/// Why not every client passed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failed {
+    /// The words after the command.
+    #[error("{0}\n{USAGE}")]
+    Usage(String),
+    /// Something could not be started, read or written.
+    #[error("{0}: {1}")]
+    System(String, std::io::Error),
+    /// A client could not be installed, or the program not be built; it has been said why.
+    #[error("{0} failed")]
+    Setup(String),
+    /// Already printed.
+    #[error("{0} run(s) of clients failed")]
+    Runs(usize),
+}
+
+impl Failed {
+    fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| Self::System(what.to_string(), error)
+    }
+}
+
+/// Runs what `words` say and prints a verdict for each run.
+pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<(), Failed> {
+    let options = Options::parse(words)?;
+    let program = match &options.program {
+        Some(path) => path.canonicalize().map_err(Failed::system(path.display()))?,
+        None => built(root)?,
+    };
+    let installer = Installer::new(root);
+    let (mut passed, mut failed, mut skipped) = (0_usize, 0_usize, 0_usize);
+    for client in KNOWN.iter().filter(|client| options.wants(client)) {
+        let models = match options.embedded {
+            false => vec![Model::Scripted],
+            true => match stage::embedded_model() {
+                Some(file) => vec![Model::Embedded(file)],
+                None => {
+                    eprintln!(
+                        "SKIP: the embedded model is not set up on this machine; `ibeam setup` installs it"
+                    );
+                    return Ok(());
+                }
+            },
+        };
+        let installed = match installer.install(client)? {
+            Ok(installed) => installed,
+            Err(missing) => {
+                eprintln!("SKIP: {}: {missing}", client.name);
+                skipped += 1;
+                continue;
+            }
+        };
+        for model in &models {
+            for (mode, contract) in client.runs(options.embedded) {
+                let stage = Stage::set(root, &program, client, mode, contract, model)?;
+                let seen = stage.play(&installed)?;
+                let said = format!("{} {}, {mode}, contract {contract}", client.name, client.version);
+                match verdict::judge(&stage, &seen)? {
+                    Ok(understood) => {
+                        passed += 1;
+                        println!("PASS {said}: {understood}");
+                    }
+                    Err(reasons) => {
+                        failed += 1;
+                        println!("FAIL {said}\n{reasons}");
+                    }
+                }
+                for call in &seen.calls {
+                    println!("       {}", call.line());
+                }
+            }
+        }
+    }
+    println!("clients: {passed} passed, {failed} failed, {skipped} skipped");
+    if failed == 0 { Ok(()) } else { Err(Failed::Runs(failed)) }
+}
+
+/// What was asked for.
+struct Options {
+    names: Vec<String>,
+    program: Option<PathBuf>,
+    embedded: bool,
+}
+
+impl Options {
+    fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, Failed> {
+        let mut options = Self { names: Vec::new(), program: None, embedded: false };
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--embedded" => options.embedded = true,
+                "--bin" => {
+                    let path = words.next().ok_or(Failed::Usage("`--bin` needs a path".to_owned()))?;
+                    options.program = Some(path.into());
+                }
+                name if KNOWN.iter().any(|client| client.name == name) => options.names.push(word),
+                _ => {
+                    let known: Vec<&str> = KNOWN.iter().map(|client| client.name).collect();
+                    return Err(Failed::Usage(format!("`{word}` is none of {}", known.join(", "))));
+                }
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, client: &Client) -> bool {
+        let named = self.names.is_empty() || self.names.iter().any(|name| name == client.name);
+        named && !(self.embedded && client.embedded.is_none())
+    }
+}
+
+/// A debug build of the program.
+fn built(root: &Path) -> Result<PathBuf, Failed> {
+    let build =
+        Command::new("cargo").args(["build", "--locked", "-q", "-p", "ibeam"]).current_dir(root).status();
+    match build {
+        Ok(status) if status.success() => {
+            let target =
+                std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+            let program = root.join(target).join("debug/ibeam");
+            program.canonicalize().map_err(Failed::system(program.display()))
+        }
+        Ok(_) => Err(Failed::Setup("`cargo build -p ibeam`".to_owned())),
+        Err(error) => Err(Failed::System("cargo".to_owned(), error)),
+    }
+}

@@ -1,0 +1,137 @@
+//! Clients at their pinned versions, in `target/clients`: nothing of the user's is touched.
+//!
+//! What is there already with the same pins is kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::Failed;
+use super::known::{Client, MadeFor};
+
+/// Where clients are put, and the Python they are put there with.
+pub(super) struct Installer {
+    clients: PathBuf,
+    target: PathBuf,
+    python: Option<Python>,
+}
+
+struct Python {
+    program: PathBuf,
+    minor: u8,
+}
+
+/// A client that can be started.
+pub(super) struct Installed {
+    /// Runs its driver.
+    pub(super) python: PathBuf,
+    /// Its directory.
+    pub(super) directory: PathBuf,
+    pub(super) driver: PathBuf,
+    /// What drivers share.
+    pub(super) library: PathBuf,
+}
+
+/// Why a client cannot be had on this machine.
+pub(super) type Missing = String;
+
+impl Installer {
+    pub(super) fn new(root: &Path) -> Self {
+        Self { clients: root.join("clients"), target: root.join("target/clients"), python: newest_python() }
+    }
+
+    /// The client, ready; or what this machine lacks for it.
+    ///
+    /// # Errors
+    /// `Setup` when the registry does not give it.
+    pub(super) fn install(&self, client: &Client) -> Result<Result<Installed, Missing>, Failed> {
+        let Some(python) = &self.python else {
+            return Ok(Err("there is no Python with `venv` and `pip`".to_owned()));
+        };
+        let folder = self.clients.join(client.name);
+        let directory = self.target.join(client.name);
+        let installed = |python: PathBuf| Installed {
+            python,
+            directory: directory.clone(),
+            driver: folder.join("drive.py"),
+            library: self.clients.join("lib"),
+        };
+        let ready = match client.made_for {
+            MadeFor::Python(minor) if python.minor < minor => {
+                return Ok(Err(format!(
+                    "it needs Python 3.{minor}, and this machine has 3.{}",
+                    python.minor
+                )));
+            }
+            MadeFor::Python(_) => {
+                let pins = folder.join("requirements.txt");
+                let mut venv = Command::new(&python.program);
+                venv.args(["-m", "venv", "--without-pip", "--clear"]).arg(&directory);
+                let own = directory.join("bin/python");
+                let mut pip = Command::new(&python.program);
+                pip.args(["-m", "pip", "--python"]).arg(&own);
+                // The pins are the whole list, so nothing has to be resolved.
+                pip.args(["install", "-q", "--no-deps", "--disable-pip-version-check", "-r"]).arg(&pins);
+                (own, once(&directory, &pins, [venv, pip])?)
+            }
+            MadeFor::Node => {
+                if !works(Path::new("node"), &["--version"]) || !works(Path::new("npm"), &["--version"]) {
+                    return Ok(Err("there is no Node with npm".to_owned()));
+                }
+                let pins = folder.join("package-lock.json");
+                fs::create_dir_all(&directory).map_err(Failed::system(directory.display()))?;
+                for name in ["package.json", "package-lock.json"] {
+                    let (from, to) = (folder.join(name), directory.join(name));
+                    fs::copy(&from, &to).map_err(Failed::system(from.display()))?;
+                }
+                let mut npm = Command::new("npm");
+                npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
+                    .current_dir(&directory);
+                (python.program.clone(), once(&directory, &pins, [npm])?)
+            }
+        };
+        Ok(Ok(installed(ready.0)))
+    }
+}
+
+/// Runs the steps unless they were run to their end with these pins.
+fn once<const N: usize>(directory: &Path, pins: &Path, steps: [Command; N]) -> Result<(), Failed> {
+    let wanted = fs::read(pins).map_err(Failed::system(pins.display()))?;
+    let mark = directory.join("installed-pins");
+    if fs::read(&mark).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    println!("== installing {}", directory.display());
+    for mut step in steps {
+        let shown = format!("{step:?}");
+        let status = step.status().map_err(Failed::system(&shown))?;
+        if !status.success() {
+            return Err(Failed::Setup(shown));
+        }
+    }
+    fs::write(&mark, wanted).map_err(Failed::system(mark.display()))
+}
+
+/// The newest Python of 3.N that makes environments: those in `PATH`, then those that pyenv keeps.
+fn newest_python() -> Option<Python> {
+    let named = ["python3.13", "python3.12", "python3"].map(PathBuf::from);
+    let versions = std::env::home_dir().map(|home| home.join(".pyenv/versions"));
+    let kept = versions.and_then(|versions| fs::read_dir(versions).ok());
+    let kept = kept.into_iter().flatten().flatten().map(|entry| entry.path().join("bin/python3"));
+    let mut found: Vec<Python> = named.into_iter().chain(kept).filter_map(probed).collect();
+    // The first of several that are equally new.
+    found.reverse();
+    found.into_iter().max_by_key(|python| python.minor)
+}
+
+/// A shim of pyenv's is there and does not work, so each is asked.
+fn probed(program: PathBuf) -> Option<Python> {
+    let script = "import sys, venv, pip; print(sys.version_info.minor) if sys.version_info[0] == 3 else 1/0";
+    let output = Command::new(&program).args(["-c", script]).output().ok()?;
+    let minor = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
+    output.status.success().then_some(Python { program, minor })
+}
+
+fn works(program: &Path, args: &[&str]) -> bool {
+    Command::new(program).args(args).output().is_ok_and(|output| output.status.success())
+}

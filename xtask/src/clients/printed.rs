@@ -1,0 +1,168 @@
+//! What the program printed to a client: the truth that the client's report is held against.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// One start of the program.
+#[derive(Debug)]
+pub(super) struct Call {
+    name: String,
+    args: Vec<String>,
+    pub(super) code: i64,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// As the proxy writes it.
+#[derive(Deserialize)]
+struct Written {
+    name: String,
+    args: Vec<String>,
+    code: i64,
+}
+
+/// The formats, as far as they differ for a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Text,
+    Json,
+    StreamJson,
+}
+
+impl Call {
+    /// Those of a directory, in the order in which they began.
+    pub(super) fn all(directory: &Path) -> io::Result<Vec<Self>> {
+        let mut names: Vec<_> = fs::read_dir(directory)?.flatten().map(|entry| entry.path()).collect();
+        names.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        names.sort();
+        let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let call = |path: &std::path::PathBuf| {
+            let Written { name, args, code } = serde_json::from_str(&read(path)?)?;
+            let (stdout, stderr) =
+                (read(&path.with_extension("stdout"))?, read(&path.with_extension("stderr"))?);
+            Ok(Self { name, args, code, stdout, stderr })
+        };
+        names.iter().map(call).collect()
+    }
+
+    /// Whether it was a run, not a question.
+    pub(super) fn is_run(&self) -> bool {
+        self.args.iter().any(|arg| arg == "-p" || arg == "--print")
+    }
+
+    /// The command line, cut for the eye.
+    pub(super) fn line(&self) -> String {
+        let shown = |arg: &String| {
+            let mut shown: String = arg.chars().take(60).collect();
+            if shown.len() < arg.len() {
+                shown.push('…');
+            }
+            match shown.contains(char::is_whitespace) {
+                true => format!("{shown:?}"),
+                false => shown,
+            }
+        };
+        let words: Vec<String> = std::iter::once(&self.name).chain(&self.args).map(shown).collect();
+        words.join(" ")
+    }
+
+    pub(super) fn format(&self) -> Format {
+        match self.stdout.lines().next().and_then(|line| serde_json::from_str::<Event>(line).ok()) {
+            Some(first) if first.kind == "system" => Format::StreamJson,
+            Some(first) if first.kind == "result" => Format::Json,
+            _ => Format::Text,
+        }
+    }
+
+    /// What a reader of the stream, or of the one object, has in its hands at the end.
+    ///
+    /// # Errors
+    /// The first line that is no event, or what contradicts itself.
+    pub(super) fn answer(&self) -> Result<Answer, String> {
+        let mut answer = Answer::default();
+        let mut part = String::new();
+        for line in self.stdout.lines() {
+            let event: Event = serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
+            answer.session_id.clone_from(&event.session_id);
+            if matches!(event.kind.as_str(), "tool_call" | "result") && !part.is_empty() {
+                answer.parts.push(std::mem::take(&mut part));
+            }
+            match event.kind.as_str() {
+                "assistant" => {
+                    let delta = event.timestamp_ms.is_some() && event.model_call_id.is_none();
+                    let text = event.message.unwrap_or_default().text();
+                    match (delta, part.is_empty()) {
+                        (true, _) | (false, true) => part.push_str(&text),
+                        // A whole part after its deltas says them again.
+                        (false, false) if part == text => {}
+                        (false, false) => {
+                            return Err(format!("the deltas are {part:?}, the whole is {text:?}"));
+                        }
+                    }
+                }
+                "tool_call" => answer.calls += usize::from(event.subtype == "completed"),
+                "result" => {
+                    answer.whole = event.result.unwrap_or_default();
+                    answer.usage = event.usage;
+                }
+                _ => {}
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// What is read of a line.
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    subtype: String,
+    session_id: String,
+    message: Option<Message>,
+    timestamp_ms: Option<u64>,
+    model_call_id: Option<String>,
+    result: Option<String>,
+    usage: Option<Usage>,
+}
+
+#[derive(Default, Deserialize)]
+struct Message {
+    content: Vec<Block>,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    text: String,
+}
+
+impl Message {
+    fn text(self) -> String {
+        self.content.into_iter().map(|block| block.text).collect()
+    }
+}
+
+/// What a run cost.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Usage {
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+}
+
+/// The answer of one run.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    pub(super) session_id: String,
+    /// `result`.
+    pub(super) whole: String,
+    /// The texts between the calls; none for `json`.
+    pub(super) parts: Vec<String>,
+    /// Those that were completed.
+    pub(super) calls: usize,
+    pub(super) usage: Option<Usage>,
+}

@@ -1,0 +1,211 @@
+//! What a client finds: a workspace, a home of its own, the program under its names, and a model.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use ibeam_testkit::ModelServer;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tempfile::TempDir;
+
+use super::install::Installed;
+use super::known::Client;
+use super::printed::Call;
+use super::{Failed, story};
+
+/// Model ids that clients give, and what they are here.
+const ALIASES: [&str; 3] = ["auto", "composer-1", "composer-2.5"];
+const SCRIPTED: &str = "anthropic/claude-sonnet-4-20250514";
+const EMBEDDED: &str = "embedded";
+const EMBEDDED_FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
+
+/// What answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Model {
+    Scripted,
+    /// The file of the embedded model.
+    Embedded(PathBuf),
+}
+
+/// A scratch directory, gone at the end, and the model server.
+pub(super) struct Stage {
+    scratch: TempDir,
+    pub(super) program: PathBuf,
+    pub(super) contract: u8,
+    mode: &'static str,
+    server: Option<ModelServer>,
+    answers: usize,
+    patience: Duration,
+}
+
+/// What happened on it.
+pub(super) struct Seen {
+    /// How the driver ended, and its last words.
+    pub(super) ended: Option<ExitStatus>,
+    pub(super) said: String,
+    pub(super) report: Report,
+    /// Every start of the program, in order.
+    pub(super) calls: Vec<Call>,
+    /// Requests to the scripted model that its script has no answer for.
+    pub(super) unanswered: usize,
+}
+
+/// What the client understood, as its driver tells it.
+#[derive(Default, Deserialize)]
+pub(super) struct Report {
+    pub(super) turns: Vec<Map<String, Value>>,
+    pub(super) error: Option<String>,
+}
+
+impl Stage {
+    /// Sets it.
+    ///
+    /// # Errors
+    /// `System`, and `Setup` when the program does not make its links.
+    pub(super) fn set(
+        root: &Path,
+        program: &Path,
+        client: &Client,
+        mode: &'static str,
+        contract: u8,
+        model: &Model,
+    ) -> Result<Self, Failed> {
+        let scratch = tempfile::tempdir().map_err(Failed::system("a scratch directory"))?;
+        let at = |name: &str| scratch.path().join(name);
+        for name in ["bin", "calls", "home", "work", "config/ibeam"] {
+            fs::create_dir_all(at(name)).map_err(Failed::system(at(name).display()))?;
+        }
+        let write = |name: &str, text: String| {
+            let path = scratch.path().join(name);
+            fs::write(&path, text).map_err(Failed::system(path.display()))
+        };
+        write("work/README.md", story::README.to_owned())?;
+        let answers = story::answers(client.tells);
+        let count = answers.len();
+        let mut environment = BTreeMap::from([
+            ("XDG_CONFIG_HOME", at("config").display().to_string()),
+            ("IBEAM_CONTRACT", contract.to_string()),
+        ]);
+        let (server, name, patience) = match model {
+            Model::Scripted => {
+                let server = ModelServer::start(answers);
+                environment.insert("ANTHROPIC_BASE_URL", server.url());
+                environment.insert("ANTHROPIC_API_KEY", "key-of-the-acceptance".to_owned());
+                (Some(server), SCRIPTED, Duration::from_secs(120))
+            }
+            Model::Embedded(file) => {
+                environment.insert("IBEAM_LOCAL_MODEL", file.display().to_string());
+                (None, EMBEDDED, Duration::from_secs(900))
+            }
+        };
+        let aliases: Vec<String> =
+            ALIASES.iter().map(|alias| format!("\"{alias}\" = \"{name}\"\n")).collect();
+        write(
+            "config/ibeam/config.toml",
+            format!("model = \"{name}\"\n\n[models.aliases]\n{}", aliases.concat()),
+        )?;
+        let programs = at("programs");
+        write("proxy.json", json!({ "programs": programs, "environment": environment }).to_string())?;
+        let shim = Command::new(program)
+            .arg("shim")
+            .arg(&programs)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if !shim.map_err(Failed::system(program.display()))?.success() {
+            return Err(Failed::Setup("`ibeam shim`".to_owned()));
+        }
+        let stage =
+            Self { program: program.to_owned(), contract, mode, server, answers: count, patience, scratch };
+        stage.put_proxies(&root.join("clients/lib/proxy.py"))?;
+        stage.make_repository()?;
+        Ok(stage)
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// Under both names, with a Python that a client's own environment does not hide.
+    fn put_proxies(&self, proxy: &Path) -> Result<(), Failed> {
+        let script = fs::read_to_string(proxy).map_err(Failed::system(proxy.display()))?;
+        for name in ["agent", "cursor-agent"] {
+            let path = self.at("bin").join(name);
+            fs::write(&path, format!("#!/usr/bin/env -S python3 -I\n{script}"))
+                .map_err(Failed::system(path.display()))?;
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(&path, mode).map_err(Failed::system(path.display()))?;
+        }
+        Ok(())
+    }
+
+    fn make_repository(&self) -> Result<(), Failed> {
+        let who = ["-c", "user.name=acceptance", "-c", "user.email=acceptance@localhost"];
+        for args in [["init", "-q", "."].as_slice(), &["add", "-A"], &["commit", "-q", "-m", "Begin"]] {
+            let mut git = Command::new("git");
+            git.args(who).args(args).current_dir(self.at("work")).env("HOME", self.at("home"));
+            match git.status() {
+                Ok(status) if status.success() => {}
+                Ok(_) => return Err(Failed::Setup(format!("`git {}`", args.join(" ")))),
+                Err(error) => return Err(Failed::System("git".to_owned(), error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the client do its part, to its end or for as long as it may take.
+    ///
+    /// # Errors
+    /// `System`.
+    pub(super) fn play(&self, installed: &Installed) -> Result<Seen, Failed> {
+        let said = self.at("driver.stderr");
+        let errors = fs::File::create(&said).map_err(Failed::system(said.display()))?;
+        let mut path = self.at("bin").into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let mut driver = Command::new(&installed.python);
+        driver.arg(&installed.driver).current_dir(self.at("work"));
+        driver.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+        driver.env("PATH", path).env("HOME", self.at("home")).env("PYTHONPATH", &installed.library);
+        driver.env("CURSOR_API_KEY", "key-of-a-client").env("PYTHONDONTWRITEBYTECODE", "1");
+        for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "IBEAM_CONTRACT"]
+        {
+            driver.env_remove(name);
+        }
+        driver.env("ACCEPTANCE_SCRATCH", self.scratch.path()).env("ACCEPTANCE_WORKSPACE", self.at("work"));
+        driver.env("ACCEPTANCE_MODE", self.mode).env("ACCEPTANCE_CLIENT", &installed.directory);
+        let mut child = driver.spawn().map_err(Failed::system(installed.python.display()))?;
+        let deadline = Instant::now() + self.patience;
+        let ended = loop {
+            match child.try_wait().map_err(Failed::system("a driver"))? {
+                Some(status) => break Some(status),
+                None if Instant::now() > deadline => {
+                    drop(child.kill());
+                    drop(child.wait());
+                    break None;
+                }
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        let report = fs::read(self.at("report.json")).ok();
+        let asked = self.server.as_ref().map_or(0, |server| server.requests().len());
+        Ok(Seen {
+            ended,
+            said: fs::read_to_string(&said).unwrap_or_default(),
+            report: report.and_then(|report| serde_json::from_slice(&report).ok()).unwrap_or_default(),
+            calls: Call::all(&self.at("calls")).map_err(Failed::system("what was printed"))?,
+            unanswered: asked.saturating_sub(self.answers),
+        })
+    }
+}
+
+/// The file of the embedded model, where it is set up.
+pub(super) fn embedded_model() -> Option<PathBuf> {
+    let own = std::env::var_os("IBEAM_LOCAL_MODEL").map(PathBuf::from);
+    let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from);
+    let data = data.or_else(|| Some(std::env::home_dir()?.join(".local/share")));
+    own.or_else(|| Some(data?.join("ibeam/models").join(EMBEDDED_FILE))).filter(|file| file.is_file())
+}

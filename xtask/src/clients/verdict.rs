@@ -1,0 +1,129 @@
+//! Whether a client understood what was printed, and whether that keeps the contract.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use super::Failed;
+use super::printed::{Call, Format};
+use super::stage::{Seen, Stage};
+
+/// What the client understood, or every reason why the run is none to be content with.
+///
+/// # Errors
+/// `System` when `ibeam check` cannot be started.
+pub(super) fn judge(stage: &Stage, seen: &Seen) -> Result<Result<String, String>, Failed> {
+    let mut wrong: Vec<String> = Vec::new();
+    match seen.ended {
+        Some(status) if status.success() => {}
+        Some(status) => wrong.push(format!("the driver ended with {status}")),
+        None => wrong.push("the driver did not end in time".to_owned()),
+    }
+    if let Some(error) = &seen.report.error {
+        wrong.push(format!("the client reported: {error}"));
+    }
+    let runs: Vec<&Call> = seen.calls.iter().filter(|call| call.is_run()).collect();
+    let turns = &seen.report.turns;
+    if turns.is_empty() || turns.len() != runs.len() {
+        wrong.push(format!("the client reports {} answer(s) of {} run(s)", turns.len(), runs.len()));
+    }
+    if seen.unanswered > 0 {
+        wrong.push(format!("{} request(s) more than the script has answers", seen.unanswered));
+    }
+    for call in &runs {
+        if call.code != 0 {
+            wrong.push(format!("exit code {}: {}", call.code, call.stderr.trim_end()));
+        } else if call.format() != Format::Text
+            && let Some(said) = breach(stage, call)?
+        {
+            wrong.push(format!("`ibeam check`: {said}"));
+        }
+    }
+    let mut understood: Vec<String> = Vec::new();
+    for (turn, call) in turns.iter().zip(&runs) {
+        let text_is = turn.get("text_is").and_then(Value::as_str).unwrap_or("whole");
+        for (key, value) in turn.iter().filter(|(key, _)| *key != "text_is") {
+            match compare(key, value, text_is, call) {
+                Ok(()) => understood.push(key.replace('_', " ")),
+                Err(said) => wrong.push(format!("{key}: {said}")),
+            }
+        }
+    }
+    if wrong.is_empty() {
+        understood.sort();
+        understood.dedup();
+        return Ok(Ok(format!("{} run(s); {}", runs.len(), understood.join(", "))));
+    }
+    let mut told: String = wrong.iter().map(|reason| format!("     - {reason}\n")).collect();
+    told.extend(seen.said.lines().map(|line| format!("     | {line}\n")));
+    Ok(Err(told.trim_end().to_owned()))
+}
+
+/// What `ibeam check` finds in what was printed.
+fn breach(stage: &Stage, call: &Call) -> Result<Option<String>, Failed> {
+    let mut check = Command::new(&stage.program);
+    check.args(["check", "--lang", "en", "-"]).env("IBEAM_CONTRACT", stage.contract.to_string());
+    let mut check = check
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(Failed::system(stage.program.display()))?;
+    if let Some(mut stdin) = check.stdin.take() {
+        stdin.write_all(call.stdout.as_bytes()).map_err(Failed::system("ibeam check"))?;
+    }
+    let output = check.wait_with_output().map_err(Failed::system("ibeam check"))?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok((!output.status.success())
+        .then(|| String::from_utf8_lossy(&said).trim_end().replace('\n', "\n       ")))
+}
+
+/// Holds one thing that the client reports against what was printed.
+fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
+    let same = |seen: &Value, printed: &Value| match seen == printed {
+        true => Ok(()),
+        false => Err(format!("the client has {seen}, printed was {printed}")),
+    };
+    if key == "text" && text_is == "stdout" {
+        return same_text(value, &call.stdout);
+    }
+    let answer = call.answer()?;
+    match key {
+        "text" => match text_is {
+            "whole" => same_text(value, &answer.whole),
+            "last" => same_text(value, answer.parts.last().unwrap_or(&answer.whole)),
+            "display" => {
+                let shown = words(value.as_str().unwrap_or_default());
+                if answer.parts.is_empty() {
+                    return Err("no text was printed".to_owned());
+                }
+                let count = |part: &String| shown.matches(&words(part)).count();
+                match answer.parts.iter().find(|part| count(part) != 1) {
+                    None => Ok(()),
+                    Some(part) => Err(format!("{part:?} stands {} times in {shown:?}", count(part))),
+                }
+            }
+            other => Err(format!("the driver says `{other}`, which means nothing")),
+        },
+        "json" => same(value, &serde_json::from_str(&answer.whole).map_err(|error| error.to_string())?),
+        "session_id" => same(value, &answer.session_id.into()),
+        "tool_calls" => same(value, &answer.calls.into()),
+        "input_tokens" => same(value, &answer.usage.map(|usage| usage.input_tokens).into()),
+        "output_tokens" => same(value, &answer.usage.map(|usage| usage.output_tokens).into()),
+        other => Err(format!("the driver says `{other}`, which means nothing")),
+    }
+}
+
+fn same_text(seen: &Value, printed: &str) -> Result<(), String> {
+    let (seen, printed) = (words(seen.as_str().unwrap_or_default()), words(printed));
+    match seen == printed && !printed.is_empty() {
+        true => Ok(()),
+        false => Err(format!("the client has {seen:?}, printed was {printed:?}")),
+    }
+}
+
+/// White space is the client's to choose.
+fn words(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
