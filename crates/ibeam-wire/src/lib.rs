@@ -1,4 +1,4 @@
-//! Reads what `ibeam --print` prints: contract 1 of docs/output-format.md.
+//! Reads what `ibeam --print` prints: contracts 1 and 2 of docs/output-format.md.
 //!
 //! [`Reader`] gives the events of a `stream-json` stream one by one, [`RunResult`] is also the one object of `json`,
 //! and [`check`] says with line and column where a stream breaks the contract. Depends on serde and serde_json only.
@@ -8,7 +8,7 @@
 //! Each key says its unit, and where it comes from: *published* stands on the page that defines contract 1, a version
 //! is that of the ibeam that added it.
 //!
-//! The answer of a run, from what it prints:
+//! The answer of a run, from what it prints (as it comes: [`NewText`]):
 //!
 //! ```
 //! use ibeam_wire::{Event, ReadError, Reader};
@@ -26,13 +26,19 @@
 //! ```
 
 pub mod check;
+mod contract;
+mod digest;
 mod event;
 mod lines;
+mod new_text;
 mod reader;
 mod scan;
 
+pub use contract::Contract;
 pub use event::{
     ApiKey, Assistant, Block, Body, Denial, Event, Init, InitExtras, Limits, McpServer, Message, Phase,
     RunError, RunResult, Sandbox, Summary, ToolCall, Usage, User,
 };
+pub use new_text::NewText;
 pub use reader::{ReadError, ReadErrorKind, Reader};
+pub use scan::parse;

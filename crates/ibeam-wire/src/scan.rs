@@ -10,8 +10,11 @@ use serde_json::Deserializer;
 /// The deepest nesting that is read; a stack holds it, and no call comes near it.
 pub(crate) const MOST_DEPTH: usize = 512;
 
-/// Parses the whole of `text`, to `MOST_DEPTH`; deeper than that serde_json's own limit holds.
-pub(crate) fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
+/// Parses the whole of a text of JSON, however deep a stream may nest it (512; deeper is refused).
+///
+/// # Errors
+/// It is not JSON, it is nested too deep, or it is no `T`.
+pub fn parse<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
     let mut deserializer = Deserializer::from_str(text);
     if depth(text) <= MOST_DEPTH {
         deserializer.disable_recursion_limit();

@@ -64,10 +64,12 @@ const ROOMS: &[Room] = &[
             "ibeam-session",
             "ibeam-output",
             "ibeam-wire",
+            "ibeam-dialects",
         ],
         alone_knows: &["clap", "clap_complete", "toml_edit"],
     },
     Room { name: "ibeam-wire", may_know: &[], alone_knows: &[] },
+    Room { name: "ibeam-dialects", may_know: &["ibeam-wire"], alone_knows: &[] },
     Room { name: "ibeam-testkit", may_know: &["ibeam-protocol", "ibeam-wire"], alone_knows: &["axum"] },
     Room { name: "xtask", may_know: &["ibeam-output", "ibeam-testkit"], alone_knows: &[] },
 ];
@@ -81,6 +83,7 @@ const SYNC_ROOMS: &[&str] = &[
     "ibeam-session",
     "ibeam-output",
     "ibeam-wire",
+    "ibeam-dialects",
     "xtask",
 ];
 

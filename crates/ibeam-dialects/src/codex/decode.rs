@@ -1,0 +1,103 @@
+//! Lines of Codex as steps.
+//!
+//! A to-do list is one item that is told again whenever it changes; each telling becomes a call of its own.
+
+use serde_json::{Value, json};
+
+use crate::converter::{Decode, Steps};
+use crate::json::{Object, take_object, take_text, text};
+use crate::step::{Call, Step, Text};
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    /// The to-do list as it was told last, and how often it was.
+    todos: Option<(Object, u64)>,
+    /// An error that may turn out to be the end.
+    error: Option<Value>,
+}
+
+impl Decode for Decoder {
+    fn event(&mut self, mut event: Object, into: &mut Steps<'_>) -> bool {
+        let kind = take_text(&mut event, "type").unwrap_or_default();
+        if kind != "error"
+            && let Some(_passed) = self.error.take()
+        {
+            into.lose("error");
+        }
+        match kind.as_str() {
+            "thread.started" => {
+                let session = take_text(&mut event, "thread_id").unwrap_or_default();
+                into.lose_rest("thread.started", &event);
+                into.push(Step::Init { session, card: json!({}) });
+            }
+            "turn.started" => into.lose_rest("turn.started", &event),
+            "item.started" | "item.updated" | "item.completed" => {
+                let Some(item) = take_object(&mut event, "item") else {
+                    into.lose(&kind);
+                    return true;
+                };
+                into.lose_rest(&kind, &event);
+                self.item(&kind, item, into);
+            }
+            "turn.completed" | "turn.failed" => into.push(Step::End(json!({ kind: event }))),
+            "error" => {
+                if self.error.replace(json!({ "error": event })).is_some() {
+                    into.lose("error");
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn finish(&mut self, into: &mut Steps<'_>) {
+        if let Some(error) = self.error.take() {
+            into.push(Step::End(error));
+        }
+    }
+}
+
+impl Decoder {
+    fn item(&mut self, event: &str, mut item: Object, into: &mut Steps<'_>) {
+        let kind = text(&item, "type").unwrap_or_default().to_owned();
+        match kind.as_str() {
+            "agent_message" | "reasoning" => {
+                if event != "item.completed" {
+                    return into.lose(&format!("{event}/{kind}"));
+                }
+                let said = take_text(&mut item, "text").unwrap_or_default();
+                item.shift_remove("type");
+                into.lose_rest(&format!("item/{kind}"), &item);
+                into.push(match kind.as_str() {
+                    "reasoning" => Step::Thought(said),
+                    _ => Step::Text(Text { text: said, at: None, answer: None }),
+                });
+            }
+            "todo_list" => self.todo_list(event, item, into),
+            "command_execution" | "file_change" | "mcp_tool_call" | "web_search" => {
+                let id = take_text(&mut item, "id").unwrap_or_default();
+                let call = Call { id, answer: None, at: None, card: json!({ "item": item }) };
+                match event {
+                    "item.started" => into.push(Step::Started(call)),
+                    "item.completed" => into.push(Step::Ended(call)),
+                    _ => into.lose(&format!("{event}/{kind}")),
+                }
+            }
+            _ => into.lose(&format!("{event}/{kind}")),
+        }
+    }
+
+    fn todo_list(&mut self, event: &str, mut item: Object, into: &mut Steps<'_>) {
+        let id = take_text(&mut item, "id").unwrap_or_default();
+        let known = self.todos.as_ref().is_some_and(|(last, _)| *last == item);
+        // Its completion says that the turn is over, and nothing of the list.
+        if event == "item.completed" && known {
+            return;
+        }
+        let times = self.todos.as_ref().map_or(1, |(_, times)| times + 1);
+        self.todos = Some((item.clone(), times));
+        let id = if times == 1 { id } else { format!("{id}.{times}") };
+        into.push(Step::Ended(Call { id, answer: None, at: None, card: json!({ "item": item }) }));
+    }
+}

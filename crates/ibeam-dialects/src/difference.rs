@@ -1,0 +1,60 @@
+//! What of a value is not there in another.
+
+use serde_json::Value;
+
+use crate::losses::How;
+
+/// Calls `tell` with the path of each part of `value` that `back` lacks or has otherwise.
+///
+/// What says nothing (`null`, `false`, `0`, an empty text, list or object) may be missing. Keys that `back` adds are
+/// nothing lost.
+pub(crate) fn difference(
+    value: &Value,
+    back: Option<&Value>,
+    path: &mut String,
+    tell: &mut impl FnMut(&str, How),
+) {
+    match (value, back) {
+        (value, None) => {
+            if !says_nothing(value) {
+                tell(path, How::Dropped);
+            }
+        }
+        (Value::Object(object), Some(Value::Object(back))) => {
+            for (key, value) in object {
+                let end = path.len();
+                if end > 0 {
+                    path.push('.');
+                }
+                path.push_str(key);
+                difference(value, back.get(key), path, tell);
+                path.truncate(end);
+            }
+        }
+        (Value::Array(items), Some(Value::Array(back))) if items.len() == back.len() => {
+            let end = path.len();
+            path.push_str("[]");
+            for (item, back) in items.iter().zip(back) {
+                difference(item, Some(back), path, tell);
+            }
+            path.truncate(end);
+        }
+        (value, Some(back)) => {
+            if value != back && !(value.is_null() && says_nothing(back)) {
+                tell(path, How::Changed);
+            }
+        }
+    }
+}
+
+/// It is what a key means that is not there.
+pub(crate) fn says_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(object) => object.values().all(says_nothing),
+    }
+}

@@ -1,0 +1,80 @@
+//! What each dialect can say, as tables and pure functions: cards, ids, and what stands beside them.
+
+use crate::dialect::Dialect;
+use crate::difference::difference;
+use crate::losses::How;
+use crate::step::{Aside, Card, Kind};
+use crate::{claude, codex, cursor, ids};
+
+/// The card in contract 1. `cwd` is where the run works, for paths that have to be absolute.
+pub(crate) fn to_ours(dialect: Dialect, kind: Kind, card: Card, cwd: &str) -> Card {
+    match dialect {
+        Dialect::Cursor => card,
+        Dialect::Claude => claude::to_ours(kind, card, cwd),
+        Dialect::Codex => codex::to_ours(kind, card, cwd),
+    }
+}
+
+/// The card of contract 1 in a dialect.
+pub(crate) fn from_ours(dialect: Dialect, kind: Kind, card: Card) -> Card {
+    match dialect {
+        Dialect::Cursor => card,
+        Dialect::Claude => claude::from_ours(kind, card),
+        Dialect::Codex => codex::from_ours(kind, card),
+    }
+}
+
+/// Tells what of a card of `from` does not come back when `to` says it.
+pub(crate) fn losses_of(
+    (from, to): (Dialect, Dialect),
+    kind: Kind,
+    card: &Card,
+    cwd: &str,
+    tell: &mut impl FnMut(&str, How),
+) {
+    let there = from_ours(to, kind, to_ours(from, kind, card.clone(), cwd));
+    let back = from_ours(from, kind, to_ours(to, kind, there, cwd));
+    difference(card, Some(&back), &mut String::new(), tell);
+}
+
+/// The tool of a call, by its name in the dialect.
+pub(crate) fn tool_of(dialect: Dialect, card: &Card) -> Option<&str> {
+    match dialect {
+        Dialect::Cursor => card.get("tool_call")?.as_object()?.keys().next().map(String::as_str),
+        Dialect::Claude => card.pointer("/assistant~1tool_use/name")?.as_str(),
+        Dialect::Codex => card.pointer("/item/type")?.as_str(),
+    }
+}
+
+/// The id of a session as the dialect writes it.
+pub(crate) fn session(dialect: Dialect, id: &str) -> String {
+    match dialect {
+        Dialect::Cursor => ids::uuid_of(id),
+        Dialect::Claude | Dialect::Codex => id.to_owned(),
+    }
+}
+
+/// Where a dialect says what stands beside the cards; `None` where it does not.
+pub(crate) fn place(dialect: Dialect, aside: Aside) -> Option<&'static str> {
+    match dialect {
+        Dialect::Cursor => cursor::place(aside),
+        Dialect::Claude => claude::place(aside),
+        Dialect::Codex => codex::place(aside),
+    }
+}
+
+/// It has the text of the model in whole segments, not in pieces.
+pub(crate) fn whole_texts(dialect: Dialect) -> bool {
+    match dialect {
+        Dialect::Claude | Dialect::Codex => true,
+        Dialect::Cursor => false,
+    }
+}
+
+/// Where a dialect says the id of the session.
+pub(crate) fn session_key(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Cursor | Dialect::Claude => "session_id",
+        Dialect::Codex => "thread.started.thread_id",
+    }
+}

@@ -1,0 +1,41 @@
+//! Turns a stream of one agent into that of another, line by line, and says what was lost on the way.
+//!
+//! Contract 1 is the form in the middle. A decoder makes [`step`]s of the lines of the source, an encoder writes them
+//! as the target does. What stands in a head, a call or an end goes as a *card*, a value in the source's own form;
+//! `form` turns cards into contract 1 and back. What is lost is found by trying: a card that was said in the target is
+//! brought back, and whatever is not there again is in [`Losses`]. So a gap in a table is a loss that is told.
+//!
+//! State is what a stream needs: the text of a segment, the calls that are open, and the answer where the target
+//! repeats it. Does no I/O, knows no clock and makes up no random ids: the same lines give the same bytes.
+//!
+//! ```
+//! use ibeam_dialects::{Converter, Dialect};
+//!
+//! let mut converter = Converter::new(Dialect::Codex, Dialect::Cursor);
+//! let mut out = Vec::new();
+//! converter.line(br#"{"type":"thread.started","thread_id":"01a1fe85-2c7a-7d73-b0d1-25506eed9403"}"#, &mut out)?;
+//! let losses = converter.finish(&mut out)?;
+//! assert!(out.starts_with(br#"{"type":"system","subtype":"init","#) && losses.is_empty());
+//! # Ok::<(), ibeam_dialects::ConvertError>(())
+//! ```
+
+mod claude;
+mod codex;
+mod converter;
+mod cursor;
+mod dialect;
+mod difference;
+mod error;
+mod form;
+mod ids;
+mod json;
+mod losses;
+mod ours;
+mod step;
+mod time;
+mod tools;
+
+pub use converter::Converter;
+pub use dialect::{Dialect, UnknownDialect};
+pub use error::ConvertError;
+pub use losses::{How, Loss, Losses};
