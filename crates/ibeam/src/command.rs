@@ -87,3 +87,9 @@ fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> 
         ReportFormat::Json => say(stdout, &format!("{json}\n")),
     }
 }
+
+/// What is missing, and the ways out, in one line.
+fn told(app: &App, reason: &Reason) -> String {
+    let explained = app.catalogue.reason(reason);
+    format!("{}; {}", explained.message, explained.hints.join("; "))
+}

@@ -148,7 +148,7 @@ fn remote(app: &App, provider: Provider, model: &str, why: String) -> Choice {
 
 fn embedded(app: &App, why: String) -> Result<Choice, Reason> {
     let display = embedded::DISPLAY.to_owned();
-    if !cfg!(feature = "local-model") {
+    if !cfg!(feature = "embedded") {
         return Err(Reason::NoLocalEngine);
     }
     // `--setup` installs it before it is needed.

@@ -77,7 +77,7 @@ impl Places {
     }
 
     /// The directory of models.
-    #[cfg_attr(not(feature = "local-model"), expect(dead_code, reason = "only the embedded model has files"))]
+    #[cfg_attr(not(feature = "embedded"), expect(dead_code, reason = "only the embedded model has files"))]
     pub(crate) fn models(&self) -> PathBuf {
         self.data.join("models")
     }

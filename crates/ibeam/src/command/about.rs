@@ -13,7 +13,7 @@ pub(super) fn about(app: &App, format: ReportFormat, stdout: &mut File) -> Resul
     let version = env!("CARGO_PKG_VERSION");
     let model = crate::model::choose(app).map(|choice| choice.info().display.clone()).ok();
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-    let engine = cfg!(feature = "local-model");
+    let engine = cfg!(feature = "embedded");
     let text = format!(
         "ibeam {version}\ncontract: 1\nmodel: {}\nembedded engine: {}\nplatform: {os} {arch}\nlicence: MIT OR Apache-2.0\n",
         model.as_deref().unwrap_or("none"),

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use ibeam_protocol::{Failure, Reason, Sandbox};
 
-use super::say;
+use super::{say, told};
 use crate::app::App;
 use crate::cli::Switch;
 use crate::model;
@@ -31,10 +31,7 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
                 &format!("{} ({}/{}; {})", info.display, info.provider, info.id, choice.why()),
             );
         }
-        Err(reason) => {
-            let explained = app.catalogue.reason(&reason);
-            line(false, "model", &format!("{}; {}", explained.message, explained.hints.join("; ")));
-        }
+        Err(reason) => line(false, "model", &told(app, &reason)),
     }
     let keys = model::keys(app);
     for (provider, source) in &keys {
@@ -47,14 +44,14 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
             "none; `ibeam login PROVIDER` stores one, a variable such as ANTHROPIC_API_KEY gives one",
         );
     }
-    if cfg!(feature = "local-model") {
+    if cfg!(feature = "embedded") {
         let file = model::model_file(app);
         match model::is_installed(app) {
             true => line(true, "embedded model", &file.display().to_string()),
             false => line(false, "embedded model", "`ibeam setup` fetches it (1.1 GB)"),
         }
     } else {
-        line(false, "embedded model", "this program was built without the feature `local-model`");
+        line(false, "embedded model", &told(app, &Reason::NoLocalEngine));
     }
     for (program, what_for) in [
         ("bash", "the shell tool runs commands with it"),
@@ -75,10 +72,7 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
     match &sandbox {
         Ok(sandbox) if sandbox.layers.is_empty() => line(true, "sandbox", &sandbox.reason),
         Ok(sandbox) => line(true, "sandbox", &format!("{}; {}", sandbox.layers.join(", "), sandbox.reason)),
-        Err(reason) => {
-            let explained = app.catalogue.reason(reason);
-            line(false, "sandbox", &format!("{}; {}", explained.message, explained.hints.join("; ")));
-        }
+        Err(reason) => line(false, "sandbox", &told(app, reason)),
     }
     say(stdout, &text)
 }

@@ -6,9 +6,9 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use ibeam_protocol::Failure;
+use ibeam_protocol::{Failure, Reason};
 
-use super::say;
+use super::{say, told};
 use crate::app::App;
 use crate::model::{self, EMBEDDED, Provider};
 
@@ -49,9 +49,11 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
             add(name, meant);
         }
     }
-    if cfg!(feature = "local-model") {
+    if cfg!(feature = "embedded") {
         let mark = if model::is_installed(app) { "" } else { " (not set up: `ibeam setup`)" };
         add(&format!("{EMBEDDED}/qwen2.5-coder-1.5b"), &format!("{}{mark}", model::EMBEDDED_DISPLAY));
+    } else {
+        drop(writeln!(io::stderr(), "{}", told(app, &Reason::NoLocalEngine)));
     }
     text.push_str("\nTip: choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration.\n");
     say(stdout, &text)

@@ -30,7 +30,7 @@ pub(crate) fn install_if_missing(app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-#[cfg(not(feature = "local-model"))]
+#[cfg(not(feature = "embedded"))]
 mod install {
     //! Without the engine there is nothing to install.
 
@@ -45,7 +45,7 @@ mod install {
     }
 }
 
-#[cfg(feature = "local-model")]
+#[cfg(feature = "embedded")]
 mod install {
     //! The three sources, in the order in which they are tried.
 

@@ -9,32 +9,32 @@ use ibeam_protocol::{Failure, Reason};
 use crate::app::App;
 
 /// Its name for people.
-#[cfg(feature = "local-model")]
+#[cfg(feature = "embedded")]
 pub(crate) const DISPLAY: &str = ibeam_local::MODEL_NAME;
 /// Its name for people.
-#[cfg(not(feature = "local-model"))]
+#[cfg(not(feature = "embedded"))]
 pub(crate) const DISPLAY: &str = "the embedded model";
 
-/// Whether the file is in its place. It was checked when it was put there.
+/// Whether the file is in its place, and an engine to run it. It was checked when it was put there.
 pub(crate) fn is_installed(app: &App) -> bool {
-    model_file(app).is_file()
+    cfg!(feature = "embedded") && model_file(app).is_file()
 }
 
 /// Where the file is: `local.model`, else in our data directory.
-#[cfg(feature = "local-model")]
+#[cfg(feature = "embedded")]
 pub(crate) fn model_file(app: &App) -> PathBuf {
     let own = app.config.text(&["local", "model"]).map(PathBuf::from);
     own.unwrap_or_else(|| app.places.models().join(ibeam_local::setup::MODEL_FILE))
 }
 
 /// Where the file would be.
-#[cfg(not(feature = "local-model"))]
+#[cfg(not(feature = "embedded"))]
 pub(crate) fn model_file(app: &App) -> PathBuf {
     app.config.text(&["local", "model"]).map(PathBuf::from).unwrap_or_default()
 }
 
 /// The port to it.
-#[cfg(feature = "local-model")]
+#[cfg(feature = "embedded")]
 pub(super) fn provider(app: &App) -> Result<Arc<dyn Port>, Failure> {
     let file = model_file(app);
     if !file.is_file() {
@@ -45,12 +45,12 @@ pub(super) fn provider(app: &App) -> Result<Arc<dyn Port>, Failure> {
 }
 
 /// There is none in this build.
-#[cfg(not(feature = "local-model"))]
+#[cfg(not(feature = "embedded"))]
 pub(super) fn provider(_: &App) -> Result<Arc<dyn Port>, Failure> {
     Err(Reason::NoLocalEngine.into())
 }
 
-#[cfg(feature = "local-model")]
+#[cfg(feature = "embedded")]
 mod files {
     //! The workspace as the embedded model may know it: a bounded list of files.
 

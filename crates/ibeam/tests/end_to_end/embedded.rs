@@ -1,15 +1,19 @@
-//! One run with the real embedded model, where its file is set up.
+//! One run with the real embedded model, where its file is set up; and what a build without its engine says.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use ibeam_testkit::{Ibeam, Workspace};
 
-use crate::scene::BINARY;
+use crate::scene::{BINARY, Scene};
 
 const FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 const README: &str = "# Tide tables\n\nA small program that prints the tides of the North Sea for a given day.\n\n\
                       ## Usage\n\n    tides 2026-11-21 Cuxhaven\n\nIt reads its data from `tides.csv`.\n";
+
+/// Whether this build has the engine.
+const ENGINE: bool = cfg!(feature = "embedded");
+const MISSING: &str = "this program was built without the embedded model";
 
 /// Where the model is on this machine.
 fn model_file() -> Option<PathBuf> {
@@ -21,6 +25,10 @@ fn model_file() -> Option<PathBuf> {
 
 #[test]
 fn the_embedded_model_reads_a_file_and_writes_a_summary() {
+    if !ENGINE {
+        eprintln!("SKIP: this build is without the embedded model's engine (the feature `embedded`)");
+        return;
+    }
     let Some(file) = model_file() else {
         eprintln!("SKIP: the embedded model is not set up on this machine; `ibeam setup` installs it");
         return;
@@ -45,4 +53,38 @@ fn the_embedded_model_reads_a_file_and_writes_a_summary() {
     };
     assert!(at("completed read") < at("started write"), "{outline:?}");
     assert!(ran.stderr_lines("warning: ").iter().any(|line| line.contains("Qwen2.5-Coder 1.5B")), "{ran}");
+}
+
+#[test]
+fn about_and_models_and_doctor_tell_whether_the_engine_is_in_this_build() {
+    let scene = Scene::new([]);
+    let about = scene.bare(["about", "--format", "json"]).run().succeeded().json();
+    assert_eq!(about["embeddedEngine"], ENGINE);
+    let models = scene.bare(["models"]).run().succeeded();
+    assert_eq!(models.stdout.contains("embedded/qwen2.5-coder-1.5b"), ENGINE, "{models}");
+    assert_eq!(models.stderr.contains(MISSING) && models.stderr.contains("ibeam login"), !ENGINE, "{models}");
+    let doctor = scene.bare(["doctor"]).run().succeeded();
+    assert_eq!(doctor.stdout.contains(&format!("missing embedded model: {MISSING}; ")), !ENGINE, "{doctor}");
+}
+
+#[test]
+fn without_the_engine_a_model_that_lies_there_is_not_taken_for_one_that_runs() {
+    if ENGINE {
+        eprintln!("SKIP: this build has the embedded model's engine (the feature `embedded`)");
+        return;
+    }
+    let scene = Scene::new([]);
+    let file = scene.workspace.home().join("model.gguf");
+    std::fs::write(&file, "GGUF").unwrap();
+    for arguments in [["setup"].as_slice(), &["--setup", "-p", "x"], &["-p", "x", "--model", "embedded"]] {
+        for (locale, words) in [("en_GB.UTF-8", MISSING), ("fr_FR.UTF-8", "sans le modèle intégré")] {
+            let ran = scene
+                .bare(arguments.iter().copied())
+                .env("IBEAM_LOCAL_MODEL", &file)
+                .env("LC_ALL", locale)
+                .run();
+            assert_eq!(ran.code, Some(21), "{ran}");
+            assert!(ran.stderr.contains(words) && ran.stderr.contains("ibeam login"), "{ran}");
+        }
+    }
 }

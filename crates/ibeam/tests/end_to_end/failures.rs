@@ -196,7 +196,8 @@ fn without_any_model_the_way_to_one_is_told() {
     let scene = Scene::new([]);
     let ran = scene.bare(["-p", "x"]).run();
     check_told(&ran, 21);
-    assert!(ran.stderr.contains("ibeam setup") && ran.stderr.contains("ibeam login"), "{ran}");
+    let way = if cfg!(feature = "embedded") { "ibeam setup" } else { "feature `embedded`" };
+    assert!(ran.stderr.contains(way) && ran.stderr.contains("ibeam login"), "{ran}");
 }
 
 #[test]
