@@ -1,14 +1,15 @@
-//! Whether a stream, or the one object of `json`, keeps contract 1, and where it does not.
+//! Whether a stream, or the one object of `json`, keeps its contract, and where it does not.
 //!
 //! A stream that has the object `ibeam` in its `init` promises all that docs/output-format.md says; one without it is
 //! another program's, and is held to the published page: what ibeam adds may be absent, and what the page's own
-//! samples get wrong is a warning. Memory is that of the longest line and of the calls that are open, whatever the
+//! samples get wrong is a warning. `init.ibeam.contract` says which contract it is; where a stream does not say, the
+//! caller does. Memory is that of the longest line and of the calls that are open, whatever the
 //! length of the stream. Judges the bytes only: exit code and stderr are not in them.
 
 mod calls;
-mod digest;
 mod finding;
 mod rule;
+mod segments;
 mod shape;
 mod stream;
 mod table;
@@ -19,6 +20,7 @@ use std::io::{self, BufRead};
 pub use self::finding::{Finding, Report};
 pub use self::rule::{Rule, Severity};
 use self::stream::Checker;
+use crate::contract::Contract;
 use crate::lines::Lines;
 
 /// Reads to the end and tells every breach; the first `most` findings are kept, all are counted.
@@ -28,8 +30,16 @@ use crate::lines::Lines;
 /// # Errors
 /// Those of the reader. What it gave until then is lost.
 pub fn check<R: BufRead>(stream: R, most: usize) -> io::Result<Report> {
+    check_under(Contract::One, stream, most)
+}
+
+/// The same; a stream that does not say which contract it keeps is held to `contract`.
+///
+/// # Errors
+/// As `check`.
+pub fn check_under<R: BufRead>(contract: Contract, stream: R, most: usize) -> io::Result<Report> {
     let mut lines = Lines::new(stream);
-    let mut checker = Checker::new(most);
+    let mut checker = Checker::new(contract, most);
     while let Some(line) = lines.next()? {
         checker.line(line);
     }

@@ -7,23 +7,34 @@ const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
 
 /// A text that was given in pieces: equal for equal texts, however they were cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Digest {
+pub(crate) struct Digest {
     hash: u128,
-    pub(super) chars: u64,
+    pub(crate) chars: u64,
 }
 
 impl Digest {
-    pub(super) const EMPTY: Self = Self { hash: BASIS, chars: 0 };
+    pub(crate) const EMPTY: Self = Self { hash: BASIS, chars: 0 };
 
-    pub(super) fn of(text: &str) -> Self {
+    /// It may have been given empty pieces.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chars == 0
+    }
+
+    pub(crate) fn of(text: &str) -> Self {
         let mut digest = Self::EMPTY;
         digest.push(text);
         digest
     }
 
-    pub(super) fn push(&mut self, text: &str) {
+    pub(crate) fn push(&mut self, text: &str) {
         self.hash = text.bytes().fold(self.hash, step);
         self.chars += text.chars().count() as u64;
+    }
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self::EMPTY
     }
 }
 
@@ -36,7 +47,7 @@ fn text(tag: u8, text: &str) -> u128 {
 }
 
 /// Equal for equal values; the order of keys makes no difference, as in JSON.
-pub(super) fn of_value(value: &Value) -> u128 {
+pub(crate) fn of_value(value: &Value) -> u128 {
     match value {
         Value::Null => step(BASIS, b'n'),
         Value::Bool(flag) => step(step(BASIS, b'b'), u8::from(*flag)),

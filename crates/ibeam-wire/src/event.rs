@@ -44,7 +44,10 @@ pub struct User {
     pub session_id: String,
 }
 
-/// A piece of the answer. All pieces together, with nothing in between, are the answer.
+/// A piece of the answer.
+///
+/// Under contract 1 a delta: all of them together, with nothing in between, are the answer. Under contract 2 a segment,
+/// which is the whole text between two calls, or a delta of one: [`NewText`](crate::NewText) adds up either.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct Assistant {
@@ -52,8 +55,17 @@ pub struct Assistant {
     pub message: Message,
     /// As in [`User`]. Published.
     pub session_id: String,
-    /// Milliseconds since 1970-01-01 UTC. Since 0.1.0.
+    /// Under contract 2, with a segment before a call: the answer of the model that both belong to. Since 0.1.0.
+    pub model_call_id: Option<String>,
+    /// Milliseconds since 1970-01-01 UTC. Since 0.1.0; absent in the last segment under contract 2.
     pub timestamp_ms: Option<u64>,
+}
+
+impl Assistant {
+    /// It has a time and nothing else, as deltas do. A stream of another program may have deltas without.
+    pub fn is_delta(&self) -> bool {
+        self.timestamp_ms.is_some() && self.model_call_id.is_none()
+    }
 }
 
 /// What somebody said.

@@ -1,4 +1,4 @@
-//! The reader and the checker of contract 1, against published samples, what our writers print, and what breaks it.
+//! The reader and the checker, against published samples, what our writers print, and what breaks it.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,6 +15,8 @@ mod properties;
 mod reader;
 #[path = "wire/samples.rs"]
 mod samples;
+#[path = "wire/segments.rs"]
+mod segments;
 #[path = "wire/story.rs"]
 mod story;
 #[path = "wire/violations.rs"]

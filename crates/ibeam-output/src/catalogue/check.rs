@@ -7,20 +7,23 @@ use super::words::Words;
 #[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
 pub enum CheckLine<'a> {
     /// The contract is kept.
-    Keeps { file: &'a str, events: u64, warnings: u64 },
+    Keeps { file: &'a str, contract: &'a str, events: u64, warnings: u64 },
     /// It is not.
-    Breaks { file: &'a str, events: u64, errors: u64, warnings: u64 },
+    Breaks { file: &'a str, contract: &'a str, events: u64, errors: u64, warnings: u64 },
     /// There were more findings than are told.
     More { count: u64 },
 }
 
 pub(crate) fn words(line: &CheckLine<'_>) -> Words {
     match *line {
-        CheckLine::Keeps { file, events, warnings } => {
-            Words::new("check-keeps").text("file", file).count("events", events).count("warnings", warnings)
-        }
-        CheckLine::Breaks { file, events, errors, warnings } => Words::new("check-breaks")
+        CheckLine::Keeps { file, contract, events, warnings } => Words::new("check-keeps")
             .text("file", file)
+            .text("contract", contract)
+            .count("events", events)
+            .count("warnings", warnings),
+        CheckLine::Breaks { file, contract, events, errors, warnings } => Words::new("check-breaks")
+            .text("file", file)
+            .text("contract", contract)
             .count("events", events)
             .count("errors", errors)
             .count("warnings", warnings),

@@ -280,8 +280,8 @@ fn every_line_of_the_report_on_a_session_is_said_in_every_language() {
 #[test]
 fn every_line_of_the_report_on_a_stream_is_said_in_every_language() {
     let lines = [
-        CheckLine::Keeps { file: "f", events: 1, warnings: 0 },
-        CheckLine::Breaks { file: "f", events: 1, errors: 2, warnings: 3 },
+        CheckLine::Keeps { file: "f", contract: "2", events: 1, warnings: 0 },
+        CheckLine::Breaks { file: "f", contract: "2", events: 1, errors: 2, warnings: 3 },
         CheckLine::More { count: 1 },
     ];
     for locale in Locale::ALL {

@@ -4,9 +4,9 @@ use std::collections::{HashSet, VecDeque};
 
 use serde_json::{Map, Value};
 
-use super::digest;
 use super::finding::{Findings, Here, shown};
 use super::rule::Rule;
+use crate::digest;
 use crate::event::Phase;
 use crate::scan::Step;
 

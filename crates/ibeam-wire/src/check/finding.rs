@@ -1,6 +1,7 @@
 //! What a check has found.
 
 use super::rule::{Rule, Severity};
+use crate::contract::Contract;
 use crate::scan::{self, Step};
 
 /// One breach of the contract.
@@ -27,6 +28,8 @@ pub struct Report {
     pub json: bool,
     /// It has the object `ibeam`, so it was held to everything that ibeam promises.
     pub ours: bool,
+    /// The contract that it was held to.
+    pub contract: Contract,
     /// Lines that are not empty.
     pub events: u64,
     /// Breaches of the contract.

@@ -3,12 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::calls::Calls;
-use super::digest::Digest;
 use super::finding::{Findings, Here, Report, shown};
 use super::rule::Rule;
+use super::segments::{Place, Segments};
 use super::shape::{Key, hold_keys, kind};
 use super::table;
 use super::tool;
+use crate::contract::Contract;
+use crate::digest::Digest;
 use crate::event::Phase;
 use crate::lines::Line;
 use crate::scan::{self, Step};
@@ -42,27 +44,23 @@ pub(super) struct Checker {
     init_seen: bool,
     user_seen: bool,
     session: Option<String>,
-    /// Every text of the assistant so far.
-    said: Digest,
+    answer: Segments,
     calls: Calls,
-    /// A line could not be read, so what is missing proves nothing.
-    lost: bool,
     last_line: u64,
     /// The last line had its end.
     ended: bool,
 }
 
 impl Checker {
-    pub(super) fn new(most: usize) -> Self {
+    pub(super) fn new(contract: Contract, most: usize) -> Self {
         Self {
-            findings: Findings { report: Report::default(), most },
+            findings: Findings { report: Report { contract, ..Report::default() }, most },
             stage: Stage::Start,
             init_seen: false,
             user_seen: false,
             session: None,
-            said: Digest::EMPTY,
+            answer: Segments::default(),
             calls: Calls::default(),
-            lost: false,
             last_line: 0,
             ended: true,
         }
@@ -159,7 +157,7 @@ impl Checker {
 
     /// It counts as whatever should have stood there.
     fn unreadable(&mut self) {
-        self.lost = true;
+        self.answer.lost();
         self.calls.lost();
         self.stage = match self.stage {
             Stage::Start => Stage::Head,
@@ -176,13 +174,21 @@ impl Checker {
                 matches!(kind, Kind::Init | Kind::Result) && event.contains_key("ibeam");
             self.findings.report.json = kind == Kind::Result;
         }
+        if kind == Kind::Init && !self.init_seen {
+            let said = event.get("ibeam").and_then(|ibeam| ibeam.get("contract")?.as_str());
+            let known = said.and_then(Contract::from_name);
+            self.findings.report.contract = known.unwrap_or(self.findings.report.contract);
+        }
         let late = self.stage == Stage::Ended;
         let mut here = Here { findings: &mut self.findings, number, text };
         match kind {
             _ if late => {}
             Kind::Init => hold(&mut here, table::INIT, event),
             Kind::User => hold(&mut here, table::USER, event),
-            Kind::Assistant => hold(&mut here, table::ASSISTANT, event),
+            Kind::Assistant => match here.findings.report.contract {
+                Contract::One => hold(&mut here, table::ASSISTANT, event),
+                Contract::Two => hold(&mut here, table::SEGMENT, event),
+            },
             Kind::ToolCall(_) => hold(&mut here, table::TOOL_CALL, event),
             Kind::Result if here.findings.report.json => hold(&mut here, table::OBJECT, event),
             Kind::Result => hold(&mut here, table::RESULT, event),
@@ -197,12 +203,20 @@ impl Checker {
         let mut here = Here { findings: &mut self.findings, number, text };
         match kind {
             Kind::Init | Kind::User | Kind::Unknown => {}
-            Kind::Assistant => texts(event).for_each(|text| self.said.push(text)),
-            Kind::ToolCall(phase) => match tool::judge(&mut here, event, phase) {
-                Some((tool, body)) => self.calls.event(&mut here, event, phase, tool, body),
-                None => self.calls.lost(),
-            },
+            Kind::Assistant => self.answer.event(&mut here, event, Place::Assistant),
+            Kind::ToolCall(phase) => {
+                let place = match phase {
+                    Phase::Started => Place::CallBegins,
+                    Phase::Completed => Place::CallEnds,
+                };
+                self.answer.event(&mut here, event, place);
+                match tool::judge(&mut here, event, phase) {
+                    Some((tool, body)) => self.calls.event(&mut here, event, phase, tool, body),
+                    None => self.calls.lost(),
+                }
+            }
             Kind::Result | Kind::Error => {
+                self.answer.event(&mut here, event, Place::End);
                 self.ending(number, text, event, kind);
                 self.calls.end(&mut self.findings);
             }
@@ -221,7 +235,7 @@ impl Checker {
                     here.add(&[Step::Key("type")], Rule::WrongType, message);
                 }
             }
-            self.lost = true;
+            self.answer.lost();
             self.calls.lost();
             return Kind::Unknown;
         };
@@ -313,8 +327,11 @@ impl Checker {
             _ => result,
         };
         let stream = !here.findings.report.json;
-        if let Some(told) = told.map(Digest::of).filter(|told| stream && !self.lost && *told != self.said) {
-            let message = match (told.chars, self.said.chars) {
+        let said = self.answer.said().filter(|_| stream);
+        if let (Some(told), Some(said)) = (told.map(Digest::of), said)
+            && told != said
+        {
+            let message = match (told.chars, said.chars) {
                 (told, said) if told == said => {
                     format!(
                         "`result` is not the texts of the `assistant` events; both have {told} characters"
@@ -341,12 +358,6 @@ impl Checker {
 
 fn hold(here: &mut Here<'_>, keys: &'static [Key], event: &Map<String, Value>) {
     hold_keys(here, &mut Vec::new(), keys, event);
-}
-
-/// The texts of a message.
-fn texts(event: &Map<String, Value>) -> impl Iterator<Item = &str> {
-    let content = event.get("message").and_then(|message| message.get("content")).and_then(Value::as_array);
-    content.into_iter().flatten().filter_map(|block| block.get("text")?.as_str())
 }
 
 /// A class of failure has its exit code, and says whether to try again.

@@ -34,7 +34,7 @@ static SERVER: &[Key] = &[
 
 static INIT_EXTRAS: &[Key] = &[
     key("version", Shape::Text),
-    key("contract", Shape::Word(&["1"])),
+    key("contract", Shape::Word(&["1", "2"])),
     key("api_key", Shape::Word(&["env", "flag", "login", "none"])),
     key("sandbox", Shape::Object(SANDBOX)),
     key("limits", Shape::Object(LIMITS)),
@@ -65,6 +65,15 @@ pub(super) static ASSISTANT: &[Key] = &[
     key("message", Shape::Object(ASSISTANT_MESSAGE)),
     key("session_id", Shape::Uuid),
     ours("timestamp_ms", Shape::Count),
+];
+
+/// Under contract 2, where the two last keys tell the three forms apart.
+pub(super) static SEGMENT: &[Key] = &[
+    key("type", Shape::Text),
+    key("message", Shape::Object(ASSISTANT_MESSAGE)),
+    key("session_id", Shape::Uuid),
+    maybe("model_call_id", Shape::Text),
+    maybe("timestamp_ms", Shape::Count),
 ];
 
 static ASSISTANT_MESSAGE: &[Key] = &[key("role", Shape::Word(&["assistant"])), key("content", CONTENT)];

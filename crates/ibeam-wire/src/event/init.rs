@@ -45,7 +45,7 @@ pub struct McpServer {
 pub struct InitExtras {
     /// The version of the program. Since 0.1.0.
     pub version: String,
-    /// The contract that the stream keeps: `1`. Since 0.1.0.
+    /// The contract that the stream keeps: `1` or `2`. Since 0.1.0.
     pub contract: String,
     /// Where the key came from, in full. Since 0.1.0.
     pub api_key: ApiKey,

@@ -3,11 +3,12 @@
 use ibeam_protocol::tool_output::{ReadOutput, ShellOutput, WriteOutput};
 use ibeam_protocol::{CallId, Event, Reason, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use ibeam_wire::check::check;
-use ibeam_wire::{Event as Read, Reader};
+use ibeam_wire::{Contract, Event as Read, Reader};
 use proptest::prelude::*;
 use serde_json::json;
 
 use crate::samples::{ES, JA, checked, documented};
+use crate::segments;
 use crate::story::{self, Story};
 
 #[derive(Clone, Debug)]
@@ -129,6 +130,16 @@ proptest! {
             let report = checked(story::stream_json(&events));
             prop_assert_eq!(&report.findings, &[]);
             prop_assert!(report.ours);
+            for partial in [false, true] {
+                let report = checked(story::segments(&events, partial));
+                prop_assert_eq!(&report.findings, &[]);
+                prop_assert_eq!(report.contract, Contract::Two);
+            }
+            let said = steps.iter().filter_map(|step| match step {
+                Step::Text(text) => Some(text.as_str()),
+                Step::Backstage | Step::Calls(_) => None,
+            });
+            segments::check_answer(&events, &said.collect::<String>());
         }
         let report = checked(story::json(&told(&steps).done()));
         prop_assert_eq!(&report.findings, &[]);
@@ -146,8 +157,9 @@ proptest! {
     }
 
     #[test]
-    fn any_line_that_is_lost_is_missed(steps in steps(), lost: prop::sample::Index) {
-        let stream = story::stream_json(&told(&steps).done());
+    fn any_line_that_is_lost_is_missed(steps in steps(), lost: prop::sample::Index, segmented: bool) {
+        let events = told(&steps).done();
+        let stream = if segmented { story::segments(&events, false) } else { story::stream_json(&events) };
         let lines: Vec<&str> = stream.lines().collect();
         let lost = lost.index(lines.len());
         let silent = lines[lost].contains(r#"[{"type":"text","text":""}]"#) && lines[lost].contains("assistant");

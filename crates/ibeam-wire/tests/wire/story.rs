@@ -96,6 +96,11 @@ pub(crate) fn stream_json(events: &[Event]) -> String {
     drive(events, |out| Box::new(StreamJson::new(out)))
 }
 
+/// The same under contract 2.
+pub(crate) fn segments(events: &[Event], partial: bool) -> String {
+    drive(events, |out| Box::new(StreamJson::in_segments(out, partial)))
+}
+
 pub(crate) fn json(events: &[Event]) -> String {
     drive(events, |out| Box::new(Json::new(out)))
 }

@@ -7,7 +7,7 @@ use ibeam_wire::check::{Rule, Severity};
 use crate::samples::{checked, documented};
 
 /// What is done to the documented run; lines are counted from 1.
-enum Slip {
+pub(crate) enum Slip {
     /// In this line, the first text by the second.
     Replace(usize, &'static str, &'static str),
     Drop(usize),
@@ -20,7 +20,7 @@ enum Slip {
 use Slip::{Copy, Drop, Insert, Replace, Swap, Whole};
 
 impl Slip {
-    fn done_to(&self, stream: &str) -> Vec<u8> {
+    pub(crate) fn done_to(&self, stream: &str) -> Vec<u8> {
         let mut lines: Vec<String> = stream.lines().map(str::to_owned).collect();
         match *self {
             Replace(line, from, to) => {
@@ -107,7 +107,7 @@ const VIOLATIONS: &[(Rule, u64, Slip)] = &[
         Replace(1, r#""permissionMode":"default""#, r#""permissionMode":"predeterminado""#),
     ),
     (Rule::WrongValue, 1, Replace(1, "/home/me/project", "project")),
-    (Rule::WrongValue, 1, Replace(1, r#""contract":"1""#, r#""contract":"2""#)),
+    (Rule::WrongValue, 1, Replace(1, r#""contract":"1""#, r#""contract":"3""#)),
     (Rule::WrongValue, 2, Replace(2, r#""role":"user""#, r#""role":"assistant""#)),
     (Rule::WrongValue, 3, Replace(3, r#"{"type":"text","text":"I will "}"#, "")),
     (Rule::WrongValue, 3, Replace(3, ID, r#""session_id":"c6b62c6f""#)),
@@ -322,7 +322,8 @@ fn what_the_violations_are_made_of_keeps_the_contract() {
 #[test]
 fn every_rule_is_broken_by_some_stream() {
     let broken: BTreeSet<&str> = VIOLATIONS.iter().chain(WARNINGS).map(|(rule, ..)| rule.as_str()).collect();
-    for rule in Rule::ALL {
+    // Those of contract 2 are broken in `segments`.
+    for rule in Rule::ALL.iter().filter(|rule| !rule.meaning().starts_with("Under contract 2, ")) {
         // Tested where the length of lines is.
         assert!(broken.contains(rule.as_str()) || *rule == Rule::LineTooLong, "{rule}");
     }

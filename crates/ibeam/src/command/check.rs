@@ -1,5 +1,6 @@
 //! `check`: whether what was printed keeps the output contract, and where it does not.
 //!
+//! A stream says which contract it keeps; `--contract` is for those that do not.
 //! Reads a file or stdin and nothing else. The verdict is the exit code too.
 
 use std::fs::File;
@@ -9,7 +10,8 @@ use std::process::ExitCode;
 
 use ibeam_output::CheckLine;
 use ibeam_protocol::{Failure, Reason};
-use ibeam_wire::check::{Finding, Report, Severity};
+use ibeam_wire::Contract;
+use ibeam_wire::check::{Finding, Report, Severity, check_under};
 use serde_json::{Value, json};
 
 use super::report;
@@ -30,9 +32,13 @@ pub(super) fn check(
 ) -> Result<ExitCode, Failure> {
     let file = file.filter(|file| *file != Path::new("-"));
     let name = file.map_or("-".into(), Path::to_string_lossy).replace(char::is_control, "\u{fffd}");
+    let unsaid = match app.contract() {
+        ibeam_output::Contract::One => Contract::One,
+        ibeam_output::Contract::Two => Contract::Two,
+    };
     let found = match file {
-        Some(path) => File::open(path).and_then(|file| ibeam_wire::check::check(BufReader::new(file), MOST)),
-        None => ibeam_wire::check::check(io::stdin().lock(), MOST),
+        Some(path) => File::open(path).and_then(|file| check_under(unsaid, BufReader::new(file), MOST)),
+        None => check_under(unsaid, io::stdin().lock(), MOST),
     };
     let found = found.map_err(|error| Reason::NoInput { path: name.clone(), said: error.to_string() })?;
     report(stdout, format, &as_text(app, &name, &found), &as_json(&name, &found))?;
@@ -49,15 +55,16 @@ fn as_text(app: &App, file: &str, found: &Report) -> String {
         };
         text.push_str(&format!("{file}:{line}:{column}: {rule}: {warning}{message}\n"));
     }
-    let Report { events, errors, warnings, .. } = *found;
+    let Report { events, errors, warnings, contract, .. } = *found;
+    let contract = contract.as_str();
     let more = (errors + warnings).saturating_sub(found.findings.len() as u64);
     if more > 0 {
         text.push_str(&format!("{}\n", app.catalogue.check(&CheckLine::More { count: more })));
     }
     let verdict = if found.holds() {
-        CheckLine::Keeps { file, events, warnings }
+        CheckLine::Keeps { file, contract, events, warnings }
     } else {
-        CheckLine::Breaks { file, events, errors, warnings }
+        CheckLine::Breaks { file, contract, events, errors, warnings }
     };
     text.push_str(&format!("{}\n", app.catalogue.check(&verdict)));
     text
@@ -75,7 +82,7 @@ fn as_json(file: &str, found: &Report) -> Value {
     };
     json!({
         "file": file,
-        "contract": "1",
+        "contract": found.contract.as_str(),
         "keeps": found.holds(),
         "format": if found.json { "json" } else { "stream-json" },
         "ours": found.ours,
