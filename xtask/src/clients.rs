@@ -81,7 +81,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
             for (mode, contract) in client.runs(options.embedded) {
                 let stage = Stage::set(root, &program, client, mode, contract, model)?;
                 let seen = stage.play(&installed)?;
-                let said = format!("{} {}, {mode}, contract {contract}", client.name, client.version);
+                let said = format!("{} {}, {mode}, contract {contract}", client.name, installed.version);
                 match verdict::judge(&stage, &seen)? {
                     Ok(understood) => {
                         passed += 1;

@@ -22,6 +22,9 @@ pub(crate) fn run(root: &Path) -> Result<(), Failed> {
     step(root, &["cargo", "fmt", "--all", "--check"])?;
     step(root, &["cargo", "xtask", "tidy"])?;
     step(root, &["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
+    // The program without the embedded model's engine is distributed too.
+    let without = ["cargo", "clippy", "-p", "ibeam", "--no-default-features", "--locked", "--", "-D", "warnings"];
+    step(root, &without)?;
     // The tests that generate with the real model need it; they say SKIP and why without it.
     let model = std::env::var_os("IBEAM_TEST_NO_MODEL").is_none();
     if model && step(root, &["cargo", "run", "--locked", "-p", "ibeam", "--", "setup"]).is_err() {
@@ -29,6 +32,10 @@ pub(crate) fn run(root: &Path) -> Result<(), Failed> {
     }
     step(root, &["cargo", "nextest", "run", "--workspace", "--all-targets", "--locked"])?;
     step(root, &["cargo", "test", "--workspace", "--doc", "--locked"])?;
+    step(root, &["cargo", "xtask", "clients"])?;
+    if model {
+        step(root, &["cargo", "xtask", "clients", "--embedded"])?;
+    }
     // The attacks do harm where nothing holds them back, none where only the sandbox does, and none with the program.
     step(root, &["cargo", "xtask", "corpus", "attacks", "--bare"])?;
     step(root, &["cargo", "xtask", "corpus", "attacks", "--unfenced"])?;

@@ -23,6 +23,7 @@ struct Python {
 
 /// A client that can be started.
 pub(super) struct Installed {
+    pub(super) version: String,
     /// Runs its driver.
     pub(super) python: PathBuf,
     /// Its directory.
@@ -50,47 +51,49 @@ impl Installer {
         };
         let folder = self.clients.join(client.name);
         let directory = self.target.join(client.name);
-        let installed = |python: PathBuf| Installed {
-            python,
-            directory: directory.clone(),
-            driver: folder.join("drive.py"),
-            library: self.clients.join("lib"),
-        };
-        let ready = match client.made_for {
+        let started_by = match client.made_for {
             MadeFor::Python(minor) if python.minor < minor => {
                 return Ok(Err(format!(
-                    "it needs Python 3.{minor}, and this machine has 3.{}",
+                    "it needs Python 3.{minor} or later, and this machine has 3.{}",
                     python.minor
                 )));
             }
             MadeFor::Python(_) => {
-                let pins = folder.join("requirements.txt");
                 let mut venv = Command::new(&python.program);
                 venv.args(["-m", "venv", "--without-pip", "--clear"]).arg(&directory);
                 let own = directory.join("bin/python");
                 let mut pip = Command::new(&python.program);
                 pip.args(["-m", "pip", "--python"]).arg(&own);
                 // The pins are the whole list, so nothing has to be resolved.
-                pip.args(["install", "-q", "--no-deps", "--disable-pip-version-check", "-r"]).arg(&pins);
-                (own, once(&directory, &pins, [venv, pip])?)
+                pip.args(["install", "-q", "--no-deps", "--disable-pip-version-check", "-r"]);
+                let pins = folder.join(client.pins());
+                pip.arg(&pins);
+                once(&directory, &pins, [venv, pip])?;
+                own
             }
             MadeFor::Node => {
-                if !works(Path::new("node"), &["--version"]) || !works(Path::new("npm"), &["--version"]) {
+                if !works("node") || !works("npm") {
                     return Ok(Err("there is no Node with npm".to_owned()));
                 }
-                let pins = folder.join("package-lock.json");
                 fs::create_dir_all(&directory).map_err(Failed::system(directory.display()))?;
-                for name in ["package.json", "package-lock.json"] {
+                for name in ["package.json", client.pins()] {
                     let (from, to) = (folder.join(name), directory.join(name));
                     fs::copy(&from, &to).map_err(Failed::system(from.display()))?;
                 }
                 let mut npm = Command::new("npm");
-                npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
-                    .current_dir(&directory);
-                (python.program.clone(), once(&directory, &pins, [npm])?)
+                npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
+                npm.current_dir(&directory);
+                once(&directory, &folder.join(client.pins()), [npm])?;
+                python.program.clone()
             }
         };
-        Ok(Ok(installed(ready.0)))
+        Ok(Ok(Installed {
+            version: client.version(&self.clients)?,
+            python: started_by,
+            directory,
+            driver: folder.join("drive.py"),
+            library: self.clients.join("lib"),
+        }))
     }
 }
 
@@ -132,6 +135,6 @@ fn probed(program: PathBuf) -> Option<Python> {
     output.status.success().then_some(Python { program, minor })
 }
 
-fn works(program: &Path, args: &[&str]) -> bool {
-    Command::new(program).args(args).output().is_ok_and(|output| output.status.success())
+fn works(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

@@ -1,11 +1,13 @@
 //! The clients that are tried: how each is installed, and which of its ways to start the program are gone through.
 
+use std::path::Path;
+
+use super::Failed;
+
 /// A client.
 pub(super) struct Client {
     /// Its name in its registry, without a scope, and the name of its folder.
     pub(super) name: &'static str,
-    /// The version in the folder's `requirements.txt` or `package.json`.
-    pub(super) version: &'static str,
     pub(super) made_for: MadeFor,
     /// What its driver takes.
     modes: &'static [&'static str],
@@ -37,7 +39,6 @@ const BOTH: &[u8] = &[1, 2];
 pub(super) const KNOWN: [Client; 7] = [
     Client {
         name: "cursor-cli",
-        version: "0.1.13",
         made_for: MadeFor::Python(8),
         modes: &["json", "stream", "text"],
         contracts: BOTH,
@@ -46,7 +47,6 @@ pub(super) const KNOWN: [Client; 7] = [
     },
     Client {
         name: "harbor",
-        version: "0.24.0",
         made_for: MadeFor::Python(12),
         modes: &["run"],
         contracts: BOTH,
@@ -55,7 +55,6 @@ pub(super) const KNOWN: [Client; 7] = [
     },
     Client {
         name: "agent-intern",
-        version: "0.33.0",
         made_for: MadeFor::Python(12),
         modes: &["text", "stream"],
         contracts: BOTH,
@@ -64,7 +63,6 @@ pub(super) const KNOWN: [Client; 7] = [
     },
     Client {
         name: "marshal-agents",
-        version: "0.6.0",
         made_for: MadeFor::Python(11),
         modes: &["read-only", "safe-edit"],
         contracts: BOTH,
@@ -73,7 +71,6 @@ pub(super) const KNOWN: [Client; 7] = [
     },
     Client {
         name: "mcp-portal",
-        version: "0.1.0",
         made_for: MadeFor::Python(10),
         modes: &["run"],
         contracts: BOTH,
@@ -82,7 +79,6 @@ pub(super) const KNOWN: [Client; 7] = [
     },
     Client {
         name: "ai-cli-runner",
-        version: "0.5.0",
         made_for: MadeFor::Python(12),
         modes: &["json", "text"],
         // It takes the last `assistant` event for the answer.
@@ -92,7 +88,6 @@ pub(super) const KNOWN: [Client; 7] = [
     },
     Client {
         name: "cursor-agent-acp",
-        version: "0.7.1",
         made_for: MadeFor::Node,
         modes: &["run"],
         contracts: BOTH,
@@ -102,11 +97,60 @@ pub(super) const KNOWN: [Client; 7] = [
 ];
 
 impl Client {
+    /// The file of its folder that says what is installed, to the last part.
+    pub(super) fn pins(&self) -> &'static str {
+        match self.made_for {
+            MadeFor::Python(_) => "requirements.txt",
+            MadeFor::Node => "package-lock.json",
+        }
+    }
+
+    /// The version that is pinned, in a folder of `clients`.
+    ///
+    /// # Errors
+    /// `System`, and `Setup` when the pins do not have the client.
+    pub(super) fn version(&self, clients: &Path) -> Result<String, Failed> {
+        let path = clients.join(self.name).join(self.pins());
+        let pins = std::fs::read_to_string(&path).map_err(Failed::system(path.display()))?;
+        let found = match self.made_for {
+            MadeFor::Python(_) => {
+                pins.lines().find_map(|line| line.strip_prefix(self.name)?.strip_prefix("=="))
+            }
+            MadeFor::Node => {
+                // Its name in the registry has a scope before it.
+                let entry = pins.split("\n    \"node_modules/").find(|entry| {
+                    entry.split_once('"').is_some_and(|(path, _)| path.rsplit('/').next() == Some(self.name))
+                });
+                entry.and_then(|entry| entry.split_once("\"version\": \"")?.1.split('"').next())
+            }
+        };
+        found.map(str::to_owned).ok_or_else(|| Failed::Setup(format!("`{}`", path.display())))
+    }
+
     /// Each mode under each contract that the client understands.
     pub(super) fn runs(&self, embedded: bool) -> impl Iterator<Item = (&'static str, u8)> {
         let of_embedded = self.embedded.filter(|_| embedded).map(|mode| (mode, 1));
         let (modes, contracts) = (self.modes, self.contracts);
         let all = modes.iter().flat_map(|mode| contracts.iter().map(|contract| (*mode, *contract)));
         of_embedded.into_iter().chain(all.filter(move |_| !embedded))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was run stands in the documentation, at its version.
+    #[test]
+    fn the_documentation_has_every_client() {
+        let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
+        let page = std::fs::read_to_string(root.join("docs/clients.md")).unwrap();
+        for client in KNOWN {
+            let version = client.version(&root.join("clients")).unwrap();
+            let said = page
+                .lines()
+                .any(|line| line.contains(client.name) && line.contains(&format!("| {version} |")));
+            assert!(said, "docs/clients.md does not have {} {version}", client.name);
+        }
     }
 }

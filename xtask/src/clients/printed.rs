@@ -166,3 +166,58 @@ pub(super) struct Answer {
     pub(super) calls: usize,
     pub(super) usage: Option<Usage>,
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A run that printed these lines.
+    pub(in super::super) fn run(stdout: &str) -> Call {
+        let args = ["-p", "--output-format=stream-json", "a prompt"].map(str::to_owned).to_vec();
+        Call { name: "agent".to_owned(), args, code: 0, stdout: stdout.to_owned(), stderr: String::new() }
+    }
+
+    /// A stream of contract 1: two deltas, a call, two deltas.
+    pub(in super::super) const STREAM: &str = concat!(
+        r#"{"type":"system","subtype":"init","session_id":"s"}"#,
+        "\n",
+        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I "}]},"session_id":"s","timestamp_ms":1}"#,
+        "\n",
+        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"look."}]},"session_id":"s","timestamp_ms":2}"#,
+        "\n",
+        r#"{"type":"tool_call","subtype":"started","session_id":"s","timestamp_ms":3}"#,
+        "\n",
+        r#"{"type":"tool_call","subtype":"completed","session_id":"s","timestamp_ms":4}"#,
+        "\n",
+        r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]},"session_id":"s","timestamp_ms":5}"#,
+        "\n",
+        r#"{"type":"result","result":"I look.Done.","session_id":"s","usage":{"inputTokens":7,"outputTokens":3}}"#,
+        "\n",
+    );
+
+    #[track_caller]
+    fn check(stdout: &str, parts: &[&str], calls: usize) {
+        let answer = run(stdout).answer().unwrap();
+        assert_eq!(answer.parts, parts);
+        assert_eq!((answer.calls, answer.session_id.as_str()), (calls, "s"));
+    }
+
+    #[test]
+    fn deltas_are_put_together_and_a_whole_part_after_them_says_them_again() {
+        check(STREAM, &["I look.", "Done."], 1);
+        let flush =
+            r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Done."}]},"session_id":"s"}"#;
+        let (begin, result) = STREAM.split_at(STREAM.find(r#"{"type":"result""#).unwrap());
+        check(&format!("{begin}{flush}\n{result}"), &["I look.", "Done."], 1);
+        let other = flush.replace("Done.", "Gone.");
+        assert!(run(&format!("{begin}{other}\n{result}")).answer().is_err());
+    }
+
+    #[test]
+    fn formats_are_known_by_their_first_line() {
+        assert_eq!(run(STREAM).format(), Format::StreamJson);
+        assert_eq!(run(STREAM.lines().last().unwrap()).format(), Format::Json);
+        assert_eq!(run("Read file\n\nDone.\n").format(), Format::Text);
+        assert!(run("Read file\n").answer().is_err());
+    }
+}

@@ -127,3 +127,46 @@ fn same_text(seen: &Value, printed: &str) -> Result<(), String> {
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::printed::tests::{STREAM, run};
+    use super::*;
+
+    #[track_caller]
+    fn check(key: &str, text_is: &str, right: &[Value], wrong: &[Value]) {
+        for value in right {
+            assert_eq!(compare(key, value, text_is, &run(STREAM)), Ok(()), "{key}");
+        }
+        for value in wrong {
+            assert!(
+                compare(key, value, text_is, &run(STREAM)).is_err(),
+                "{key}: {value} is not what was printed"
+            );
+        }
+    }
+
+    #[test]
+    fn a_client_must_have_what_was_printed() {
+        let none = json!(null);
+        check(
+            "text",
+            "whole",
+            &[json!("I look.Done."), json!("I  look.Done.\n")],
+            &[json!("Done."), none.clone()],
+        );
+        check("text", "last", &[json!("Done.")], &[json!("I look.Done."), json!("")]);
+        let display = [json!("> I look.\n[call]\nDone.")];
+        check("text", "display", &display, &[json!("I look."), json!("I look. I look. Done.")]);
+        check("text", "stdout", &[json!(STREAM)], &[json!("")]);
+        check("text", "upside down", &[], &[json!("Done.")]);
+        check("session_id", "", &[json!("s")], &[json!("t"), none.clone()]);
+        check("tool_calls", "", &[json!(1)], &[json!(2), none.clone()]);
+        check("input_tokens", "", &[json!(7)], &[json!(0), none.clone()]);
+        check("output_tokens", "", &[json!(3)], &[json!(7), none.clone()]);
+        check("json", "", &[], &[json!({}), none]);
+        check("what_is_this", "", &[], &[json!(1)]);
+    }
+}
