@@ -5,6 +5,7 @@
 
 mod calls;
 mod chunk;
+mod pattern;
 pub mod request;
 pub mod response;
 mod text_call;

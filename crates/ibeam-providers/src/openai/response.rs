@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::calls::CallAssembly;
 use super::chunk::{Choice, Chunk, Content, Delta};
+use super::pattern::Pattern;
 use super::text_call::HeldText;
 use crate::bounds::Bounds;
 use crate::draft::{self, Ending, Part};
@@ -32,6 +33,7 @@ pub struct Decoder {
     usage: Value,
     calls_before: usize,
     bounds: Bounds,
+    pattern: Pattern,
 }
 
 impl Decoder {
@@ -53,6 +55,7 @@ impl Decoder {
             usage: Value::Null,
             calls_before,
             bounds: Bounds::default(),
+            pattern: Pattern::default(),
         }
     }
 
@@ -98,8 +101,14 @@ impl Decoder {
     }
 
     fn chunk(&mut self, text: &str, out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
+        if let Some(piece) = self.pattern.piece(text) {
+            return self.content(piece, out);
+        }
         let (chunk, repaired) =
             lenient::parse::<Chunk>(text).map_err(|error| not_of_this_wire(text, &error))?;
+        if !repaired {
+            self.pattern.learn(text, &chunk);
+        }
         if chunk.error.is_some() || chunk.object.as_deref() == Some("error") {
             let value = serde_json::from_str(text).unwrap_or_default();
             if let Some(error) = ReportedError::recognise(&value) {
@@ -147,10 +156,7 @@ impl Decoder {
         self.think(reasoning.unwrap_or_default(), out);
         match delta.content {
             None => {}
-            Some(Content::Text(text)) => {
-                self.bounds.take(&text)?;
-                self.hold(text, out);
-            }
+            Some(Content::Text(text)) => self.content(text, out)?,
             Some(Content::Parts { thinking, text }) => {
                 self.bounds.take(&thinking)?;
                 self.bounds.take(&text)?;
@@ -175,6 +181,12 @@ impl Decoder {
             self.thinking.push_str(&text);
             out.push(ModelEvent::ThinkingDelta(text));
         }
+    }
+
+    fn content(&mut self, text: String, out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
+        self.bounds.take(&text)?;
+        self.hold(text, out);
+        Ok(())
     }
 
     fn hold(&mut self, text: String, out: &mut Vec<ModelEvent>) {
