@@ -10,7 +10,7 @@ use crate::form;
 use crate::json::{Object, into_object, text};
 use crate::losses::{How, Losses};
 use crate::step::{Aside, Call, Card, Kind, Step, Text};
-use crate::{claude, codex, cursor};
+use crate::{claude, codex, cursor, gemini, opencode};
 
 /// Calls that may be open at once; a further one is lost, and said to be.
 const MOST_OPEN: usize = 1024;
@@ -96,11 +96,15 @@ impl Converter {
                 Dialect::Cursor => Box::new(cursor::Decoder::default()),
                 Dialect::Claude => Box::new(claude::Decoder::default()),
                 Dialect::Codex => Box::new(codex::Decoder::default()),
+                Dialect::Gemini => Box::new(gemini::Decoder::default()),
+                Dialect::Opencode => Box::new(opencode::Decoder::default()),
             },
             encoder: match to {
                 Dialect::Cursor => Box::new(cursor::Encoder::default()),
                 Dialect::Claude => Box::new(claude::Encoder::default()),
                 Dialect::Codex => Box::new(codex::Encoder::default()),
+                Dialect::Gemini => Box::new(gemini::Encoder),
+                Dialect::Opencode => Box::new(opencode::Encoder::default()),
             },
             losses: Losses::default(),
             line: 0,

@@ -12,16 +12,20 @@ pub enum Dialect {
     Claude,
     /// `codex exec --json`.
     Codex,
+    /// `gemini --output-format stream-json`.
+    Gemini,
+    /// `opencode run --format json`.
+    Opencode,
 }
 
 /// A word that names no dialect.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is none of cursor, claude, codex")]
+#[error("`{0}` is none of cursor, claude, codex, gemini, opencode")]
 pub struct UnknownDialect(pub String);
 
 impl Dialect {
     /// Every dialect, ours first.
-    pub const ALL: &[Self] = &[Self::Cursor, Self::Claude, Self::Codex];
+    pub const ALL: &[Self] = &[Self::Cursor, Self::Claude, Self::Codex, Self::Gemini, Self::Opencode];
 
     /// Its word on the command line.
     pub fn as_str(self) -> &'static str {
@@ -29,6 +33,8 @@ impl Dialect {
             Self::Cursor => "cursor",
             Self::Claude => "claude",
             Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Opencode => "opencode",
         }
     }
 }

@@ -40,11 +40,19 @@ pub(crate) fn difference(
             path.truncate(end);
         }
         (value, Some(back)) => {
-            if value != back && !(value.is_null() && says_nothing(back)) {
+            if !(same(value, back) || value.is_null() && says_nothing(back)) {
                 tell(path, How::Changed);
             }
         }
     }
+}
+
+/// Equal, however a number is written.
+fn same(value: &Value, back: &Value) -> bool {
+    let written = |number: &Value| number.is_f64().then(|| number.as_f64()).flatten();
+    value == back
+        || (written(value).is_some() && written(value) == back.as_f64())
+        || (written(back).is_some() && written(back) == value.as_f64())
 }
 
 /// It is what a key means that is not there.

@@ -4,7 +4,7 @@ use crate::dialect::Dialect;
 use crate::difference::difference;
 use crate::losses::How;
 use crate::step::{Aside, Card, Kind};
-use crate::{claude, codex, cursor, ids};
+use crate::{claude, codex, cursor, gemini, ids, opencode};
 
 /// The card in contract 1. `cwd` is where the run works, for paths that have to be absolute.
 pub(crate) fn to_ours(dialect: Dialect, kind: Kind, card: Card, cwd: &str) -> Card {
@@ -12,6 +12,8 @@ pub(crate) fn to_ours(dialect: Dialect, kind: Kind, card: Card, cwd: &str) -> Ca
         Dialect::Cursor => card,
         Dialect::Claude => claude::to_ours(kind, card, cwd),
         Dialect::Codex => codex::to_ours(kind, card, cwd),
+        Dialect::Gemini => gemini::to_ours(kind, card, cwd),
+        Dialect::Opencode => opencode::to_ours(kind, card, cwd),
     }
 }
 
@@ -21,6 +23,8 @@ pub(crate) fn from_ours(dialect: Dialect, kind: Kind, card: Card) -> Card {
         Dialect::Cursor => card,
         Dialect::Claude => claude::from_ours(kind, card),
         Dialect::Codex => codex::from_ours(kind, card),
+        Dialect::Gemini => gemini::from_ours(kind, card),
+        Dialect::Opencode => opencode::from_ours(kind, card),
     }
 }
 
@@ -43,6 +47,8 @@ pub(crate) fn tool_of(dialect: Dialect, card: &Card) -> Option<&str> {
         Dialect::Cursor => card.get("tool_call")?.as_object()?.keys().next().map(String::as_str),
         Dialect::Claude => card.pointer("/assistant~1tool_use/name")?.as_str(),
         Dialect::Codex => card.pointer("/item/type")?.as_str(),
+        Dialect::Gemini => card.pointer("/tool_use/tool_name")?.as_str(),
+        Dialect::Opencode => card.pointer("/tool_use.part/tool")?.as_str(),
     }
 }
 
@@ -50,7 +56,8 @@ pub(crate) fn tool_of(dialect: Dialect, card: &Card) -> Option<&str> {
 pub(crate) fn session(dialect: Dialect, id: &str) -> String {
     match dialect {
         Dialect::Cursor => ids::uuid_of(id),
-        Dialect::Claude | Dialect::Codex => id.to_owned(),
+        Dialect::Opencode => ids::opencode_of(id),
+        Dialect::Claude | Dialect::Codex | Dialect::Gemini => id.to_owned(),
     }
 }
 
@@ -60,14 +67,16 @@ pub(crate) fn place(dialect: Dialect, aside: Aside) -> Option<&'static str> {
         Dialect::Cursor => cursor::place(aside),
         Dialect::Claude => claude::place(aside),
         Dialect::Codex => codex::place(aside),
+        Dialect::Gemini => gemini::place(aside),
+        Dialect::Opencode => opencode::place(aside),
     }
 }
 
 /// It has the text of the model in whole segments, not in pieces.
 pub(crate) fn whole_texts(dialect: Dialect) -> bool {
     match dialect {
-        Dialect::Claude | Dialect::Codex => true,
-        Dialect::Cursor => false,
+        Dialect::Claude | Dialect::Codex | Dialect::Opencode => true,
+        Dialect::Cursor | Dialect::Gemini => false,
     }
 }
 
@@ -76,5 +85,7 @@ pub(crate) fn session_key(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Cursor | Dialect::Claude => "session_id",
         Dialect::Codex => "thread.started.thread_id",
+        Dialect::Gemini => "init.session_id",
+        Dialect::Opencode => "sessionID",
     }
 }

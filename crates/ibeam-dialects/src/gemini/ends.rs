@@ -1,0 +1,78 @@
+//! Heads and ends: `init` and `result`.
+
+use serde_json::{Value, json};
+
+use crate::json::{count_at, into_object, object, take, take_object, text_at};
+use crate::ours;
+use crate::step::Card;
+
+pub(super) fn init_to_ours(card: Card) -> Card {
+    let mut card = into_object(card);
+    let model = take_object(&mut card, "init").map(|mut init| take(&mut init, "model")).unwrap_or_default();
+    json!({ "system/init": object([("model", model)]) })
+}
+
+pub(super) fn init_from_ours(card: Card) -> Card {
+    let model = card.pointer("/system~1init/model").cloned().unwrap_or_else(|| "unknown".into());
+    json!({ "init": { "model": model } })
+}
+
+pub(super) fn end_to_ours(card: &Card) -> Card {
+    let result = card.get("result").cloned().unwrap_or_default();
+    if text_at(&result, "/status") == "error" {
+        let code = match text_at(&result, "/error/type") {
+            "FatalTurnLimitedError" => "limit",
+            "FatalAuthenticationError" => "auth",
+            "FatalInputError" => "request",
+            "FatalSandboxError" => "sandbox",
+            "FatalConfigError" => "config",
+            _ => "failed",
+        };
+        return ours::error(code, text_at(&result, "/error/message"), crate::json::Object::new());
+    }
+    let usage = result.get("stats").map(|stats| {
+        json!({
+            "inputTokens": count_at(stats, "/input"),
+            "outputTokens": count_at(stats, "/output_tokens"),
+            "cacheReadTokens": count_at(stats, "/cached"),
+            "cacheWriteTokens": 0,
+        })
+    });
+    let calls = result.pointer("/stats/tool_calls").filter(|calls| calls.is_u64()).cloned();
+    let end = object([
+        ("duration_ms", count_at(&result, "/stats/duration_ms").into()),
+        ("usage", usage.into()),
+        ("ibeam", object([("tool_calls", calls.into())])),
+    ]);
+    json!({ "result/success": end })
+}
+
+pub(super) fn end_from_ours(card: &Card) -> Card {
+    if let Some(error) = card.get("error") {
+        let kind = match text_at(error, "/code") {
+            "limit" => "FatalTurnLimitedError",
+            "auth" => "FatalAuthenticationError",
+            "request" => "FatalInputError",
+            "sandbox" => "FatalSandboxError",
+            "config" => "FatalConfigError",
+            _ => "Error",
+        };
+        return json!({ "result": {
+            "status": "error", "error": { "type": kind, "message": text_at(error, "/message") },
+        } });
+    }
+    let end = card.get("result/success").cloned().unwrap_or_default();
+    let count = |pointer: &str| count_at(&end, pointer);
+    let input = count("/usage/inputTokens").saturating_add(count("/usage/cacheWriteTokens"));
+    let all = input.saturating_add(count("/usage/cacheReadTokens"));
+    let stats: Value = json!({
+        "total_tokens": all.saturating_add(count("/usage/outputTokens")),
+        "input_tokens": all,
+        "output_tokens": count("/usage/outputTokens"),
+        "cached": count("/usage/cacheReadTokens"),
+        "input": input,
+        "duration_ms": count("/duration_ms"),
+        "tool_calls": count("/ibeam/tool_calls"),
+    });
+    json!({ "result": { "status": "success", "stats": stats } })
+}

@@ -1,0 +1,147 @@
+//! Lines of opencode as steps.
+//!
+//! It has neither head nor end: the end is that of the source, if the last step was finished and called nothing.
+
+use serde_json::{Map, Value, json};
+
+use crate::converter::{Decode, Steps};
+use crate::json::{Object, count_at, take_object, take_text, text, text_at};
+use crate::step::{Call, Step, Text};
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Decoder {
+    begun: bool,
+    session: String,
+    /// All steps together, and how many they are.
+    used: Option<(Used, u64)>,
+    /// A failure; nothing else is the end then.
+    error: Option<Value>,
+}
+
+/// What steps used.
+#[derive(Debug, Default)]
+struct Used {
+    reason: String,
+    cost: f64,
+    /// In the order of `TOKENS`.
+    tokens: [u64; 6],
+}
+
+/// Where a step says them.
+const TOKENS: [&str; 6] = ["/total", "/input", "/output", "/reasoning", "/cache/read", "/cache/write"];
+
+impl Decode for Decoder {
+    fn event(&mut self, mut event: Object, into: &mut Steps<'_>) -> bool {
+        let kind = take_text(&mut event, "type").unwrap_or_default();
+        if !["step_start", "step_finish", "text", "reasoning", "tool_use", "error"].contains(&kind.as_str()) {
+            return false;
+        }
+        let session = take_text(&mut event, "sessionID").unwrap_or_default();
+        if !self.begun {
+            self.begun = true;
+            self.session.clone_from(&session);
+            into.push(Step::Init { session: session.clone(), card: json!({}) });
+        }
+        if session != self.session {
+            into.lose("sessionID");
+        }
+        if kind == "error" {
+            event.shift_remove("timestamp").is_some().then(|| into.lose("error.timestamp"));
+            self.error = Some(json!({ "error": event }));
+            return true;
+        }
+        let at = event.get("timestamp").and_then(Value::as_u64);
+        if at.is_some() {
+            event.shift_remove("timestamp");
+        }
+        let Some(mut part) = take_object(&mut event, "part") else {
+            into.lose(&kind);
+            return true;
+        };
+        into.lose_rest(&kind, &event);
+        let known = match kind.as_str() {
+            "tool_use" => "tool".to_owned(),
+            kind => kind.replace('_', "-"),
+        };
+        for (key, value) in [("sessionID", &session), ("type", &known)] {
+            if text(&part, key) == Some(value) {
+                part.shift_remove(key);
+            }
+        }
+        if part.shift_remove("id").is_some() {
+            into.lose(&format!("{kind}.part.id"));
+        }
+        let answer = take_text(&mut part, "messageID");
+        match kind.as_str() {
+            "text" | "reasoning" => {
+                let said = take_text(&mut part, "text").unwrap_or_default();
+                into.lose_rest(&format!("{kind}.part"), &part);
+                into.push(match kind.as_str() {
+                    "text" => Step::Text(Text { text: said, at: at.filter(|at| *at > 0), answer }),
+                    _ => Step::Thought(said),
+                });
+            }
+            "tool_use" => tool_use(answer, at, part, into),
+            "step_start" => into.lose_rest("step_start.part", &part),
+            _ => self.finished(part, into),
+        }
+        true
+    }
+
+    fn finish(&mut self, into: &mut Steps<'_>) {
+        if let Some(error) = self.error.take() {
+            return into.push(Step::End(error));
+        }
+        let Some((Used { reason, cost, tokens: [total, input, output, reasoning, read, written] }, steps)) =
+            self.used.take()
+        else {
+            return;
+        };
+        if reason != "tool-calls" {
+            let tokens = json!({
+                "total": total, "input": input, "output": output, "reasoning": reasoning,
+                "cache": { "read": read, "write": written },
+            });
+            let part = json!({ "reason": reason, "cost": cost, "tokens": tokens });
+            into.push(Step::End(json!({ "step_finish.part": part, "step_finish": steps })));
+        }
+    }
+}
+
+impl Decoder {
+    fn finished(&mut self, mut part: Object, into: &mut Steps<'_>) {
+        let (used, steps) = self.used.get_or_insert_default();
+        *steps += 1;
+        if *steps > 1 {
+            into.join("step_finish.part.tokens");
+        }
+        used.reason = take_text(&mut part, "reason").unwrap_or_default();
+        used.cost += part.shift_remove("cost").and_then(|cost| cost.as_f64()).unwrap_or_default();
+        let tokens = part.shift_remove("tokens").unwrap_or_default();
+        for (sum, pointer) in used.tokens.iter_mut().zip(TOKENS) {
+            *sum = sum.saturating_add(count_at(&tokens, pointer));
+        }
+        into.lose_rest("step_finish.part", &part);
+    }
+}
+
+fn tool_use(answer: Option<String>, at: Option<u64>, mut part: Object, into: &mut Steps<'_>) {
+    let id = take_text(&mut part, "callID").unwrap_or_default();
+    let mut times =
+        part.get_mut("state").and_then(Value::as_object_mut).and_then(|state| take_object(state, "time"));
+    let mut time =
+        |key: &str| times.as_mut().and_then(|times: &mut Map<_, _>| times.shift_remove(key)?.as_u64());
+    let (start, end) = (time("start"), time("end"));
+    into.lose_rest("tool_use.part.state.time", &times.unwrap_or_default());
+    if at.is_some() && at != end {
+        into.lose("tool_use.timestamp");
+    }
+    let card = json!({ "tool_use.part": part });
+    let ended = ["completed", "error"].contains(&text_at(&card, "/tool_use.part/state/status"));
+    let start = start.filter(|at| *at > 0);
+    into.push(Step::Started(Call { id: id.clone(), answer: answer.clone(), at: start, card: card.clone() }));
+    if ended {
+        into.push(Step::Ended(Call { id, answer, at: end.filter(|at| *at > 0), card }));
+    }
+}

@@ -1,0 +1,127 @@
+//! Steps as lines of opencode. A call is told when it has ended; a step ends where the model is asked again.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::converter::Encode;
+use crate::ids;
+use crate::json::{Object, into_object, take_object, write_line};
+use crate::step::{Call, Step, Text};
+
+/// What it has to remember.
+#[derive(Debug, Default)]
+pub(crate) struct Encoder {
+    session: String,
+    /// Parts so far; their ids come of it.
+    parts: u64,
+    /// The answer whose step is open.
+    answer: Option<String>,
+    answers: u64,
+    /// A call of the open step has ended.
+    called: bool,
+    /// When the open calls began.
+    starts: HashMap<String, Option<u64>>,
+}
+
+impl Encode for Encoder {
+    fn step(&mut self, step: Step, out: &mut Vec<u8>) {
+        match step {
+            Step::Init { session, .. } => self.session = session,
+            Step::Prompt(_) => {}
+            Step::Text(Text { text, at, answer }) => {
+                self.enter(answer, out);
+                let at = at.unwrap_or_default();
+                self.part(
+                    "text",
+                    at,
+                    json!({ "type": "text", "text": text, "time": { "start": at, "end": at } }),
+                    out,
+                );
+            }
+            Step::Thought(text) => {
+                self.enter(None, out);
+                self.part(
+                    "reasoning",
+                    0,
+                    json!({ "type": "reasoning", "text": text, "time": { "start": 0 } }),
+                    out,
+                );
+            }
+            Step::Started(Call { id, answer, at, .. }) => {
+                self.enter(answer, out);
+                self.starts.insert(id, at);
+            }
+            Step::Ended(Call { id, at, card, .. }) => {
+                self.called = true;
+                let start = self.starts.remove(&id).flatten().unwrap_or_default();
+                let end = at.unwrap_or_default();
+                let mut part = take_object(&mut into_object(card), "tool_use.part").unwrap_or_default();
+                if let Some(state) = part.get_mut("state").and_then(Value::as_object_mut) {
+                    state.insert("time".to_owned(), json!({ "start": start, "end": end }));
+                }
+                let mut whole = into_object(json!({ "type": "tool", "callID": id }));
+                whole.extend(part);
+                self.part("tool_use", end, Value::Object(whole), out);
+            }
+            Step::End(card) => {
+                let mut card = into_object(card);
+                if let Some(error) = take_object(&mut card, "error") {
+                    return self.line("error", 0, error, out);
+                }
+                self.enter(self.answer.clone(), out);
+                self.leave(take_object(&mut card, "step_finish.part").unwrap_or_default(), out);
+            }
+        }
+    }
+}
+
+impl Encoder {
+    /// Begins the step of an answer, and ends the one before it.
+    fn enter(&mut self, answer: Option<String>, out: &mut Vec<u8>) {
+        let same = match (&self.answer, &answer) {
+            (Some(open), Some(answer)) => open == answer,
+            (Some(_), None) => !self.called,
+            (None, _) => false,
+        };
+        if same {
+            return;
+        }
+        if self.answer.is_some() {
+            let nothing = json!({
+                "reason": "tool-calls", "cost": 0,
+                "tokens": { "total": 0, "input": 0, "output": 0, "reasoning": 0, "cache": { "read": 0, "write": 0 } },
+            });
+            self.leave(into_object(nothing), out);
+        }
+        self.answers += 1;
+        self.called = false;
+        self.answer = Some(answer.unwrap_or_else(|| format!("msg_{:024}", self.answers)));
+        self.part("step_start", 0, json!({ "type": "step-start" }), out);
+    }
+
+    fn leave(&mut self, used: Object, out: &mut Vec<u8>) {
+        let mut part = into_object(json!({ "type": "step-finish" }));
+        part.extend(used);
+        self.part("step_finish", 0, Value::Object(part), out);
+        self.answer = None;
+    }
+
+    fn part(&mut self, kind: &str, at: u64, part: Value, out: &mut Vec<u8>) {
+        let id = ids::uuid(&self.session, self.parts).replace('-', "");
+        self.parts += 1;
+        let mut whole = into_object(json!({
+            "id": format!("prt_{id}"),
+            "sessionID": self.session,
+            "messageID": self.answer,
+        }));
+        whole.extend(into_object(part));
+        self.line(kind, at, into_object(json!({ "part": whole })), out);
+    }
+
+    fn line(&self, kind: &str, at: u64, rest: Object, out: &mut Vec<u8>) {
+        let mut event = into_object(json!({ "type": kind, "timestamp": at, "sessionID": self.session }));
+        event.extend(rest);
+        write_line(&Value::Object(event), out);
+    }
+}
