@@ -1,6 +1,6 @@
 //! Sentences for people, in English unless the case is about another language.
 
-use ibeam_output::{Catalogue, CheckLine, Locale, PolicyLine, ReplayLine, SessionLine};
+use ibeam_output::{Catalogue, CheckLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine};
 use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, Signal};
 
 #[track_caller]
@@ -295,6 +295,25 @@ fn every_line_of_the_report_on_a_stream_is_said_in_every_language() {
 }
 
 #[test]
+#[test]
+fn every_line_of_the_report_on_links_is_said_in_every_language() {
+    let lines = [
+        ShimLine::Made { link: "l", program: "p" },
+        ShimLine::Kept { link: "l" },
+        ShimLine::InPath { directory: "d" },
+        ShimLine::NotInPath { directory: "d", command: "c" },
+        ShimLine::Hidden { name: "n", other: "o", directory: "d" },
+    ];
+    for locale in Locale::ALL {
+        for line in &lines {
+            let said = Catalogue::new(locale).shim(line);
+            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("shim-"), "{said:?}");
+            let other = Catalogue::new(Locale::En).shim(line);
+            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
+        }
+    }
+}
+
 fn every_line_about_a_replay_is_said_in_every_language() {
     let lines = [
         ReplayLine::NoEnd { run: 2 },
