@@ -1,0 +1,333 @@
+# Every word people read, in English: the fallback and the measure of the other files.
+# Sentences after `error:`, `hint:` and `warning:` are lower case without a full stop, values in backticks.
+# `said` holds the words of another program and may be empty; it stands last.
+
+## Lines of `--output-format text`
+action-read = Read file
+    .failed = Failed to read file
+    .refused = Not allowed to read file
+action-edit = Edited file
+    .failed = Failed to edit file
+    .refused = Not allowed to edit file
+action-create = Created new file
+    .failed = Failed to write file
+    .refused = Not allowed to write file
+action-shell = Ran terminal command
+    .failed = Terminal command failed
+    .refused = Not allowed to run terminal command
+action-delete = Deleted file
+    .failed = Failed to delete file
+    .refused = Not allowed to delete file
+action-search = Searched files
+    .failed = Failed to search files
+    .refused = Not allowed to search files
+action-find = Found files
+    .failed = Failed to find files
+    .refused = Not allowed to find files
+action-list = Listed directory
+    .failed = Failed to list directory
+    .refused = Not allowed to list directory
+action-todos = Updated to-do list
+    .failed = Failed to update to-do list
+    .refused = Not allowed to update to-do list
+action-fetch = Fetched web page
+    .failed = Failed to fetch web page
+    .refused = Not allowed to fetch web page
+action-mcp = Called MCP tool
+    .failed = MCP tool failed
+    .refused = Not allowed to call MCP tool
+action-other = Called tool `{ $tool }`
+    .failed = Tool `{ $tool }` failed
+    .refused = Not allowed to call tool `{ $tool }`
+action-with-detail = { $action }: { $detail }
+
+## Failures: usage
+reason-usage = { $said }
+    .hint = `ibeam --help` lists the commands and flags
+reason-empty-prompt = the prompt is empty
+    .hint = give it as an argument, `ibeam -p "…"`, or on stdin
+reason-format-without-print = `--output-format` is valid only when printing
+    .hint = add `--print`, or pipe stdin or stdout
+reason-not-text = { $what } is not UTF-8 text without NUL characters
+    .hint = convert it to UTF-8 first, for instance with `iconv`
+reason-unsupported = this version does not support { $what }
+    .hint = `ibeam --help` lists what it does
+
+## Failures: keys, models, requests
+reason-no-key = no API key for `{ $provider }`
+    .hint = set `{ $variable }`, or run `ibeam login { $provider }`
+    .hint-local = `ibeam setup` installs a small model that needs no key
+reason-key-refused = `{ $provider }` refused the API key: { $said }
+    .hint = `ibeam login { $provider }` stores another key; `ibeam status` tells which one is used
+reason-unknown-provider = no provider is called `{ $provider }`
+    .hint = `ibeam models` lists the providers and their models
+reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
+    .hint = `--model` names another; `ibeam models` lists what your key may use
+reason-model-without-provider = no provider is known for the model `{ $model }`
+    .hint = name it with `--model PROVIDER/NAME`; `ibeam models` lists the names
+reason-model-not-installed = the embedded model `{ $model }` is not set up
+    .hint = `ibeam setup` fetches it (1.1 GB); or add `--setup` to this command
+    .hint-provider = to use a provider instead, run `ibeam login PROVIDER`
+reason-setup-failed = the embedded model could not be installed: { $said }
+    .hint = run `ibeam setup` again to go on, or choose a source: `ibeam setup --from registry|hub|FILE`
+reason-local-model = the embedded model does not run: { $said }
+    .hint = `ibeam doctor` tells what is missing; `ibeam setup` installs the model again
+reason-no-local-engine = this program was built without the embedded model
+    .hint = choose a provider with `ibeam login PROVIDER`, or build it with the feature `embedded`
+reason-bad-request = `{ $provider }` rejected the request: { $said }
+    .hint = another model may accept it: `--model PROVIDER/NAME`
+reason-context-too-long = the conversation is too long for the model of `{ $provider }`: { $said }
+    .hint = start a new session, or choose a model with more context with `--model`
+
+## Failures: provider, network
+reason-rate-limited = `{ $provider }` limits the rate of requests: { $said }
+    .hint = try again later, or choose another model with `--model`
+reason-provider-failed = `{ $provider }` failed: { $said }
+    .hint = try again later, or choose another model with `--model`
+reason-answer-truncated = the answer of `{ $provider }` ended before it was complete
+    .hint = try again; a proxy on the way may be cutting long answers
+reason-unreachable = cannot reach `{ $address }`: { $said }
+    .hint = check the address, the network and `HTTPS_PROXY`
+reason-tls = no secure connection to `{ $address }`: { $said }
+    .hint = check the clock and the certificates of this system
+reason-stalled = nothing came from `{ $provider }` for { $seconds } s
+    .hint = try again later, or choose another model with `--model`
+
+## Failures: limits
+reason-turn-limit = { $limit ->
+        [one] the run reached its limit of { $limit } model request
+       *[other] the run reached its limit of { $limit } model requests
+    }
+    .hint = raise it with `--max-turns`, or go on with `--continue`
+reason-token-limit = the run used up its { $limit } tokens
+    .hint = raise `--max-tokens`, or go on with `--continue`
+reason-cost-limit = the run used up its budget of ${ $limit }
+    .hint = raise `--max-cost`, or go on with `--continue`
+reason-tool-call-limit = { $limit ->
+        [one] the run used up its { $limit } tool call
+       *[other] the run used up its { $limit } tool calls
+    }
+    .hint = raise `--max-tool-calls`, or go on with `--continue`
+reason-loop-guard = { $count ->
+        [one] the model called `{ $tool }` { $count } time with the same arguments and the same result
+       *[other] the model called `{ $tool }` { $count } times with the same arguments and the same result
+    }
+    .hint = put the task differently, or choose another model with `--model`
+reason-empty-answer = the model gave neither text nor a tool call, even when asked again
+    .hint = put the task differently, or choose another model with `--model`
+reason-output-limit = the output limit cut the model's answer again and again
+    .hint = ask for smaller steps, or choose another model with `--model`
+reason-refused = the model declined to answer
+    .hint = put the task differently, or choose another model with `--model`
+reason-prompt-refused = the hook `{ $hook }` refused the prompt: { $said }
+    .hint = put the prompt differently; the files that name hooks are listed in docs/hooks.md
+reason-timed-out = the run took longer than { $seconds } s
+    .hint = raise `--timeout`, or go on with `--continue`
+reason-denied = { $count ->
+        [one] { $count } tool call was refused
+       *[other] { $count } tool calls were refused
+    }
+    .hint = `--allow` permits single commands; `--force` permits everything that is not denied
+reason-tool-errors = { $count ->
+        [one] { $count } tool call failed
+       *[other] { $count } tool calls failed
+    }
+    .hint = `--output-format stream-json` shows each call with its result
+reason-background-stopped = { $count ->
+        [one] { $count } command was still running in the background at the end and was stopped
+       *[other] { $count } commands were still running in the background at the end and were stopped
+    }
+    .hint = leave `--fail-on background` out, or let them end first with `--background wait`
+reason-no-text = the run gave no text, only tool calls
+    .hint = leave `--fail-on empty` out to take that as a success
+
+## Failures: sessions, files, system
+reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $said }
+    .hint = `ibeam sessions check { $session } --repair` keeps what is whole and moves the rest aside
+    .hint-others = `ibeam ls` lists the other sessions
+reason-unknown-session = there is no session `{ $session }`
+    .hint = `ibeam ls` lists the sessions
+reason-unknown-run = `{ $source }` has no run { $run }; it has { $runs }
+    .hint = leave `--run` out to see all of them
+reason-stream-damaged = `{ $source }` is no stream at line { $line }: { $said }
+    .hint = `ibeam check` says what is wrong with it
+reason-retold = { $said }
+    .hint = the last line of the stream tells its class and its exit code
+reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
+    .hint = leave `--continue` out to begin one; `ibeam ls` lists the sessions
+reason-session-elsewhere = the session `{ $session }` belongs to the workspace `{ $cwd }`
+    .hint = go on with it there, or with `--workspace`
+reason-session-busy = the session `{ $session }` is held by `{ $holder }`
+    .hint = wait for it to end, or go on in a new session with the same history: `--fork`
+reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
+    .hint = give the prompt as an argument and close stdin with `</dev/null`
+reason-workspace-gone = the workspace `{ $path }` was removed while the run worked in it
+    .hint = the session is kept; go on with `--resume` in another directory
+reason-no-input = cannot read `{ $path }`: { $said }
+    .hint = check the path and its permissions
+reason-cannot-create = cannot create `{ $path }`: { $said }
+    .hint = check the permissions of its directory and the free space
+reason-name-taken = `{ $path }` is there and is not a link of this program; nothing was changed
+    .hint = move it away, or choose another directory and put that before this one in PATH
+reason-io = reading or writing failed at { $what }: { $said }
+    .hint = check the free space and the permissions
+reason-output-closed = the reader of stdout went away
+    .hint = the session is kept; go on with `--continue`
+reason-system = the system refused { $what }: { $said }
+    .hint = `ulimit -a` shows the limits on processes and open files
+reason-no-sandbox = the sandbox for commands is not to be had: { $said }
+    .hint = `--sandbox disabled` goes without; a command then runs only if a rule allows it (`--allow`, `--force`)
+    .hint-doctor = `ibeam doctor --sandbox` tells what this system refuses
+reason-untrusted = `{ $what }` stands in { $path }, and this workspace is not trusted
+    .hint = look at the file, then give `--trust`
+reason-bad-config = the configuration in `{ $place }` is wrong: { $said }
+    .hint = `ibeam config explain` tells which file or variable sets each value
+reason-mcp-server-failed = the MCP server `{ $server }` is needed and not there: { $said }
+    .hint = `ibeam mcp list` says which file names it; `required = false` lets runs go on without it
+reason-signalled = stopped by `{ $signal }`
+    .hint = the session is kept; go on with `--continue`
+reason-internal = internal error: { $said }
+    .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
+failure-request-id = the provider knows the failed request as `{ $id }`
+
+## Table of failures
+code-usage = flags, an empty prompt, or a format without print mode
+code-denied = a hook refused the prompt; or a call was refused or failed, no text was given, or work was left running, and --fail-on makes that a failure
+code-auth = no key, or the provider refused it
+code-model = unknown model, or the embedded model is not set up
+code-request = the provider rejected the request
+code-context = the conversation is too long for the model, even after it was shortened
+code-rate-limited = too many requests, after the retries
+code-provider = the provider failed, after the retries
+code-network = no connection, or it broke
+code-tls = no secure connection
+code-stalled = nothing came for too long
+code-limit = a limit of the run: requests, tokens, cost, tool calls, or the same call again and again
+code-empty = the model gave neither text nor a call, even when asked again
+code-refused = the model declined
+code-timeout = the run took longer than --timeout
+code-sandbox = a sandbox was asked for and is not to be had
+code-untrusted = what was asked for needs a trusted workspace
+code-data = the session is damaged
+code-noinput = unknown session or file, the workspace is gone, or stdin never ended
+code-internal = a bug in ibeam
+code-os = the system refused a process, thread or file
+code-cantcreat = a directory or file cannot be made
+code-io = the disk is full, or the reader of stdout went away
+code-busy = another process holds the session
+code-config = the configuration is wrong
+code-signal = a signal asked it to stop
+
+## Warnings
+notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
+notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
+notice-calls-denied = { $count ->
+        [one] { $count } tool call was refused; `--allow` permits single commands, `--force` everything that is not denied
+       *[other] { $count } tool calls were refused; `--allow` permits single commands, `--force` everything that is not denied
+    }
+notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
+notice-answer-cut = the output limit cut the answer; the model was asked to go on
+notice-empty-answer = the answer was empty; the model was asked again
+notice-repeated-call = { $count ->
+        [one] the model has called `{ $tool }` { $count } time with the same arguments and the same result
+       *[other] the model has called `{ $tool }` { $count } times with the same arguments and the same result
+    }
+notice-turns-near = { $percent } % of the model requests of this run are used; the model was asked to finish
+notice-tokens-near = { $percent } % of the tokens of this run are used; the model was asked to finish
+notice-cost-near = { $percent } % of the budget of this run is used; the model was asked to finish
+notice-calls-near = { $percent } % of the tool calls of this run are used; the model was asked to finish
+notice-time-near = { $percent } % of the time of this run is used; the model was asked to finish
+notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
+notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it (`--trust`)
+notice-forbidden-config-key = `{ $key }` in `{ $path }` was ignored: no project may set it so; the user's configuration can
+notice-mcp-server-failed = the MCP server `{ $server }` is not there: { $said }
+notice-mcp-server-untrusted = the MCP server `{ $server }` of `{ $path }` was not started: only a trusted workspace may start programs (`--approve-mcps` or `--trust`)
+notice-mcp-server-unsupported = the MCP server `{ $server }` is reached over HTTP, which this version does not support; servers with a `command` are
+notice-hook-failed = the hook `{ $hook }` ({ $event }) failed, and the run went on without it: { $said }
+notice-hooks-untrusted = the hooks of `{ $path }` were not run: only a trusted workspace may run programs (`--trust`)
+notice-hooks-not-run = `{ $path }` has hooks that this version does not run: { $what }
+notice-trust-changed = `{ $path }` has changed since this workspace was trusted: what its files would widen or run does not count until it is trusted again (`ibeam trust show`, `--trust`)
+notice-trust-not-kept = what was trusted or approved counts for this run only, for `{ $path }` could not be written: { $said }
+notice-trust-unreadable = `{ $path }` trusts no workspace, for it is not as it should be: { $said }
+notice-mcp-tools-changed = tools of the MCP server `{ $server }` are not those that were approved and will not be called: { $tools } (`--approve-mcps` approves them)
+notice-background-awaited = { $count ->
+        [one] waiting for { $count } background command to end
+       *[other] waiting for { $count } background commands to end
+    }
+notice-background-stopped = { $count ->
+        [one] { $count } background command was still running and was stopped
+       *[other] { $count } background commands were still running and were stopped
+    }
+compacted = the conversation became too long and was shortened, from about { $before } to { $after } tokens
+retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
+
+## `check`
+check-keeps = `{ $file }` keeps contract { $contract } (events: { $events }, warnings: { $warnings })
+check-breaks = `{ $file }` breaks contract { $contract } (events: { $events }, errors: { $errors }, warnings: { $warnings })
+check-more = further findings, not shown: { $count }
+
+## `shim`
+shim-made = made `{ $link }`, which starts `{ $program }`
+shim-kept = `{ $link }` is there already
+shim-in-path = `{ $directory }` is in PATH
+shim-not-in-path = `{ $directory }` is not in PATH; clients find it there after `{ $command }`
+shim-hidden = in PATH, `{ $name }` is `{ $other }`, which comes before `{ $directory }`
+
+## `sessions check`
+session-whole = session `{ $session }`: whole
+session-damaged = session `{ $session }`: damaged
+session-repaired = session `{ $session }`: repaired
+session-gone = session `{ $session }`: nothing of it could be kept
+session-events = events: { $count }
+session-files = files: { $count } ({ $bytes } bytes)
+session-payloads = large payloads: { $count } ({ $bytes } bytes)
+session-orphans = payloads that no record names: { $count } (harmless)
+session-torn = torn last record: { $bytes } bytes (the next run keeps it aside)
+session-gaps = gaps between the events: { $count } (records that did not fit on a full disk)
+session-open-calls = calls without a result: { $count } (the next run tells the model)
+session-damage = first damage: `{ $file }`, line { $line }: { $said }
+session-moved = moved aside: `{ $path }`
+
+## `replay`
+replay-no-end = run { $run } has no end in the record: it was killed, or goes on
+replay-failed = run { $run } failed: { $message }
+replay-torn = the last record is torn; { $bytes } bytes were left out
+replay-gaps = gaps between the events: { $count } (records that did not fit on a full disk)
+
+## `html`
+page-prompt = Prompt
+page-withheld = Prompt, kept from the model
+page-answer = Answer
+page-arguments = Arguments
+page-result = Result
+page-no-result = no result
+page-took = { $seconds } s
+page-completed = Completed in { $seconds } s
+page-failed = Failed: { $message }
+page-requests = model requests: { $count }
+page-tokens = tokens: { $input } read, { $output } written
+page-changed = Changed files
+
+ask-allow = allow `{ $what }`? [y/N]
+ask-allow-this = allow this? [y/N]
+ask-no-rule = asked because no rule covers it
+ask-rule = asked because of the rule `{ $rule }`
+ask-hook = asked by the hook `{ $hook }`: { $said }
+
+## `policy`
+policy-allowed = allowed by `{ $rule }`
+policy-denied = denied by `{ $rule }`: { $reason }
+policy-asked = put to a person by `{ $rule }`: { $reason }
+policy-opaque = the command cannot be read, for it has { $what }
+policy-runs = runs `{ $program }` by way of `{ $wrappers }`
+policy-reads = reads `{ $path }`
+policy-writes = writes `{ $path }`
+policy-applies = `{ $rule }` applies: { $why }
+policy-passes = `{ $rule }` does not apply: { $why }
+policy-no-rules = no rule is set; docs/configuration.md says how to write one
+
+## `--help`
+help-usage = Usage
+help-arguments = Arguments
+help-options = Options
+help-commands = Commands

@@ -1,0 +1,331 @@
+# Español. Medida: en.ftl.
+
+## Lines of `--output-format text`
+action-read = Leyó un archivo
+    .failed = No pudo leer un archivo
+    .refused = No tuvo permiso para leer un archivo
+action-edit = Editó un archivo
+    .failed = No pudo editar un archivo
+    .refused = No tuvo permiso para editar un archivo
+action-create = Creó un archivo nuevo
+    .failed = No pudo escribir un archivo
+    .refused = No tuvo permiso para escribir un archivo
+action-shell = Ejecutó un comando en la terminal
+    .failed = Falló un comando en la terminal
+    .refused = No tuvo permiso para ejecutar un comando en la terminal
+action-delete = Eliminó un archivo
+    .failed = No pudo eliminar un archivo
+    .refused = No tuvo permiso para eliminar un archivo
+action-search = Buscó en los archivos
+    .failed = No pudo buscar en los archivos
+    .refused = No tuvo permiso para buscar en los archivos
+action-find = Encontró archivos
+    .failed = No pudo encontrar archivos
+    .refused = No tuvo permiso para encontrar archivos
+action-list = Listó un directorio
+    .failed = No pudo listar un directorio
+    .refused = No tuvo permiso para listar un directorio
+action-todos = Actualizó la lista de tareas
+    .failed = No pudo actualizar la lista de tareas
+    .refused = No tuvo permiso para actualizar la lista de tareas
+action-fetch = Obtuvo una página web
+    .failed = No pudo obtener una página web
+    .refused = No tuvo permiso para obtener una página web
+action-mcp = Llamó a una herramienta MCP
+    .failed = Falló la herramienta MCP
+    .refused = No tuvo permiso para llamar a la herramienta MCP
+action-other = Llamó a la herramienta `{ $tool }`
+    .failed = Falló la herramienta `{ $tool }`
+    .refused = No tuvo permiso para llamar a la herramienta `{ $tool }`
+action-with-detail = { $action }: { $detail }
+
+## Failures: usage
+reason-usage = { $said }
+    .hint = `ibeam --help` muestra los comandos y las opciones
+reason-empty-prompt = el prompt está vacío
+    .hint = escríbelo como argumento, `ibeam -p "…"`, o por stdin
+reason-format-without-print = `--output-format` solo es válido al imprimir
+    .hint = añade `--print`, o conecta stdin o stdout a una tubería
+reason-not-text = { $what } no es texto UTF-8 sin caracteres NUL
+    .hint = conviértelo antes a UTF-8, por ejemplo con `iconv`
+reason-unsupported = esta versión no admite { $what }
+    .hint = `ibeam --help` muestra lo que sabe hacer
+
+## Failures: keys, models, requests
+reason-no-key = no hay clave de API para `{ $provider }`
+    .hint = define `{ $variable }` o ejecuta `ibeam login { $provider }`
+    .hint-local = `ibeam setup` instala un modelo pequeño que no necesita clave
+reason-key-refused = `{ $provider }` rechazó la clave de API: { $said }
+    .hint = `ibeam login { $provider }` guarda otra clave; `ibeam status` dice cuál se usa
+reason-unknown-provider = ningún proveedor se llama `{ $provider }`
+    .hint = `ibeam models` muestra los proveedores y sus modelos
+reason-unknown-model = el proveedor `{ $provider }` no conoce el modelo `{ $model }`
+    .hint = `--model` indica otro; `ibeam models` muestra lo que tu clave puede usar
+reason-model-without-provider = no se conoce ningún proveedor para el modelo `{ $model }`
+    .hint = indícalo con `--model PROVIDER/NAME`; `ibeam models` muestra los nombres
+reason-model-not-installed = el modelo integrado `{ $model }` no está instalado
+    .hint = `ibeam setup` lo descarga (1,1 GB); o añade `--setup` a este comando
+    .hint-provider = para usar un proveedor en su lugar, ejecuta `ibeam login PROVIDER`
+reason-setup-failed = no se pudo instalar el modelo integrado: { $said }
+    .hint = vuelve a ejecutar `ibeam setup` para continuar, o elige una fuente: `ibeam setup --from registry|hub|FILE`
+reason-local-model = el modelo integrado no funciona: { $said }
+    .hint = `ibeam doctor` dice qué falta; `ibeam setup` vuelve a instalar el modelo
+reason-no-local-engine = este programa se compiló sin el modelo integrado
+    .hint = elige un proveedor con `ibeam login PROVIDER`, o compílalo con la característica `embedded`
+reason-bad-request = `{ $provider }` rechazó la petición: { $said }
+    .hint = quizá otro modelo la acepte: `--model PROVIDER/NAME`
+reason-context-too-long = la conversación es demasiado larga para el modelo de `{ $provider }`: { $said }
+    .hint = empieza una sesión nueva, o elige con `--model` un modelo con más contexto
+
+## Failures: provider, network
+reason-rate-limited = `{ $provider }` limita la frecuencia de las peticiones: { $said }
+    .hint = inténtalo más tarde, o elige otro modelo con `--model`
+reason-provider-failed = `{ $provider }` falló: { $said }
+    .hint = inténtalo más tarde, o elige otro modelo con `--model`
+reason-answer-truncated = la respuesta de `{ $provider }` terminó antes de estar completa
+    .hint = inténtalo de nuevo; puede que un proxy intermedio corte las respuestas largas
+reason-unreachable = no se puede conectar con `{ $address }`: { $said }
+    .hint = revisa la dirección, la red y `HTTPS_PROXY`
+reason-tls = no hay conexión segura con `{ $address }`: { $said }
+    .hint = revisa el reloj y los certificados de este sistema
+reason-stalled = no llegó nada de `{ $provider }` durante { $seconds } s
+    .hint = inténtalo más tarde, o elige otro modelo con `--model`
+
+## Failures: limits
+reason-turn-limit = { $limit ->
+        [one] la ejecución alcanzó su límite de { $limit } petición al modelo
+       *[other] la ejecución alcanzó su límite de { $limit } peticiones al modelo
+    }
+    .hint = auméntalo con `--max-turns`, o sigue con `--continue`
+reason-token-limit = la ejecución agotó sus { $limit } tokens
+    .hint = aumente `--max-tokens`, o continúe con `--continue`
+reason-cost-limit = la ejecución agotó su presupuesto de { $limit } USD
+    .hint = aumente `--max-cost`, o continúe con `--continue`
+reason-tool-call-limit = { $limit ->
+        [one] la ejecución agotó su { $limit } llamada a herramientas
+       *[other] la ejecución agotó sus { $limit } llamadas a herramientas
+    }
+    .hint = aumente `--max-tool-calls`, o continúe con `--continue`
+reason-loop-guard = { $count ->
+        [one] el modelo llamó a `{ $tool }` { $count } vez con los mismos argumentos y el mismo resultado
+       *[other] el modelo llamó a `{ $tool }` { $count } veces con los mismos argumentos y el mismo resultado
+    }
+    .hint = plantea la tarea de otra manera, o elige otro modelo con `--model`
+reason-empty-answer = el modelo no dio ni texto ni una llamada a una herramienta, ni siquiera al preguntarle de nuevo
+    .hint = plantea la tarea de otra manera, o elige otro modelo con `--model`
+reason-output-limit = el límite de salida cortó la respuesta del modelo una y otra vez
+    .hint = pide pasos más pequeños, o elige otro modelo con `--model`
+reason-refused = el modelo se negó a responder
+    .hint = plantea la tarea de otra manera, o elige otro modelo con `--model`
+reason-prompt-refused = el hook `{ $hook }` rechazó el mensaje: { $said }
+    .hint = plantea el mensaje de otra manera; docs/hooks.md indica los archivos que nombran hooks
+reason-timed-out = la ejecución duró más de { $seconds } s
+    .hint = aumenta `--timeout`, o sigue con `--continue`
+reason-denied = { $count ->
+        [one] se denegó { $count } llamada a herramientas
+       *[other] se denegaron { $count } llamadas a herramientas
+    }
+    .hint = `--allow` permite comandos concretos; `--force` permite todo lo que no está denegado
+reason-tool-errors = { $count ->
+        [one] falló { $count } llamada a herramientas
+       *[other] fallaron { $count } llamadas a herramientas
+    }
+    .hint = `--output-format stream-json` muestra cada llamada con su resultado
+reason-background-stopped = { $count ->
+        [one] { $count } comando seguía en segundo plano al final y fue detenido
+       *[other] { $count } comandos seguían en segundo plano al final y fueron detenidos
+    }
+    .hint = omita `--fail-on background`, o deje que terminen con `--background wait`
+reason-no-text = la ejecución no dio texto, solo llamadas a herramientas
+    .hint = quita `--fail-on empty` para darlo por bueno
+
+## Failures: sessions, files, system
+reason-session-damaged = la sesión `{ $session }` está dañada en la línea { $line }: { $said }
+    .hint = `ibeam sessions check { $session } --repair` conserva lo que está íntegro y aparta el resto
+    .hint-others = `ibeam ls` muestra las demás sesiones
+reason-unknown-session = no existe la sesión `{ $session }`
+    .hint = `ibeam ls` muestra las sesiones
+reason-unknown-run = `{ $source }` no tiene la ejecución { $run }; tiene { $runs }
+    .hint = sin `--run` se muestran todas
+reason-stream-damaged = `{ $source }` no es un flujo en la línea { $line }: { $said }
+    .hint = `ibeam check` dice qué le falla
+reason-retold = { $said }
+    .hint = la última línea del flujo dice su clase y su código de salida
+reason-no-session-to-continue = no hay ninguna sesión que continuar en `{ $cwd }`
+    .hint = quita `--continue` para empezar una; `ibeam ls` muestra las sesiones
+reason-session-elsewhere = la sesión `{ $session }` pertenece al espacio de trabajo `{ $cwd }`
+    .hint = continúala allí, o con `--workspace`
+reason-session-busy = la sesión `{ $session }` está en uso por `{ $holder }`
+    .hint = espera a que termine, o continúa en una sesión nueva con el mismo historial: `--fork`
+reason-stdin-silent = stdin no envió nada ni terminó en { $seconds } s
+    .hint = da el prompt como argumento y cierra stdin con `</dev/null`
+reason-workspace-gone = el espacio de trabajo `{ $path }` fue eliminado durante la ejecución
+    .hint = la sesión se conserva; continúe con `--resume` en otro directorio
+reason-no-input = no se puede leer `{ $path }`: { $said }
+    .hint = revisa la ruta y sus permisos
+reason-cannot-create = no se puede crear `{ $path }`: { $said }
+    .hint = revisa los permisos de su directorio y el espacio libre
+reason-name-taken = `{ $path }` ya existe y no es un enlace de este programa; no se cambió nada
+    .hint = muévelo a otro lugar, o elige otro directorio y ponlo antes que este en PATH
+reason-io = falló la lectura o la escritura en { $what }: { $said }
+    .hint = revisa el espacio libre y los permisos
+reason-output-closed = el lector de stdout se fue
+    .hint = la sesión se conserva; sigue con `--continue`
+reason-system = el sistema rechazó { $what }: { $said }
+    .hint = `ulimit -a` muestra los límites de procesos y de archivos abiertos
+reason-no-sandbox = el entorno aislado para los comandos no está disponible: { $said }
+    .hint = `--sandbox disabled` prescinde de él; entonces un comando solo se ejecuta si una regla lo permite (`--allow`, `--force`)
+    .hint-doctor = `ibeam doctor --sandbox` dice qué rechaza este sistema
+reason-untrusted = `{ $what }` está en { $path }, y este espacio de trabajo no es de confianza
+    .hint = revise el archivo y luego use `--trust`
+reason-bad-config = la configuración en `{ $place }` es incorrecta: { $said }
+    .hint = `ibeam config explain` dice qué archivo o variable fija cada valor
+reason-mcp-server-failed = se necesita el servidor MCP `{ $server }` y no está: { $said }
+    .hint = `ibeam mcp list` dice qué archivo lo nombra; con `required = false` se continúa sin él
+reason-signalled = detenido por `{ $signal }`
+    .hint = la sesión se conserva; sigue con `--continue`
+reason-internal = error interno: { $said }
+    .hint = es un fallo de ibeam; `ibeam about` imprime lo que necesita un informe
+failure-request-id = el proveedor conoce la petición fallida como `{ $id }`
+
+## Tabla de fallos
+code-usage = opciones, una petición vacía o un formato sin modo de impresión
+code-denied = un hook rechazó el mensaje; o una llamada fue rechazada o falló, no hubo texto o quedó trabajo en marcha, y --fail-on lo convierte en fallo
+code-auth = no hay clave, o el proveedor la rechazó
+code-model = modelo desconocido, o el modelo integrado no está instalado
+code-request = el proveedor rechazó la solicitud
+code-context = la conversación es demasiado larga para el modelo, incluso acortada
+code-rate-limited = demasiadas solicitudes, tras los reintentos
+code-provider = el proveedor falló, tras los reintentos
+code-network = no hay conexión, o se cortó
+code-tls = no hay conexión segura
+code-stalled = no llegó nada durante demasiado tiempo
+code-limit = un límite de la ejecución: solicitudes, tokens, coste, llamadas, o la misma llamada una y otra vez
+code-empty = el modelo no dio ni texto ni llamada, ni siquiera al volver a preguntar
+code-refused = el modelo se negó
+code-timeout = la ejecución duró más que --timeout
+code-sandbox = se pidió un entorno aislado y no está disponible
+code-untrusted = lo que se pidió necesita un espacio de trabajo de confianza
+code-data = la sesión está dañada
+code-noinput = sesión o archivo desconocido, el espacio de trabajo ya no existe, o stdin no terminó
+code-internal = un error de ibeam
+code-os = el sistema negó un proceso, hilo o archivo
+code-cantcreat = no se puede crear un directorio o archivo
+code-io = el disco está lleno, o el lector de stdout se fue
+code-busy = otro proceso tiene la sesión
+code-config = la configuración es incorrecta
+code-signal = una señal pidió detenerlo
+
+## Warnings
+notice-embedded-model = responde el modelo integrado pequeño `{ $model }`; elige otro con `--model` o `ibeam login PROVIDER`
+notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
+notice-calls-denied = { $count ->
+        [one] se denegó { $count } llamada a herramientas; `--allow` permite comandos concretos, `--force` todo lo que no está denegado
+       *[other] se denegaron { $count } llamadas a herramientas; `--allow` permite comandos concretos, `--force` todo lo que no está denegado
+    }
+notice-unknown-stop-reason = el proveedor terminó su respuesta por el motivo desconocido `{ $word }`; se dio por completa
+notice-answer-cut = el límite de salida cortó la respuesta; se pidió al modelo que siguiera
+notice-empty-answer = la respuesta estaba vacía; se preguntó de nuevo al modelo
+notice-repeated-call = { $count ->
+        [one] el modelo ha llamado a `{ $tool }` { $count } vez con los mismos argumentos y el mismo resultado
+       *[other] el modelo ha llamado a `{ $tool }` { $count } veces con los mismos argumentos y el mismo resultado
+    }
+notice-turns-near = se ha usado el { $percent } % de las solicitudes al modelo de esta ejecución; se pidió al modelo que termine
+notice-tokens-near = se ha usado el { $percent } % de los tokens de esta ejecución; se pidió al modelo que termine
+notice-cost-near = se ha usado el { $percent } % del presupuesto de esta ejecución; se pidió al modelo que termine
+notice-calls-near = se ha usado el { $percent } % de las llamadas a herramientas de esta ejecución; se pidió al modelo que termine
+notice-time-near = se ha usado el { $percent } % del tiempo de esta ejecución; se pidió al modelo que termine
+notice-unknown-config-key = `{ $key }` en `{ $path }` no es un ajuste conocido y se ignoró
+notice-untrusted-config-key = `{ $key }` en `{ $path }` se ignoró: solo puede fijarlo un espacio de trabajo de confianza (`--trust`)
+notice-forbidden-config-key = `{ $key }` en `{ $path }` se ignoró: ningún proyecto puede fijarlo así; la configuración del usuario sí
+notice-mcp-server-failed = falta el servidor MCP `{ $server }`: { $said }
+notice-mcp-server-untrusted = el servidor MCP `{ $server }` de `{ $path }` no se inició: solo un espacio de trabajo de confianza puede iniciar programas (`--approve-mcps` o `--trust`)
+notice-mcp-server-unsupported = al servidor MCP `{ $server }` se llega por HTTP, que esta versión no admite; sí admite servidores con `command`
+notice-hook-failed = el hook `{ $hook }` ({ $event }) falló y la ejecución siguió sin él: { $said }
+notice-hooks-untrusted = los hooks de `{ $path }` no se ejecutaron: solo un espacio de trabajo de confianza puede ejecutar programas (`--trust`)
+notice-hooks-not-run = `{ $path }` tiene hooks que esta versión no ejecuta: { $what }
+notice-trust-changed = `{ $path }` ha cambiado desde que se confió en este espacio de trabajo: lo que sus archivos ampliarían o ejecutarían no cuenta hasta que se vuelva a confiar en él (`ibeam trust show`, `--trust`)
+notice-trust-not-kept = lo que se dio por fiable o se aprobó solo cuenta en esta ejecución, porque no se pudo escribir `{ $path }`: { $said }
+notice-trust-unreadable = `{ $path }` no da confianza a ningún espacio de trabajo, porque no está como debería: { $said }
+notice-mcp-tools-changed = las herramientas del servidor MCP `{ $server }` no son las que se aprobaron y no se llamarán: { $tools } (`--approve-mcps` las aprueba)
+notice-background-awaited = { $count ->
+        [one] esperando a que termine { $count } comando en segundo plano
+       *[other] esperando a que terminen { $count } comandos en segundo plano
+    }
+notice-background-stopped = { $count ->
+        [one] { $count } comando en segundo plano seguía en marcha y se detuvo
+       *[other] { $count } comandos en segundo plano seguían en marcha y se detuvieron
+    }
+compacted = la conversación era demasiado larga y se acortó, de unos { $before } a { $after } tokens
+retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
+
+## `check`
+check-keeps = `{ $file }` cumple el contrato { $contract } (eventos: { $events }, advertencias: { $warnings })
+check-breaks = `{ $file }` incumple el contrato { $contract } (eventos: { $events }, errores: { $errors }, advertencias: { $warnings })
+check-more = otros hallazgos, no mostrados: { $count }
+
+## `shim`
+shim-made = se creó `{ $link }`, que inicia `{ $program }`
+shim-kept = `{ $link }` ya estaba
+shim-in-path = `{ $directory }` está en PATH
+shim-not-in-path = `{ $directory }` no está en PATH; los clientes lo encuentran después de `{ $command }`
+shim-hidden = en PATH, `{ $name }` es `{ $other }`, que está antes de `{ $directory }`
+
+## `sessions check`
+session-whole = sesión `{ $session }`: íntegra
+session-damaged = sesión `{ $session }`: dañada
+session-repaired = sesión `{ $session }`: reparada
+session-gone = sesión `{ $session }`: no se pudo conservar nada
+session-events = eventos: { $count }
+session-files = archivos: { $count } ({ $bytes } bytes)
+session-payloads = contenidos grandes: { $count } ({ $bytes } bytes)
+session-orphans = contenidos que ningún registro nombra: { $count } (inofensivos)
+session-torn = último registro incompleto: { $bytes } bytes (la próxima ejecución lo aparta)
+session-gaps = huecos entre los eventos: { $count } (registros que no cupieron en un disco lleno)
+session-open-calls = llamadas sin resultado: { $count } (la próxima ejecución se lo dice al modelo)
+session-damage = primer daño: `{ $file }`, línea { $line }: { $said }
+session-moved = apartado en: `{ $path }`
+
+## `replay`
+replay-no-end = la ejecución { $run } no tiene final registrado: se la mató o sigue en curso
+replay-failed = la ejecución { $run } falló: { $message }
+replay-torn = el último registro está incompleto; se omitieron { $bytes } bytes
+replay-gaps = huecos entre los eventos: { $count } (registros que no cupieron en un disco lleno)
+
+## `html`
+page-prompt = Instrucción
+page-withheld = Instrucción, no entregada al modelo
+page-answer = Respuesta
+page-arguments = Argumentos
+page-result = Resultado
+page-no-result = sin resultado
+page-took = { $seconds } s
+page-completed = Terminado en { $seconds } s
+page-failed = Falló: { $message }
+page-requests = peticiones al modelo: { $count }
+page-tokens = tokens: { $input } leídos, { $output } escritos
+page-changed = Archivos modificados
+
+ask-allow = ¿permitir `{ $what }`? [y/N]
+ask-allow-this = ¿permitir esto? [y/N]
+ask-no-rule = se pregunta porque ninguna regla lo cubre
+ask-rule = se pregunta por la regla `{ $rule }`
+ask-hook = pregunta el hook `{ $hook }`: { $said }
+
+## `policy`
+policy-allowed = permitido por `{ $rule }`
+policy-denied = denegado por `{ $rule }`: { $reason }
+policy-asked = se pregunta a una persona por `{ $rule }`: { $reason }
+policy-opaque = el comando no se puede leer, pues tiene { $what }
+policy-runs = ejecuta `{ $program }` por medio de `{ $wrappers }`
+policy-reads = lee `{ $path }`
+policy-writes = escribe `{ $path }`
+policy-applies = `{ $rule }` se aplica: { $why }
+policy-passes = `{ $rule }` no se aplica: { $why }
+policy-no-rules = no hay ninguna regla; docs/configuration.md dice cómo se escriben
+
+## `--help`
+help-usage = Uso
+help-arguments = Argumentos
+help-options = Opciones
+help-commands = Comandos

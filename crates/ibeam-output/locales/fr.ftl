@@ -1,0 +1,331 @@
+# Français. Mesure : en.ftl.
+
+## Lines of `--output-format text`
+action-read = Fichier lu
+    .failed = Échec de la lecture du fichier
+    .refused = Lecture du fichier non autorisée
+action-edit = Fichier modifié
+    .failed = Échec de la modification du fichier
+    .refused = Modification du fichier non autorisée
+action-create = Nouveau fichier créé
+    .failed = Échec de l'écriture du fichier
+    .refused = Écriture du fichier non autorisée
+action-shell = Commande exécutée dans le terminal
+    .failed = Échec de la commande dans le terminal
+    .refused = Exécution de la commande dans le terminal non autorisée
+action-delete = Fichier supprimé
+    .failed = Échec de la suppression du fichier
+    .refused = Suppression du fichier non autorisée
+action-search = Recherche effectuée dans les fichiers
+    .failed = Échec de la recherche dans les fichiers
+    .refused = Recherche dans les fichiers non autorisée
+action-find = Fichiers trouvés
+    .failed = Échec de la recherche de fichiers
+    .refused = Recherche de fichiers non autorisée
+action-list = Répertoire listé
+    .failed = Échec du listage du répertoire
+    .refused = Listage du répertoire non autorisé
+action-todos = Liste de tâches mise à jour
+    .failed = Échec de la mise à jour de la liste de tâches
+    .refused = Mise à jour de la liste de tâches non autorisée
+action-fetch = Page web récupérée
+    .failed = Échec de la récupération de la page web
+    .refused = Récupération de la page web non autorisée
+action-mcp = Outil MCP appelé
+    .failed = Échec de l'outil MCP
+    .refused = Appel de l'outil MCP non autorisé
+action-other = Outil `{ $tool }` appelé
+    .failed = Échec de l'outil `{ $tool }`
+    .refused = Appel de l'outil `{ $tool }` non autorisé
+action-with-detail = { $action } : { $detail }
+
+## Failures: usage
+reason-usage = { $said }
+    .hint = `ibeam --help` affiche les commandes et les options
+reason-empty-prompt = le prompt est vide
+    .hint = donnez-le en argument, `ibeam -p "…"`, ou sur stdin
+reason-format-without-print = `--output-format` n'est valable qu'en mode impression
+    .hint = ajoutez `--print`, ou reliez stdin ou stdout à un tube
+reason-not-text = { $what } n'est pas du texte UTF-8 sans caractère NUL
+    .hint = convertissez-le d'abord en UTF-8, par exemple avec `iconv`
+reason-unsupported = cette version ne prend pas en charge { $what }
+    .hint = `ibeam --help` affiche ce qu'elle sait faire
+
+## Failures: keys, models, requests
+reason-no-key = aucune clé d'API pour `{ $provider }`
+    .hint = définissez `{ $variable }`, ou lancez `ibeam login { $provider }`
+    .hint-local = `ibeam setup` installe un petit modèle qui n'a pas besoin de clé
+reason-key-refused = `{ $provider }` a refusé la clé d'API : { $said }
+    .hint = `ibeam login { $provider }` enregistre une autre clé ; `ibeam status` indique celle qui sert
+reason-unknown-provider = aucun fournisseur ne s'appelle `{ $provider }`
+    .hint = `ibeam models` affiche les fournisseurs et leurs modèles
+reason-unknown-model = le fournisseur `{ $provider }` ne connaît pas le modèle `{ $model }`
+    .hint = `--model` en choisit un autre ; `ibeam models` affiche ce que votre clé permet d'utiliser
+reason-model-without-provider = aucun fournisseur connu pour le modèle `{ $model }`
+    .hint = précisez-le avec `--model PROVIDER/NAME` ; `ibeam models` affiche les noms
+reason-model-not-installed = le modèle intégré `{ $model }` n'est pas installé
+    .hint = `ibeam setup` le télécharge (1,1 Go) ; ou ajoutez `--setup` à cette commande
+    .hint-provider = pour utiliser plutôt un fournisseur, lancez `ibeam login PROVIDER`
+reason-setup-failed = le modèle intégré n'a pas pu être installé : { $said }
+    .hint = relancez `ibeam setup` pour continuer, ou choisissez une source : `ibeam setup --from registry|hub|FILE`
+reason-local-model = le modèle intégré ne fonctionne pas : { $said }
+    .hint = `ibeam doctor` indique ce qui manque ; `ibeam setup` réinstalle le modèle
+reason-no-local-engine = ce programme a été compilé sans le modèle intégré
+    .hint = choisissez un fournisseur avec `ibeam login PROVIDER`, ou compilez-le avec la fonctionnalité `embedded`
+reason-bad-request = `{ $provider }` a rejeté la requête : { $said }
+    .hint = un autre modèle l'acceptera peut-être : `--model PROVIDER/NAME`
+reason-context-too-long = la conversation est trop longue pour le modèle de `{ $provider }` : { $said }
+    .hint = commencez une nouvelle session, ou choisissez avec `--model` un modèle au contexte plus grand
+
+## Failures: provider, network
+reason-rate-limited = `{ $provider }` limite la fréquence des requêtes : { $said }
+    .hint = réessayez plus tard, ou choisissez un autre modèle avec `--model`
+reason-provider-failed = `{ $provider }` a échoué : { $said }
+    .hint = réessayez plus tard, ou choisissez un autre modèle avec `--model`
+reason-answer-truncated = la réponse de `{ $provider }` s'est arrêtée avant d'être complète
+    .hint = réessayez ; un proxy sur le chemin coupe peut-être les longues réponses
+reason-unreachable = impossible de joindre `{ $address }` : { $said }
+    .hint = vérifiez l'adresse, le réseau et `HTTPS_PROXY`
+reason-tls = pas de connexion sécurisée à `{ $address }` : { $said }
+    .hint = vérifiez l'horloge et les certificats de ce système
+reason-stalled = rien n'est venu de `{ $provider }` pendant { $seconds } s
+    .hint = réessayez plus tard, ou choisissez un autre modèle avec `--model`
+
+## Failures: limits
+reason-turn-limit = { $limit ->
+        [one] l'exécution a atteint sa limite de { $limit } requête au modèle
+       *[other] l'exécution a atteint sa limite de { $limit } requêtes au modèle
+    }
+    .hint = augmentez-la avec `--max-turns`, ou poursuivez avec `--continue`
+reason-token-limit = l’exécution a épuisé ses { $limit } jetons
+    .hint = augmentez `--max-tokens`, ou continuez avec `--continue`
+reason-cost-limit = l’exécution a épuisé son budget de { $limit } USD
+    .hint = augmentez `--max-cost`, ou continuez avec `--continue`
+reason-tool-call-limit = { $limit ->
+        [one] l’exécution a épuisé son { $limit } appel d’outil
+       *[other] l’exécution a épuisé ses { $limit } appels d’outils
+    }
+    .hint = augmentez `--max-tool-calls`, ou continuez avec `--continue`
+reason-loop-guard = { $count ->
+        [one] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
+       *[other] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
+    }
+    .hint = formulez la tâche autrement, ou choisissez un autre modèle avec `--model`
+reason-empty-answer = le modèle n'a donné ni texte ni appel d'outil, même interrogé de nouveau
+    .hint = formulez la tâche autrement, ou choisissez un autre modèle avec `--model`
+reason-output-limit = la limite de sortie a coupé la réponse du modèle à plusieurs reprises
+    .hint = demandez des étapes plus petites, ou choisissez un autre modèle avec `--model`
+reason-refused = le modèle a refusé de répondre
+    .hint = formulez la tâche autrement, ou choisissez un autre modèle avec `--model`
+reason-prompt-refused = le hook `{ $hook }` a refusé le message : { $said }
+    .hint = formulez le message autrement ; docs/hooks.md indique les fichiers qui nomment des hooks
+reason-timed-out = l'exécution a duré plus de { $seconds } s
+    .hint = augmentez `--timeout`, ou poursuivez avec `--continue`
+reason-denied = { $count ->
+        [one] { $count } appel d'outil a été refusé
+       *[other] { $count } appels d'outils ont été refusés
+    }
+    .hint = `--allow` autorise des commandes précises ; `--force` autorise tout ce qui n'est pas interdit
+reason-tool-errors = { $count ->
+        [one] { $count } appel d'outil a échoué
+       *[other] { $count } appels d'outils ont échoué
+    }
+    .hint = `--output-format stream-json` montre chaque appel avec son résultat
+reason-background-stopped = { $count ->
+        [one] { $count } commande tournait encore en arrière-plan à la fin et a été arrêtée
+       *[other] { $count } commandes tournaient encore en arrière-plan à la fin et ont été arrêtées
+    }
+    .hint = retirez `--fail-on background`, ou laissez-les finir avec `--background wait`
+reason-no-text = l'exécution n'a donné aucun texte, seulement des appels d'outils
+    .hint = retirez `--fail-on empty` pour que cela compte comme un succès
+
+## Failures: sessions, files, system
+reason-session-damaged = la session `{ $session }` est endommagée à la ligne { $line } : { $said }
+    .hint = `ibeam sessions check { $session } --repair` conserve ce qui est intact et met le reste de côté
+    .hint-others = `ibeam ls` affiche les autres sessions
+reason-unknown-session = la session `{ $session }` n'existe pas
+    .hint = `ibeam ls` affiche les sessions
+reason-unknown-run = `{ $source }` n'a pas d'exécution { $run } ; il y en a { $runs }
+    .hint = sans `--run`, toutes sont montrées
+reason-stream-damaged = `{ $source }` n'est pas un flux à la ligne { $line } : { $said }
+    .hint = `ibeam check` dit ce qui n'y va pas
+reason-retold = { $said }
+    .hint = la dernière ligne du flux dit sa classe et son code de sortie
+reason-no-session-to-continue = aucune session à poursuivre dans `{ $cwd }`
+    .hint = retirez `--continue` pour en commencer une ; `ibeam ls` affiche les sessions
+reason-session-elsewhere = la session `{ $session }` appartient à l'espace de travail `{ $cwd }`
+    .hint = poursuivez-la là-bas, ou avec `--workspace`
+reason-session-busy = la session `{ $session }` est utilisée par `{ $holder }`
+    .hint = attendez qu'elle se termine, ou continuez dans une nouvelle session avec le même historique : `--fork`
+reason-stdin-silent = stdin n'a rien envoyé et ne s'est pas terminé en { $seconds } s
+    .hint = donnez le prompt en argument et fermez stdin avec `</dev/null`
+reason-workspace-gone = l’espace de travail `{ $path }` a été supprimé pendant l’exécution
+    .hint = la session est conservée ; continuez avec `--resume` dans un autre répertoire
+reason-no-input = impossible de lire `{ $path }` : { $said }
+    .hint = vérifiez le chemin et ses permissions
+reason-cannot-create = impossible de créer `{ $path }` : { $said }
+    .hint = vérifiez les permissions de son répertoire et l'espace libre
+reason-name-taken = `{ $path }` existe et n'est pas un lien de ce programme ; rien n'a été changé
+    .hint = déplacez-le, ou choisissez un autre répertoire et placez-le avant celui-ci dans PATH
+reason-io = échec de lecture ou d'écriture sur { $what } : { $said }
+    .hint = vérifiez l'espace libre et les permissions
+reason-output-closed = le lecteur de stdout est parti
+    .hint = la session est conservée ; poursuivez avec `--continue`
+reason-system = le système a refusé { $what } : { $said }
+    .hint = `ulimit -a` affiche les limites de processus et de fichiers ouverts
+reason-no-sandbox = le bac à sable des commandes n’est pas disponible : { $said }
+    .hint = `--sandbox disabled` s’en passe ; une commande ne s’exécute alors que si une règle l’autorise (`--allow`, `--force`)
+    .hint-doctor = `ibeam doctor --sandbox` dit ce que ce système refuse
+reason-untrusted = `{ $what }` se trouve dans { $path }, et cet espace de travail n’est pas approuvé
+    .hint = lisez le fichier, puis donnez `--trust`
+reason-bad-config = la configuration dans `{ $place }` est incorrecte : { $said }
+    .hint = `ibeam config explain` indique le fichier ou la variable qui fixe chaque valeur
+reason-mcp-server-failed = le serveur MCP `{ $server }` est nécessaire et manque : { $said }
+    .hint = `ibeam mcp list` indique le fichier qui le nomme ; `required = false` permet de continuer sans lui
+reason-signalled = arrêté par `{ $signal }`
+    .hint = la session est conservée ; poursuivez avec `--continue`
+reason-internal = erreur interne : { $said }
+    .hint = c'est un bogue d'ibeam ; `ibeam about` affiche ce qu'il faut pour le signaler
+failure-request-id = le fournisseur connaît la requête échouée sous `{ $id }`
+
+## Table des échecs
+code-usage = options, demande vide, ou format sans mode impression
+code-denied = un hook a refusé le message ; ou un appel a été refusé ou a échoué, aucun texte, ou du travail encore en cours, et --fail-on en fait un échec
+code-auth = aucune clé, ou le fournisseur l’a refusée
+code-model = modèle inconnu, ou le modèle intégré n’est pas installé
+code-request = le fournisseur a rejeté la requête
+code-context = la conversation est trop longue pour le modèle, même raccourcie
+code-rate-limited = trop de requêtes, après les nouvelles tentatives
+code-provider = le fournisseur a échoué, après les nouvelles tentatives
+code-network = aucune connexion, ou elle a été coupée
+code-tls = aucune connexion sécurisée
+code-stalled = rien n’est venu pendant trop longtemps
+code-limit = une limite de l’exécution : requêtes, jetons, coût, appels, ou le même appel encore et encore
+code-empty = le modèle n’a donné ni texte ni appel, même redemandé
+code-refused = le modèle a décliné
+code-timeout = l’exécution a duré plus que --timeout
+code-sandbox = un bac à sable a été demandé et n’est pas disponible
+code-untrusted = ce qui a été demandé exige un espace de travail approuvé
+code-data = la session est endommagée
+code-noinput = session ou fichier inconnu, espace de travail disparu, ou stdin sans fin
+code-internal = un bogue d’ibeam
+code-os = le système a refusé un processus, un fil ou un fichier
+code-cantcreat = un répertoire ou un fichier ne peut être créé
+code-io = le disque est plein, ou le lecteur de stdout est parti
+code-busy = un autre processus tient la session
+code-config = la configuration est incorrecte
+code-signal = un signal a demandé l’arrêt
+
+## Warnings
+notice-embedded-model = le petit modèle intégré `{ $model }` répond ; choisissez-en un autre avec `--model` ou `ibeam login PROVIDER`
+notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
+notice-calls-denied = { $count ->
+        [one] { $count } appel d'outil a été refusé ; `--allow` autorise des commandes précises, `--force` tout ce qui n'est pas interdit
+       *[other] { $count } appels d'outils ont été refusés ; `--allow` autorise des commandes précises, `--force` tout ce qui n'est pas interdit
+    }
+notice-unknown-stop-reason = le fournisseur a terminé sa réponse pour la raison inconnue `{ $word }` ; elle est considérée comme complète
+notice-answer-cut = la limite de sortie a coupé la réponse ; le modèle a été invité à poursuivre
+notice-empty-answer = la réponse était vide ; le modèle a été interrogé de nouveau
+notice-repeated-call = { $count ->
+        [one] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
+       *[other] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
+    }
+notice-turns-near = { $percent } % des requêtes au modèle de cette exécution sont utilisées ; le modèle a été prié de conclure
+notice-tokens-near = { $percent } % des jetons de cette exécution sont utilisés ; le modèle a été prié de conclure
+notice-cost-near = { $percent } % du budget de cette exécution est utilisé ; le modèle a été prié de conclure
+notice-calls-near = { $percent } % des appels d’outils de cette exécution sont utilisés ; le modèle a été prié de conclure
+notice-time-near = { $percent } % du temps de cette exécution est écoulé ; le modèle a été prié de conclure
+notice-unknown-config-key = `{ $key }` dans `{ $path }` n'est pas un réglage connu et a été ignoré
+notice-untrusted-config-key = `{ $key }` dans `{ $path }` a été ignoré : seul un espace de travail de confiance peut le fixer (`--trust`)
+notice-forbidden-config-key = `{ $key }` dans `{ $path }` a été ignoré : aucun projet ne peut le fixer ainsi ; la configuration de l'utilisateur le peut
+notice-mcp-server-failed = le serveur MCP `{ $server }` manque : { $said }
+notice-mcp-server-untrusted = le serveur MCP `{ $server }` de `{ $path }` n'a pas été démarré : seul un espace de travail de confiance peut démarrer des programmes (`--approve-mcps` ou `--trust`)
+notice-mcp-server-unsupported = le serveur MCP `{ $server }` est joint par HTTP, ce que cette version ne permet pas ; les serveurs avec `command` le sont
+notice-hook-failed = le hook `{ $hook }` ({ $event }) a échoué et l'exécution a continué sans lui : { $said }
+notice-hooks-untrusted = les hooks de `{ $path }` n'ont pas été exécutés : seul un espace de travail de confiance peut exécuter des programmes (`--trust`)
+notice-hooks-not-run = `{ $path }` contient des hooks que cette version n'exécute pas : { $what }
+notice-trust-changed = `{ $path }` a changé depuis que cet espace de travail a été approuvé : ce que ses fichiers élargiraient ou exécuteraient ne compte pas tant qu’il n’est pas approuvé à nouveau (`ibeam trust show`, `--trust`)
+notice-trust-not-kept = ce qui a été approuvé ne compte que pour cette exécution, car `{ $path }` n’a pas pu être écrit : { $said }
+notice-trust-unreadable = `{ $path }` n’approuve aucun espace de travail, car il n’est pas comme il devrait : { $said }
+notice-mcp-tools-changed = des outils du serveur MCP `{ $server }` ne sont pas ceux qui ont été approuvés et ne seront pas appelés : { $tools } (`--approve-mcps` les approuve)
+notice-background-awaited = { $count ->
+        [one] attente de la fin de { $count } commande en arrière-plan
+       *[other] attente de la fin de { $count } commandes en arrière-plan
+    }
+notice-background-stopped = { $count ->
+        [one] { $count } commande en arrière-plan tournait encore et a été arrêtée
+       *[other] { $count } commandes en arrière-plan tournaient encore et ont été arrêtées
+    }
+compacted = la conversation était devenue trop longue et a été raccourcie, d’environ { $before } à { $after } jetons
+retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
+
+## `check`
+check-keeps = `{ $file }` respecte le contrat { $contract } (événements : { $events }, avertissements : { $warnings })
+check-breaks = `{ $file }` ne respecte pas le contrat { $contract } (événements : { $events }, erreurs : { $errors }, avertissements : { $warnings })
+check-more = autres constats, non affichés : { $count }
+
+## `shim`
+shim-made = `{ $link }` créé ; il lance `{ $program }`
+shim-kept = `{ $link }` y était déjà
+shim-in-path = `{ $directory }` est dans PATH
+shim-not-in-path = `{ $directory }` n'est pas dans PATH ; les clients le trouvent après `{ $command }`
+shim-hidden = dans PATH, `{ $name }` est `{ $other }`, qui précède `{ $directory }`
+
+## `sessions check`
+session-whole = session `{ $session }` : intacte
+session-damaged = session `{ $session }` : endommagée
+session-repaired = session `{ $session }` : réparée
+session-gone = session `{ $session }` : rien n'a pu être conservé
+session-events = événements : { $count }
+session-files = fichiers : { $count } ({ $bytes } octets)
+session-payloads = grands contenus : { $count } ({ $bytes } octets)
+session-orphans = contenus qu'aucun enregistrement ne nomme : { $count } (sans gravité)
+session-torn = dernier enregistrement incomplet : { $bytes } octets (la prochaine exécution le met de côté)
+session-gaps = trous entre les événements : { $count } (enregistrements qui ne tenaient pas sur un disque plein)
+session-open-calls = appels sans résultat : { $count } (la prochaine exécution le dit au modèle)
+session-damage = premier dommage : `{ $file }`, ligne { $line } : { $said }
+session-moved = mis de côté : `{ $path }`
+
+## `replay`
+replay-no-end = l'exécution { $run } n'a pas de fin enregistrée : elle a été tuée ou continue
+replay-failed = l'exécution { $run } a échoué : { $message }
+replay-torn = le dernier enregistrement est incomplet ; { $bytes } octets ont été omis
+replay-gaps = trous entre les événements : { $count } (enregistrements qui ne tenaient pas sur un disque plein)
+
+## `html`
+page-prompt = Consigne
+page-withheld = Consigne, non transmise au modèle
+page-answer = Réponse
+page-arguments = Arguments
+page-result = Résultat
+page-no-result = sans résultat
+page-took = { $seconds } s
+page-completed = Terminé en { $seconds } s
+page-failed = Échec : { $message }
+page-requests = requêtes au modèle : { $count }
+page-tokens = jetons : { $input } lus, { $output } écrits
+page-changed = Fichiers modifiés
+
+ask-allow = autoriser `{ $what }` ? [y/N]
+ask-allow-this = autoriser ceci ? [y/N]
+ask-no-rule = question posée car aucune règle ne le couvre
+ask-rule = question posée par la règle `{ $rule }`
+ask-hook = question posée par le hook `{ $hook }` : { $said }
+
+## `policy`
+policy-allowed = permis par `{ $rule }`
+policy-denied = refusé par `{ $rule }` : { $reason }
+policy-asked = demandé à une personne à cause de `{ $rule }` : { $reason }
+policy-opaque = la commande est illisible, car elle contient { $what }
+policy-runs = exécute `{ $program }` par l'intermédiaire de `{ $wrappers }`
+policy-reads = lit `{ $path }`
+policy-writes = écrit `{ $path }`
+policy-applies = `{ $rule }` s'applique : { $why }
+policy-passes = `{ $rule }` ne s'applique pas : { $why }
+policy-no-rules = aucune règle n'est définie ; docs/configuration.md dit comment en écrire une
+
+## `--help`
+help-usage = Utilisation
+help-arguments = Arguments
+help-options = Options
+help-commands = Commandes

@@ -1,0 +1,301 @@
+# Bahasa Indonesia. Ukuran: en.ftl.
+
+## Lines of `--output-format text`
+action-read = Membaca file
+    .failed = Gagal membaca file
+    .refused = Tidak diizinkan membaca file
+action-edit = Mengedit file
+    .failed = Gagal mengedit file
+    .refused = Tidak diizinkan mengedit file
+action-create = Membuat file baru
+    .failed = Gagal menulis file
+    .refused = Tidak diizinkan menulis file
+action-shell = Menjalankan perintah di terminal
+    .failed = Perintah di terminal gagal
+    .refused = Tidak diizinkan menjalankan perintah di terminal
+action-delete = Menghapus file
+    .failed = Gagal menghapus file
+    .refused = Tidak diizinkan menghapus file
+action-search = Mencari di dalam file
+    .failed = Gagal mencari di dalam file
+    .refused = Tidak diizinkan mencari di dalam file
+action-find = Menemukan file
+    .failed = Gagal menemukan file
+    .refused = Tidak diizinkan menemukan file
+action-list = Menampilkan isi direktori
+    .failed = Gagal menampilkan isi direktori
+    .refused = Tidak diizinkan menampilkan isi direktori
+action-todos = Memperbarui daftar tugas
+    .failed = Gagal memperbarui daftar tugas
+    .refused = Tidak diizinkan memperbarui daftar tugas
+action-fetch = Mengambil halaman web
+    .failed = Gagal mengambil halaman web
+    .refused = Tidak diizinkan mengambil halaman web
+action-mcp = Memanggil alat MCP
+    .failed = Alat MCP gagal
+    .refused = Tidak diizinkan memanggil alat MCP
+action-other = Memanggil alat `{ $tool }`
+    .failed = Alat `{ $tool }` gagal
+    .refused = Tidak diizinkan memanggil alat `{ $tool }`
+action-with-detail = { $action }: { $detail }
+
+## Failures: usage
+reason-usage = { $said }
+    .hint = `ibeam --help` menampilkan perintah dan opsi
+reason-empty-prompt = prompt kosong
+    .hint = berikan sebagai argumen, `ibeam -p "…"`, atau lewat stdin
+reason-format-without-print = `--output-format` hanya berlaku saat mencetak
+    .hint = tambahkan `--print`, atau hubungkan stdin atau stdout ke pipa
+reason-not-text = { $what } bukan teks UTF-8 tanpa karakter NUL
+    .hint = ubah dulu ke UTF-8, misalnya dengan `iconv`
+reason-unsupported = versi ini tidak mendukung { $what }
+    .hint = `ibeam --help` menampilkan apa yang bisa dilakukannya
+
+## Failures: keys, models, requests
+reason-no-key = tidak ada kunci API untuk `{ $provider }`
+    .hint = atur `{ $variable }`, atau jalankan `ibeam login { $provider }`
+    .hint-local = `ibeam setup` memasang model kecil yang tidak memerlukan kunci
+reason-key-refused = `{ $provider }` menolak kunci API: { $said }
+    .hint = `ibeam login { $provider }` menyimpan kunci lain; `ibeam status` menunjukkan kunci yang dipakai
+reason-unknown-provider = tidak ada penyedia bernama `{ $provider }`
+    .hint = `ibeam models` menampilkan penyedia dan modelnya
+reason-unknown-model = model `{ $model }` tidak dikenal oleh penyedia `{ $provider }`
+    .hint = `--model` memilih yang lain; `ibeam models` menampilkan yang boleh dipakai kunci Anda
+reason-model-without-provider = tidak diketahui penyedia untuk model `{ $model }`
+    .hint = sebutkan dengan `--model PROVIDER/NAME`; `ibeam models` menampilkan nama-namanya
+reason-model-not-installed = model bawaan `{ $model }` belum dipasang
+    .hint = `ibeam setup` mengunduhnya (1,1 GB); atau tambahkan `--setup` pada perintah ini
+    .hint-provider = untuk memakai penyedia, jalankan `ibeam login PROVIDER`
+reason-setup-failed = model bawaan tidak dapat dipasang: { $said }
+    .hint = jalankan `ibeam setup` lagi untuk melanjutkan, atau pilih sumber: `ibeam setup --from registry|hub|FILE`
+reason-local-model = model bawaan tidak dapat berjalan: { $said }
+    .hint = `ibeam doctor` menunjukkan apa yang kurang; `ibeam setup` memasang ulang model
+reason-no-local-engine = program ini dibangun tanpa model bawaan
+    .hint = pilih penyedia dengan `ibeam login PROVIDER`, atau bangun dengan fitur `embedded`
+reason-bad-request = `{ $provider }` menolak permintaan: { $said }
+    .hint = model lain mungkin menerimanya: `--model PROVIDER/NAME`
+reason-context-too-long = percakapan terlalu panjang untuk model `{ $provider }`: { $said }
+    .hint = mulai sesi baru, atau pilih model dengan konteks lebih besar lewat `--model`
+
+## Failures: provider, network
+reason-rate-limited = `{ $provider }` membatasi laju permintaan: { $said }
+    .hint = coba lagi nanti, atau pilih model lain dengan `--model`
+reason-provider-failed = `{ $provider }` gagal: { $said }
+    .hint = coba lagi nanti, atau pilih model lain dengan `--model`
+reason-answer-truncated = jawaban `{ $provider }` berakhir sebelum lengkap
+    .hint = coba lagi; mungkin ada proxy yang memotong jawaban panjang
+reason-unreachable = tidak dapat terhubung ke `{ $address }`: { $said }
+    .hint = periksa alamat, jaringan, dan `HTTPS_PROXY`
+reason-tls = tidak ada koneksi aman ke `{ $address }`: { $said }
+    .hint = periksa jam dan sertifikat sistem ini
+reason-stalled = tidak ada yang datang dari `{ $provider }` selama { $seconds } dtk
+    .hint = coba lagi nanti, atau pilih model lain dengan `--model`
+
+## Failures: limits
+reason-turn-limit = proses mencapai batas { $limit } permintaan ke model
+    .hint = naikkan dengan `--max-turns`, atau lanjutkan dengan `--continue`
+reason-token-limit = proses telah menghabiskan { $limit } token
+    .hint = naikkan `--max-tokens`, atau lanjutkan dengan `--continue`
+reason-cost-limit = proses telah menghabiskan anggaran { $limit } USD
+    .hint = naikkan `--max-cost`, atau lanjutkan dengan `--continue`
+reason-tool-call-limit = proses telah menghabiskan { $limit } panggilan alat
+    .hint = naikkan `--max-tool-calls`, atau lanjutkan dengan `--continue`
+reason-loop-guard = model memanggil `{ $tool }` { $count } kali dengan argumen dan hasil yang sama
+    .hint = rumuskan tugasnya secara lain, atau pilih model lain dengan `--model`
+reason-empty-answer = model tidak memberi teks maupun panggilan alat, bahkan setelah ditanya lagi
+    .hint = rumuskan tugasnya secara lain, atau pilih model lain dengan `--model`
+reason-output-limit = batas keluaran berulang kali memotong jawaban model
+    .hint = minta langkah yang lebih kecil, atau pilih model lain dengan `--model`
+reason-refused = model menolak menjawab
+    .hint = rumuskan tugasnya secara lain, atau pilih model lain dengan `--model`
+reason-prompt-refused = hook `{ $hook }` menolak prompt: { $said }
+    .hint = rumuskan prompt secara lain; docs/hooks.md mencantumkan berkas yang menyebut hook
+reason-timed-out = proses berlangsung lebih dari { $seconds } dtk
+    .hint = naikkan `--timeout`, atau lanjutkan dengan `--continue`
+reason-denied = { $count } panggilan alat ditolak
+    .hint = `--allow` mengizinkan perintah tertentu; `--force` mengizinkan semua yang tidak dilarang
+reason-tool-errors = { $count } panggilan alat gagal
+    .hint = `--output-format stream-json` menampilkan setiap panggilan beserta hasilnya
+reason-background-stopped = { $count } perintah masih berjalan di latar belakang pada akhirnya dan dihentikan
+    .hint = hilangkan `--fail-on background`, atau tunggu sampai selesai dengan `--background wait`
+reason-no-text = proses tidak menghasilkan teks, hanya panggilan alat
+    .hint = hilangkan `--fail-on empty` agar itu dianggap berhasil
+
+## Failures: sessions, files, system
+reason-session-damaged = sesi `{ $session }` rusak di baris { $line }: { $said }
+    .hint = `ibeam sessions check { $session } --repair` mempertahankan yang utuh dan menyisihkan sisanya
+    .hint-others = `ibeam ls` menampilkan sesi lainnya
+reason-unknown-session = tidak ada sesi `{ $session }`
+    .hint = `ibeam ls` menampilkan semua sesi
+reason-unknown-run = `{ $source }` tidak memiliki run { $run }; jumlahnya { $runs }
+    .hint = tanpa `--run` semuanya ditampilkan
+reason-stream-damaged = `{ $source }` bukan stream di baris { $line }: { $said }
+    .hint = `ibeam check` menjelaskan apa yang salah
+reason-retold = { $said }
+    .hint = baris terakhir stream menyebutkan jenis dan kode keluarnya
+reason-no-session-to-continue = tidak ada sesi untuk dilanjutkan di `{ $cwd }`
+    .hint = hilangkan `--continue` untuk memulai sesi; `ibeam ls` menampilkan semua sesi
+reason-session-elsewhere = sesi `{ $session }` milik ruang kerja `{ $cwd }`
+    .hint = lanjutkan di sana, atau dengan `--workspace`
+reason-session-busy = sesi `{ $session }` sedang dipakai oleh `{ $holder }`
+    .hint = tunggu sampai selesai, atau lanjutkan di sesi baru dengan riwayat yang sama: `--fork`
+reason-stdin-silent = stdin tidak mengirim apa pun dan tidak berakhir dalam { $seconds } dtk
+    .hint = berikan prompt sebagai argumen dan tutup stdin dengan `</dev/null`
+reason-workspace-gone = ruang kerja `{ $path }` dihapus saat proses bekerja di dalamnya
+    .hint = sesi disimpan; lanjutkan dengan `--resume` di direktori lain
+reason-no-input = tidak dapat membaca `{ $path }`: { $said }
+    .hint = periksa jalur dan izinnya
+reason-cannot-create = tidak dapat membuat `{ $path }`: { $said }
+    .hint = periksa izin direktorinya dan ruang kosong
+reason-name-taken = `{ $path }` sudah ada dan bukan tautan program ini; tidak ada yang diubah
+    .hint = pindahkan, atau pilih direktori lain dan letakkan sebelum yang ini di PATH
+reason-io = gagal membaca atau menulis pada { $what }: { $said }
+    .hint = periksa ruang kosong dan izin
+reason-output-closed = pembaca stdout sudah pergi
+    .hint = sesi disimpan; lanjutkan dengan `--continue`
+reason-system = sistem menolak { $what }: { $said }
+    .hint = `ulimit -a` menampilkan batas proses dan file terbuka
+reason-no-sandbox = sandbox untuk perintah tidak tersedia: { $said }
+    .hint = `--sandbox disabled` berjalan tanpanya; perintah lalu hanya berjalan bila ada aturan yang mengizinkan (`--allow`, `--force`)
+    .hint-doctor = `ibeam doctor --sandbox` memberi tahu apa yang ditolak sistem ini
+reason-untrusted = `{ $what }` ada di { $path }, dan ruang kerja ini tidak dipercaya
+    .hint = periksa berkasnya, lalu berikan `--trust`
+reason-bad-config = konfigurasi di `{ $place }` salah: { $said }
+    .hint = `ibeam config explain` menunjukkan file atau variabel yang menetapkan setiap nilai
+reason-mcp-server-failed = server MCP `{ $server }` diperlukan tetapi tidak ada: { $said }
+    .hint = `ibeam mcp list` menunjukkan file yang menyebutnya; `required = false` membuat proses berlanjut tanpanya
+reason-signalled = dihentikan oleh `{ $signal }`
+    .hint = sesi disimpan; lanjutkan dengan `--continue`
+reason-internal = kesalahan internal: { $said }
+    .hint = ini bug ibeam; `ibeam about` mencetak yang diperlukan untuk laporan
+failure-request-id = penyedia mengenal permintaan yang gagal itu sebagai `{ $id }`
+
+## Tabel kegagalan
+code-usage = opsi, permintaan kosong, atau format tanpa mode cetak
+code-denied = hook menolak prompt; atau panggilan ditolak atau gagal, tidak ada teks, atau masih ada yang berjalan, dan --fail-on menjadikannya kegagalan
+code-auth = tidak ada kunci, atau penyedia menolaknya
+code-model = model tidak dikenal, atau model tertanam belum dipasang
+code-request = penyedia menolak permintaan
+code-context = percakapan terlalu panjang untuk model, bahkan setelah diringkas
+code-rate-limited = terlalu banyak permintaan, setelah percobaan ulang
+code-provider = penyedia gagal, setelah percobaan ulang
+code-network = tidak ada koneksi, atau terputus
+code-tls = tidak ada koneksi aman
+code-stalled = tidak ada yang datang terlalu lama
+code-limit = batas proses: permintaan, token, biaya, panggilan alat, atau panggilan yang sama berulang-ulang
+code-empty = model tidak memberi teks atau panggilan, bahkan setelah diminta lagi
+code-refused = model menolak
+code-timeout = proses lebih lama dari --timeout
+code-sandbox = sandbox diminta dan tidak tersedia
+code-untrusted = yang diminta memerlukan ruang kerja tepercaya
+code-data = sesi rusak
+code-noinput = sesi atau file tidak dikenal, ruang kerja hilang, atau stdin tidak berakhir
+code-internal = bug di ibeam
+code-os = sistem menolak proses, thread, atau file
+code-cantcreat = direktori atau file tidak dapat dibuat
+code-io = disk penuh, atau pembaca stdout pergi
+code-busy = proses lain memegang sesi
+code-config = konfigurasi salah
+code-signal = sinyal meminta berhenti
+
+## Warnings
+notice-embedded-model = dijawab oleh model bawaan kecil `{ $model }`; pilih yang lain dengan `--model` atau `ibeam login PROVIDER`
+notice-stdin-ignored = stdin tidak mengirim apa pun dalam { $seconds } dtk dan diabaikan; `--stdin ignore` melewati penantian
+notice-calls-denied = { $count } panggilan alat ditolak; `--allow` mengizinkan perintah tertentu, `--force` semua yang tidak dilarang
+notice-unknown-stop-reason = penyedia mengakhiri jawabannya dengan alasan tak dikenal `{ $word }`; jawaban dianggap lengkap
+notice-answer-cut = batas keluaran memotong jawaban; model diminta melanjutkan
+notice-empty-answer = jawaban kosong; model ditanya lagi
+notice-repeated-call = model sudah memanggil `{ $tool }` { $count } kali dengan argumen dan hasil yang sama
+notice-turns-near = { $percent } % permintaan model dari proses ini telah terpakai; model diminta menyelesaikan
+notice-tokens-near = { $percent } % token dari proses ini telah terpakai; model diminta menyelesaikan
+notice-cost-near = { $percent } % anggaran proses ini telah terpakai; model diminta menyelesaikan
+notice-calls-near = { $percent } % panggilan alat dari proses ini telah terpakai; model diminta menyelesaikan
+notice-time-near = { $percent } % waktu proses ini telah terpakai; model diminta menyelesaikan
+notice-unknown-config-key = `{ $key }` di `{ $path }` bukan setelan yang dikenal dan diabaikan
+notice-untrusted-config-key = `{ $key }` di `{ $path }` diabaikan: hanya ruang kerja tepercaya yang boleh menetapkannya (`--trust`)
+notice-forbidden-config-key = `{ $key }` di `{ $path }` diabaikan: tidak ada proyek yang boleh menetapkannya begitu; konfigurasi pengguna boleh
+notice-mcp-server-failed = server MCP `{ $server }` tidak ada: { $said }
+notice-mcp-server-untrusted = server MCP `{ $server }` dari `{ $path }` tidak dijalankan: hanya ruang kerja tepercaya yang boleh menjalankan program (`--approve-mcps` atau `--trust`)
+notice-mcp-server-unsupported = server MCP `{ $server }` dicapai lewat HTTP, yang tidak didukung versi ini; server dengan `command` didukung
+notice-hook-failed = hook `{ $hook }` ({ $event }) gagal dan proses dilanjutkan tanpanya: { $said }
+notice-hooks-untrusted = hook dari `{ $path }` tidak dijalankan: hanya ruang kerja tepercaya yang boleh menjalankan program (`--trust`)
+notice-hooks-not-run = `{ $path }` memuat hook yang tidak dijalankan versi ini: { $what }
+notice-trust-changed = `{ $path }` telah berubah sejak ruang kerja ini dipercaya: yang akan diperluas atau dijalankan oleh berkasnya tidak berlaku sampai dipercaya lagi (`ibeam trust show`, `--trust`)
+notice-trust-not-kept = yang dipercaya atau disetujui hanya berlaku untuk kali ini, karena `{ $path }` tidak dapat ditulis: { $said }
+notice-trust-unreadable = `{ $path }` tidak memercayai ruang kerja mana pun, karena isinya tidak semestinya: { $said }
+notice-mcp-tools-changed = alat dari server MCP `{ $server }` bukan yang disetujui dan tidak akan dipanggil: { $tools } (`--approve-mcps` menyetujuinya)
+notice-background-awaited = menunggu { $count } perintah latar belakang selesai
+notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan
+compacted = percakapan menjadi terlalu panjang dan diringkas, dari sekitar { $before } menjadi { $after } token
+retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds } dtk
+
+## `check`
+check-keeps = `{ $file }` memenuhi kontrak { $contract } (peristiwa: { $events }, peringatan: { $warnings })
+check-breaks = `{ $file }` melanggar kontrak { $contract } (peristiwa: { $events }, kesalahan: { $errors }, peringatan: { $warnings })
+check-more = temuan lain, tidak ditampilkan: { $count }
+
+## `shim`
+shim-made = membuat `{ $link }`, yang menjalankan `{ $program }`
+shim-kept = `{ $link }` sudah ada
+shim-in-path = `{ $directory }` ada di PATH
+shim-not-in-path = `{ $directory }` tidak ada di PATH; klien menemukannya setelah `{ $command }`
+shim-hidden = di PATH, `{ $name }` adalah `{ $other }`, yang berada sebelum `{ $directory }`
+
+## `sessions check`
+session-whole = sesi `{ $session }`: utuh
+session-damaged = sesi `{ $session }`: rusak
+session-repaired = sesi `{ $session }`: diperbaiki
+session-gone = sesi `{ $session }`: tidak ada yang dapat dipertahankan
+session-events = peristiwa: { $count }
+session-files = berkas: { $count } ({ $bytes } bita)
+session-payloads = muatan besar: { $count } ({ $bytes } bita)
+session-orphans = muatan yang tidak disebut catatan mana pun: { $count } (tidak berbahaya)
+session-torn = catatan terakhir terpotong: { $bytes } bita (disisihkan saat dijalankan lagi)
+session-gaps = celah di antara peristiwa: { $count } (catatan yang tidak muat di disk penuh)
+session-open-calls = panggilan tanpa hasil: { $count } (diberitahukan ke model saat dijalankan lagi)
+session-damage = kerusakan pertama: `{ $file }`, baris { $line }: { $said }
+session-moved = disisihkan ke: `{ $path }`
+
+## `replay`
+replay-no-end = run { $run } tidak memiliki akhir dalam catatan: dimatikan, atau masih berjalan
+replay-failed = run { $run } gagal: { $message }
+replay-torn = catatan terakhir terpotong; { $bytes } bita dilewati
+replay-gaps = celah di antara peristiwa: { $count } (catatan yang tidak muat di disk penuh)
+
+## `html`
+page-prompt = Perintah
+page-withheld = Perintah, tidak diberikan kepada model
+page-answer = Jawaban
+page-arguments = Argumen
+page-result = Hasil
+page-no-result = tanpa hasil
+page-took = { $seconds } detik
+page-completed = Selesai dalam { $seconds } detik
+page-failed = Gagal: { $message }
+page-requests = permintaan ke model: { $count }
+page-tokens = token: { $input } dibaca, { $output } ditulis
+page-changed = File yang diubah
+
+ask-allow = izinkan `{ $what }`? [y/N]
+ask-allow-this = izinkan ini? [y/N]
+ask-no-rule = ditanyakan karena tidak ada aturan yang mencakupnya
+ask-rule = ditanyakan karena aturan `{ $rule }`
+ask-hook = ditanyakan oleh hook `{ $hook }`: { $said }
+
+## `policy`
+policy-allowed = diizinkan oleh `{ $rule }`
+policy-denied = ditolak oleh `{ $rule }`: { $reason }
+policy-asked = ditanyakan kepada seseorang karena `{ $rule }`: { $reason }
+policy-opaque = perintah tidak dapat dibaca karena memuat { $what }
+policy-runs = menjalankan `{ $program }` melalui `{ $wrappers }`
+policy-reads = membaca `{ $path }`
+policy-writes = menulis `{ $path }`
+policy-applies = `{ $rule }` berlaku: { $why }
+policy-passes = `{ $rule }` tidak berlaku: { $why }
+policy-no-rules = tidak ada aturan; docs/configuration.md menjelaskan cara menulisnya
+
+## `--help`
+help-usage = Penggunaan
+help-arguments = Argumen
+help-options = Opsi
+help-commands = Perintah

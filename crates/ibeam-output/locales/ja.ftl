@@ -1,0 +1,301 @@
+# 日本語。基準: en.ftl。
+
+## Lines of `--output-format text`
+action-read = ファイルを読み取りました
+    .failed = ファイルを読み取れませんでした
+    .refused = ファイルの読み取りは許可されませんでした
+action-edit = ファイルを編集しました
+    .failed = ファイルを編集できませんでした
+    .refused = ファイルの編集は許可されませんでした
+action-create = 新しいファイルを作成しました
+    .failed = ファイルを書き込めませんでした
+    .refused = ファイルの書き込みは許可されませんでした
+action-shell = ターミナルでコマンドを実行しました
+    .failed = ターミナルのコマンドが失敗しました
+    .refused = ターミナルでのコマンドの実行は許可されませんでした
+action-delete = ファイルを削除しました
+    .failed = ファイルを削除できませんでした
+    .refused = ファイルの削除は許可されませんでした
+action-search = ファイルの内容を検索しました
+    .failed = ファイルの内容を検索できませんでした
+    .refused = ファイルの内容の検索は許可されませんでした
+action-find = ファイルを探しました
+    .failed = ファイルを探せませんでした
+    .refused = ファイルを探すことは許可されませんでした
+action-list = ディレクトリの一覧を取得しました
+    .failed = ディレクトリの一覧を取得できませんでした
+    .refused = ディレクトリの一覧の取得は許可されませんでした
+action-todos = ToDo リストを更新しました
+    .failed = ToDo リストを更新できませんでした
+    .refused = ToDo リストの更新は許可されませんでした
+action-fetch = ウェブページを取得しました
+    .failed = ウェブページを取得できませんでした
+    .refused = ウェブページの取得は許可されませんでした
+action-mcp = MCP ツールを呼び出しました
+    .failed = MCP ツールが失敗しました
+    .refused = MCP ツールの呼び出しは許可されませんでした
+action-other = ツール `{ $tool }` を呼び出しました
+    .failed = ツール `{ $tool }` が失敗しました
+    .refused = ツール `{ $tool }` の呼び出しは許可されませんでした
+action-with-detail = { $action }: { $detail }
+
+## Failures: usage
+reason-usage = { $said }
+    .hint = `ibeam --help` でコマンドとフラグの一覧を表示できます
+reason-empty-prompt = プロンプトが空です
+    .hint = 引数 `ibeam -p "…"` か stdin で渡してください
+reason-format-without-print = `--output-format` は出力モードでのみ有効です
+    .hint = `--print` を付けるか、stdin か stdout をパイプにつないでください
+reason-not-text = { $what } は NUL を含まない UTF-8 テキストではありません
+    .hint = 先に `iconv` などで UTF-8 に変換してください
+reason-unsupported = このバージョンは { $what } に対応していません
+    .hint = `ibeam --help` で使える機能を確認できます
+
+## Failures: keys, models, requests
+reason-no-key = `{ $provider }` の API キーがありません
+    .hint = `{ $variable }` を設定するか、`ibeam login { $provider }` を実行してください
+    .hint-local = `ibeam setup` でキー不要の小さなモデルをインストールできます
+reason-key-refused = `{ $provider }` が API キーを拒否しました: { $said }
+    .hint = `ibeam login { $provider }` で別のキーを保存できます。使われているキーは `ibeam status` で確認できます
+reason-unknown-provider = `{ $provider }` というプロバイダーはありません
+    .hint = `ibeam models` でプロバイダーとモデルの一覧を表示できます
+reason-unknown-model = プロバイダー `{ $provider }` にモデル `{ $model }` はありません
+    .hint = `--model` で別のモデルを指定できます。手元のキーで使えるモデルは `ibeam models` で表示できます
+reason-model-without-provider = モデル `{ $model }` のプロバイダーが分かりません
+    .hint = `--model PROVIDER/NAME` で指定してください。名前の一覧は `ibeam models` で表示できます
+reason-model-not-installed = 内蔵モデル `{ $model }` がインストールされていません
+    .hint = `ibeam setup` でダウンロードする (1.1 GB) か、このコマンドに `--setup` を付けてください
+    .hint-provider = 代わりにプロバイダーを使うには `ibeam login PROVIDER` を実行してください
+reason-setup-failed = 内蔵モデルをインストールできませんでした: { $said }
+    .hint = `ibeam setup` をもう一度実行すると続きから再開します。取得元も選べます: `ibeam setup --from registry|hub|FILE`
+reason-local-model = 内蔵モデルを実行できません: { $said }
+    .hint = 足りないものは `ibeam doctor` で分かります。`ibeam setup` でモデルを入れ直せます
+reason-no-local-engine = このプログラムは内蔵モデルなしでビルドされています
+    .hint = `ibeam login PROVIDER` でプロバイダーを選ぶか、フィーチャー `embedded` を付けてビルドしてください
+reason-bad-request = `{ $provider }` がリクエストを拒否しました: { $said }
+    .hint = 別のモデルなら受け付けるかもしれません: `--model PROVIDER/NAME`
+reason-context-too-long = 会話が `{ $provider }` のモデルには長すぎます: { $said }
+    .hint = 新しいセッションを始めるか、`--model` でコンテキストの大きいモデルを選んでください
+
+## Failures: provider, network
+reason-rate-limited = `{ $provider }` がリクエスト数を制限しています: { $said }
+    .hint = 時間をおいて再試行するか、`--model` で別のモデルを選んでください
+reason-provider-failed = `{ $provider }` でエラーが発生しました: { $said }
+    .hint = 時間をおいて再試行するか、`--model` で別のモデルを選んでください
+reason-answer-truncated = `{ $provider }` の応答が途中で終わりました
+    .hint = もう一度試してください。途中のプロキシが長い応答を切っている可能性があります
+reason-unreachable = `{ $address }` に接続できません: { $said }
+    .hint = アドレス、ネットワーク、`HTTPS_PROXY` を確認してください
+reason-tls = `{ $address }` と安全に接続できません: { $said }
+    .hint = このシステムの時計と証明書を確認してください
+reason-stalled = `{ $provider }` から { $seconds } 秒間何も届きませんでした
+    .hint = 時間をおいて再試行するか、`--model` で別のモデルを選んでください
+
+## Failures: limits
+reason-turn-limit = モデルへのリクエストが上限の { $limit } 回に達しました
+    .hint = `--max-turns` で上限を上げるか、`--continue` で続けてください
+reason-token-limit = この実行は { $limit } トークンを使い切りました
+    .hint = `--max-tokens` を増やすか、`--continue` で続けてください
+reason-cost-limit = この実行は予算 { $limit } 米ドルを使い切りました
+    .hint = `--max-cost` を増やすか、`--continue` で続けてください
+reason-tool-call-limit = この実行は { $limit } 回のツール呼び出しを使い切りました
+    .hint = `--max-tool-calls` を増やすか、`--continue` で続けてください
+reason-loop-guard = モデルが `{ $tool }` を同じ引数と同じ結果で { $count } 回呼び出しました
+    .hint = 頼み方を変えるか、`--model` で別のモデルを選んでください
+reason-empty-answer = 聞き直しても、モデルはテキストもツール呼び出しも返しませんでした
+    .hint = 頼み方を変えるか、`--model` で別のモデルを選んでください
+reason-output-limit = モデルの応答が出力上限で繰り返し切られました
+    .hint = 作業を小さく分けるか、`--model` で別のモデルを選んでください
+reason-refused = モデルが応答を断りました
+    .hint = 頼み方を変えるか、`--model` で別のモデルを選んでください
+reason-prompt-refused = フック `{ $hook }` がプロンプトを拒否しました: { $said }
+    .hint = プロンプトを言い換えてください。フックを定めるファイルは docs/hooks.md にあります
+reason-timed-out = 実行が { $seconds } 秒を超えました
+    .hint = `--timeout` を延ばすか、`--continue` で続けてください
+reason-denied = { $count } 件のツール呼び出しが拒否されました
+    .hint = `--allow` で個別のコマンドを、`--force` で禁止されていないものすべてを許可できます
+reason-tool-errors = { $count } 件のツール呼び出しが失敗しました
+    .hint = `--output-format stream-json` で各呼び出しと結果を確認できます
+reason-background-stopped = 終了時に { $count } 個のコマンドがまだバックグラウンドで動いていたため、停止しました
+    .hint = `--fail-on background` を外すか、`--background wait` で終わるのを待ってください
+reason-no-text = ツール呼び出しだけで、テキストの応答がありませんでした
+    .hint = これを成功とみなすには `--fail-on empty` を外してください
+
+## Failures: sessions, files, system
+reason-session-damaged = セッション `{ $session }` が { $line } 行目で壊れています: { $said }
+    .hint = `ibeam sessions check { $session } --repair` は無事な部分を残し、残りを別に移します
+    .hint-others = ほかのセッションは `ibeam ls` で表示できます
+reason-unknown-session = セッション `{ $session }` はありません
+    .hint = `ibeam ls` でセッションの一覧を表示できます
+reason-unknown-run = `{ $source }` に実行 { $run } はありません (全部で { $runs } 件)
+    .hint = `--run` を付けなければすべて表示します
+reason-stream-damaged = `{ $source }` の { $line } 行目はストリームではありません: { $said }
+    .hint = 何が違うかは `ibeam check` で分かります
+reason-retold = { $said }
+    .hint = 種類と終了コードはストリームの最後の行にあります
+reason-no-session-to-continue = `{ $cwd }` には続けられるセッションがありません
+    .hint = 新しく始めるには `--continue` を外してください。一覧は `ibeam ls` で表示できます
+reason-session-elsewhere = セッション `{ $session }` は作業ディレクトリ `{ $cwd }` のものです
+    .hint = そのディレクトリで続けるか、`--workspace` で指定してください
+reason-session-busy = セッション `{ $session }` は `{ $holder }` が使用中です
+    .hint = 終わるのを待つか、`--fork` を付けて同じ履歴の新しいセッションで続けてください
+reason-stdin-silent = stdin から { $seconds } 秒以内に何も届かず、終わりもしませんでした
+    .hint = プロンプトを引数で渡し、`</dev/null` で stdin を閉じてください
+reason-workspace-gone = 実行中に作業ディレクトリ `{ $path }` が削除されました
+    .hint = セッションは保存されています。別のディレクトリで `--resume` を使って続けてください
+reason-no-input = `{ $path }` を読み取れません: { $said }
+    .hint = パスと権限を確認してください
+reason-cannot-create = `{ $path }` を作成できません: { $said }
+    .hint = ディレクトリの権限と空き容量を確認してください
+reason-name-taken = `{ $path }` がすでにあり、このプログラムのリンクではありません。何も変更していません
+    .hint = それを別の場所へ移すか、別のディレクトリを選び、PATH でこのディレクトリより前に置いてください
+reason-io = { $what } の読み書きに失敗しました: { $said }
+    .hint = 空き容量と権限を確認してください
+reason-output-closed = stdout の読み手がいなくなりました
+    .hint = セッションは残っています。`--continue` で続けられます
+reason-system = システムが { $what } を拒否しました: { $said }
+    .hint = プロセス数と開けるファイル数の上限は `ulimit -a` で確認できます
+reason-no-sandbox = コマンド用のサンドボックスが利用できません: { $said }
+    .hint = `--sandbox disabled` なら無しで動きます。その場合コマンドは規則 (`--allow`、`--force`) が許すものだけ実行されます
+    .hint-doctor = `ibeam doctor --sandbox` がこのシステムで拒否されるものを示します
+reason-untrusted = `{ $what }` は { $path } にありますが、このワークスペースは信頼されていません
+    .hint = ファイルを確認してから `--trust` を指定してください
+reason-bad-config = `{ $place }` の設定が正しくありません: { $said }
+    .hint = 各値を決めたファイルや変数は `ibeam config explain` で確認できます
+reason-mcp-server-failed = 必要な MCP サーバー `{ $server }` を利用できません: { $said }
+    .hint = どのファイルで設定されているかは `ibeam mcp list` で確認できます。`required = false` ならこのサーバーなしで続行します
+reason-signalled = `{ $signal }` で停止しました
+    .hint = セッションは残っています。`--continue` で続けられます
+reason-internal = 内部エラー: { $said }
+    .hint = ibeam のバグです。報告に必要な情報は `ibeam about` で表示できます
+failure-request-id = 失敗したリクエストのプロバイダー側の ID は `{ $id }` です
+
+## 失敗の表
+code-usage = フラグの誤り、空のプロンプト、または出力モードなしの形式指定
+code-denied = フックがプロンプトを拒否した。または呼び出しが拒否または失敗した、テキストがなかった、または作業が残っていたことを --fail-on が失敗とした
+code-auth = キーがない、またはプロバイダーが拒否した
+code-model = モデルが不明、または組み込みモデルが未設定
+code-request = プロバイダーがリクエストを拒否した
+code-context = 短縮した後も会話がモデルには長すぎる
+code-rate-limited = 再試行後もリクエストが多すぎる
+code-provider = 再試行後もプロバイダーが失敗した
+code-network = 接続がない、または切れた
+code-tls = 安全な接続ができない
+code-stalled = 長い間何も届かなかった
+code-limit = 実行の上限：リクエスト、トークン、費用、ツール呼び出し、または同じ呼び出しの繰り返し
+code-empty = 再度求めてもモデルがテキストも呼び出しも返さなかった
+code-refused = モデルが辞退した
+code-timeout = 実行が --timeout より長くかかった
+code-sandbox = サンドボックスが求められたが利用できない
+code-untrusted = 要求されたものには信頼されたワークスペースが必要
+code-data = セッションが壊れている
+code-noinput = セッションやファイルが不明、作業ディレクトリが消えた、または stdin が終わらない
+code-internal = ibeam の不具合
+code-os = システムがプロセス、スレッド、ファイルを拒否した
+code-cantcreat = ディレクトリやファイルを作成できない
+code-io = ディスクがいっぱい、または stdout の読み手がいなくなった
+code-busy = 別のプロセスがセッションを使っている
+code-config = 設定が誤っている
+code-signal = シグナルにより停止した
+
+## Warnings
+notice-embedded-model = 小さな内蔵モデル `{ $model }` で応答しています。`--model` か `ibeam login PROVIDER` で別のモデルを選べます
+notice-stdin-ignored = stdin から { $seconds } 秒間何も届かなかったため無視しました。`--stdin ignore` で待ち時間を省けます
+notice-calls-denied = { $count } 件のツール呼び出しが拒否されました。`--allow` で個別のコマンドを、`--force` で禁止されていないものすべてを許可できます
+notice-unknown-stop-reason = プロバイダーが未知の理由 `{ $word }` で応答を終えました。完了したものとして扱います
+notice-answer-cut = 応答が出力上限で切られたため、モデルに続きを求めました
+notice-empty-answer = 応答が空だったため、モデルに聞き直しました
+notice-repeated-call = モデルが `{ $tool }` を同じ引数と同じ結果で { $count } 回呼び出しています
+notice-turns-near = この実行のモデルへのリクエストの { $percent } % を使いました。モデルに終えるよう伝えました
+notice-tokens-near = この実行のトークンの { $percent } % を使いました。モデルに終えるよう伝えました
+notice-cost-near = この実行の予算の { $percent } % を使いました。モデルに終えるよう伝えました
+notice-calls-near = この実行のツール呼び出しの { $percent } % を使いました。モデルに終えるよう伝えました
+notice-time-near = この実行の時間の { $percent } % を使いました。モデルに終えるよう伝えました
+notice-unknown-config-key = `{ $path }` の `{ $key }` は未知の設定のため無視しました
+notice-untrusted-config-key = `{ $path }` の `{ $key }` を無視しました: 信頼済みのワークスペースでのみ設定できます (`--trust`)
+notice-forbidden-config-key = `{ $path }` の `{ $key }` を無視しました: プロジェクトはこのように設定できません。ユーザーの設定なら可能です
+notice-mcp-server-failed = `{ $server }` という MCP サーバーを利用できません: { $said }
+notice-mcp-server-untrusted = `{ $path }` の MCP サーバー `{ $server }` は起動しませんでした: プログラムを起動できるのは信頼済みのワークスペースだけです (`--approve-mcps` または `--trust`)
+notice-mcp-server-unsupported = `{ $server }` という MCP サーバーは HTTP で接続するもので、このバージョンでは対応していません。`command` を持つサーバーには対応しています
+notice-hook-failed = フック `{ $hook }` ({ $event }) が失敗したため、これを使わずに続行しました: { $said }
+notice-hooks-untrusted = `{ $path }` のフックは実行しませんでした: プログラムを実行できるのは信頼済みのワークスペースだけです (`--trust`)
+notice-hooks-not-run = `{ $path }` には、このバージョンでは実行しないフックがあります: { $what }
+notice-trust-changed = このワークスペースを信頼した後に `{ $path }` が変更されました: 再び信頼するまで、プロジェクトのファイルによる許可の拡大や実行は無効です (`ibeam trust show`、`--trust`)
+notice-trust-not-kept = `{ $path }` に書き込めなかったため、信頼や承認が有効なのは今回の実行だけです: { $said }
+notice-trust-unreadable = `{ $path }` の内容が正しくないため、どのワークスペースも信頼されません: { $said }
+notice-mcp-tools-changed = `{ $server }` という MCP サーバーのツールが承認時と異なるため、呼び出しません: { $tools } (`--approve-mcps` で承認できます)
+notice-background-awaited = { $count } 個のバックグラウンドコマンドの終了を待っています
+notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
+compacted = 会話が長くなりすぎたため、約 { $before } トークンから { $after } トークンに短縮しました
+retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行します
+
+## `check`
+check-keeps = `{ $file }` は契約 { $contract } を守っています (イベント: { $events }、警告: { $warnings })
+check-breaks = `{ $file }` は契約 { $contract } に違反しています (イベント: { $events }、エラー: { $errors }、警告: { $warnings })
+check-more = 表示していない指摘: { $count }
+
+## `shim`
+shim-made = `{ $link }` を作成しました。`{ $program }` を起動します
+shim-kept = `{ $link }` はすでにあります
+shim-in-path = `{ $directory }` は PATH にあります
+shim-not-in-path = `{ $directory }` は PATH にありません。`{ $command }` を実行すると、クライアントから見つかります
+shim-hidden = PATH では `{ $name }` は `{ $other }` で、`{ $directory }` より前にあります
+
+## `sessions check`
+session-whole = セッション `{ $session }`: 完全です
+session-damaged = セッション `{ $session }`: 壊れています
+session-repaired = セッション `{ $session }`: 修復しました
+session-gone = セッション `{ $session }`: 残せるものがありませんでした
+session-events = イベント: { $count }
+session-files = ファイル: { $count } ({ $bytes } バイト)
+session-payloads = 大きな内容: { $count } ({ $bytes } バイト)
+session-orphans = どの記録からも参照されない内容: { $count } (害はありません)
+session-torn = 書きかけの最後の記録: { $bytes } バイト (次の実行で別に保存します)
+session-gaps = イベントの欠落箇所: { $count } (ディスクに空きがなく書けなかった記録)
+session-open-calls = 結果のない呼び出し: { $count } (次の実行でモデルに伝えます)
+session-damage = 最初の破損: `{ $file }` の { $line } 行目: { $said }
+session-moved = 移した先: `{ $path }`
+
+## `replay`
+replay-no-end = 実行 { $run } の終わりが記録されていません (強制終了されたか、まだ続いています)
+replay-failed = 実行 { $run } は失敗しました: { $message }
+replay-torn = 最後の記録が途中で切れています。{ $bytes } バイトを省きました
+replay-gaps = イベントの欠落箇所: { $count } (ディスクに空きがなく書けなかった記録)
+
+## `html`
+page-prompt = 指示
+page-withheld = 指示 (モデルには渡していません)
+page-answer = 回答
+page-arguments = 引数
+page-result = 結果
+page-no-result = 結果なし
+page-took = { $seconds } 秒
+page-completed = { $seconds } 秒で完了
+page-failed = 失敗: { $message }
+page-requests = モデルへの要求: { $count } 回
+page-tokens = トークン: 読み取り { $input }、書き出し { $output }
+page-changed = 変更したファイル
+
+ask-allow = `{ $what }` を許可しますか? [y/N]
+ask-allow-this = これを許可しますか? [y/N]
+ask-no-rule = 対象とする規則がないため確認します
+ask-rule = 規則 `{ $rule }` により確認します
+ask-hook = フック `{ $hook }` による確認です: { $said }
+
+## `policy`
+policy-allowed = `{ $rule }` により許可されます
+policy-denied = `{ $rule }` により拒否されます: { $reason }
+policy-asked = `{ $rule }` により人に確認します: { $reason }
+policy-opaque = コマンドを読み取れません。含まれているもの: { $what }
+policy-runs = `{ $wrappers }` を通して `{ $program }` を実行します
+policy-reads = `{ $path }` を読みます
+policy-writes = `{ $path }` に書き込みます
+policy-applies = `{ $rule }` が当てはまります: { $why }
+policy-passes = `{ $rule }` は当てはまりません: { $why }
+policy-no-rules = 規則は設定されていません。書き方は docs/configuration.md にあります
+
+## `--help`
+help-usage = 使い方
+help-arguments = 引数
+help-options = オプション
+help-commands = コマンド

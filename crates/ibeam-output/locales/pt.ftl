@@ -1,0 +1,331 @@
+# Português. Medida: en.ftl.
+
+## Lines of `--output-format text`
+action-read = Leu o arquivo
+    .failed = Não conseguiu ler o arquivo
+    .refused = Não teve permissão para ler o arquivo
+action-edit = Editou o arquivo
+    .failed = Não conseguiu editar o arquivo
+    .refused = Não teve permissão para editar o arquivo
+action-create = Criou um novo arquivo
+    .failed = Não conseguiu gravar o arquivo
+    .refused = Não teve permissão para gravar o arquivo
+action-shell = Executou um comando no terminal
+    .failed = Um comando no terminal falhou
+    .refused = Não teve permissão para executar um comando no terminal
+action-delete = Excluiu o arquivo
+    .failed = Não conseguiu excluir o arquivo
+    .refused = Não teve permissão para excluir o arquivo
+action-search = Pesquisou nos arquivos
+    .failed = Não conseguiu pesquisar nos arquivos
+    .refused = Não teve permissão para pesquisar nos arquivos
+action-find = Encontrou arquivos
+    .failed = Não conseguiu encontrar arquivos
+    .refused = Não teve permissão para encontrar arquivos
+action-list = Listou o diretório
+    .failed = Não conseguiu listar o diretório
+    .refused = Não teve permissão para listar o diretório
+action-todos = Atualizou a lista de tarefas
+    .failed = Não conseguiu atualizar a lista de tarefas
+    .refused = Não teve permissão para atualizar a lista de tarefas
+action-fetch = Obteve uma página da web
+    .failed = Não conseguiu obter uma página da web
+    .refused = Não teve permissão para obter uma página da web
+action-mcp = Chamou uma ferramenta MCP
+    .failed = A ferramenta MCP falhou
+    .refused = Não teve permissão para chamar a ferramenta MCP
+action-other = Chamou a ferramenta `{ $tool }`
+    .failed = A ferramenta `{ $tool }` falhou
+    .refused = Não teve permissão para chamar a ferramenta `{ $tool }`
+action-with-detail = { $action }: { $detail }
+
+## Failures: usage
+reason-usage = { $said }
+    .hint = `ibeam --help` mostra os comandos e as opções
+reason-empty-prompt = o prompt está vazio
+    .hint = passe-o como argumento, `ibeam -p "…"`, ou pelo stdin
+reason-format-without-print = `--output-format` só é válido ao imprimir
+    .hint = adicione `--print`, ou ligue stdin ou stdout a um pipe
+reason-not-text = { $what } não é texto UTF-8 sem caracteres NUL
+    .hint = converta-o antes para UTF-8, por exemplo com `iconv`
+reason-unsupported = esta versão não aceita { $what }
+    .hint = `ibeam --help` mostra o que ela sabe fazer
+
+## Failures: keys, models, requests
+reason-no-key = não há chave de API para `{ $provider }`
+    .hint = defina `{ $variable }` ou execute `ibeam login { $provider }`
+    .hint-local = `ibeam setup` instala um modelo pequeno que não precisa de chave
+reason-key-refused = `{ $provider }` recusou a chave de API: { $said }
+    .hint = `ibeam login { $provider }` guarda outra chave; `ibeam status` diz qual está em uso
+reason-unknown-provider = nenhum provedor se chama `{ $provider }`
+    .hint = `ibeam models` mostra os provedores e seus modelos
+reason-unknown-model = o provedor `{ $provider }` não conhece o modelo `{ $model }`
+    .hint = `--model` escolhe outro; `ibeam models` mostra o que a sua chave pode usar
+reason-model-without-provider = nenhum provedor é conhecido para o modelo `{ $model }`
+    .hint = indique-o com `--model PROVIDER/NAME`; `ibeam models` mostra os nomes
+reason-model-not-installed = o modelo embutido `{ $model }` não está instalado
+    .hint = `ibeam setup` o baixa (1,1 GB); ou adicione `--setup` a este comando
+    .hint-provider = para usar um provedor em vez dele, execute `ibeam login PROVIDER`
+reason-setup-failed = não foi possível instalar o modelo embutido: { $said }
+    .hint = execute `ibeam setup` de novo para continuar, ou escolha uma fonte: `ibeam setup --from registry|hub|FILE`
+reason-local-model = o modelo embutido não funciona: { $said }
+    .hint = `ibeam doctor` diz o que falta; `ibeam setup` instala o modelo de novo
+reason-no-local-engine = este programa foi compilado sem o modelo embutido
+    .hint = escolha um provedor com `ibeam login PROVIDER`, ou compile-o com o recurso `embedded`
+reason-bad-request = `{ $provider }` rejeitou a requisição: { $said }
+    .hint = talvez outro modelo a aceite: `--model PROVIDER/NAME`
+reason-context-too-long = a conversa é longa demais para o modelo de `{ $provider }`: { $said }
+    .hint = comece uma nova sessão, ou escolha com `--model` um modelo com mais contexto
+
+## Failures: provider, network
+reason-rate-limited = `{ $provider }` limita a frequência das requisições: { $said }
+    .hint = tente mais tarde, ou escolha outro modelo com `--model`
+reason-provider-failed = `{ $provider }` falhou: { $said }
+    .hint = tente mais tarde, ou escolha outro modelo com `--model`
+reason-answer-truncated = a resposta de `{ $provider }` terminou antes de estar completa
+    .hint = tente de novo; um proxy no caminho pode estar cortando respostas longas
+reason-unreachable = não foi possível conectar a `{ $address }`: { $said }
+    .hint = verifique o endereço, a rede e `HTTPS_PROXY`
+reason-tls = não há conexão segura com `{ $address }`: { $said }
+    .hint = verifique o relógio e os certificados deste sistema
+reason-stalled = nada veio de `{ $provider }` por { $seconds } s
+    .hint = tente mais tarde, ou escolha outro modelo com `--model`
+
+## Failures: limits
+reason-turn-limit = { $limit ->
+        [one] a execução atingiu seu limite de { $limit } requisição ao modelo
+       *[other] a execução atingiu seu limite de { $limit } requisições ao modelo
+    }
+    .hint = aumente-o com `--max-turns`, ou continue com `--continue`
+reason-token-limit = a execução esgotou os seus { $limit } tokens
+    .hint = aumente `--max-tokens`, ou continue com `--continue`
+reason-cost-limit = a execução esgotou o seu orçamento de { $limit } USD
+    .hint = aumente `--max-cost`, ou continue com `--continue`
+reason-tool-call-limit = { $limit ->
+        [one] a execução esgotou a sua { $limit } chamada de ferramentas
+       *[other] a execução esgotou as suas { $limit } chamadas de ferramentas
+    }
+    .hint = aumente `--max-tool-calls`, ou continue com `--continue`
+reason-loop-guard = { $count ->
+        [one] o modelo chamou `{ $tool }` { $count } vez com os mesmos argumentos e o mesmo resultado
+       *[other] o modelo chamou `{ $tool }` { $count } vezes com os mesmos argumentos e o mesmo resultado
+    }
+    .hint = formule a tarefa de outro modo, ou escolha outro modelo com `--model`
+reason-empty-answer = o modelo não deu texto nem chamada de ferramenta, mesmo ao ser perguntado de novo
+    .hint = formule a tarefa de outro modo, ou escolha outro modelo com `--model`
+reason-output-limit = o limite de saída cortou a resposta do modelo repetidas vezes
+    .hint = peça passos menores, ou escolha outro modelo com `--model`
+reason-refused = o modelo se recusou a responder
+    .hint = formule a tarefa de outro modo, ou escolha outro modelo com `--model`
+reason-prompt-refused = o hook `{ $hook }` recusou a mensagem: { $said }
+    .hint = formule a mensagem de outro modo; docs/hooks.md indica os ficheiros que nomeiam hooks
+reason-timed-out = a execução durou mais de { $seconds } s
+    .hint = aumente `--timeout`, ou continue com `--continue`
+reason-denied = { $count ->
+        [one] { $count } chamada de ferramenta foi recusada
+       *[other] { $count } chamadas de ferramenta foram recusadas
+    }
+    .hint = `--allow` permite comandos específicos; `--force` permite tudo o que não está negado
+reason-tool-errors = { $count ->
+        [one] { $count } chamada de ferramenta falhou
+       *[other] { $count } chamadas de ferramenta falharam
+    }
+    .hint = `--output-format stream-json` mostra cada chamada com seu resultado
+reason-background-stopped = { $count ->
+        [one] { $count } comando ainda estava em segundo plano no fim e foi parado
+       *[other] { $count } comandos ainda estavam em segundo plano no fim e foram parados
+    }
+    .hint = retire `--fail-on background`, ou deixe-os terminar com `--background wait`
+reason-no-text = a execução não deu texto, apenas chamadas de ferramenta
+    .hint = retire `--fail-on empty` para que isso conte como sucesso
+
+## Failures: sessions, files, system
+reason-session-damaged = a sessão `{ $session }` está danificada na linha { $line }: { $said }
+    .hint = `ibeam sessions check { $session } --repair` mantém o que está íntegro e separa o resto
+    .hint-others = `ibeam ls` mostra as outras sessões
+reason-unknown-session = a sessão `{ $session }` não existe
+    .hint = `ibeam ls` mostra as sessões
+reason-unknown-run = `{ $source }` não tem a execução { $run }; tem { $runs }
+    .hint = sem `--run` todas são mostradas
+reason-stream-damaged = `{ $source }` não é um fluxo na linha { $line }: { $said }
+    .hint = `ibeam check` diz o que há de errado
+reason-retold = { $said }
+    .hint = a última linha do fluxo diz a classe e o código de saída
+reason-no-session-to-continue = não há sessão para continuar em `{ $cwd }`
+    .hint = retire `--continue` para começar uma; `ibeam ls` mostra as sessões
+reason-session-elsewhere = a sessão `{ $session }` pertence ao espaço de trabalho `{ $cwd }`
+    .hint = continue-a lá, ou com `--workspace`
+reason-session-busy = a sessão `{ $session }` está em uso por `{ $holder }`
+    .hint = espere que termine, ou continue em uma nova sessão com o mesmo histórico: `--fork`
+reason-stdin-silent = stdin não enviou nada nem terminou em { $seconds } s
+    .hint = passe o prompt como argumento e feche stdin com `</dev/null`
+reason-workspace-gone = o espaço de trabalho `{ $path }` foi removido durante a execução
+    .hint = a sessão foi mantida; continue com `--resume` noutro diretório
+reason-no-input = não foi possível ler `{ $path }`: { $said }
+    .hint = verifique o caminho e suas permissões
+reason-cannot-create = não foi possível criar `{ $path }`: { $said }
+    .hint = verifique as permissões do diretório e o espaço livre
+reason-name-taken = `{ $path }` já existe e não é um link deste programa; nada foi mudado
+    .hint = mova-o para outro lugar, ou escolha outro diretório e coloque-o antes deste no PATH
+reason-io = falha de leitura ou gravação em { $what }: { $said }
+    .hint = verifique o espaço livre e as permissões
+reason-output-closed = o leitor de stdout foi embora
+    .hint = a sessão foi mantida; continue com `--continue`
+reason-system = o sistema recusou { $what }: { $said }
+    .hint = `ulimit -a` mostra os limites de processos e de arquivos abertos
+reason-no-sandbox = a sandbox para os comandos não está disponível: { $said }
+    .hint = `--sandbox disabled` dispensa-a; um comando então só é executado se uma regra o permitir (`--allow`, `--force`)
+    .hint-doctor = `ibeam doctor --sandbox` diz o que este sistema recusa
+reason-untrusted = `{ $what }` está em { $path }, e este espaço de trabalho não é de confiança
+    .hint = veja o ficheiro e depois use `--trust`
+reason-bad-config = a configuração em `{ $place }` está errada: { $said }
+    .hint = `ibeam config explain` diz qual arquivo ou variável define cada valor
+reason-mcp-server-failed = o servidor MCP `{ $server }` é necessário e falta: { $said }
+    .hint = `ibeam mcp list` diz qual arquivo o nomeia; com `required = false` a execução segue sem ele
+reason-signalled = interrompido por `{ $signal }`
+    .hint = a sessão foi mantida; continue com `--continue`
+reason-internal = erro interno: { $said }
+    .hint = é um defeito do ibeam; `ibeam about` imprime o que um relato precisa
+failure-request-id = o provedor conhece a requisição que falhou como `{ $id }`
+
+## Tabela de falhas
+code-usage = opções, pedido vazio, ou formato sem modo de impressão
+code-denied = um hook recusou a mensagem; ou uma chamada foi recusada ou falhou, não houve texto, ou ficou trabalho a correr, e --fail-on torna isso uma falha
+code-auth = sem chave, ou o fornecedor recusou-a
+code-model = modelo desconhecido, ou o modelo integrado não está instalado
+code-request = o fornecedor rejeitou o pedido
+code-context = a conversa é longa demais para o modelo, mesmo encurtada
+code-rate-limited = pedidos a mais, após as novas tentativas
+code-provider = o fornecedor falhou, após as novas tentativas
+code-network = sem ligação, ou ela caiu
+code-tls = sem ligação segura
+code-stalled = nada chegou durante demasiado tempo
+code-limit = um limite da execução: pedidos, tokens, custo, chamadas, ou a mesma chamada vezes sem conta
+code-empty = o modelo não deu texto nem chamada, mesmo quando perguntado de novo
+code-refused = o modelo recusou-se
+code-timeout = a execução demorou mais do que --timeout
+code-sandbox = foi pedida uma sandbox e não está disponível
+code-untrusted = o que foi pedido precisa de um espaço de trabalho de confiança
+code-data = a sessão está danificada
+code-noinput = sessão ou ficheiro desconhecido, o espaço de trabalho desapareceu, ou stdin não terminou
+code-internal = um erro do ibeam
+code-os = o sistema recusou um processo, thread ou ficheiro
+code-cantcreat = não é possível criar um diretório ou ficheiro
+code-io = o disco está cheio, ou o leitor de stdout foi-se embora
+code-busy = outro processo tem a sessão
+code-config = a configuração está errada
+code-signal = um sinal pediu para parar
+
+## Warnings
+notice-embedded-model = quem responde é o modelo embutido pequeno `{ $model }`; escolha outro com `--model` ou `ibeam login PROVIDER`
+notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
+notice-calls-denied = { $count ->
+        [one] { $count } chamada de ferramenta foi recusada; `--allow` permite comandos específicos, `--force` tudo o que não está negado
+       *[other] { $count } chamadas de ferramenta foram recusadas; `--allow` permite comandos específicos, `--force` tudo o que não está negado
+    }
+notice-unknown-stop-reason = o provedor terminou a resposta pelo motivo desconhecido `{ $word }`; ela foi tida como completa
+notice-answer-cut = o limite de saída cortou a resposta; pediu-se ao modelo que continuasse
+notice-empty-answer = a resposta estava vazia; perguntou-se de novo ao modelo
+notice-repeated-call = { $count ->
+        [one] o modelo chamou `{ $tool }` { $count } vez com os mesmos argumentos e o mesmo resultado
+       *[other] o modelo chamou `{ $tool }` { $count } vezes com os mesmos argumentos e o mesmo resultado
+    }
+notice-turns-near = { $percent } % dos pedidos ao modelo desta execução foram usados; foi pedido ao modelo que termine
+notice-tokens-near = { $percent } % dos tokens desta execução foram usados; foi pedido ao modelo que termine
+notice-cost-near = { $percent } % do orçamento desta execução foi usado; foi pedido ao modelo que termine
+notice-calls-near = { $percent } % das chamadas de ferramentas desta execução foram usadas; foi pedido ao modelo que termine
+notice-time-near = { $percent } % do tempo desta execução foi usado; foi pedido ao modelo que termine
+notice-unknown-config-key = `{ $key }` em `{ $path }` não é um ajuste conhecido e foi ignorado
+notice-untrusted-config-key = `{ $key }` em `{ $path }` foi ignorado: só um espaço de trabalho confiável pode defini-lo (`--trust`)
+notice-forbidden-config-key = `{ $key }` em `{ $path }` foi ignorado: nenhum projeto pode defini-lo assim; a configuração do usuário pode
+notice-mcp-server-failed = falta o servidor MCP `{ $server }`: { $said }
+notice-mcp-server-untrusted = o servidor MCP `{ $server }` de `{ $path }` não foi iniciado: só um espaço de trabalho confiável pode iniciar programas (`--approve-mcps` ou `--trust`)
+notice-mcp-server-unsupported = o servidor MCP `{ $server }` é alcançado por HTTP, o que esta versão não permite; servidores com `command` são permitidos
+notice-hook-failed = o hook `{ $hook }` ({ $event }) falhou e a execução continuou sem ele: { $said }
+notice-hooks-untrusted = os hooks de `{ $path }` não foram executados: só um espaço de trabalho confiável pode executar programas (`--trust`)
+notice-hooks-not-run = `{ $path }` tem hooks que esta versão não executa: { $what }
+notice-trust-changed = `{ $path }` mudou desde que se confiou neste espaço de trabalho: o que os seus ficheiros alargariam ou executariam não conta até se voltar a confiar nele (`ibeam trust show`, `--trust`)
+notice-trust-not-kept = o que se deu por fiável ou se aprovou só conta nesta execução, porque não foi possível escrever `{ $path }`: { $said }
+notice-trust-unreadable = `{ $path }` não dá confiança a nenhum espaço de trabalho, porque não está como devia: { $said }
+notice-mcp-tools-changed = as ferramentas do servidor MCP `{ $server }` não são as que foram aprovadas e não serão chamadas: { $tools } (`--approve-mcps` aprova-as)
+notice-background-awaited = { $count ->
+        [one] à espera do fim de { $count } comando em segundo plano
+       *[other] à espera do fim de { $count } comandos em segundo plano
+    }
+notice-background-stopped = { $count ->
+        [one] { $count } comando em segundo plano ainda executava e foi interrompido
+       *[other] { $count } comandos em segundo plano ainda executavam e foram interrompidos
+    }
+compacted = a conversa ficou longa demais e foi encurtada, de cerca de { $before } para { $after } tokens
+retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
+
+## `check`
+check-keeps = `{ $file }` cumpre o contrato { $contract } (eventos: { $events }, avisos: { $warnings })
+check-breaks = `{ $file }` viola o contrato { $contract } (eventos: { $events }, erros: { $errors }, avisos: { $warnings })
+check-more = outras constatações, não mostradas: { $count }
+
+## `shim`
+shim-made = criado `{ $link }`, que inicia `{ $program }`
+shim-kept = `{ $link }` já estava lá
+shim-in-path = `{ $directory }` está no PATH
+shim-not-in-path = `{ $directory }` não está no PATH; os clientes o encontram depois de `{ $command }`
+shim-hidden = no PATH, `{ $name }` é `{ $other }`, que vem antes de `{ $directory }`
+
+## `sessions check`
+session-whole = sessão `{ $session }`: íntegra
+session-damaged = sessão `{ $session }`: danificada
+session-repaired = sessão `{ $session }`: reparada
+session-gone = sessão `{ $session }`: nada pôde ser mantido
+session-events = eventos: { $count }
+session-files = arquivos: { $count } ({ $bytes } bytes)
+session-payloads = conteúdos grandes: { $count } ({ $bytes } bytes)
+session-orphans = conteúdos que nenhum registro nomeia: { $count } (inofensivos)
+session-torn = último registro incompleto: { $bytes } bytes (a próxima execução o separa)
+session-gaps = lacunas entre os eventos: { $count } (registros que não couberam em um disco cheio)
+session-open-calls = chamadas sem resultado: { $count } (a próxima execução avisa o modelo)
+session-damage = primeiro dano: `{ $file }`, linha { $line }: { $said }
+session-moved = separado em: `{ $path }`
+
+## `replay`
+replay-no-end = a execução { $run } não tem fim registrado: foi morta ou continua
+replay-failed = a execução { $run } falhou: { $message }
+replay-torn = o último registro está incompleto; { $bytes } bytes foram omitidos
+replay-gaps = lacunas entre os eventos: { $count } (registros que não couberam em um disco cheio)
+
+## `html`
+page-prompt = Instrução
+page-withheld = Instrução, não entregue ao modelo
+page-answer = Resposta
+page-arguments = Argumentos
+page-result = Resultado
+page-no-result = sem resultado
+page-took = { $seconds } s
+page-completed = Concluído em { $seconds } s
+page-failed = Falhou: { $message }
+page-requests = pedidos ao modelo: { $count }
+page-tokens = tokens: { $input } lidos, { $output } escritos
+page-changed = Arquivos alterados
+
+ask-allow = permitir `{ $what }`? [y/N]
+ask-allow-this = permitir isto? [y/N]
+ask-no-rule = pergunta-se porque nenhuma regra o cobre
+ask-rule = pergunta-se por causa da regra `{ $rule }`
+ask-hook = pergunta o hook `{ $hook }`: { $said }
+
+## `policy`
+policy-allowed = permitido por `{ $rule }`
+policy-denied = negado por `{ $rule }`: { $reason }
+policy-asked = pergunta-se a uma pessoa por causa de `{ $rule }`: { $reason }
+policy-opaque = o comando não pode ser lido, pois tem { $what }
+policy-runs = executa `{ $program }` por meio de `{ $wrappers }`
+policy-reads = lê `{ $path }`
+policy-writes = escreve `{ $path }`
+policy-applies = `{ $rule }` se aplica: { $why }
+policy-passes = `{ $rule }` não se aplica: { $why }
+policy-no-rules = nenhuma regra está definida; docs/configuration.md diz como escrever uma
+
+## `--help`
+help-usage = Uso
+help-arguments = Argumentos
+help-options = Opções
+help-commands = Comandos
