@@ -221,6 +221,7 @@ code-signal = a signal asked it to stop
 ## Warnings
 notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
 notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
+notice-arguments-ignored = what `{ $dialect }` would make of this has no counterpart here and was left out: { $arguments }
 notice-calls-denied = { $count ->
         [one] { $count } tool call was refused; `--allow` permits single commands, `--force` everything that is not denied
        *[other] { $count } tool calls were refused; `--allow` permits single commands, `--force` everything that is not denied

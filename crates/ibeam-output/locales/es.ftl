@@ -219,6 +219,7 @@ code-signal = una señal pidió detenerlo
 ## Warnings
 notice-embedded-model = responde el modelo integrado pequeño `{ $model }`; elige otro con `--model` o `ibeam login PROVIDER`
 notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
+notice-arguments-ignored = lo que `{ $dialect }` haría con esto no tiene equivalente aquí y se omitió: { $arguments }
 notice-calls-denied = { $count ->
         [one] se denegó { $count } llamada a herramientas; `--allow` permite comandos concretos, `--force` todo lo que no está denegado
        *[other] se denegaron { $count } llamadas a herramientas; `--allow` permite comandos concretos, `--force` todo lo que no está denegado

@@ -219,6 +219,7 @@ code-signal = un signal a demandé l’arrêt
 ## Warnings
 notice-embedded-model = le petit modèle intégré `{ $model }` répond ; choisissez-en un autre avec `--model` ou `ibeam login PROVIDER`
 notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
+notice-arguments-ignored = ce que `{ $dialect }` en ferait n'a pas d'équivalent ici et a été laissé de côté : { $arguments }
 notice-calls-denied = { $count ->
         [one] { $count } appel d'outil a été refusé ; `--allow` autorise des commandes précises, `--force` tout ce qui n'est pas interdit
        *[other] { $count } appels d'outils ont été refusés ; `--allow` autorise des commandes précises, `--force` tout ce qui n'est pas interdit

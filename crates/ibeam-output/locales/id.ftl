@@ -201,6 +201,7 @@ code-signal = sinyal meminta berhenti
 ## Warnings
 notice-embedded-model = dijawab oleh model bawaan kecil `{ $model }`; pilih yang lain dengan `--model` atau `ibeam login PROVIDER`
 notice-stdin-ignored = stdin tidak mengirim apa pun dalam { $seconds } dtk dan diabaikan; `--stdin ignore` melewati penantian
+notice-arguments-ignored = yang akan dilakukan `{ $dialect }` dengan ini tidak ada padanannya di sini dan dilewati: { $arguments }
 notice-calls-denied = { $count } panggilan alat ditolak; `--allow` mengizinkan perintah tertentu, `--force` semua yang tidak dilarang
 notice-unknown-stop-reason = penyedia mengakhiri jawabannya dengan alasan tak dikenal `{ $word }`; jawaban dianggap lengkap
 notice-answer-cut = batas keluaran memotong jawaban; model diminta melanjutkan

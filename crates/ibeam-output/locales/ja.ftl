@@ -201,6 +201,7 @@ code-signal = シグナルにより停止した
 ## Warnings
 notice-embedded-model = 小さな内蔵モデル `{ $model }` で応答しています。`--model` か `ibeam login PROVIDER` で別のモデルを選べます
 notice-stdin-ignored = stdin から { $seconds } 秒間何も届かなかったため無視しました。`--stdin ignore` で待ち時間を省けます
+notice-arguments-ignored = `{ $dialect }` の次の指定に相当するものがないため、無視しました: { $arguments }
 notice-calls-denied = { $count } 件のツール呼び出しが拒否されました。`--allow` で個別のコマンドを、`--force` で禁止されていないものすべてを許可できます
 notice-unknown-stop-reason = プロバイダーが未知の理由 `{ $word }` で応答を終えました。完了したものとして扱います
 notice-answer-cut = 応答が出力上限で切られたため、モデルに続きを求めました

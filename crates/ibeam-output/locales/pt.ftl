@@ -219,6 +219,7 @@ code-signal = um sinal pediu para parar
 ## Warnings
 notice-embedded-model = quem responde é o modelo embutido pequeno `{ $model }`; escolha outro com `--model` ou `ibeam login PROVIDER`
 notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
+notice-arguments-ignored = o que `{ $dialect }` faria com isto não tem equivalente aqui e foi omitido: { $arguments }
 notice-calls-denied = { $count ->
         [one] { $count } chamada de ferramenta foi recusada; `--allow` permite comandos específicos, `--force` tudo o que não está negado
        *[other] { $count } chamadas de ferramenta foram recusadas; `--allow` permite comandos específicos, `--force` tudo o que não está negado

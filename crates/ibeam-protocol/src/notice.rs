@@ -18,6 +18,13 @@ pub enum Notice {
         /// How long it was waited for, in milliseconds.
         waited_ms: u64,
     },
+    /// Arguments in another program's forms have no counterpart and were left out.
+    ArgumentsIgnored {
+        /// That program.
+        dialect: String,
+        /// The arguments, parted by commas.
+        arguments: String,
+    },
     /// Calls were refused by policy.
     CallsDenied {
         /// How many.
@@ -176,6 +183,7 @@ impl Notice {
             }
             Self::EmbeddedModel { .. }
             | Self::StdinIgnored { .. }
+            | Self::ArgumentsIgnored { .. }
             | Self::CallsDenied { .. }
             | Self::UnknownStopReason { .. }
             | Self::UnknownConfigKey { .. }

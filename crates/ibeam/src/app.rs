@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ibeam_output::{Catalogue, Contract, Locale};
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Notice, Reason};
 
 use crate::cli::Flags;
 use crate::config::Config;
 use crate::credentials::Credentials;
+use crate::dialect::Voice;
 use crate::environment::{catalogue, refuse_what_is_not_text, variable};
 use crate::place::Places;
 use crate::programs::Programs;
@@ -33,6 +34,8 @@ pub(crate) struct App {
     /// Absolute and resolved.
     pub(crate) workspace: PathBuf,
     pub(crate) started: Instant,
+    /// stdout in another program's dialect.
+    pub(crate) voice: Option<Voice>,
 }
 
 impl App {
@@ -40,7 +43,7 @@ impl App {
     ///
     /// # Errors
     /// `NoInput` for the workspace, `BadConfig`, `Usage`, `Unsupported`.
-    pub(crate) fn new(flags: Flags, started: Instant) -> Result<Self, Reason> {
+    pub(crate) fn new(flags: Flags, voice: Option<Voice>, started: Instant) -> Result<Self, Reason> {
         refuse_what_does_not_exist(&flags)?;
         refuse_what_is_not_text()?;
         let asked = asked_contract(&flags)?;
@@ -66,7 +69,26 @@ impl App {
             })?),
         };
         let catalogue = Arc::new(catalogue);
-        Ok(Self { flags, asked, places, programs, trust, config, credentials, catalogue, workspace, started })
+        Ok(Self {
+            flags,
+            asked,
+            places,
+            programs,
+            trust,
+            config,
+            credentials,
+            catalogue,
+            workspace,
+            started,
+            voice,
+        })
+    }
+
+    /// What to say of arguments of another program's that were left out.
+    pub(crate) fn ignored_arguments(&self) -> Option<Notice> {
+        let live = self.voice.as_ref().map(Voice::live).filter(|live| !live.ignored.is_empty())?;
+        let (dialect, arguments) = (live.dialect.to_string(), live.ignored.join(", "));
+        Some(Notice::ArgumentsIgnored { dialect, arguments })
     }
 
     /// The version of the output contract that holds.
@@ -86,6 +108,10 @@ fn refuse_what_does_not_exist(flags: &Flags) -> Result<(), Reason> {
     }
     if flags.cloud {
         return unsupported("--cloud");
+    }
+    // Where it comes first, it has been taken off.
+    if let Some(dialect) = &flags.dialect {
+        return Err(Reason::Usage { said: format!("`--dialect {dialect}` must be the first argument") });
     }
     Ok(())
 }

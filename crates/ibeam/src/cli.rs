@@ -170,6 +170,14 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "HOST:PORT", global = true)]
     pub(crate) allow_net: Vec<String>,
 
+    /// What becomes of calls that no rule covers: `sandboxed`, `allowlist` or `strict`
+    #[arg(long, value_name = "WORD", global = true)]
+    pub(crate) approval: Option<String>,
+
+    /// Do not offer this tool to the model, e.g. `web_fetch`
+    #[arg(long, value_name = "TOOL", global = true)]
+    pub(crate) without: Vec<String>,
+
     /// Read-only modes
     #[arg(long, value_enum, value_name = "MODE", global = true)]
     pub(crate) mode: Option<Mode>,
@@ -269,6 +277,22 @@ pub(crate) struct Flags {
     /// Start the MCP servers of the project too, and allow the calls of all servers
     #[arg(long, global = true)]
     pub(crate) approve_mcps: bool,
+
+    /// MCP servers for this run: JSON as in `mcp.json`, or a file of it
+    #[arg(long, value_name = "JSON|FILE", global = true)]
+    pub(crate) mcp_config: Vec<String>,
+
+    /// Start no MCP servers but those of `--mcp-config`
+    #[arg(long, global = true)]
+    pub(crate) strict_mcp_config: bool,
+
+    /// Further instructions for the model, behind ours
+    #[arg(long, value_name = "TEXT", global = true)]
+    pub(crate) append_system_prompt: Vec<String>,
+
+    /// As the first argument: print in that dialect; `claude` and `codex` read the rest in their own forms too
+    #[arg(long, value_name = "DIALECT", global = true)]
+    pub(crate) dialect: Option<String>,
 
     /// Not supported: certificates are always checked
     #[arg(short = 'k', long, global = true, hide = true)]

@@ -27,6 +27,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) mode: PermissionMode,
     /// What confines commands: a model that knows does not try in vain.
     pub(crate) sandbox: &'a Sandbox,
+    /// Instructions of whoever started the run, behind all others.
+    pub(crate) further: &'a [String],
     /// Milliseconds since the Unix epoch.
     pub(crate) now_ms: u64,
 }
@@ -70,6 +72,9 @@ impl Context {
         if let Some(date) = date_of(around.now_ms) {
             system.push_str(&format!("Date: {date}\n"));
         }
+        for text in around.further.iter().filter(|text| !text.trim().is_empty()) {
+            system.push_str(&format!("\n# Further instructions of the user\n\n{}\n", text.trim()));
+        }
         let repository = if around.trusted { None } else { instructions.as_content() };
         Self { system, repository }
     }
@@ -89,7 +94,8 @@ mod tests {
     fn context(workspace: &Path, trusted: bool) -> Context {
         let mode = PermissionMode::Default;
         let sandbox = &Sandbox::default();
-        Context::of(&Surroundings { workspace, trusted, mode, sandbox, now_ms: 1_790_000_000_000 })
+        let further = &["Speak Latin.".to_owned()];
+        Context::of(&Surroundings { workspace, trusted, mode, sandbox, further, now_ms: 1_790_000_000_000 })
     }
 
     #[test]
@@ -99,6 +105,7 @@ mod tests {
         fs::write(root.path().join(".git/HEAD"), "ref: refs/heads/trunk\n").unwrap();
         let system = context(&root.path().canonicalize().unwrap(), false).system;
         assert!(system.contains("(branch trunk)") && system.contains("Date: 2026-09-21"), "{system}");
+        assert!(system.ends_with("# Further instructions of the user\n\nSpeak Latin.\n"), "{system}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod command;
 mod config;
 mod context;
 mod credentials;
+mod dialect;
 mod environment;
 mod exit;
 mod git;
@@ -42,7 +43,8 @@ use std::time::Instant;
 use ibeam_protocol::Reason;
 
 use crate::app::App;
-use crate::cli::{Cli, Command, Unparsed};
+use crate::cli::{Cli, Command, Format, Unparsed};
+use crate::dialect::{Input, Voice};
 use crate::exit::{Failed, Report};
 use crate::mode::{Circumstances, RunMode};
 use crate::run::Target;
@@ -60,8 +62,12 @@ fn main() -> ExitCode {
             return exit::fail(&reason.into(), &environment::catalogue(None));
         }
     };
-    let Cli { flags, words, command } = match cli::parse(&args) {
-        Ok(cli) => cli,
+    let parsed = dialect::translate(args.clone()).and_then(|translated| {
+        let cli = cli::parse(&translated.args)?;
+        Ok((cli, translated.live))
+    });
+    let (Cli { flags, words, command }, live) = match parsed {
+        Ok(parsed) => parsed,
         Err(Unparsed::Said(text)) => {
             drop(stdout.write_all(text.as_bytes()));
             return ExitCode::SUCCESS;
@@ -80,13 +86,22 @@ fn main() -> ExitCode {
     }
     let lang = flags.lang.clone();
     let report = Report { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
-    let app = match exit::report_as(report).and_then(|()| App::new(flags, started)) {
+    let voice = live.and_then(|live| Some(Voice::new(live, stdout.try_clone().ok()?)));
+    let told = |failed: &Failed| voice.iter().for_each(|voice| voice.fail(failed));
+    let app = match exit::report_as(report).and_then(|()| App::new(flags, voice.clone(), started)) {
         Ok(app) => app,
-        Err(reason) => return exit::fail(&reason.into(), &environment::catalogue(lang.as_deref())),
+        Err(reason) => {
+            let failed = reason.into();
+            told(&failed);
+            return exit::fail(&failed, &environment::catalogue(lang.as_deref()));
+        }
     };
     match dispatch(&app, words, command, stdout, stdout_terminal) {
         Ok(code) => code,
-        Err(failed) => exit::fail(&failed, &app.catalogue),
+        Err(failed) => {
+            told(&failed);
+            exit::fail(&failed, &app.catalogue)
+        }
     }
 }
 
@@ -129,7 +144,14 @@ fn dispatch(
         command::install_if_missing(app)?;
     }
     match mode {
-        RunMode::Print(format) => run::print(app, &target, &words, format, stdout)?,
+        RunMode::Print(format) => match app.voice.as_ref().map(|voice| (voice, voice.live().input)) {
+            Some((voice, Input::Messages)) => run::converse(app, &target, voice, stdout)?,
+            Some((_, Input::Prompt)) if format != Format::StreamJson => {
+                let said = "`--dialect` needs `--output-format stream-json`".to_owned();
+                return Err(Reason::Usage { said }.into());
+            }
+            Some(_) | None => run::print(app, &target, &words, format, stdout)?,
+        },
         RunMode::Interactive => {
             let first = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
             run::chat(app, &target, (!first.is_empty()).then_some(first), stdout)?;

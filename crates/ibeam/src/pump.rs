@@ -34,7 +34,13 @@ impl CurrentStop {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = stop;
     }
 
-    fn get(&self) -> Stop {
+    /// Asks that run to stop.
+    pub(crate) fn request(&self, reason: Reason) {
+        self.get().request(reason);
+    }
+
+    /// The stop of that run.
+    pub(crate) fn get(&self) -> Stop {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -1,6 +1,7 @@
 //! One run: everything resolved becomes ports, the loop runs, the end is told.
 
 mod chat;
+mod conversation;
 mod figures;
 mod heartbeat;
 pub(crate) mod policy;
@@ -30,6 +31,7 @@ use crate::talk::Talk;
 use crate::{hooks, mcp, prompt, signals, stdout};
 
 pub(crate) use chat::chat;
+pub(crate) use conversation::converse;
 use ports::Foundation;
 use sandbox::Guards;
 use shutdown::Shutdown;
@@ -87,22 +89,30 @@ pub(crate) fn print(
     notices.extend(gathered.notice);
     notices.extend(servers.notices.iter().cloned());
     notices.extend(hooks.notices.iter().cloned());
+    notices.extend(app.ignored_arguments());
     let notices = app.trust.tell(notices);
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
-    let stdout = stdout::Paced::new(stdout, &stop, shutdown.patience());
-    let writer = writer(app, format, stdout);
+    let current = CurrentStop::of(stop.clone());
+    let stdout = stdout::Paced::new(stdout, &current, shutdown.patience());
+    let writer = match &app.voice {
+        None => writer(app, format, stdout),
+        Some(voice) => {
+            voice.speak_to(stdout);
+            Box::new(StreamJson::new(voice.clone()))
+        }
+    };
     let approver = Arc::new(ibeam_core::Headless);
     let hooks = hooks.listen(app, &started.head, true);
     let foundation = Foundation { head: started.head, provider: started.provider, guards };
     let run = ports::build(app, foundation, approver, &servers, hooks, stop.clone())?;
     let _proxy = run.proxy.map(|proxy| runtime.spawn(proxy));
-    stdout::watch_reader(watched, &stop).map_err(no_thread)?;
+    stdout::watch_reader(watched, &current).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let pump = Pump {
         session: started.session,
         writer,
         talk: Talk::new(Arc::clone(&app.catalogue)),
-        stop: CurrentStop::of(stop.clone()),
+        stop: current,
     };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&run.run.clock), events)

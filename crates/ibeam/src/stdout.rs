@@ -6,11 +6,12 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ibeam_core::Stop;
 use ibeam_protocol::Reason;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
+
+use crate::pump::CurrentStop;
 
 /// A pipe or socket that says it takes something takes this much without waiting (POSIX's PIPE_BUF on Linux).
 const PIECE: usize = 4096;
@@ -33,7 +34,7 @@ pub(crate) fn take() -> io::Result<File> {
 ///
 /// # Errors
 /// The system's error when no thread can be had.
-pub(crate) fn watch_reader(stdout: File, stop: &Stop) -> io::Result<()> {
+pub(crate) fn watch_reader(stdout: File, stop: &CurrentStop) -> io::Result<()> {
     let stop = stop.clone();
     let watch = move || loop {
         // Asked for nothing, poll tells errors and hang-ups alone.
@@ -55,14 +56,14 @@ pub(crate) struct Paced {
     has_reader: bool,
     /// What a pipe takes without waiting when it is empty.
     capacity: usize,
-    stop: Stop,
+    stop: CurrentStop,
     /// How long a reader may take nothing once a stop was asked for.
     patience: Duration,
 }
 
 impl Paced {
     /// Writes to `stdout`.
-    pub(crate) fn new(stdout: File, stop: &Stop, patience: Duration) -> Self {
+    pub(crate) fn new(stdout: File, stop: &CurrentStop, patience: Duration) -> Self {
         let kind = fstat(stdout.as_fd()).map(|stat| FileType::from_raw_mode(stat.st_mode));
         let capacity = if kind == Ok(FileType::Fifo) { capacity_of(&stdout) } else { PIECE };
         Self { stdout, has_reader: kind != Ok(FileType::RegularFile), capacity, stop: stop.clone(), patience }
@@ -78,7 +79,7 @@ impl Paced {
         let mut idle_since = None;
         loop {
             match poll(&mut [PollFd::new(&self.stdout, PollFlags::OUT)], Some(&LOOK)) {
-                Ok(0) if self.stop.requested().is_some() => {
+                Ok(0) if self.stop.get().requested().is_some() => {
                     let since: Instant = *idle_since.get_or_insert_with(Instant::now);
                     if since.elapsed() >= self.patience {
                         return Err(io::ErrorKind::TimedOut.into());

@@ -8,6 +8,9 @@ pub(crate) fn words(notice: &Notice) -> Words {
     match notice {
         Notice::EmbeddedModel { model } => Words::new("notice-embedded-model").text("model", model),
         Notice::StdinIgnored { waited_ms } => Words::new("notice-stdin-ignored").seconds(*waited_ms),
+        Notice::ArgumentsIgnored { dialect, arguments } => {
+            Words::new("notice-arguments-ignored").text("dialect", dialect).text("arguments", arguments)
+        }
         Notice::CallsDenied { count } => Words::new("notice-calls-denied").count("count", *count),
         Notice::UnknownStopReason { word } => Words::new("notice-unknown-stop-reason").text("word", word),
         Notice::AnswerCut => Words::new("notice-answer-cut"),

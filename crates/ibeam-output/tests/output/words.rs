@@ -188,6 +188,7 @@ fn every_notice() -> Vec<Notice> {
     vec![
         Notice::EmbeddedModel { model: s() },
         Notice::StdinIgnored { waited_ms: 1 },
+        Notice::ArgumentsIgnored { dialect: s(), arguments: s() },
         Notice::CallsDenied { count: 1 },
         Notice::UnknownStopReason { word: s() },
         Notice::AnswerCut,
@@ -295,7 +296,6 @@ fn every_line_of_the_report_on_a_stream_is_said_in_every_language() {
 }
 
 #[test]
-#[test]
 fn every_line_of_the_report_on_links_is_said_in_every_language() {
     let lines = [
         ShimLine::Made { link: "l", program: "p" },
@@ -314,6 +314,7 @@ fn every_line_of_the_report_on_links_is_said_in_every_language() {
     }
 }
 
+#[test]
 fn every_line_about_a_replay_is_said_in_every_language() {
     let lines = [
         ReplayLine::NoEnd { run: 2 },

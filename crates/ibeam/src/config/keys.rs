@@ -13,6 +13,8 @@ pub(crate) enum Reach {
     Lower,
     /// Say this word; in a trusted workspace any.
     Narrows(&'static str),
+    /// Say a later word of the kind than the one in force; in a trusted workspace any.
+    NarrowsFurther,
     /// Say this word, and never another.
     Only(&'static str),
     /// Nothing, trusted or not.
@@ -56,7 +58,13 @@ pub(crate) const KEYS: &[Key] = &[
     key("permissions.allow", Kind::Tokens, None, Reach::Trusted),
     key("permissions.ask", Kind::Tokens, None, Reach::Anyone),
     key("permissions.deny", Kind::Tokens, None, Reach::Anyone),
-    key("approval", Kind::Word(&["sandboxed", "allowlist"]), Some("sandboxed"), Reach::Narrows("allowlist")),
+    // From wide to narrow.
+    key(
+        "approval",
+        Kind::Word(&["sandboxed", "allowlist", "strict"]),
+        Some("sandboxed"),
+        Reach::NarrowsFurther,
+    ),
     key("sandbox.mode", Kind::Word(&["enabled", "disabled"]), None, Reach::Only("enabled")),
     key("sandbox.environment", Kind::Set, None, Reach::Trusted),
     key("sandbox.writable", Kind::Set, None, Reach::Trusted),
@@ -173,6 +181,7 @@ mod tests {
                 Reach::Trusted => "trusted".to_owned(),
                 Reach::Lower => "lower".to_owned(),
                 Reach::Narrows(word) => format!("`\"{word}\"`"),
+                Reach::NarrowsFurther => "narrower".to_owned(),
                 Reach::Only(word) => format!("`\"{word}\"`, even when trusted"),
                 Reach::Never => "no".to_owned(),
                 Reach::Judged => continue,

@@ -116,12 +116,13 @@ impl Config {
     /// What to say of a value that the project's file may not set.
     fn refused(&self, Entry { key, path, value, .. }: &Entry, file: &Path, trusted: bool) -> Option<Notice> {
         let says = |word: &str| *value == Value::Text(word.to_owned());
+        let in_force = self.settings.get(path).and_then(|settings| settings.last());
         let (may_now, may_trusted) = match key.reach {
             Reach::Anyone | Reach::Judged => (true, true),
             Reach::Trusted => (false, true),
-            Reach::Lower => {
-                let in_force = self.settings.get(path).and_then(|settings| settings.last());
-                (in_force.is_none_or(|in_force| value.is_below(&in_force.value)), true)
+            Reach::Lower => (in_force.is_none_or(|in_force| value.is_below(&in_force.value)), true),
+            Reach::NarrowsFurther => {
+                (in_force.is_none_or(|in_force| key.kind.is_after(value, &in_force.value)), true)
             }
             Reach::Narrows(word) => (says(word), true),
             Reach::Only(word) => (says(word), says(word)),
@@ -175,6 +176,7 @@ impl Config {
                     BackgroundWord::Wait => "wait".to_owned(),
                 }),
             ),
+            ("--approval", "approval", flags.approval.clone()),
             ("--verbose", "verbose", flags.verbose.then(|| "true".to_owned())),
             (
                 "--sandbox",

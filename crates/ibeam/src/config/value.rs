@@ -50,6 +50,13 @@ impl Kind {
         fixed.into()
     }
 
+    /// Whether `one` stands after `other` in a list of words, or is the same.
+    pub(crate) fn is_after(self, one: &Value, other: &Value) -> bool {
+        let Self::Word(words) = self else { return false };
+        let at = |value: &Value| words.iter().position(|word| *value == Value::Text((*word).to_owned()));
+        at(one) >= at(other)
+    }
+
     /// Whether entries count one by one.
     pub(crate) fn adds_up(self) -> bool {
         matches!(self, Self::Set | Self::Tokens)

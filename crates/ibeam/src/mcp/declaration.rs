@@ -1,6 +1,6 @@
 //! A server as the files speak of it, and whether it may start.
 //!
-//! Strongest first: the managed file, the project's `.ibeam/config.toml`, its `.cursor/mcp.json`, the user's
+//! Strongest first: the managed file, `--mcp-config`, the project's `.ibeam/config.toml`, its `.cursor/mcp.json`, the user's
 //! `config.toml`, the user's `~/.cursor/mcp.json`. The strongest file that names a server counts whole, so that no
 //! project sends a user's token to a program of its own; a project that is not trusted replaces nothing.
 
@@ -73,6 +73,11 @@ pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
         of(&managed).or_else(|| of(&user)).or(of_project)
     };
     let mut servers = BTreeMap::new();
+    if app.flags.strict_mcp_config {
+        servers.extend(given(app, &switch)?);
+        servers.extend(declarations(&managed, &switch)?);
+        return Ok(servers.into_values().collect());
+    }
     let path = app.places.home.join(".cursor/mcp.json");
     for server in cursor_file::parse(&path, source::read(&path)?, false, &switch)? {
         servers.insert(server.name.clone(), server);
@@ -94,8 +99,31 @@ pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
             servers.entry(name).or_insert(server);
         }
     }
+    servers.extend(given(app, &switch)?);
     servers.extend(declarations(&managed, &switch)?);
     Ok(servers.into_values().collect())
+}
+
+/// The servers of `--mcp-config`: JSON, or a file of it.
+fn given(
+    app: &App,
+    switch: &dyn Fn(&str) -> Option<bool>,
+) -> Result<BTreeMap<String, Declaration>, Reason> {
+    let mut servers = BTreeMap::new();
+    for given in &app.flags.mcp_config {
+        let (path, bytes) = match given.trim_start().starts_with('{') {
+            true => (PathBuf::from("--mcp-config"), given.clone().into_bytes()),
+            false => {
+                let no_input =
+                    |error: std::io::Error| Reason::NoInput { path: given.clone(), said: error.to_string() };
+                (PathBuf::from(given), std::fs::read(given).map_err(no_input)?)
+            }
+        };
+        for server in cursor_file::parse(&path, Some(bytes), false, switch)? {
+            servers.insert(server.name.clone(), server);
+        }
+    }
+    Ok(servers)
 }
 
 /// `[mcp_servers.NAME]` of one file.

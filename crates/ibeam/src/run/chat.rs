@@ -106,7 +106,7 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
 }
 
 /// Tells hooks of the end of the session. Any signal ends the waiting.
-async fn say_goodbye(app: &App, hooks: &Listening, outcome: &Result<(), Failure>) {
+pub(super) async fn say_goodbye(app: &App, hooks: &Listening, outcome: &Result<(), Failure>) {
     let outcome = match outcome {
         Ok(()) => RunOutcome::Completed,
         Err(failure) => RunOutcome::Failed(failure.clone()),
@@ -126,7 +126,7 @@ async fn say_goodbye(app: &App, hooks: &Listening, outcome: &Result<(), Failure>
 }
 
 /// Whether nothing can follow: an interrupt ends a run, the other signals mean the program.
-fn ends_program(reason: &Reason) -> bool {
+pub(super) fn ends_program(reason: &Reason) -> bool {
     match reason {
         Reason::Signalled(Signal::Int) => false,
         Reason::Signalled(Signal::Hup | Signal::Quit | Signal::Term) => true,

@@ -37,6 +37,7 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
     }
     policy.approval = match app.config.text(&["approval"]) {
         Some("allowlist") => Approval::Allowlist,
+        Some("strict") => Approval::Strict,
         Some(_) | None => Approval::Sandboxed,
     };
     Ok(policy)

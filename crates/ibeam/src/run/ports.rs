@@ -66,6 +66,7 @@ pub(super) fn build(
     );
     tools.extend(servers.tools(head.permission_mode));
     tools.extend(web.tools(&policy));
+    tools.retain(|name, _| !app.flags.without.contains(name));
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.told);
     let clock = Arc::new(SystemClock::since(app.started));
@@ -74,6 +75,7 @@ pub(super) fn build(
         trusted: app.trust.is_given(),
         mode: head.permission_mode,
         sandbox: &head.sandbox,
+        further: &app.flags.append_system_prompt,
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
     let head_model = head.model.clone();

@@ -1,0 +1,133 @@
+//! `--dialect`: another program's command line in, its stream out, the run itself ours.
+//!
+//! Arguments become ours before ours are parsed; contract 1 becomes theirs as its lines are born. A flag of theirs
+//! that has no counterpart is told and left out; where leaving it out would allow more, it is a usage error. Costs
+//! nothing where no dialect is asked for.
+
+mod claude;
+mod codex;
+mod control;
+mod host;
+mod table;
+mod voice;
+
+use std::ffi::OsString;
+
+use ibeam_dialects::Dialect;
+use ibeam_protocol::Reason;
+
+use crate::cli::Unparsed;
+pub(crate) use host::Host;
+pub(crate) use voice::Voice;
+
+/// The variable that says what a first `--dialect` says.
+const VARIABLE: &str = "IBEAM_DIALECT";
+
+/// What of a dialect outlasts the parsing of the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Live {
+    pub(crate) dialect: Dialect,
+    pub(crate) shape: Shape,
+    pub(crate) input: Input,
+    /// Prompts are said again.
+    pub(crate) replays: bool,
+    /// What no rule decides is put to the program that started us.
+    pub(crate) asks: bool,
+    /// Arguments that were left out, for people.
+    pub(crate) ignored: Vec<String>,
+}
+
+/// What of the dialect's stream is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Every line, as it is born.
+    Lines,
+    /// The last line, at the end.
+    Last,
+    /// The answer, at the end.
+    Answer,
+}
+
+/// Where prompts come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// The words and stdin, once.
+    Prompt,
+    /// Messages on stdin, a run for each.
+    Messages,
+}
+
+/// A command line in our own forms.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Translated {
+    pub(crate) args: Vec<OsString>,
+    pub(crate) live: Option<Live>,
+}
+
+/// What a translation may look at beside the arguments.
+struct World<'a> {
+    variable: &'a dyn Fn(&str) -> Option<String>,
+    read: fn(&str) -> std::io::Result<String>,
+}
+
+/// Translates a command line that begins with `--dialect`, or where the variable says one; any other stays as it is.
+///
+/// # Errors
+/// `Said` for `--version`; `Wrong` for a dialect that there is not, or what its own forms refuse.
+pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, Unparsed> {
+    let Some((name, rest)) = asked(&args) else { return Ok(Translated { args, live: None }) };
+    let wrong = |reason| Unparsed::Wrong(reason);
+    let dialect: Dialect = name
+        .parse()
+        .map_err(|_| wrong(table::usage(format!("there is no dialect `{name}`; there are {}", names()))))?;
+    let rest = args.get(rest..).unwrap_or_default();
+    let world = World { variable: &crate::environment::variable, read: |path| std::fs::read_to_string(path) };
+    match dialect {
+        Dialect::Claude => claude::translate(rest, &world),
+        Dialect::Codex => codex::translate(rest, &world),
+        // Their output alone: the arguments are ours.
+        Dialect::Cursor => Ok(Translated { args: rest.to_vec(), live: None }),
+        Dialect::Gemini | Dialect::Opencode => {
+            let live = Live {
+                dialect,
+                shape: Shape::Lines,
+                input: Input::Prompt,
+                replays: false,
+                asks: false,
+                ignored: Vec::new(),
+            };
+            Ok(Translated { args: rest.to_vec(), live: Some(live) })
+        }
+    }
+}
+
+/// The name of the dialect, and where the rest of the arguments begins.
+fn asked(args: &[OsString]) -> Option<(String, usize)> {
+    let first = args.first().and_then(|arg| arg.to_str());
+    match first {
+        Some("--dialect") => Some((args.get(1).map(text).unwrap_or_default(), 2)),
+        Some(first) if first.starts_with("--dialect=") => Some((first.split_once('=')?.1.to_owned(), 1)),
+        Some(_) | None => crate::environment::variable(VARIABLE).map(|name| (name, 0)),
+    }
+}
+
+fn text(arg: &OsString) -> String {
+    arg.to_string_lossy().into_owned()
+}
+
+fn names() -> String {
+    Dialect::ALL.iter().map(|dialect| format!("`{dialect}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The text behind a flag that takes a file.
+fn file(world: &World<'_>, path: &str) -> Result<String, Reason> {
+    (world.read)(path).map_err(|error| Reason::NoInput { path: path.to_owned(), said: error.to_string() })
+}
+
+/// The arguments of a run that prints contract 1, and `flags` behind them.
+fn ours(flags: impl IntoIterator<Item = String>, words: Vec<String>) -> Vec<OsString> {
+    let printing = ["--print", "--contract=1", "--output-format=stream-json"].map(str::to_owned);
+    let prompt =
+        if words.is_empty() { Vec::new() } else { ["--".to_owned()].into_iter().chain(words).collect() };
+    printing.into_iter().chain(flags).chain(prompt).map(OsString::from).collect()
+}

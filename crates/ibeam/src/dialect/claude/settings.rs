@@ -1,0 +1,91 @@
+//! `--settings` and `--mcp-config` of Claude Code: JSON, or a file of it.
+//!
+//! Of the settings, what permits and forbids is kept, and the model. Hooks are refused, for they may guard.
+
+use ibeam_protocol::Reason;
+use serde_json::{Map, Value};
+
+use super::{Draft, World, file, put, usage};
+
+impl Draft {
+    /// Takes the settings that `given` is or names.
+    ///
+    /// # Errors
+    /// `NoInput`; `Usage` for what is no JSON object, or must not be left out.
+    pub(super) fn settings(&mut self, given: &str, world: &World<'_>) -> Result<(), Reason> {
+        for (key, value) in object("--settings", given, world)? {
+            match (key.as_str(), &value) {
+                ("permissions", Value::Object(permissions)) => self.granted(permissions)?,
+                ("model", Value::String(model)) => {
+                    self.model.get_or_insert_with(|| model.clone());
+                }
+                // Ours holds commands at least as tightly.
+                ("sandbox" | "$schema", _) => {}
+                ("hooks", Value::Object(hooks)) if hooks.is_empty() => {}
+                ("permissions" | "hooks", _) => {
+                    return Err(usage(format!(
+                        "`{key}` of `--settings` cannot be kept here; see docs/hooks.md"
+                    )));
+                }
+                (key, _) => self.ignored.push(format!("--settings {key}")),
+            }
+        }
+        Ok(())
+    }
+
+    fn granted(&mut self, permissions: &Map<String, Value>) -> Result<(), Reason> {
+        for (key, value) in permissions {
+            match key.as_str() {
+                "allow" => self.allow.extend(texts(key, value)?),
+                "deny" => self.deny.extend(texts(key, value)?),
+                "ask" => self.ask.extend(texts(key, value)?),
+                "additionalDirectories" => self.directories.extend(texts(key, value)?),
+                "defaultMode" if self.mode.is_none() => {
+                    put(&mut self.mode, value.as_str().map(str::to_owned))?
+                }
+                "defaultMode" => {}
+                "disableBypassPermissionsMode" if !self.bypasses() => {}
+                other => {
+                    return Err(usage(format!("`permissions.{other}` of `--settings` cannot be kept here")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn bypasses(&self) -> bool {
+        self.bypass || self.mode.as_deref() == Some("bypassPermissions")
+    }
+
+    /// Takes the MCP servers that `given` is or names; those that live in the program that started us are left out.
+    ///
+    /// # Errors
+    /// `NoInput`; `Usage` for what is no JSON object.
+    pub(super) fn servers(&mut self, given: &str, world: &World<'_>) -> Result<(), Reason> {
+        let mut document = object("--mcp-config", given, world)?;
+        if let Some(Value::Object(servers)) = document.get_mut("mcpServers") {
+            let is_theirs = |server: &Value| server.get("type").is_some_and(|kind| kind == "sdk");
+            let theirs = servers.iter().filter(|(_, server)| is_theirs(server));
+            self.ignored.extend(theirs.map(|(name, _)| format!("--mcp-config {name}")));
+            servers.retain(|_, server| !is_theirs(server));
+        }
+        self.pass("--mcp-config", &Value::Object(document).to_string())
+    }
+}
+
+fn object(flag: &str, given: &str, world: &World<'_>) -> Result<Map<String, Value>, Reason> {
+    let text = if given.trim_start().starts_with('{') { given.to_owned() } else { file(world, given)? };
+    let text = text.trim_start_matches('\u{feff}');
+    serde_json::from_str(text).map_err(|error| usage(format!("`{flag}` should be a JSON object: {error}")))
+}
+
+fn texts(key: &str, value: &Value) -> Result<Vec<String>, Reason> {
+    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts: Option<Vec<String>> = list.iter().map(|entry| entry.as_str().map(str::to_owned)).collect();
+    match texts {
+        Some(texts) if value.is_array() => Ok(texts),
+        Some(_) | None => {
+            Err(usage(format!("`permissions.{key}` of `--settings` should be a list of strings")))
+        }
+    }
+}

@@ -1,0 +1,202 @@
+use super::*;
+
+fn translated(args: &[&str]) -> Result<Translated, Unparsed> {
+    let args: Vec<OsString> = args.iter().map(Into::into).collect();
+    let read = |path: &str| match path {
+        "system.txt" => Ok("From a file.".to_owned()),
+        "settings.json" => Ok(r#"{"permissions":{"deny":["Read(./.env)"]}}"#.to_owned()),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    };
+    translate(&args, &World { variable: &|_| None, read })
+}
+
+/// `expect` is what stands behind the arguments of every run that prints.
+#[track_caller]
+fn check(args: &[&str], expect: &[&str]) -> Live {
+    let Ok(Translated { args: ours, live }) = translated(args) else { panic!("{args:?} is refused") };
+    let ours: Vec<&str> = ours.iter().skip(3).map(|arg| arg.to_str().unwrap()).collect();
+    assert_eq!(ours, expect, "{args:?}");
+    // Whatever comes out is a command line of ours.
+    let Translated { args: ours, .. } = translated(args).unwrap_or_else(|_| panic!("{args:?}"));
+    assert!(crate::cli::parse(&ours).is_ok(), "{ours:?}");
+    live.unwrap()
+}
+
+#[track_caller]
+fn refused(args: &[&str], part: &str) {
+    match translated(args) {
+        Err(Unparsed::Wrong(Reason::Usage { said })) => assert!(said.contains(part), "{said}"),
+        Err(Unparsed::Wrong(reason)) => panic!("{args:?}: {reason:?}"),
+        Err(Unparsed::Said(said)) => panic!("{args:?}: {said}"),
+        Ok(translated) => panic!("{args:?}: {translated:?}"),
+    }
+}
+
+#[test]
+fn what_the_python_sdk_starts_is_understood() {
+    let live = check(
+        &[
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--system-prompt",
+            "",
+            "--allowedTools",
+            "Read,Bash(git:*)",
+            "--max-turns",
+            "3",
+            "--model",
+            "claude-sonnet-4-5",
+            "--permission-mode",
+            "acceptEdits",
+            "--setting-sources=",
+            "--input-format",
+            "stream-json",
+        ],
+        &[
+            "--max-turns=3",
+            "--approval=strict",
+            "--allow=Read(/**)",
+            "--allow=Shell(git:*)",
+            "--allow=Write(**)",
+            "--model=claude-sonnet-4-5",
+        ],
+    );
+    assert_eq!((live.shape, live.input), (Shape::Lines, Input::Messages));
+    assert_eq!(live.ignored, ["--setting-sources"]);
+}
+
+#[test]
+fn modes_never_allow_more_than_they_say() {
+    check(&["-p", "x"], &["--approval=strict", "--", "x"]);
+    check(&["-p", "--permission-mode", "dontAsk", "x"], &["--approval=strict", "--", "x"]);
+    check(&["-p", "--permission-mode", "plan", "x"], &["--mode=plan", "--approval=strict", "--", "x"]);
+    check(&["-p", "--permission-mode=bypassPermissions", "x"], &["--force", "--", "x"]);
+    check(&["-p", "--dangerously-skip-permissions", "x"], &["--force", "--", "x"]);
+    check(&["-p", "--permission-mode", "auto", "x"], &["--", "x"]);
+    refused(&["-p", "--permission-mode", "sure", "x"], "no permission mode `sure`");
+}
+
+#[test]
+fn what_is_forbidden_is_forbidden_or_refused() {
+    check(
+        &["-p", "--disallowedTools", "Bash(rm:*) WebFetch", "--", "x"],
+        &["--approval=strict", "--deny=Shell(rm:*)", "--deny=WebFetch(*)", "--without=web_fetch", "--", "x"],
+    );
+    refused(&["-p", "--disallowedTools", "Bash(a && b)", "--", "x"], "cannot be kept");
+    let live = check(&["-p", "--allowedTools", "Bash(a && b)", "--", "x"], &["--approval=strict", "--", "x"]);
+    assert_eq!(live.ignored, ["--allowedTools Bash(a && b)"]);
+    check(
+        &["-p", "--tools", "Read,Bash", "--", "x"],
+        &[
+            "--approval=strict",
+            "--without=delete",
+            "--without=edit",
+            "--without=glob",
+            "--without=grep",
+            "--without=ls",
+            "--without=update_todos",
+            "--without=web_fetch",
+            "--without=write",
+            "--",
+            "x",
+        ],
+    );
+    check(&["-p", "--tools", "default", "--", "x"], &["--approval=strict", "--", "x"]);
+}
+
+#[test]
+fn sessions_are_named_continued_and_forked() {
+    let id = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
+    let (resume, joined) = (format!("--resume={id}"), format!("--session-id={id}"));
+    check(&["-p", "--resume", id, "x"], &[&resume, "--approval=strict", "--", "x"]);
+    check(&["-pr", id, "--fork-session", "x"], &[&resume, "--fork", "--approval=strict", "--", "x"]);
+    check(&["-c", "-p", "x"], &["--continue", "--approval=strict", "--", "x"]);
+    check(&["-p", &joined, "x"], &[&resume, "--approval=strict", "--", "x"]);
+    refused(&["-p", "--resume", "--fork-session"], "needs the id");
+    refused(&["-p", "-c", &joined, "x"], "--fork-session");
+}
+
+#[test]
+fn models_have_short_names() {
+    let newest = check(
+        &["-p", "--model", "haiku", "x"],
+        &["--approval=strict", "--model=claude-haiku-4-5", "--", "x"],
+    );
+    assert_eq!(newest.shape, Shape::Answer);
+    check(&["-p", "--model", "default", "x"], &["--approval=strict", "--", "x"]);
+    check(&["-p", "--model", "opus[1m]", "x"], &["--approval=strict", "--model=claude-opus-4-5", "--", "x"]);
+}
+
+#[test]
+fn settings_keep_what_permits_and_forbids() {
+    let given = r#"{"permissions":{"allow":["Bash(ls:*)"],"ask":["Write"],"defaultMode":"acceptEdits","additionalDirectories":["/d"]},"model":"m","env":{"A":"b"}}"#;
+    let live = check(
+        &["-p", "--settings", given, "x"],
+        &[
+            "--approval=strict",
+            "--allow=Shell(ls:*)",
+            "--allow=Write(**)",
+            "--allow=Write(/d/**)",
+            "--ask=Write(/**)",
+            "--model=m",
+            "--add-dir=/d",
+            "--",
+            "x",
+        ],
+    );
+    assert_eq!(live.ignored, ["--settings env"]);
+    check(
+        &["-p", "--settings", "settings.json", "x"],
+        &["--approval=strict", "--deny=Read(.env)", "--", "x"],
+    );
+    refused(&["-p", "--settings", r#"{"hooks":{"PreToolUse":[{}]}}"#, "x"], "`hooks`");
+    refused(&["-p", "--settings", r#"{"permissions":{"newly":1}}"#, "x"], "permissions.newly");
+    refused(&["-p", "--settings", "{]", "x"], "JSON object");
+}
+
+#[test]
+fn servers_and_instructions_are_passed_on() {
+    let live = check(
+        &[
+            "-p",
+            "--mcp-config",
+            r#"{"mcpServers":{"a":{"command":"x"},"b":{"type":"sdk"}}}"#,
+            "--strict-mcp-config",
+            "x",
+        ],
+        &[
+            "--strict-mcp-config",
+            r#"--mcp-config={"mcpServers":{"a":{"command":"x"}}}"#,
+            "--approval=strict",
+            "--",
+            "x",
+        ],
+    );
+    assert_eq!(live.ignored, ["--mcp-config b"]);
+    check(
+        &["-p", "--append-system-prompt", "Be brief.", "--system-prompt-file", "system.txt"],
+        &[
+            "--append-system-prompt=Be brief.",
+            "--append-system-prompt=From a file.",
+            "--approval=strict",
+            "--stdin=read",
+        ],
+    );
+}
+
+#[test]
+fn what_must_not_be_left_out_is_refused() {
+    refused(&["mcp", "list"], "`claude mcp` has no counterpart");
+    refused(&["-p", "--worktree", "x"], "not supported");
+    refused(&["-p", "--agent", "x", "y"], "not supported");
+    refused(&["-p", "--some-new-flag", "x"], "there is no `--some-new-flag`");
+    refused(&["-p", "--input-format", "stream-json"], "--output-format stream-json");
+    refused(&["--input-format=stream-json", "--output-format=stream-json", "--verbose", "x"], "from stdin");
+}
+
+#[test]
+fn the_version_is_one_that_sdks_take() {
+    let Err(Unparsed::Said(said)) = translated(&["-v"]) else { panic!("no version") };
+    assert!(said.starts_with("2.") && said.contains("(Claude Code"), "{said}");
+}

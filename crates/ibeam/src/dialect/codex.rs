@@ -1,0 +1,207 @@
+//! The command line of Codex, as people and its SDK write it: `codex exec`, alone or with `resume`.
+//!
+//! Nobody can be asked in `codex exec`, here neither. Its sandbox that only reads has no counterpart; what it may do
+//! is held by rules, which are narrower: nothing is written, and no command runs that no rule allows.
+
+mod setting;
+
+use std::ffi::OsString;
+
+use ibeam_dialects::Dialect;
+use ibeam_protocol::Reason;
+
+use super::table::{Flag, Meaning, Takes, read, usage};
+use super::{Input, Live, Shape, Translated, World, file, ours};
+use crate::cli::Unparsed;
+use Meaning::{Idle, Ignored, Refused, Taken};
+use Takes::{Nothing, Value, Values};
+
+/// What `--version` says: the version whose forms are spoken.
+const VERSION: &str = "0.163.0";
+
+/// Where the key is that only this program takes.
+const KEY: &str = "CODEX_API_KEY";
+
+/// What the flags say.
+#[derive(Default)]
+struct Draft {
+    lines: bool,
+    version: bool,
+    sandbox: Option<String>,
+    approval: Option<String>,
+    bypass: bool,
+    model: Option<String>,
+    endpoint: Option<String>,
+    newest: bool,
+    /// A file with the JSON Schema that the answer should keep.
+    schema: Option<String>,
+    /// Given as they are, `--flag=value`.
+    flags: Vec<String>,
+    ignored: Vec<String>,
+}
+
+type Taking = fn(&mut Draft, &str) -> Result<(), Reason>;
+
+const fn flag(names: &'static [&'static str], takes: Takes, means: Meaning<Draft>) -> Flag<Draft> {
+    Flag { names, takes, means }
+}
+
+const fn taken(names: &'static [&'static str], takes: Takes, take: Taking) -> Flag<Draft> {
+    flag(names, takes, Taken(take))
+}
+
+/// Every flag there is.
+const FLAGS: &[Flag<Draft>] = &[
+    taken(&["--json", "--experimental-json"], Nothing, |draft, _| put(&mut draft.lines, true)),
+    taken(&["--version", "-V"], Nothing, |draft, _| put(&mut draft.version, true)),
+    taken(&["--model", "-m"], Value, |draft, value| put(&mut draft.model, Some(value.to_owned()))),
+    taken(&["--sandbox", "-s"], Value, |draft, value| put(&mut draft.sandbox, Some(value.to_owned()))),
+    taken(&["--ask-for-approval", "-a"], Value, |draft, value| {
+        put(&mut draft.approval, Some(value.to_owned()))
+    }),
+    taken(&["--full-auto"], Nothing, |draft, _| put(&mut draft.sandbox, Some("workspace-write".to_owned()))),
+    taken(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"], Nothing, |draft, _| {
+        put(&mut draft.bypass, true)
+    }),
+    taken(&["--cd", "-C"], Value, |draft, value| draft.pass("--workspace", value)),
+    taken(&["--add-dir"], Value, |draft, value| draft.pass("--add-dir", value)),
+    taken(&["--config", "-c"], Value, |draft, value| draft.setting(value)),
+    taken(&["--last"], Nothing, |draft, _| put(&mut draft.newest, true)),
+    taken(&["--output-schema"], Value, |draft, value| put(&mut draft.schema, Some(value.to_owned()))),
+    flag(&["--skip-git-repo-check"], Nothing, Idle),
+    flag(&["--strict-config"], Nothing, Idle),
+    flag(&["--all"], Nothing, Idle),
+    flag(&["--color"], Value, Idle),
+    flag(&["--thread-source"], Value, Idle),
+    flag(&["--cyber-access-program"], Value, Ignored),
+    flag(&["--ephemeral"], Nothing, Ignored),
+    flag(&["--enable"], Value, Ignored),
+    flag(&["--disable"], Value, Ignored),
+    flag(&["--include-plan-tool"], Nothing, Ignored),
+    flag(&["--search"], Nothing, Ignored),
+    flag(&["--ignore-user-config"], Nothing, Ignored),
+    flag(&["--ignore-rules"], Nothing, Ignored),
+    flag(&["--image", "-i"], Values, Refused("models are given no images")),
+    flag(&["--profile", "-p"], Value, Refused("there are no profiles")),
+    flag(&["--oss"], Nothing, Refused("name the model with `--model`")),
+    flag(&["--local-provider"], Value, Refused("name the model with `--model`")),
+    flag(&["--output-last-message", "-o"], Value, Refused("without `--json` stdout is the last message")),
+];
+
+/// Translates what follows `--dialect codex`.
+pub(super) fn translate(args: &[OsString], world: &World<'_>) -> Result<Translated, Unparsed> {
+    let mut draft = Draft::default();
+    let rest = read(FLAGS, args, &mut draft).map_err(Unparsed::Wrong)?;
+    if draft.version {
+        return Err(Unparsed::Said(format!("codex-cli {VERSION} (ibeam {})\n", env!("CARGO_PKG_VERSION"))));
+    }
+    draft.ignored.extend(rest.ignored);
+    draft.finish(rest.words, world).map_err(Unparsed::Wrong)
+}
+
+fn put<T>(place: &mut T, value: T) -> Result<(), Reason> {
+    *place = value;
+    Ok(())
+}
+
+impl Draft {
+    fn pass(&mut self, flag: &str, value: &str) -> Result<(), Reason> {
+        self.flags.push(format!("{flag}={value}"));
+        Ok(())
+    }
+
+    fn finish(mut self, words: Vec<String>, world: &World<'_>) -> Result<Translated, Reason> {
+        let mut words = words.into_iter();
+        match words.next().as_deref() {
+            Some("exec" | "e") => {}
+            Some(word) => {
+                return Err(usage(format!("`codex {word}` has no counterpart; there is `codex exec`")));
+            }
+            None => return Err(usage("there is no prompt loop in this dialect; there is `codex exec`")),
+        }
+        let mut words: Vec<String> = words.collect();
+        if words.first().is_some_and(|word| word == "resume") {
+            let behind = if self.newest { 1 } else { 2 };
+            let session = match (self.newest, words.get(1)) {
+                (true, _) => "--continue".to_owned(),
+                (false, Some(id)) => format!("--resume={id}"),
+                (false, None) => return Err(usage("`resume` needs the id of a session, or `--last`")),
+            };
+            self.flags.push(session);
+            words.drain(..behind);
+        }
+        if words == ["-"] {
+            words.clear();
+        }
+        self.permissions()?;
+        self.provider(world)?;
+        if let Some(path) = self.schema.take() {
+            let schema = file(world, &path)?;
+            let wish = format!(
+                "Your last message is one JSON value and nothing else. It keeps this schema:\n{schema}"
+            );
+            self.pass("--append-system-prompt", &wish)?;
+        }
+        if words.is_empty() {
+            self.flags.push("--stdin=read".to_owned());
+        }
+        let live = Live {
+            dialect: Dialect::Codex,
+            shape: if self.lines { Shape::Lines } else { Shape::Answer },
+            input: Input::Prompt,
+            replays: false,
+            asks: false,
+            ignored: self.ignored,
+        };
+        Ok(Translated { args: ours(self.flags, words), live: Some(live) })
+    }
+
+    /// What may be done: never more than they say.
+    fn permissions(&mut self) -> Result<(), Reason> {
+        let sandbox =
+            if self.bypass { "danger-full-access" } else { self.sandbox.as_deref().unwrap_or("read-only") };
+        let untrusting = match self.approval.as_deref() {
+            None | Some("never" | "on-request" | "on-failure") => false,
+            Some("untrusted") => true,
+            Some(other) => return Err(usage(format!("there is no approval policy `{other}`"))),
+        };
+        let flags: &[&str] = match (sandbox, untrusting) {
+            ("read-only", _) => &["--approval=strict", "--sandbox=enabled"],
+            ("workspace-write", false) => &["--sandbox=enabled"],
+            ("workspace-write" | "danger-full-access", true) => {
+                &["--sandbox=enabled", "--approval=allowlist"]
+            }
+            ("danger-full-access", false) => &["--force", "--sandbox=disabled"],
+            (other, _) => return Err(usage(format!("there is no sandbox `{other}`"))),
+        };
+        self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        Ok(())
+    }
+
+    /// Model, key and address: where they name none, a model is OpenAI's.
+    fn provider(&mut self, world: &World<'_>) -> Result<(), Reason> {
+        let key = (world.variable)(KEY);
+        let is_theirs = key.is_some() || self.endpoint.is_some();
+        let model = self.model.take().or_else(|| {
+            let model = ibeam_providers::default_model("openai").filter(|_| is_theirs)?;
+            Some(model.to_owned())
+        });
+        if let Some(model) = model {
+            let elsewhere = model.contains('/')
+                || ibeam_providers::known_model(&model).is_some_and(|known| known.provider != "openai");
+            let maker = if elsewhere { "" } else { "openai/" };
+            self.pass("--model", &format!("{maker}{model}"))?;
+        }
+        if let Some(key) = key {
+            self.pass("--api-key", &key)?;
+        }
+        if let Some(endpoint) = self.endpoint.take() {
+            self.pass("--endpoint", &endpoint)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "codex_test.rs"]
+mod tests;

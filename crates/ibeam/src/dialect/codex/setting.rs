@@ -1,0 +1,104 @@
+//! `--config KEY=VALUE` of Codex: the value is TOML, or text where it is none.
+//!
+//! A key that is not known here is refused: it could be one that narrows, or that leads the run elsewhere.
+
+use ibeam_protocol::Reason;
+use toml_edit::Value;
+
+use super::{Draft, put, usage};
+
+/// Keys, or their beginnings up to a dot, without which a run is as good.
+const HARMLESS: &[&str] = &[
+    "analytics",
+    "check_for_update_on_startup",
+    "features",
+    "file_opener",
+    "hide_agent_reasoning",
+    "history",
+    "include_apply_patch_tool",
+    "mcp_servers",
+    "model_auto_compact_token_limit",
+    "model_context_window",
+    "model_max_output_tokens",
+    "model_reasoning_effort",
+    "model_reasoning_summary",
+    "model_supports_reasoning_summaries",
+    "model_verbosity",
+    "notice",
+    "notify",
+    "otel",
+    "personality",
+    "plan_mode_reasoning_effort",
+    "project_doc_fallback_filenames",
+    "project_doc_max_bytes",
+    "review_model",
+    "service_tier",
+    "shell_environment_policy",
+    "show_raw_agent_reasoning",
+    "suppress_unstable_features_warning",
+    "tool_output_token_limit",
+    "tools",
+    "tui",
+    "web_search",
+];
+
+/// What holds here anyway: commands have a `/tmp` of their own, and nothing else outside of the directories given.
+const HELD: &[&str] = &[
+    "sandbox_workspace_write.exclude_slash_tmp",
+    "sandbox_workspace_write.exclude_tmpdir_env_var",
+    "allow_login_shell",
+];
+
+impl Draft {
+    /// Takes one setting.
+    ///
+    /// # Errors
+    /// `Usage` for what is no setting, or one that must not be left out.
+    pub(super) fn setting(&mut self, given: &str) -> Result<(), Reason> {
+        let (key, value) =
+            given.split_once('=').ok_or_else(|| usage(format!("`--config {given}` should be KEY=VALUE")))?;
+        let (key, value) = (key.trim(), value.trim());
+        let text = text(value);
+        match key {
+            "model" => put(&mut self.model, Some(text)),
+            "sandbox_mode" => put(&mut self.sandbox, Some(text)),
+            "approval_policy" => put(&mut self.approval, Some(text)),
+            "openai_base_url" => put(&mut self.endpoint, Some(text)),
+            "developer_instructions" | "instructions" => self.pass("--append-system-prompt", &text),
+            "sandbox_workspace_write.writable_roots" => {
+                texts(value).iter().try_for_each(|directory| self.pass("--add-dir", directory))
+            }
+            "sandbox_workspace_write.network_access" | "tools.web_search" if value == "false" => Ok(()),
+            "web_search" if text == "disabled" => Ok(()),
+            "sandbox_workspace_write.network_access" => put_ignored(self, key),
+            key if HELD.contains(&key) => Ok(()),
+            key if HARMLESS.iter().any(|harmless| is_below(key, harmless)) => put_ignored(self, key),
+            key => {
+                Err(usage(format!("`--config {key}` is not known here, and could change what may be done")))
+            }
+        }
+    }
+}
+
+fn put_ignored(draft: &mut Draft, key: &str) -> Result<(), Reason> {
+    draft.ignored.push(format!("--config {key}"));
+    Ok(())
+}
+
+fn is_below(key: &str, name: &str) -> bool {
+    key.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn text(value: &str) -> String {
+    match value.parse::<Value>() {
+        Ok(Value::String(text)) => text.into_value(),
+        Ok(_) | Err(_) => value.to_owned(),
+    }
+}
+
+fn texts(value: &str) -> Vec<String> {
+    match value.parse::<Value>() {
+        Ok(Value::Array(entries)) => entries.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Ok(_) | Err(_) => Vec::new(),
+    }
+}

@@ -1,0 +1,173 @@
+use super::*;
+
+fn translated(args: &[&str], key: Option<&str>) -> Result<Translated, Unparsed> {
+    let args: Vec<OsString> = args.iter().map(Into::into).collect();
+    let key = key.map(str::to_owned);
+    let variable = |name: &str| key.clone().filter(|_| name == "CODEX_API_KEY");
+    let read = |path: &str| match path {
+        "schema.json" => Ok("{}".to_owned()),
+        _ => Err(std::io::ErrorKind::NotFound.into()),
+    };
+    translate(&args, &World { variable: &variable, read })
+}
+
+/// `expect` is what stands behind the arguments of every run that prints.
+#[track_caller]
+fn check_with(args: &[&str], key: Option<&str>, expect: &[&str]) -> Live {
+    let Ok(Translated { args: ours, live }) = translated(args, key) else { panic!("{args:?} is refused") };
+    assert!(crate::cli::parse(&ours).is_ok(), "{ours:?}");
+    let ours: Vec<&str> = ours.iter().skip(3).map(|arg| arg.to_str().unwrap()).collect();
+    assert_eq!(ours, expect, "{args:?}");
+    live.unwrap()
+}
+
+#[track_caller]
+fn check(args: &[&str], expect: &[&str]) -> Live {
+    check_with(args, None, expect)
+}
+
+#[track_caller]
+fn refused(args: &[&str], part: &str) {
+    match translated(args, None) {
+        Err(Unparsed::Wrong(Reason::Usage { said })) => assert!(said.contains(part), "{said}"),
+        Err(Unparsed::Wrong(reason)) => panic!("{args:?}: {reason:?}"),
+        Err(Unparsed::Said(said)) => panic!("{args:?}: {said}"),
+        Ok(translated) => panic!("{args:?}: {translated:?}"),
+    }
+}
+
+#[test]
+fn what_the_sdk_starts_is_understood() {
+    let live = check_with(
+        &[
+            "exec",
+            "--experimental-json",
+            "--config",
+            "openai_base_url=\"http://127.0.0.1:1/v1\"",
+            "--model",
+            "gpt-5",
+            "--sandbox",
+            "workspace-write",
+            "--cd",
+            "/w",
+            "--add-dir",
+            "/d",
+            "--skip-git-repo-check",
+            "--config",
+            "model_reasoning_effort=\"high\"",
+            "--config",
+            "approval_policy=\"never\"",
+            "resume",
+            "an-id",
+        ],
+        Some("k"),
+        &[
+            "--workspace=/w",
+            "--add-dir=/d",
+            "--resume=an-id",
+            "--sandbox=enabled",
+            "--model=openai/gpt-5",
+            "--api-key=k",
+            "--endpoint=http://127.0.0.1:1/v1",
+            "--stdin=read",
+        ],
+    );
+    assert_eq!((live.shape, live.input), (Shape::Lines, Input::Prompt));
+    assert_eq!(live.ignored, ["--config model_reasoning_effort"]);
+}
+
+#[test]
+fn sandboxes_never_allow_more_than_they_say() {
+    let strict = ["--approval=strict", "--sandbox=enabled", "--", "x"];
+    check(&["exec", "x"], &strict);
+    check(&["exec", "-s", "read-only", "x"], &strict);
+    check(&["exec", "-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=untrusted", "x"], &strict);
+    check(&["exec", "--full-auto", "x"], &["--sandbox=enabled", "--", "x"]);
+    check(
+        &["exec", "-sworkspace-write", "-c", "approval_policy=\"untrusted\"", "x"],
+        &["--sandbox=enabled", "--approval=allowlist", "--", "x"],
+    );
+    check(&["exec", "--yolo", "x"], &["--force", "--sandbox=disabled", "--", "x"]);
+    check(&["exec", "-s", "danger-full-access", "x"], &["--force", "--sandbox=disabled", "--", "x"]);
+    refused(&["exec", "-s", "airtight", "x"], "no sandbox `airtight`");
+    refused(&["exec", "-a", "maybe", "x"], "no approval policy `maybe`");
+}
+
+#[test]
+fn threads_are_resumed() {
+    let common = ["--approval=strict", "--sandbox=enabled"];
+    check(&["exec", "resume", "--last", "go on"], &["--continue", common[0], common[1], "--", "go on"]);
+    check(&["exec", "resume", "an-id", "go on"], &["--resume=an-id", common[0], common[1], "--", "go on"]);
+    check(&["exec", "resume", "an-id", "-"], &["--resume=an-id", common[0], common[1], "--stdin=read"]);
+    refused(&["exec", "resume"], "needs the id");
+}
+
+#[test]
+fn a_model_without_a_maker_is_theirs() {
+    let common = ["--approval=strict", "--sandbox=enabled"];
+    let of = |given: &str, expect: &str| {
+        let model = format!("--model={expect}");
+        check(&["exec", "-m", given, "x"], &[common[0], common[1], &model, "--", "x"]);
+    };
+    of("gpt-5-codex", "openai/gpt-5-codex");
+    of("claude-sonnet-4-5", "claude-sonnet-4-5");
+    of("groq/llama", "groq/llama");
+    let usual = format!("--model=openai/{}", ibeam_providers::default_model("openai").unwrap());
+    check_with(&["exec", "x"], Some("k"), &[common[0], common[1], &usual, "--api-key=k", "--", "x"]);
+}
+
+#[test]
+fn settings_are_kept_told_or_refused() {
+    let common = ["--approval=strict", "--sandbox=enabled"];
+    let idle = ["web_search=\"disabled\"", "sandbox_workspace_write.network_access=false"];
+    for setting in idle {
+        assert!(check(&["exec", "-c", setting, "x"], &[common[0], common[1], "--", "x"]).ignored.is_empty());
+    }
+    let told = [
+        "web_search=\"live\"",
+        "sandbox_workspace_write.network_access=true",
+        "features.web=true",
+        "tui.a=1",
+    ];
+    for setting in told {
+        let live = check(&["exec", "-c", setting, "x"], &[common[0], common[1], "--", "x"]);
+        assert_eq!(live.ignored, [format!("--config {}", setting.split('=').next().unwrap())]);
+    }
+    check(
+        &["exec", "-c", "sandbox_workspace_write.writable_roots=[\"/a\", \"/b\"]", "x"],
+        &["--add-dir=/a", "--add-dir=/b", common[0], common[1], "--", "x"],
+    );
+    check(
+        &["exec", "-c", "developer_instructions=\"Be \\\"brief\\\"\"", "x"],
+        &["--append-system-prompt=Be \"brief\"", common[0], common[1], "--", "x"],
+    );
+    for setting in ["model_provider=\"elsewhere\"", "permissions.network=1", "something_new=1"] {
+        refused(&["exec", "-c", setting, "x"], "not known here");
+    }
+    refused(&["exec", "-c", "no-setting", "x"], "KEY=VALUE");
+}
+
+#[test]
+fn a_schema_is_asked_for() {
+    let Ok(translated) = translated(&["exec", "--output-schema", "schema.json", "x"], None) else { panic!() };
+    let asked = translated.args.iter().any(|arg| {
+        arg.to_str()
+            .is_some_and(|arg| arg.starts_with("--append-system-prompt=") && arg.ends_with("schema:\n{}"))
+    });
+    assert!(asked, "{translated:?}");
+}
+
+#[test]
+fn what_must_not_be_left_out_is_refused() {
+    refused(&["review"], "`codex review` has no counterpart");
+    refused(&[], "no prompt loop");
+    refused(&["exec", "-i", "a.png", "--", "x"], "no images");
+    refused(&["exec", "-p", "safe", "x"], "no profiles");
+    refused(&["exec", "--new-flag", "x"], "there is no `--new-flag`");
+}
+
+#[test]
+fn the_version_has_its_form() {
+    let Err(Unparsed::Said(said)) = translated(&["--version"], None) else { panic!("no version") };
+    assert!(said.starts_with("codex-cli "), "{said}");
+}

@@ -1,0 +1,182 @@
+//! The control protocol of Claude Code's SDKs: a JSON object on each line of stdin.
+//!
+//! Understands prompts, requests and answers; what is asked and not to be had is refused with a reason, for an SDK
+//! waits for each answer. Refuses a line that is no such object.
+
+use ibeam_protocol::Reason;
+use serde_json::{Value, json};
+
+use super::table::usage;
+
+/// What a line says.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Received {
+    /// A prompt, in text blocks.
+    Prompt(Vec<String>),
+    /// A request that wants an answer under its id.
+    Request(String, Control),
+    /// The answer to a request of ours; an error is the host's own sentence.
+    Answer(String, Result<Value, String>),
+    /// Nothing that concerns a run.
+    Nothing,
+}
+
+/// What is asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// To say what there is.
+    Initialize,
+    /// To end the run that goes on.
+    Interrupt,
+    /// Something that cannot be had: why.
+    Refused(String),
+}
+
+/// Reads one line.
+///
+/// # Errors
+/// `Usage` for what is no message, and for a prompt that is not text.
+pub(crate) fn read(line: &str) -> Result<Received, Reason> {
+    if line.trim().is_empty() {
+        return Ok(Received::Nothing);
+    }
+    let message: Value =
+        serde_json::from_str(line).map_err(|error| usage(format!("a line of stdin is no JSON: {error}")))?;
+    let text = |pointer: &str| at(&message, pointer).as_str().unwrap_or_default().to_owned();
+    match at(&message, "/type").as_str() {
+        Some("user") => prompt(at(&message, "/message/content")).map(Received::Prompt),
+        Some("control_request") => {
+            Ok(Received::Request(text("/request_id"), control(at(&message, "/request"))))
+        }
+        Some("control_response") => {
+            let result = match at(&message, "/response/subtype").as_str() {
+                Some("success") => Ok(at(&message, "/response/response").clone()),
+                Some(_) | None => Err(text("/response/error")),
+            };
+            Ok(Received::Answer(text("/response/request_id"), result))
+        }
+        Some(_) => Ok(Received::Nothing),
+        None => Err(usage("a line of stdin is no message: it has no `type`")),
+    }
+}
+
+fn prompt(content: &Value) -> Result<Vec<String>, Reason> {
+    if let Some(text) = content.as_str() {
+        return Ok(vec![text.to_owned()]);
+    }
+    let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    let texts = blocks.iter().map(|block| match (at(block, "/type").as_str(), at(block, "/text").as_str()) {
+        (Some("text"), Some(text)) => Ok(text.to_owned()),
+        (kind, _) => Err(usage(format!("a prompt is text, not `{}`", kind.unwrap_or("?")))),
+    });
+    texts.collect()
+}
+
+fn control(request: &Value) -> Control {
+    let refused = |why: &str| Control::Refused(why.to_owned());
+    let is_empty = |value: &Value| match value {
+        Value::Null => true,
+        Value::Object(object) => object.is_empty(),
+        _ => false,
+    };
+    match at(request, "/subtype").as_str().unwrap_or_default() {
+        // A hook may guard; to go on without it would allow more.
+        "initialize" if !is_empty(at(request, "/hooks")) => {
+            refused("hooks of the SDK are not supported; ibeam has hooks of its own, see docs/hooks.md")
+        }
+        "initialize" => Control::Initialize,
+        "interrupt" => Control::Interrupt,
+        "set_permission_mode" => refused("the permission mode holds for the whole process; give it at start"),
+        "set_model" => refused("the model holds for the whole process; give it at start"),
+        other => Control::Refused(format!("`{other}` is not supported by ibeam")),
+    }
+}
+
+/// What stands there; null where nothing does.
+pub(super) fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
+}
+
+/// What `initialize` is answered.
+pub(crate) fn introduction() -> Value {
+    json!({
+        "commands": [],
+        "agents": [],
+        "output_style": "default",
+        "available_output_styles": ["default"],
+        "models": [],
+        "account": {},
+        "pid": std::process::id(),
+    })
+}
+
+/// The answer that grants a request.
+pub(crate) fn granted(id: &str, response: &Value) -> Value {
+    let response = json!({ "subtype": "success", "request_id": id, "response": response });
+    json!({ "type": "control_response", "response": response })
+}
+
+/// The answer that refuses one.
+pub(crate) fn refused(id: &str, why: &str) -> Value {
+    let response = json!({ "subtype": "error", "request_id": id, "error": why });
+    json!({ "type": "control_response", "response": response })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &Value, expect: Received) {
+        assert_eq!(read(&line.to_string()).unwrap(), expect, "{line}");
+    }
+
+    fn request(of: Value) -> Value {
+        json!({ "type": "control_request", "request_id": "r1", "request": of })
+    }
+
+    #[test]
+    fn prompts_are_text_or_blocks_of_text() {
+        let said = |texts: &[&str]| Received::Prompt(texts.iter().map(|text| (*text).to_owned()).collect());
+        check(&json!({ "type": "user", "message": { "role": "user", "content": "do" } }), said(&["do"]));
+        let blocks = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
+        check(&json!({ "type": "user", "message": { "content": blocks } }), said(&["a", "b"]));
+    }
+
+    #[test]
+    fn requests_are_known_or_refused() {
+        let asked = |control| Received::Request("r1".to_owned(), control);
+        check(&request(json!({ "subtype": "initialize", "hooks": null })), asked(Control::Initialize));
+        check(&request(json!({ "subtype": "interrupt" })), asked(Control::Interrupt));
+        for refused in [
+            json!({ "subtype": "initialize", "hooks": { "PreToolUse": [{}] } }),
+            json!({ "subtype": "set_model", "model": "x" }),
+            json!({ "subtype": "set_permission_mode", "mode": "bypassPermissions" }),
+            json!({ "subtype": "mcp_message" }),
+            json!({}),
+        ] {
+            let read = read(&request(refused.clone()).to_string()).unwrap();
+            assert!(matches!(read, Received::Request(_, Control::Refused(_))), "{refused}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn answers_come_back_under_their_id() {
+        let good = json!({ "subtype": "success", "request_id": "a", "response": { "behavior": "allow" } });
+        let bad = json!({ "subtype": "error", "request_id": "b", "error": "no" });
+        let answer = |id: &str, result| Received::Answer(id.to_owned(), result);
+        let behavior = json!({ "behavior": "allow" });
+        check(&json!({ "type": "control_response", "response": good }), answer("a", Ok(behavior)));
+        check(&json!({ "type": "control_response", "response": bad }), answer("b", Err("no".to_owned())));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_and_what_is_new_is_passed_over() {
+        check(&json!({ "type": "keep_alive" }), Received::Nothing);
+        assert_eq!(read("  ").unwrap(), Received::Nothing);
+        let image = json!({ "type": "user", "message": { "content": [{ "type": "image" }] } }).to_string();
+        for line in ["{", "[]", "{\"a\":1}", image.as_str()] {
+            assert!(matches!(read(line), Err(Reason::Usage { .. })), "{line}");
+        }
+    }
+}

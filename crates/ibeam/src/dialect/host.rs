@@ -1,0 +1,138 @@
+//! The host at the other end of stdin: its prompts, its requests, and its leave for calls that no rule decides.
+//!
+//! One thread reads; requests are answered at once, also while a run goes on. Leave is given for a call as it
+//! stands: a host that answers with another input gets a refusal.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, Approver, Asked};
+use ibeam_protocol::{Reason, Signal, ToolCall};
+use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
+
+use super::control::{self, Control, Received, at};
+use super::voice::Voice;
+use crate::pump::CurrentStop;
+
+type Prompts = mpsc::UnboundedReceiver<Result<Vec<String>, Reason>>;
+/// Who waits for which answer; `None` once nobody answers any more.
+type Asking = Option<HashMap<String, oneshot::Sender<Result<Value, String>>>>;
+
+/// Asks the host, where it wants to be asked.
+pub(crate) struct Host {
+    voice: Voice,
+    waiting: Arc<Mutex<Asking>>,
+}
+
+impl Host {
+    /// Begins to read stdin. `run` is the stop of the run that goes on, or one that stops nothing.
+    ///
+    /// What it gives beside itself are the prompts, until the end of stdin or an error.
+    ///
+    /// # Errors
+    /// The system's error when no thread can be had.
+    pub(crate) fn start(voice: Voice, run: CurrentStop) -> io::Result<(Arc<Self>, Prompts)> {
+        let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
+        let (sender, prompts) = mpsc::unbounded_channel();
+        let host = Arc::new(Self { voice: voice.clone(), waiting: Arc::clone(&waiting) });
+        std::thread::Builder::new().name("host".to_owned()).spawn(move || {
+            for line in io::stdin().lock().lines() {
+                let failed =
+                    |error: io::Error| Reason::Io { what: "stdin".to_owned(), said: error.to_string() };
+                match line.map_err(failed).and_then(|line| control::read(&line)) {
+                    Ok(Received::Prompt(blocks)) => drop(sender.send(Ok(blocks))),
+                    Ok(Received::Request(id, asked)) => {
+                        let answer = match asked {
+                            Control::Initialize => control::granted(&id, &control::introduction()),
+                            Control::Interrupt => {
+                                run.request(Reason::Signalled(Signal::Int));
+                                control::granted(&id, &json!({}))
+                            }
+                            Control::Refused(why) => control::refused(&id, &why),
+                        };
+                        // A host that is gone ends the run in another way.
+                        drop(voice.say(&answer));
+                    }
+                    Ok(Received::Answer(id, result)) => {
+                        let asker = lock(&waiting).as_mut().and_then(|waiting| waiting.remove(&id));
+                        drop(asker.map(|asker| asker.send(result)));
+                    }
+                    Ok(Received::Nothing) => {}
+                    Err(reason) => {
+                        drop(sender.send(Err(reason)));
+                        break;
+                    }
+                }
+            }
+            *lock(&waiting) = None;
+        })?;
+        Ok((host, prompts))
+    }
+}
+
+impl Approver for Host {
+    fn decide<'a>(&'a self, call: &'a ToolCall, _: &'a Access, asked: Asked<'a>) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let Some((name, input)) =
+                self.voice.call(&call.id.to_string()).filter(|_| self.voice.live().asks)
+            else {
+                return false;
+            };
+            let id = format!("ask-{}", call.id);
+            let (sender, answer) = oneshot::channel();
+            match lock(&self.waiting).as_mut() {
+                Some(waiting) => drop(waiting.insert(id.clone(), sender)),
+                None => return false,
+            }
+            let request = json!({
+                "subtype": "can_use_tool",
+                "tool_name": name,
+                "input": &input,
+                "permission_suggestions": [],
+                "tool_use_id": &call.id,
+                "decision_reason": asked.reason,
+            });
+            let request = json!({ "type": "control_request", "request_id": &id, "request": request });
+            if self.voice.say(&request).is_err() {
+                return false;
+            }
+            match answer.await {
+                Ok(Ok(answer)) => allows(&answer, &input),
+                Ok(Err(_)) | Err(_) => false,
+            }
+        })
+    }
+}
+
+/// Whether the answer lets the call run as it stands.
+fn allows(answer: &Value, input: &Value) -> bool {
+    let updated = at(answer, "/updatedInput");
+    let same = updated.is_null() || updated == input;
+    *at(answer, "/behavior") == "allow" && same
+}
+
+fn lock(waiting: &Mutex<Asking>) -> MutexGuard<'_, Asking> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leave_is_given_for_the_call_as_it_stands() {
+        let input = json!({ "command": "ls" });
+        for (answer, expect) in [
+            (json!({ "behavior": "allow" }), true),
+            (json!({ "behavior": "allow", "updatedInput": input }), true),
+            (json!({ "behavior": "allow", "updatedInput": { "command": "rm" } }), false),
+            (json!({ "behavior": "deny", "message": "no" }), false),
+            (json!({}), false),
+        ] {
+            assert_eq!(allows(&answer, &input), expect, "{answer}");
+        }
+    }
+}

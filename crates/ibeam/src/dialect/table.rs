@@ -1,0 +1,196 @@
+//! The command line of another program, read by a table of its flags.
+//!
+//! Knows how flags are spelled and how many values they take, not what they mean. Refuses a flag that is not in the
+//! table: whether it takes a value, and what leaving it out would allow, cannot be known.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+
+use ibeam_protocol::Reason;
+
+/// What stands behind a flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// Nothing.
+    Nothing,
+    /// The next argument, whatever it is.
+    Value,
+    /// The next argument, unless it is a flag.
+    Maybe,
+    /// Every argument up to the next flag.
+    Values,
+}
+
+/// What becomes of a flag.
+pub(super) enum Meaning<D> {
+    /// It says what holds here anyway.
+    Idle,
+    /// A run is as good without it; people are told.
+    Ignored,
+    /// It must not be left out, and there is nothing like it here: why.
+    Refused(&'static str),
+    /// It changes the draft; once for each value, with an empty text where it has none.
+    Taken(fn(&mut D, &str) -> Result<(), Reason>),
+}
+
+/// A flag with all its spellings.
+pub(super) struct Flag<D> {
+    pub(super) names: &'static [&'static str],
+    pub(super) takes: Takes,
+    pub(super) means: Meaning<D>,
+}
+
+/// What is left when the flags have been taken.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Rest {
+    /// The arguments that are no flags, in their order.
+    pub(super) words: Vec<String>,
+    /// The flags that were passed over, as they were written.
+    pub(super) ignored: Vec<String>,
+}
+
+/// Reads `args` by `table` into `draft`.
+///
+/// # Errors
+/// `Usage` for a flag that is not in the table, that is refused, or that lacks its value; `NotText`; what a flag says
+/// of its value.
+pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Result<Rest, Reason> {
+    let mut rest = Rest::default();
+    let mut args = VecDeque::from(texts(args)?);
+    while let Some(arg) = args.pop_front() {
+        if arg == "--" {
+            rest.words.extend(args);
+            break;
+        }
+        if arg == "-" || !arg.starts_with('-') {
+            rest.words.push(arg);
+            continue;
+        }
+        if let Some((first, second)) = apart(table, &arg) {
+            args.push_front(second);
+            args.push_front(first);
+            continue;
+        }
+        let (name, joined) = match arg.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name.to_owned(), Some(value.to_owned())),
+            Some(_) | None => (arg, None),
+        };
+        let flag = table.iter().find(|flag| flag.names.contains(&name.as_str()));
+        let flag = flag.ok_or_else(|| usage(format!("there is no `{name}` in this dialect")))?;
+        let mut values: Vec<String> = joined.into_iter().collect();
+        let is_value = |arg: &mut String| !arg.starts_with('-') || arg == "-";
+        match flag.takes {
+            Takes::Nothing if !values.is_empty() => return Err(usage(format!("`{name}` takes no value"))),
+            Takes::Nothing => {}
+            Takes::Value if values.is_empty() => values.extend(args.pop_front()),
+            Takes::Maybe if values.is_empty() => values.extend(args.pop_front_if(is_value)),
+            Takes::Value | Takes::Maybe => {}
+            Takes::Values => {
+                while let Some(value) = args.pop_front_if(is_value) {
+                    values.push(value);
+                }
+            }
+        }
+        if values.is_empty() && matches!(flag.takes, Takes::Value | Takes::Values) {
+            return Err(usage(format!("`{name}` needs a value")));
+        }
+        match &flag.means {
+            Meaning::Idle => {}
+            Meaning::Ignored => rest.ignored.push(name),
+            Meaning::Refused(why) => return Err(usage(format!("`{name}` is not supported: {why}"))),
+            Meaning::Taken(take) if values.is_empty() => take(draft, "")?,
+            Meaning::Taken(take) => values.iter().try_for_each(|value| take(draft, value))?,
+        }
+    }
+    Ok(rest)
+}
+
+/// A usage error.
+pub(super) fn usage(said: impl Into<String>) -> Reason {
+    Reason::Usage { said: said.into() }
+}
+
+fn texts(args: &[OsString]) -> Result<Vec<String>, Reason> {
+    let text = |(at, arg): (usize, &OsString)| {
+        let not_text = || Reason::NotText { what: format!("argument {}", at + 1) };
+        arg.to_str().filter(|arg| !arg.contains('\0')).map(str::to_owned).ok_or_else(not_text)
+    };
+    args.iter().enumerate().map(text).collect()
+}
+
+/// Letters that were written together, `-pc` or `-mMODEL`: the first, and what is behind it; `None` for anything else.
+fn apart<D>(table: &[Flag<D>], arg: &str) -> Option<(String, String)> {
+    let letters = arg.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+    let (letter, behind) = letters.split_at_checked(1).filter(|(_, behind)| !behind.is_empty())?;
+    let name = format!("-{letter}");
+    let flag = table.iter().find(|flag| flag.names.contains(&name.as_str()))?;
+    let behind = match flag.takes {
+        Takes::Nothing => format!("-{behind}"),
+        Takes::Value | Takes::Maybe | Takes::Values => behind.strip_prefix('=').unwrap_or(behind).to_owned(),
+    };
+    Some((name, behind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: &[Flag<Vec<String>>] = &[
+        Flag { names: &["--print", "-p"], takes: Takes::Nothing, means: Meaning::Idle },
+        Flag { names: &["--model", "-m"], takes: Takes::Value, means: Meaning::Taken(take) },
+        Flag { names: &["--resume"], takes: Takes::Maybe, means: Meaning::Taken(take) },
+        Flag { names: &["--dirs"], takes: Takes::Values, means: Meaning::Taken(take) },
+        Flag { names: &["--ide"], takes: Takes::Nothing, means: Meaning::Ignored },
+        Flag { names: &["--guard"], takes: Takes::Value, means: Meaning::Refused("nobody guards") },
+    ];
+
+    fn take(draft: &mut Vec<String>, value: &str) -> Result<(), Reason> {
+        draft.push(value.to_owned());
+        Ok(())
+    }
+
+    /// `expect` is the words and the values, or a part of the error.
+    #[track_caller]
+    fn check(args: &[&str], expect: Result<(&[&str], &[&str]), &str>) {
+        let args: Vec<OsString> = args.iter().map(Into::into).collect();
+        let mut draft = Vec::new();
+        match (read(TABLE, &args, &mut draft), expect) {
+            (Ok(rest), Ok((words, values))) => {
+                assert_eq!(rest.words, words, "{args:?}");
+                assert_eq!(draft, values, "{args:?}");
+            }
+            (Err(Reason::Usage { said }), Err(part)) => assert!(said.contains(part), "{said}"),
+            (read, expect) => panic!("{args:?}: {read:?}, not {expect:?}"),
+        }
+    }
+
+    #[test]
+    fn values_stand_behind_flags_as_each_takes_them() {
+        check(&["-p", "do", "it"], Ok((&["do", "it"], &[])));
+        check(&["--model", "--odd", "x"], Ok((&["x"], &["--odd"])));
+        check(&["--model=a=b", "x"], Ok((&["x"], &["a=b"])));
+        check(&["--resume", "-p", "x"], Ok((&["x"], &[""])));
+        check(&["--resume", "id", "x"], Ok((&["x"], &["id"])));
+        check(&["--dirs", "a", "b", "-p", "x"], Ok((&["x"], &["a", "b"])));
+        check(&["--dirs=a", "b"], Ok((&[], &["a", "b"])));
+        check(&["-pm", "a", "-"], Ok((&["-"], &["a"])));
+        check(&["-pma", "x"], Ok((&["x"], &["a"])));
+        check(&["-m=a", "--", "--model", "-pm"], Ok((&["--model", "-pm"], &["a"])));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told() {
+        check(&["--unheard-of"], Err("there is no `--unheard-of`"));
+        check(&["-x"], Err("there is no `-x`"));
+        check(&["--model"], Err("needs a value"));
+        check(&["--print=yes"], Err("takes no value"));
+        check(&["--guard", "x"], Err("not supported: nobody guards"));
+    }
+
+    #[test]
+    fn what_is_passed_over_is_kept_to_be_told() {
+        let args: Vec<OsString> = ["--ide", "x"].iter().map(Into::into).collect();
+        let rest = read(TABLE, &args, &mut Vec::new()).unwrap();
+        assert_eq!(rest, Rest { words: vec!["x".to_owned()], ignored: vec!["--ide".to_owned()] });
+    }
+}

@@ -1,0 +1,183 @@
+//! stdout in another program's dialect: lines of contract 1 come in as they are born, theirs go out at once.
+//!
+//! What a line finishes is never held back. A run ends with its last line, so one voice tells any number of runs.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ibeam_dialects::{Converter, Dialect};
+use serde_json::Value;
+
+use super::control::at;
+use super::{Live, Shape};
+use crate::exit::Failed;
+
+/// A voice that can be shared; lines of one run and of the control protocol do not mix.
+#[derive(Clone)]
+pub(crate) struct Voice {
+    live: Arc<Live>,
+    speech: Arc<Mutex<Speech>>,
+}
+
+struct Speech {
+    live: Arc<Live>,
+    out: Box<dyn Write + Send>,
+    /// The run that is told now.
+    converter: Option<Converter>,
+    /// The last run has been told to its end.
+    ended: bool,
+    /// A line whose end has not come.
+    torn: Vec<u8>,
+    /// Lines of theirs, for a moment.
+    said: Vec<u8>,
+    /// The last line of theirs.
+    last: Vec<u8>,
+    /// Calls as they were told, by id: their name and their input.
+    calls: HashMap<String, (String, Value)>,
+}
+
+impl Voice {
+    /// A voice that speaks to `out`.
+    pub(crate) fn new(live: Live, out: impl Write + Send + 'static) -> Self {
+        let live = Arc::new(live);
+        let speech = Speech {
+            live: Arc::clone(&live),
+            out: Box::new(out),
+            converter: None,
+            ended: false,
+            torn: Vec::new(),
+            said: Vec::new(),
+            last: Vec::new(),
+            calls: HashMap::new(),
+        };
+        Self { live, speech: Arc::new(Mutex::new(speech)) }
+    }
+
+    /// What was asked for.
+    pub(crate) fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// Speaks to `out` from here on.
+    pub(crate) fn speak_to(&self, out: impl Write + Send + 'static) {
+        self.lock().out = Box::new(out);
+    }
+
+    /// A run is to follow, whatever was told before.
+    pub(crate) fn begin(&self) {
+        self.lock().ended = false;
+    }
+
+    /// Says a line that is no part of a run.
+    ///
+    /// # Errors
+    /// Those of stdout.
+    pub(crate) fn say(&self, line: &Value) -> io::Result<()> {
+        let mut speech = self.lock();
+        speech.out.write_all(format!("{line}\n").as_bytes())?;
+        speech.out.flush()
+    }
+
+    /// Tells a failure that no line has told yet. Where stdout is gone, there is nobody to tell.
+    pub(crate) fn fail(&self, failed: &Failed) {
+        let mut speech = self.lock();
+        if speech.ended {
+            return;
+        }
+        let line = ibeam_output::error_object(&failed.failure, failed.run.as_deref());
+        drop(speech.line(format!("{line}\n").as_bytes()).and_then(|()| speech.out.flush()));
+    }
+
+    /// The call of this id as it was told: its name and its input.
+    pub(crate) fn call(&self, id: &str) -> Option<(String, Value)> {
+        self.lock().calls.get(id).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Speech> {
+        // A line is said or it is not.
+        self.speech.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Voice {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut speech = self.lock();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if !speech.torn.is_empty() || !piece.ends_with(b"\n") {
+                speech.torn.extend_from_slice(piece);
+                if !piece.ends_with(b"\n") {
+                    continue;
+                }
+                let line = std::mem::take(&mut speech.torn);
+                speech.line(&line)?;
+            } else {
+                speech.line(piece)?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lock().out.flush()
+    }
+}
+
+impl Speech {
+    /// Takes a line of contract 1.
+    fn line(&mut self, line: &[u8]) -> io::Result<()> {
+        if line.starts_with(br#"{"type":"user","#)
+            && self.live.dialect == Dialect::Claude
+            && !self.live.replays
+        {
+            return Ok(());
+        }
+        let ends = line.starts_with(br#"{"type":"result","#) || line.starts_with(br#"{"type":"error","#);
+        self.ended = ends;
+        self.said.clear();
+        let dialect = self.live.dialect;
+        let converter = self.converter.get_or_insert_with(|| Converter::new(Dialect::Cursor, dialect));
+        converter.line(line, &mut self.said).map_err(io::Error::other)?;
+        if ends && let Some(converter) = self.converter.take() {
+            // What was lost is in docs/dialects.md; nobody reads it here.
+            converter.finish(&mut self.said).map_err(io::Error::other)?;
+        }
+        if self.live.asks {
+            self.remember_calls();
+        }
+        match self.live.shape {
+            Shape::Lines => self.out.write_all(&self.said),
+            Shape::Last => {
+                if let Some(last) = self.said.split_inclusive(|byte| *byte == b'\n').next_back() {
+                    self.last = last.to_vec();
+                }
+                if ends { self.out.write_all(&std::mem::take(&mut self.last)) } else { Ok(()) }
+            }
+            Shape::Answer if ends => {
+                let end: Value = serde_json::from_slice(line).unwrap_or_default();
+                let answer = end.get("result").and_then(Value::as_str).unwrap_or_default();
+                if answer.is_empty() { Ok(()) } else { self.out.write_all(format!("{answer}\n").as_bytes()) }
+            }
+            Shape::Answer => Ok(()),
+        }
+    }
+
+    fn remember_calls(&mut self) {
+        if self.ended {
+            self.calls.clear();
+        }
+        let lines = self.said.split(|byte| *byte == b'\n');
+        let events = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+        for event in events {
+            let blocks = event.pointer("/message/content").and_then(Value::as_array);
+            for block in blocks.into_iter().flatten().filter(|block| *at(block, "/type") == "tool_use") {
+                let text = |pointer: &str| at(block, pointer).as_str().unwrap_or_default().to_owned();
+                self.calls.insert(text("/id"), (text("/name"), at(block, "/input").clone()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "voice_test.rs"]
+mod tests;

@@ -1,0 +1,118 @@
+use super::*;
+use crate::dialect::Input;
+
+/// What stdout gets.
+#[derive(Clone, Default)]
+struct Paper(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Paper {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Paper {
+    fn events(&self) -> Vec<Value> {
+        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+fn voice(dialect: Dialect, shape: Shape) -> (Voice, Paper) {
+    let paper = Paper::default();
+    let live =
+        Live { dialect, shape, input: Input::Messages, replays: false, asks: true, ignored: Vec::new() };
+    (Voice::new(live, paper.clone()), paper)
+}
+
+const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
+
+/// A run that says hello, as contract 1 has it.
+fn run() -> String {
+    let lines = [
+        r#"{"type":"system","subtype":"init","apiKeySource":"env","cwd":"/w","session_id":"SESSION","model":"M","permissionMode":"default"}"#,
+        r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"greet"}]},"session_id":"SESSION"}"#,
+        r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"Hel"}]},"session_id":"SESSION"}"#,
+        r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"lo"}]},"session_id":"SESSION"}"#,
+        r#"{"type":"result","subtype":"success","duration_ms":5,"duration_api_ms":5,"is_error":false,"result":"Hello","session_id":"SESSION"}"#,
+    ];
+    lines.iter().map(|line| line.replace("SESSION", SESSION) + "\n").collect()
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["type"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn a_run_is_told_line_by_line_however_the_bytes_come() {
+    for size in [1, 7, 64, 100_000] {
+        let (mut voice, paper) = voice(Dialect::Claude, Shape::Lines);
+        for piece in run().as_bytes().chunks(size) {
+            voice.write_all(piece).unwrap();
+        }
+        let events = paper.events();
+        assert_eq!(kinds(&events), ["system", "assistant", "result"], "{size}");
+        assert_eq!(events[2]["result"], "Hello");
+    }
+}
+
+#[test]
+fn what_is_finished_is_not_held_back() {
+    let (mut voice, paper) = voice(Dialect::Codex, Shape::Lines);
+    let run = run();
+    let (init, rest) = run.split_once('\n').unwrap();
+    voice.write_all(format!("{init}\n").as_bytes()).unwrap();
+    assert_eq!(kinds(&paper.events())[0], "thread.started");
+    voice.write_all(rest.as_bytes()).unwrap();
+    assert_eq!(*kinds(&paper.events()).last().unwrap(), "turn.completed");
+}
+
+#[test]
+fn one_voice_tells_many_runs() {
+    let (mut voice, paper) = voice(Dialect::Claude, Shape::Lines);
+    for _ in 0..2 {
+        voice.begin();
+        voice.write_all(run().as_bytes()).unwrap();
+    }
+    assert_eq!(kinds(&paper.events()), ["system", "assistant", "result", "system", "assistant", "result"]);
+}
+
+#[test]
+fn the_other_shapes_speak_at_the_end() {
+    for (shape, expect) in [(Shape::Answer, "Hello\n"), (Shape::Last, r#"{"type":"result""#)] {
+        let (mut voice, paper) = voice(Dialect::Claude, shape);
+        voice.write_all(run().as_bytes()).unwrap();
+        let said = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
+        assert!(said.starts_with(expect) && said.lines().count() == 1, "{said}");
+    }
+}
+
+#[test]
+fn a_failure_is_told_once_and_before_a_run_too() {
+    let failed = || Failed::from(ibeam_protocol::Reason::EmptyPrompt);
+    for (dialect, last) in [(Dialect::Claude, "result"), (Dialect::Codex, "turn.failed")] {
+        let (voice, paper) = voice(dialect, Shape::Lines);
+        voice.fail(&failed());
+        voice.fail(&failed());
+        let events = paper.events();
+        let ends = kinds(&events).into_iter().filter(|kind| *kind == last).count();
+        assert_eq!((ends, kinds(&events).last().copied()), (1, Some(last)), "{events:?}");
+    }
+}
+
+#[test]
+fn calls_are_remembered_as_they_were_told() {
+    let (mut voice, _paper) = voice(Dialect::Claude, Shape::Lines);
+    let call = r#"{"type":"tool_call","subtype":"started","call_id":"c1","tool_call":{"shellToolCall":{"args":{"command":"ls","workingDirectory":"/w","timeout":1000,"toolCallId":"c1"}}},"session_id":"SESSION","model_call_id":"m1","timestamp_ms":1}"#;
+    let lines: Vec<String> = run().lines().take(2).map(str::to_owned).collect();
+    voice
+        .write_all(format!("{}\n{}\n", lines.join("\n"), call.replace("SESSION", SESSION)).as_bytes())
+        .unwrap();
+    let (name, input) = voice.call("c1").unwrap();
+    assert_eq!((name.as_str(), &input["command"]), ("Bash", &Value::from("ls")));
+}

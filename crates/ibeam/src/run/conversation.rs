@@ -1,0 +1,133 @@
+//! Prompts as messages on stdin, as SDKs write them: one session in one process, a run for each message.
+//!
+//! Begins when the first message is there; until then requests are answered and nothing is made. A message that comes
+//! while a run goes on waits for its end. The end of stdin ends the program after the last run.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use futures_util::future::join;
+use ibeam_core::{Journal, Redactor, Stop};
+use ibeam_output::StreamJson;
+use ibeam_protocol::{Failure, Reason};
+use tokio::sync::mpsc;
+
+use super::chat::{ends_program, say_goodbye};
+use super::ports::Foundation;
+use super::sandbox::Guards;
+use super::start::{self, Target};
+use super::{Shutdown, end_of, heartbeat, limit_time, no_thread, ports, runtime, system};
+use crate::app::App;
+use crate::dialect::{Host, Voice};
+use crate::exit::Failed;
+use crate::mcp::{self, Servers};
+use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
+use crate::talk::Talk;
+use crate::{hooks, signals, stderr, stdout};
+
+type Prompts = mpsc::UnboundedReceiver<Result<Vec<String>, Reason>>;
+
+/// Runs each message of the host that started us, in `voice`.
+///
+/// # Errors
+/// What keeps a run from starting, or how the last one ended.
+pub(crate) fn converse(app: &App, target: &Target, voice: &Voice, stdout: File) -> Result<(), Failed> {
+    let runtime = runtime()?;
+    // A signal ends the program, an interrupt of the host's the run that goes on.
+    let whole = Stop::default();
+    let _watch = {
+        let _context = runtime.enter();
+        heartbeat::start(app.flags.heartbeat);
+        signals::watch(&whole).map_err(|error| system("sigaction", &error))?
+    };
+    let shutdown = || Shutdown::within(app.config.bound("shutdown"));
+    let current = CurrentStop::of(Stop::default());
+    // Stops the run that goes on, and between runs nothing.
+    let running = CurrentStop::of(Stop::default());
+    let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
+    voice.speak_to(stdout::Paced::new(stdout, &current, shutdown().patience()));
+    stdout::watch_reader(watched, &current).map_err(no_thread)?;
+    let (host, mut prompts) = Host::start(voice.clone(), running.clone()).map_err(no_thread)?;
+    let Some(first) = runtime.block_on(next(&mut prompts, &current.get(), &whole))? else { return Ok(()) };
+    let model = crate::model::choose(app)?;
+    let declared = mcp::declared(app)?;
+    let hooks = hooks::listed(app)?;
+    let guards = Guards::begin(app, true)?.stand()?;
+    let mut started = start::start(app, target, model)?;
+    started.head.sandbox.clone_from(&guards.sandbox);
+    let servers = runtime.block_on(Servers::start(app, declared, &whole))?;
+    let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).collect();
+    let hooks = hooks.listen(app, &started.head, false);
+    let listening = Arc::clone(&hooks);
+    let foundation = Foundation { head: started.head, provider: started.provider, guards };
+    let mut ports = ports::build(app, foundation, host, &servers, listening, Stop::default())?;
+    let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
+    let (events, receiver) = mpsc::channel(WAITING_EVENTS);
+    let pump = Pump {
+        session: started.session,
+        writer: Box::new(StreamJson::new(voice.clone())),
+        talk: Talk::new(Arc::clone(&app.catalogue)),
+        stop: current.clone(),
+    };
+    let thread = pump.start(receiver).map_err(no_thread)?;
+    let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
+        .redacting(Redactor::new(crate::model::secrets(app)));
+    let mut notices = app.trust.tell([started.notices, servers.notices.clone(), told].concat());
+    let mut waiting = Some(first);
+    let outcome = loop {
+        let Some(blocks) = waiting.take() else { break Ok(()) };
+        let stop = Stop::default();
+        ports.run.stop = stop.clone();
+        current.set(stop.clone());
+        running.set(stop.clone());
+        voice.begin();
+        let outcome = runtime.block_on(async {
+            limit_time(app, &stop);
+            let (whole, stop) = (whole.clone(), stop.clone());
+            let link = tokio::spawn(async move { stop.request(whole.wait().await) });
+            let notices = std::mem::take(&mut notices);
+            let outcome = end_of(&shutdown(), &ports.run, &mut journal, blocks, notices).await;
+            link.abort();
+            outcome
+        });
+        running.set(Stop::default());
+        match &outcome {
+            Err(failed) if whole.requested().is_some() || ends_program(&failed.failure.reason) => {
+                break outcome;
+            }
+            Ok(()) | Err(_) => {}
+        }
+        current.set(Stop::default());
+        ports.run.head.resumed = true;
+        waiting = match (runtime.block_on(next(&mut prompts, &current.get(), &whole)), outcome) {
+            (Ok(None), outcome) => break outcome,
+            (Err(failure), _) => break Err(failure.into()),
+            (Ok(Some(blocks)), outcome) => {
+                if let Err(failed) = outcome {
+                    stderr::say(&app.catalogue.failure(&failed.failure).to_string());
+                }
+                Some(blocks)
+            }
+        };
+    };
+    let ended = outcome.as_ref().map_or_else(|failed| Err(failed.failure.clone()), |()| Ok(()));
+    runtime.block_on(say_goodbye(app, &hooks, &ended));
+    let patience = app.config.bound("shutdown");
+    runtime.block_on(join(ports.background.stop_all(), servers.shut_down(patience)));
+    drop(journal);
+    let unwritten = shutdown().join(thread, &ports.run.stop);
+    match (outcome, unwritten) {
+        (Ok(()), Some(reason)) => Err(reason.into()),
+        (outcome, _) => outcome,
+    }
+}
+
+/// The next prompt; `None` at the end of stdin. A signal, and a reader that goes away, end the waiting.
+async fn next(prompts: &mut Prompts, idle: &Stop, whole: &Stop) -> Result<Option<Vec<String>>, Failure> {
+    tokio::select! {
+        biased;
+        reason = whole.wait() => Err(reason.into()),
+        reason = idle.wait() => Err(reason.into()),
+        prompt = prompts.recv() => Ok(prompt.transpose()?),
+    }
+}
