@@ -6,6 +6,7 @@
 
 mod answer;
 pub mod anthropic;
+mod body;
 mod bounds;
 pub mod catalogue;
 mod download;

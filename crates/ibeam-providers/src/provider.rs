@@ -1,12 +1,13 @@
 //! A model behind HTTP, as the loop sees it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{StreamExt, stream};
 use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError};
 use serde_json::Value;
 
 use crate::answer::AnswerReader;
+use crate::body::RequestBody;
 use crate::endpoint::Endpoint;
 use crate::transport::Transport;
 use crate::wire::{ReportedError, RequestSettings, WireFault};
@@ -15,6 +16,7 @@ use crate::wire::{ReportedError, RequestSettings, WireFault};
 #[derive(Clone, Debug)]
 pub struct HttpProvider {
     transport: Arc<Transport>,
+    body: Arc<Mutex<RequestBody>>,
 }
 
 /// A model that a key may use, as the service lists it.
@@ -29,7 +31,7 @@ pub struct ListedModel {
 impl HttpProvider {
     /// A provider for this endpoint; requests share its connection.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { transport: Arc::new(Transport::new(endpoint)) }
+        Self { transport: Arc::new(Transport::new(endpoint)), body: Arc::default() }
     }
 
     /// The models that the service offers to this key, in its order.
@@ -48,9 +50,11 @@ impl HttpProvider {
             max_output_tokens: endpoint.max_output_tokens,
             quirks: endpoint.quirks,
         };
-        let body = endpoint
-            .wire
-            .request_body(&request, &settings)
+        let body = self
+            .body
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .of(endpoint.wire, &request, &settings)
             .map_err(|error| self.transport.origin().unusable(&error.to_string()))?;
         let decoder = endpoint.wire.decoder(&request, endpoint.quirks);
         let (head, response) = self.transport.post(body).await?;

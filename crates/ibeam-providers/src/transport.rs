@@ -65,7 +65,7 @@ impl Transport {
     }
 
     /// Posts a request to the model and returns the head of the answer and its body.
-    pub(crate) async fn post(&self, body: Vec<u8>) -> Result<(Head, Response), ProviderError> {
+    pub(crate) async fn post(&self, body: Bytes) -> Result<(Head, Response), ProviderError> {
         self.send(Method::POST, &self.endpoint.request_url(), Some(body)).await
     }
 
@@ -80,11 +80,10 @@ impl Transport {
         &self,
         method: Method,
         url: &str,
-        body: Option<Vec<u8>>,
+        body: Option<Bytes>,
     ) -> Result<(Head, Response), ProviderError> {
         let unusable = |said: String| self.origin.unusable(&said);
         let headers = self.headers().map_err(unusable)?;
-        let body = body.map(Bytes::from);
         let limit = self.endpoint.timeouts.first_byte;
         let response = loop {
             let Connection { client, served } = self.connection().map_err(unusable)?;

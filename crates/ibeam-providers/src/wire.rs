@@ -2,10 +2,14 @@
 //!
 //! Pure: no sockets, no clock, no environment; a fuzzer can drive it.
 
+use std::sync::Arc;
+
 use ibeam_core::{ModelEvent, ModelRequest};
 use ibeam_protocol::{Block, Message};
+use serde::Serialize;
 use serde_json::Value;
 
+use crate::body::{RequestBody, Settled};
 use crate::services::Quirks;
 use crate::sse::SseEvent;
 use crate::{anthropic, openai};
@@ -37,9 +41,31 @@ impl Wire {
         request: &ModelRequest,
         settings: &RequestSettings<'_>,
     ) -> Result<Vec<u8>, serde_json::Error> {
+        RequestBody::default().of(self, request, settings).map(Vec::from)
+    }
+
+    /// A body whose last key is the list of messages, with no message of the conversation.
+    pub(crate) fn body_without_messages(
+        self,
+        request: &ModelRequest,
+        settings: &RequestSettings<'_>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
         match self {
             Self::Anthropic => anthropic::request::body(request, settings),
             Self::OpenAi => openai::request::body(request, settings),
+        }
+    }
+
+    /// Appends messages to the list that `body` ends in, and tells how many of them will stay as they are.
+    pub(crate) fn write_messages(
+        self,
+        messages: &[Arc<Message>],
+        settings: &RequestSettings<'_>,
+        body: &mut Vec<u8>,
+    ) -> Result<Settled, serde_json::Error> {
+        match self {
+            Self::Anthropic => anthropic::request::write(messages, body),
+            Self::OpenAi => openai::request::write(messages, settings, body),
         }
     }
 
@@ -173,6 +199,14 @@ impl Decoder {
             Self::OpenAi(decoder) => decoder.whole(body, out),
         }
     }
+}
+
+/// Appends one more element to the list that `body` ends in.
+pub(crate) fn push(element: &impl Serialize, body: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    if body.last() != Some(&b'[') {
+        body.push(b',');
+    }
+    serde_json::to_writer(body, element)
 }
 
 /// A document that failed to parse: the error it reports, else the fault of being no JSON of this wire.

@@ -4,14 +4,16 @@
 //! breakpoint, which moves to the last user block; so the provider's cache is hit.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
 use ibeam_protocol::{Block, Message, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::body::Settled;
 use crate::lenient;
-use crate::wire::{RequestSettings, Wire};
+use crate::wire::{RequestSettings, Wire, push};
 
 /// The wire demands a limit; this one every model accepts.
 const FALLBACK_MAX_TOKENS: u32 = 8192;
@@ -46,6 +48,9 @@ enum Role {
 
 #[derive(Serialize)]
 struct WireMessage<'a> {
+    /// The first of the messages that it was made of.
+    #[serde(skip)]
+    begins: usize,
     role: Role,
     content: Vec<Content<'a>>,
 }
@@ -88,26 +93,46 @@ enum Known<'a> {
     },
 }
 
-/// The request as JSON bytes.
+/// The request as JSON bytes, without messages.
 ///
 /// # Errors
 /// The serializer's; none that a conversation can cause.
-pub fn body(request: &ModelRequest, settings: &RequestSettings<'_>) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn body(
+    request: &ModelRequest,
+    settings: &RequestSettings<'_>,
+) -> Result<Vec<u8>, serde_json::Error> {
     let mut system: Vec<_> = text(&request.system).into_iter().collect();
     mark(system.last_mut().map(|content| &mut content.cache_control));
     let mut tools: Vec<_> = request.tools.iter().map(tool).collect();
     mark(tools.last_mut().map(|tool| &mut tool.cache_control));
-    let mut messages = messages(request);
-    let last_user = messages.iter_mut().rev().find(|message| message.role == Role::User);
-    mark(last_user.and_then(|message| message.content.last_mut()).map(|content| &mut content.cache_control));
     serde_json::to_vec(&Body {
         model: settings.model,
         max_tokens: request.max_output_tokens.or(settings.max_output_tokens).unwrap_or(FALLBACK_MAX_TOKENS),
         stream: true,
         system,
         tools,
-        messages,
+        messages: Vec::new(),
     })
+}
+
+/// Appends messages to the list that `body` ends in. Those from the last of the user on may change, for its breakpoint
+/// moves and others may join it.
+///
+/// # Errors
+/// As [`body`].
+pub(crate) fn write(said: &[Arc<Message>], body: &mut Vec<u8>) -> Result<Settled, serde_json::Error> {
+    let mut messages = messages(said);
+    let last_user = messages.iter().rposition(|message| message.role == Role::User);
+    let last = last_user.and_then(|index| messages.get_mut(index)).and_then(|user| user.content.last_mut());
+    mark(last.map(|content| &mut content.cache_control));
+    let mut settled = Settled { messages: 0, bytes: body.len() };
+    for (index, message) in messages.iter().enumerate() {
+        if Some(index) == last_user {
+            settled = Settled { messages: message.begins, bytes: body.len() };
+        }
+        push(message, body)?;
+    }
+    Ok(settled)
 }
 
 /// Puts a cache breakpoint: everything up to there may be served from the provider's cache.
@@ -127,9 +152,9 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
 }
 
 /// Roles must alternate on this wire, so neighbours of one role become one message.
-fn messages(request: &ModelRequest) -> Vec<WireMessage<'_>> {
+fn messages(said: &[Arc<Message>]) -> Vec<WireMessage<'_>> {
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
-    for message in &request.messages {
+    for (begins, message) in said.iter().enumerate() {
         let (role, content) = match message.as_ref() {
             Message::User(parts) => (Role::User, parts.iter().filter_map(|part| text(part)).collect()),
             Message::Assistant(blocks) => (Role::Assistant, blocks.iter().filter_map(block).collect()),
@@ -145,7 +170,7 @@ fn messages(request: &ModelRequest) -> Vec<WireMessage<'_>> {
         match messages.last_mut() {
             _ if content.is_empty() => {}
             Some(last) if last.role == role => last.content.extend(content),
-            Some(_) | None => messages.push(WireMessage { role, content }),
+            Some(_) | None => messages.push(WireMessage { begins, role, content }),
         }
     }
     messages

@@ -3,14 +3,17 @@
 //! Pure. The bytes before the newest message stay the same as the conversation grows, which is all that the
 //! services' automatic caches ask for.
 
+use std::sync::Arc;
+
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolCall, ToolSpec};
+use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::body::Settled;
 use crate::lenient;
 use crate::services::MaxTokensField;
-use crate::wire::{RequestSettings, Wire};
+use crate::wire::{RequestSettings, Wire, push};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -81,16 +84,20 @@ struct Function<'a> {
     arguments: String,
 }
 
-/// The request as JSON bytes.
+/// The request as JSON bytes, with the instructions for its only message.
 ///
 /// # Errors
 /// The serializer's; none that a conversation can cause.
-pub fn body(request: &ModelRequest, settings: &RequestSettings<'_>) -> Result<Vec<u8>, serde_json::Error> {
+pub(crate) fn body(
+    request: &ModelRequest,
+    settings: &RequestSettings<'_>,
+) -> Result<Vec<u8>, serde_json::Error> {
     let limit = request.max_output_tokens.or(settings.max_output_tokens);
     let (max_tokens, max_completion_tokens) = match settings.quirks.max_tokens_field {
         MaxTokensField::MaxTokens => (limit, None),
         MaxTokensField::MaxCompletionTokens => (None, limit),
     };
+    let system = (!request.system.is_empty()).then_some(WireMessage::System { content: &request.system });
     serde_json::to_vec(&Body {
         model: settings.model,
         stream: true,
@@ -98,32 +105,42 @@ pub fn body(request: &ModelRequest, settings: &RequestSettings<'_>) -> Result<Ve
         max_tokens,
         max_completion_tokens,
         tools: request.tools.iter().map(tool).collect(),
-        messages: messages(request, settings),
+        messages: system.into_iter().collect(),
     })
+}
+
+/// Appends messages to the list that `body` ends in. All of them stay as they are.
+///
+/// # Errors
+/// As [`body`].
+pub(crate) fn write(
+    messages: &[Arc<Message>],
+    settings: &RequestSettings<'_>,
+    body: &mut Vec<u8>,
+) -> Result<Settled, serde_json::Error> {
+    for message in messages {
+        match message.as_ref() {
+            // One string: some local servers take no lists of parts.
+            Message::User(parts) => push(&WireMessage::User { content: parts.join("\n\n") }, body)?,
+            Message::Assistant(blocks) => {
+                if let Some(message) = assistant(blocks, settings.quirks.echo_reasoning) {
+                    push(&message, body)?;
+                }
+            }
+            Message::ToolResults(results) => {
+                for ToolResult { call_id, text, .. } in results {
+                    push(&WireMessage::Tool { tool_call_id: call_id.as_str(), content: text }, body)?;
+                }
+            }
+        }
+    }
+    Ok(Settled { messages: messages.len(), bytes: body.len() })
 }
 
 fn tool(spec: &ToolSpec) -> Tool<'_> {
     let function =
         FunctionSpec { name: &spec.name, description: &spec.description, parameters: &spec.parameters };
     Tool { function }
-}
-
-fn messages<'a>(request: &'a ModelRequest, settings: &RequestSettings<'_>) -> Vec<WireMessage<'a>> {
-    let mut messages = Vec::with_capacity(request.messages.len() + 1);
-    if !request.system.is_empty() {
-        messages.push(WireMessage::System { content: &request.system });
-    }
-    for message in &request.messages {
-        match message.as_ref() {
-            // One string: some local servers take no lists of parts.
-            Message::User(parts) => messages.push(WireMessage::User { content: parts.join("\n\n") }),
-            Message::Assistant(blocks) => messages.extend(assistant(blocks, settings.quirks.echo_reasoning)),
-            Message::ToolResults(results) => messages.extend(results.iter().map(|result| {
-                WireMessage::Tool { tool_call_id: result.call_id.as_str(), content: &result.text }
-            })),
-        }
-    }
-    messages
 }
 
 /// The answer as a message; `None` when nothing of it can be said over this wire.
