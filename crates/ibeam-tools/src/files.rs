@@ -6,20 +6,16 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fs::File;
 use std::ops::Deref;
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibeam_policy::{Shield, Verdict};
-use rustix::fs::{AtFlags, FileType, Stat};
-use rustix::io::Errno;
+use rustix::fs::Stat;
 
-use crate::beneath;
 use crate::confinement::denied_files;
 use crate::file_error::FileError;
-use crate::place::open_regular;
+use crate::met::Met;
 use crate::workspace::{PathError, ResolvedPath, Workspace};
 
 /// A workspace with what policy says of it.
@@ -159,41 +155,12 @@ impl Files {
         denied_files(&self.readable.shield)
     }
 
-    /// Opens a regular file met on a walk: beneath a held directory, without following a link put there since and
-    /// without waiting.
-    ///
-    /// # Errors
-    /// The system's; `INVAL` for what is no regular file.
-    pub(crate) fn open_met(&self, path: &Path) -> Result<(File, Stat), Errno> {
-        let (from, way) = self.workspace.anchor(path.parent().unwrap_or(path));
-        let directory = beneath::directory(from, way)?;
-        let (file, stat) = open_regular(directory.as_fd(), path.file_name().unwrap_or_default())?;
-        match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Ok((file, stat)),
-            FileType::Directory
-            | FileType::Fifo
-            | FileType::CharacterDevice
-            | FileType::BlockDevice
-            | FileType::Socket
-            | FileType::Symlink
-            | FileType::Unknown => Err(Errno::INVAL),
-        }
-    }
-
-    /// What a walk met at `path`, if it is there in truth: no link has led the walk there.
-    pub(crate) fn met(&self, path: &Path) -> Result<Stat, Errno> {
-        let (from, way) = self.workspace.anchor(path.parent().unwrap_or(path));
-        let directory = beneath::directory(from, way)?;
-        let name = path.file_name().unwrap_or_default();
-        rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
-    }
-
     fn expanded<'a>(&self, asked: &'a str) -> Cow<'a, str> {
         let home = || self.readable.shield.home()?.to_str();
         match asked.strip_prefix('~') {
             Some(rest)
                 if (rest.is_empty() || rest.starts_with('/'))
-                    && self.met(&self.root().join("~")).is_err() =>
+                    && Met::on(self).stat(&self.root().join("~")).is_err() =>
             {
                 home().map_or(Cow::Borrowed(asked), |home| Cow::Owned(format!("{home}{rest}")))
             }

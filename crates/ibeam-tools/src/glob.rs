@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::files::Files;
+use crate::met::Met;
 use crate::tree::{self, Start, Walk};
 
 /// Files that are told.
@@ -87,10 +88,11 @@ fn glob(files: &Files, wanted: GlobArguments, end: &EndFlag) -> ToolOutcome {
     };
     let mut found: Vec<(Reverse<(i128, i128)>, PathBuf)> = Vec::new();
     let mut total_files = 0u64;
+    let mut way = Met::on(files);
     let walked = tree::walk_files(&start.path, files.readable(), end, |met| {
         let relative = start.relative(met);
         if matcher.is_match(relative)
-            && let Ok(stat) = files.met(met)
+            && let Ok(stat) = way.stat(met)
         {
             total_files += 1;
             let modified = (i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec));

@@ -121,13 +121,9 @@ fn grep(files: &Files, wanted: GrepArguments, end: &EndFlag) -> ToolOutcome {
     };
     let mode = wanted.output_mode.unwrap_or(OutputMode::Content);
     let limit = wanted.head_limit.filter(|limit| *limit > 0).unwrap_or(HEAD_LIMIT);
-    let mut collector = Collector::new(mode, limit, wanted.multiline == Some(true));
+    let mut collector = Collector::new(files, mode, limit, wanted.multiline == Some(true));
     let walked = tree::walk_files(&start.path, files.readable(), end, |met| {
-        if filter.takes(&start, met) {
-            collector.search(files, &matcher, met, start.relative(met), end)
-        } else {
-            tree::Walk::On
-        }
+        if filter.takes(&start, met) { collector.search(&matcher, met, &start, end) } else { tree::Walk::On }
     });
     if end.stopped() {
         return blocking::interrupted();
@@ -182,7 +178,7 @@ impl Filter {
 
     fn takes(&self, start: &Start, met: &std::path::Path) -> bool {
         // A file that is named itself is searched whatever its name.
-        met == start.path
+        met.as_os_str() == start.path.as_os_str()
             || (self.glob.as_ref().is_none_or(|glob| glob.is_match(start.relative(met)))
                 && self.types.as_ref().is_none_or(|types| types.matched(met, false).is_whitelist()))
     }

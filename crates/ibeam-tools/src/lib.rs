@@ -22,6 +22,7 @@ mod glob;
 mod grep;
 mod ground;
 mod ls;
+mod met;
 mod place;
 mod read;
 mod replacement;

@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::files::Files;
+use crate::met::Met;
 use crate::tree::{self, Start, WalkEnd};
 
 /// Entries that are told.
@@ -156,6 +157,7 @@ impl Listing {
         ignored: &[GlobMatcher],
     ) -> Vec<PathBuf> {
         let mut below = Vec::new();
+        let mut way = Met::on(files);
         for entry in tree::builder(&directory.path, files.readable()).max_depth(Some(1)).build() {
             let entry = match entry {
                 Ok(entry) if entry.depth() > 0 => entry,
@@ -174,7 +176,7 @@ impl Listing {
                 break;
             }
             // A link put in the way since would have led elsewhere.
-            if files.met(entry.path()).is_err() {
+            if way.stat(entry.path()).is_err() {
                 self.end.skipped += 1;
                 continue;
             }

@@ -96,7 +96,7 @@ pub(crate) enum Walk {
 }
 
 /// Calls `visit` for each regular file below `start` that may be read, in order. It goes by paths: who opens what it
-/// meets does so beneath a held directory ([`Files::open_met`], [`Files::met`]).
+/// meets does so beneath a held directory ([`crate::met::Met`]).
 pub(crate) fn walk_files(
     start: &Path,
     readable: &Readable,

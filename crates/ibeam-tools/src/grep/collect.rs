@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use grep_regex::RegexMatcher;
@@ -12,7 +12,8 @@ use ibeam_protocol::tool_output::{FileMatches, GrepMatches};
 use super::OutputMode;
 use crate::blocking::EndFlag;
 use crate::files::{Files, Identities, identity};
-use crate::tree::Walk;
+use crate::met::Met;
+use crate::tree::{Start, Walk};
 
 /// Bytes of one line that are told.
 const LINE_LIMIT: usize = 500;
@@ -20,9 +21,11 @@ const LINE_LIMIT: usize = 500;
 const CONTENT_LIMIT: usize = 30 << 10;
 /// A longer line, or in a multi-line search a larger file, is skipped.
 const HEAP_LIMIT: usize = 64 << 20;
+/// Bytes that the first read of a file asks for: most sources whole.
+const PIECE: usize = 16 << 10;
 
 /// What was found so far, and how much more is wanted.
-pub(super) struct Collector {
+pub(super) struct Collector<'a> {
     /// The finds, in the mode asked for.
     pub(super) matches: GrepMatches,
     /// More exists than was wanted.
@@ -31,13 +34,15 @@ pub(super) struct Collector {
     left: u64,
     bytes_left: usize,
     searcher: Searcher,
+    files: &'a Files,
+    way: Met<'a>,
     /// What may not be read under another name either; searched for when it first matters.
     denied: OnceCell<Identities>,
 }
 
-impl Collector {
+impl<'a> Collector<'a> {
     /// Collects at most `limit` lines, files or counts.
-    pub(super) fn new(mode: OutputMode, limit: u64, multiline: bool) -> Self {
+    pub(super) fn new(files: &'a Files, mode: OutputMode, limit: u64, multiline: bool) -> Self {
         let matches = match mode {
             OutputMode::Content => GrepMatches::Content(Vec::new()),
             OutputMode::FilesWithMatches => GrepMatches::Files(Vec::new()),
@@ -55,21 +60,24 @@ impl Collector {
             left: limit,
             bytes_left: CONTENT_LIMIT,
             searcher,
+            files,
+            way: Met::on(files),
             denied: OnceCell::new(),
         }
     }
 
-    /// Searches the file at `met`, told as `relative`.
+    /// Searches the file at `met`, told relative to `start`.
     pub(super) fn search(
         &mut self,
-        files: &Files,
         matcher: &RegexMatcher,
         met: &Path,
-        relative: &Path,
+        start: &Start,
         end: &EndFlag,
     ) -> Walk {
-        let Ok((file, stat)) = files.open_met(met) else { return Walk::Skipped };
-        if stat.st_nlink > 1 && self.denied.get_or_init(|| files.denied_files()).contains(&identity(&stat)) {
+        let Ok((file, stat)) = self.way.open(met) else { return Walk::Skipped };
+        if stat.st_nlink > 1
+            && self.denied.get_or_init(|| self.files.denied_files()).contains(&identity(&stat))
+        {
             return Walk::On;
         }
         let mut lines = Lines {
@@ -80,7 +88,9 @@ impl Collector {
             count: 0,
             full: false,
         };
-        let reader = Ending { file, end };
+        let left = u64::try_from(stat.st_size).unwrap_or_default();
+        // The first three bytes are asked for by themselves: in them an encoding may be told.
+        let reader = BufReader::with_capacity(PIECE, Ending { file, end, left, over: false });
         if self.searcher.search_reader(matcher, reader, &mut lines).is_err() {
             return Walk::Skipped;
         }
@@ -91,7 +101,7 @@ impl Collector {
         if lines.full || self.left == 0 {
             self.truncated = true;
         }
-        let file = relative.to_owned();
+        let file = start.relative(met).to_owned();
         match &mut self.matches {
             GrepMatches::Content(files) => {
                 self.left -= lines.found.len() as u64;
@@ -161,10 +171,20 @@ fn shorten(line: &[u8]) -> String {
 struct Ending<'a> {
     file: File,
     end: &'a EndFlag,
+    /// Bytes that are still to come, as its size says.
+    left: u64,
+    /// The last read has told the end, so that nobody needs to ask for it.
+    over: bool,
 }
 
 impl Read for Ending<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.end.stopped() || self.end.out_of_time() { Ok(0) } else { self.file.read(buffer) }
+        if self.over || self.end.stopped() || self.end.out_of_time() {
+            return Ok(0);
+        }
+        let count = self.file.read(buffer)?;
+        self.left = self.left.saturating_sub(count as u64);
+        self.over = count < buffer.len() && self.left == 0;
+        Ok(count)
     }
 }

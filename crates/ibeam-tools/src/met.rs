@@ -1,0 +1,118 @@
+//! What a walk meets, opened beneath a held directory: no link put there since leads the walk elsewhere.
+//!
+//! A walk goes by paths and in order, so the directory of one file is most often that of the next, and is held until
+//! another is met.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::io::Errno;
+
+use crate::beneath;
+use crate::place::open_regular;
+use crate::workspace::Workspace;
+
+/// The way of a walk.
+pub(crate) struct Met<'a> {
+    workspace: &'a Workspace,
+    /// The directory that was met last, and its path.
+    held: Option<(PathBuf, OwnedFd)>,
+}
+
+impl<'a> Met<'a> {
+    pub(crate) fn on(workspace: &'a Workspace) -> Self {
+        Self { workspace, held: None }
+    }
+
+    /// Opens a regular file met on a walk, without waiting.
+    ///
+    /// # Errors
+    /// The system's; `INVAL` for what is no regular file.
+    pub(crate) fn open(&mut self, path: &Path) -> Result<(File, Stat), Errno> {
+        let (directory, name) = self.place_of(path)?;
+        let (file, stat) = open_regular(directory, name)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Ok((file, stat)),
+            FileType::Directory
+            | FileType::Fifo
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Socket
+            | FileType::Symlink
+            | FileType::Unknown => Err(Errno::INVAL),
+        }
+    }
+
+    /// What a walk met at `path`, if it is there in truth.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn stat(&mut self, path: &Path) -> Result<Stat, Errno> {
+        let (directory, name) = self.place_of(path)?;
+        rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// The directory of `path`, which is absolute and plain, and the name in it.
+    fn place_of<'b>(&mut self, path: &'b Path) -> Result<(BorrowedFd<'_>, &'b OsStr), Errno> {
+        // By bytes: to take a path apart costs more than to open it.
+        let bytes = path.as_os_str().as_bytes();
+        let end = memchr::memrchr(b'/', bytes).ok_or(Errno::INVAL)?;
+        let (parent, name) = bytes.split_at(end);
+        let parent = Path::new(OsStr::from_bytes(if parent.is_empty() { b"/" } else { parent }));
+        let name = OsStr::from_bytes(name.get(1..).unwrap_or_default());
+        let held = match self.held.take() {
+            Some(held) if held.0.as_os_str() == parent.as_os_str() => held,
+            Some(_) | None => {
+                let (from, way) = self.workspace.anchor(parent);
+                (parent.to_owned(), beneath::directory(from, way)?)
+            }
+        };
+        let held = self.held.insert(held);
+        Ok((held.1.as_fd(), name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rustix::io::Errno;
+
+    use super::Met;
+    use crate::fixture::Fixture;
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn files_are_opened_in_whichever_directory_they_are_met() {
+        let fixture = Fixture::with("a/f", "x");
+        fixture.put("a/g", "xx");
+        fixture.put("b/f", "xxx");
+        let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
+        let mut met = Met::on(&workspace);
+        for (path, size) in [("a/f", 1), ("a/g", 2), ("b/f", 3), ("a/f", 1)] {
+            let path = workspace.root().join(path);
+            assert_eq!(met.open(&path).unwrap().1.st_size, size, "{}", path.display());
+            assert_eq!(met.stat(&path).unwrap().st_size, size, "{}", path.display());
+        }
+        assert_eq!(met.open(&workspace.root().join("a")).unwrap_err(), Errno::INVAL);
+        assert_eq!(met.stat(&workspace.root().join("c/f")).unwrap_err(), Errno::NOENT);
+        assert!(met.stat(Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_directory_is_not_followed() {
+        let fixture = Fixture::with("a/f", "x");
+        std::fs::write(fixture.outside("f"), "secret").unwrap();
+        let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
+        fixture.link("..", "b");
+        let path = workspace.root().join("b/f");
+        assert!(Met::on(&workspace).open(&path).is_err());
+        let mut met = Met::on(&workspace);
+        met.open(&workspace.root().join("a/f")).unwrap();
+        assert!(met.open(&path).is_err(), "nor where another directory is held");
+    }
+}
