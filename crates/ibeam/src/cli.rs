@@ -4,6 +4,7 @@
 
 mod help;
 mod parts;
+mod prompt_line;
 mod words;
 
 use std::ffi::OsString;
@@ -485,7 +486,11 @@ pub(crate) enum Unparsed {
 /// # Errors
 /// `Said` for help; `Wrong` for anything that cannot be understood.
 pub(crate) fn parse(args: &[OsString]) -> Result<Cli, Unparsed> {
-    let args: Vec<OsString> = std::iter::once("ibeam".into()).chain(words::sort(args)).collect();
+    let words::Sorted { args, names_command } = words::sort(args);
+    let args: Vec<OsString> = std::iter::once("ibeam".into()).chain(args).collect();
+    if !names_command && let Some(cli) = prompt_line::parse(&args) {
+        return Ok(cli);
+    }
     Cli::try_parse_from(&args).map_err(|error| match error.use_stderr() {
         true => Unparsed::Wrong(Reason::Usage { said: one_line(&error.render().to_string()) }),
         false => Unparsed::Said(help::text(&args)),

@@ -7,11 +7,17 @@ use std::ffi::{OsStr, OsString};
 
 use clap::{ArgAction, CommandFactory};
 
-use super::Cli;
+use super::{Cli, prompt_line};
 
-/// The arguments in an order that the parser takes: flags, then `--` and the prompt, or the command as it stands.
-pub(super) fn sort(args: &[OsString]) -> Vec<OsString> {
-    let command = Cli::command();
+/// Arguments in an order that the parser takes: flags, then `--` and the prompt, or the command as it stands.
+pub(super) struct Sorted {
+    pub(super) args: Vec<OsString>,
+    pub(super) names_command: bool,
+}
+
+/// Sorts the arguments after the program's name.
+pub(super) fn sort(args: &[OsString]) -> Sorted {
+    let known = prompt_line::flags();
     let mut flags: Vec<OsString> = Vec::new();
     let mut words: Vec<OsString> = Vec::new();
     let print = has_print(args);
@@ -31,9 +37,9 @@ pub(super) fn sort(args: &[OsString]) -> Vec<OsString> {
             if first && text == "agent" {
                 continue;
             }
-            if words.is_empty() && !print && names_command(&command, text) {
+            if words.is_empty() && !print && names_command(text) {
                 flags.extend(args.get(index..).unwrap_or_default().iter().cloned());
-                return flags;
+                return Sorted { args: flags, names_command: true };
             }
             words.push(arg.clone());
             continue;
@@ -50,7 +56,7 @@ pub(super) fn sort(args: &[OsString]) -> Vec<OsString> {
             continue;
         }
         flags.push(arg.clone());
-        if takes_next(&command, text)
+        if takes_next(&known, text)
             && let Some((_, value)) = rest.next()
         {
             flags.push(value.clone());
@@ -60,15 +66,15 @@ pub(super) fn sort(args: &[OsString]) -> Vec<OsString> {
         flags.push("--".into());
         flags.extend(words);
     }
-    flags
+    Sorted { args: flags, names_command: false }
 }
 
 fn has_print(args: &[OsString]) -> bool {
     args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "-p" || arg == "--print")
 }
 
-fn names_command(command: &clap::Command, word: &str) -> bool {
-    command
+fn names_command(word: &str) -> bool {
+    Cli::command()
         .get_subcommands()
         .any(|sub| sub.get_name() == word || sub.get_all_aliases().any(|name| name == word))
 }
@@ -81,7 +87,7 @@ fn is_session_word(word: &OsStr) -> bool {
 }
 
 /// Whether the flag's value is the next argument.
-fn takes_next(command: &clap::Command, flag: &str) -> bool {
+fn takes_next(known: &clap::Command, flag: &str) -> bool {
     let takes_value = |arg: &clap::Arg| {
         matches!(arg.get_action(), ArgAction::Set | ArgAction::Append) && !arg.is_require_equals_set()
     };
@@ -89,12 +95,12 @@ fn takes_next(command: &clap::Command, flag: &str) -> bool {
         let named = |arg: &&clap::Arg| {
             arg.get_long() == Some(long) || arg.get_all_aliases().is_some_and(|names| names.contains(&long))
         };
-        return command.get_arguments().find(named).is_some_and(takes_value);
+        return known.get_arguments().find(named).is_some_and(takes_value);
     }
     // `-fm MODEL`: the value is the next argument only when the flag that takes it is the last letter.
     let mut letters = flag.chars().skip(1).peekable();
     while let Some(letter) = letters.next() {
-        let arg = command.get_arguments().find(|arg| arg.get_short() == Some(letter));
+        let arg = known.get_arguments().find(|arg| arg.get_short() == Some(letter));
         if arg.is_some_and(takes_value) {
             return letters.peek().is_none();
         }
