@@ -32,6 +32,8 @@ mod hooks;
 mod input;
 #[path = "end_to_end/limits.rs"]
 mod limits;
+#[path = "end_to_end/long_session.rs"]
+mod long_session;
 #[path = "end_to_end/mcp.rs"]
 mod mcp;
 #[path = "end_to_end/permissions.rs"]

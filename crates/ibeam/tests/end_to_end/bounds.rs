@@ -5,12 +5,9 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use ibeam_protocol::tool_output::ReadOutput;
-use ibeam_protocol::*;
-use ibeam_session::{Options, Session};
 use ibeam_testkit::{Answer, Running, Workspace};
-use serde_json::json;
 
+use crate::long_session;
 use crate::scene::{Scene, says};
 
 const MEGABYTE: usize = 1 << 20;
@@ -27,52 +24,6 @@ fn slope(points: &[(usize, u64)]) -> f64 {
     last.1.saturating_sub(first.1) as f64 / (last.0 - first.0) as f64
 }
 
-/// The stored session of a run of so many turns, each a call that reads 300 bytes.
-fn session_of(workspace: &Workspace, turns: usize) -> SessionId {
-    let id = SessionId::random();
-    let sessions = workspace.home().join(".local/share/ibeam/sessions");
-    let mut session = Session::create(&sessions, id, workspace.path(), &Options::default()).unwrap();
-    let mut seq = 0;
-    let mut put = |kind: EventKind| {
-        session.append(&Event { seq, at_ms: seq, kind }).unwrap();
-        seq += 1;
-        if seq % 1000 == 0 {
-            session.flush().unwrap();
-        }
-    };
-    put(EventKind::UserMessage { content: vec!["read all there is".to_owned()] });
-    for turn in 0..turns {
-        let model_call_id = ModelCallId(format!("m{turn}"));
-        let arguments = json!({ "path": format!("file-{turn}.txt") });
-        let call = ToolCall { id: CallId(format!("t{turn}")), name: "read".to_owned(), arguments };
-        let text = format!("Now file {turn}. ");
-        let blocks = vec![Block::Text(text.clone()), Block::ToolCall(call.clone())];
-        let answer =
-            ibeam_protocol::Answer { blocks, stop: StopReason::ToolUse, usage: None, request_id: None };
-        put(EventKind::TextDelta { text });
-        let model_call = model_call_id.clone();
-        put(EventKind::ModelRequestFinished {
-            model_call_id: model_call,
-            answer: Box::new(answer),
-            api_ms: 1,
-            cost_micros: None,
-        });
-        put(EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() });
-        let content = format!("{turn} ").repeat(300 / format!("{turn} ").len());
-        let output = ToolOutput::Read(ReadOutput {
-            is_empty: false,
-            exceeded_limit: false,
-            total_lines: 1,
-            total_chars: content.len() as u64,
-            content: content.clone(),
-        });
-        let outcome = ToolOutcome::Success { output, for_model: content.into() };
-        put(EventKind::ToolCallFinished { model_call_id, call, outcome });
-    }
-    session.settle().unwrap();
-    id
-}
-
 /// Runs until the model has said `word` and stalls; gives how long that took and the most memory until then.
 fn measure(running: Running, word: &str, began: Instant) -> (Duration, u64) {
     running.wait_for_stdout(word);
@@ -87,7 +38,7 @@ fn a_long_session_is_resumed_within_bounds() {
     for turns in sizes("IBEAM_BOUNDS_TURNS", [200, 1000]) {
         let config = "[models.context]\nclaude-sonnet-4-20250514 = 1000000000\n";
         let scene = Scene::new([says("resumed").stall()]).within(Workspace::new().user_config(config));
-        let id = session_of(&scene.workspace, turns);
+        let id = long_session::kept(&scene.workspace, turns);
         let bytes = std::fs::metadata(scene.workspace.journal(&id.to_string())).unwrap().len();
         let began = Instant::now();
         let running = scene.ibeam(["-p", "go on", "--resume", &id.to_string()]).start();

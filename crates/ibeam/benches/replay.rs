@@ -1,0 +1,81 @@
+//! A recorded session of many turns shown again, as a process: `ibeam replay` of its journal in each format.
+//!
+//! Rows named `by_…` are what the others of their group are compared with.
+
+#![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
+
+use std::fs;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use divan::Bencher;
+use divan::counter::{BytesCount, ItemsCount};
+use ibeam_protocol::SessionId;
+use ibeam_testkit::Workspace;
+
+#[path = "../tests/end_to_end/long_session.rs"]
+mod long_session;
+
+const TURNS: [usize; 2] = [100, 10_000];
+
+fn main() {
+    divan::main();
+}
+
+#[divan::bench(args = TURNS)]
+fn stream_json(bencher: Bencher<'_, '_>, turns: usize) {
+    show(bencher, turns, "stream-json");
+}
+
+#[divan::bench(args = TURNS)]
+fn text(bencher: Bencher<'_, '_>, turns: usize) {
+    show(bencher, turns, "text");
+}
+
+#[divan::bench(args = TURNS)]
+fn html(bencher: Bencher<'_, '_>, turns: usize) {
+    show(bencher, turns, "html");
+}
+
+#[divan::bench(args = TURNS)]
+fn by_cat(bencher: Bencher<'_, '_>, turns: usize) {
+    let (_workspace, _, journal) = kept(turns);
+    measure(bencher, turns, &journal, || {
+        let mut cat = Command::new("cat");
+        cat.arg(&journal);
+        cat
+    });
+}
+
+fn show(bencher: Bencher<'_, '_>, turns: usize, format: &str) {
+    let (workspace, id, journal) = kept(turns);
+    measure(bencher, turns, &journal, || {
+        let mut replay = Command::new(env!("CARGO_BIN_EXE_ibeam"));
+        replay.args(["replay", &id.to_string(), "--output-format", format]);
+        replay.env_clear().env("HOME", workspace.home()).current_dir(workspace.path());
+        replay
+    });
+}
+
+fn kept(turns: usize) -> (Workspace, SessionId, PathBuf) {
+    let workspace = Workspace::new();
+    let id = long_session::kept(&workspace, turns);
+    let journal = workspace.journal(&id.to_string());
+    (workspace, id, journal)
+}
+
+/// The bytes that count are those of the journal; what is printed is read by us.
+fn measure(bencher: Bencher<'_, '_>, turns: usize, journal: &PathBuf, program: impl Fn() -> Command) {
+    let recorded = fs::metadata(journal).unwrap().len();
+    bencher.counter(BytesCount::new(recorded)).counter(ItemsCount::new(turns)).bench_local(|| {
+        let mut child =
+            program().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let (mut stdout, mut printed, mut piece) = (child.stdout.take().unwrap(), 0, vec![0; 64 << 10]);
+        while let count @ 1.. = stdout.read(&mut piece).unwrap() {
+            printed += count;
+        }
+        assert!(child.wait().unwrap().success());
+        assert!(printed > turns * 10, "{printed} bytes of {turns} turns");
+    });
+}
