@@ -292,7 +292,7 @@ pub(crate) struct Flags {
     pub(crate) append_system_prompt: Vec<String>,
 
     /// As the first argument: print in that dialect; `claude` and `codex` read the rest in their own forms too
-    #[arg(long, value_name = "DIALECT", global = true)]
+    #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,
 
     /// Not supported: certificates are always checked
@@ -445,6 +445,9 @@ pub(crate) enum Command {
     Completions {
         /// The shell
         #[arg(value_enum)]
+        /// A script `claude` or `codex` too, which speaks that dialect
+        #[arg(long, value_enum, value_name = "DIALECT")]
+        dialect: Vec<ScriptedDialect>,
         shell: clap_complete::Shell,
     },
 }
@@ -479,6 +482,15 @@ pub(crate) enum Unparsed {
     Said(String),
     /// A usage error.
     Wrong(Reason),
+/// A dialect whose program clients start by a name of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScriptedDialect {
+    /// Of `claude`
+    Claude,
+    /// Of `codex`
+    Codex,
+}
+
 }
 
 /// Parses the arguments after the program's name.

@@ -55,7 +55,7 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::Schema { format } => schema::schema(app, format.unwrap_or_default(), stdout),
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
-        Command::Shim { directory } => shim::shim(app, directory, stdout),
+        Command::Shim { directory, dialect } => shim::shim(app, directory, dialect, stdout),
         Command::Doctor => doctor::doctor(app, stdout),
         Command::Completions { shell } => completions::completions(*shell, stdout),
         Command::Mcp { what } => mcp::mcp(app, what, stdout),

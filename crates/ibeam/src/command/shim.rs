@@ -1,11 +1,13 @@
-//! `shim`: links under the names that clients of the original start it by.
+//! `shim`: links under the names that clients of the original start it by, and scripts under those of other programs
+//! whose dialect it speaks.
 //!
 //! Refuses to touch what it did not make, and then makes nothing at all: under such a name stands somebody's program.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::symlink;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use ibeam_output::ShimLine;
@@ -14,7 +16,8 @@ use rustix::fs::{Access, access};
 
 use super::say;
 use crate::app::App;
-use crate::stderr;
+use crate::cli::ScriptedDialect;
+use crate::{regular_file, stderr};
 
 /// What clients start: the name since 2026, and the one before.
 const NAMES: [&str; 2] = ["agent", "cursor-agent"];
@@ -22,38 +25,51 @@ const NAMES: [&str; 2] = ["agent", "cursor-agent"];
 /// How a file of this program is usually called: a link to one, here or gone, is a link of ours.
 const OURS: &str = "ibeam";
 
-pub(super) fn shim(app: &App, directory: &Path, stdout: &mut File) -> Result<(), Failure> {
+/// How a script of ours begins.
+const HEAD: &[u8] = b"#!/bin/sh\n# Made by `ibeam shim`, which may replace it.\n";
+
+/// A path, and some words; anything longer is none of ours.
+const LARGEST_SCRIPT: u64 = 64 * 1024;
+
+pub(super) fn shim(
+    app: &App,
+    directory: &Path,
+    dialects: &[ScriptedDialect],
+    stdout: &mut File,
+) -> Result<(), Failure> {
     let program = this_program()?;
     let directory = std::path::absolute(directory)
         .map_err(|_| Reason::Usage { said: "the name of the directory is empty".to_owned() })?;
     fs::create_dir_all(&directory).map_err(|error| cannot_create(&directory, &error))?;
-    let mut links = Vec::new();
-    for name in NAMES {
-        let link = directory.join(name);
-        let found = look(&link, &program).map_err(|error| cannot_create(&link, &error))?;
+    let links =
+        NAMES.map(|name| Shim { path: directory.join(name), content: Content::Link(program.clone()) });
+    let scripts = dialects.iter().map(|dialect| Shim {
+        path: directory.join(name_of(*dialect)),
+        content: Content::Script(script(&program, *dialect)),
+    });
+    let mut shims = Vec::new();
+    for shim in links.into_iter().chain(scripts) {
+        let found = shim.look().map_err(|error| cannot_create(&shim.path, &error))?;
         if found == Found::Foreign {
-            return Err(taken(&link).into());
+            return Err(shim.taken().into());
         }
-        links.push((link, found));
+        shims.push((shim, found));
     }
-    for (link, found) in links {
-        let shown = link.display().to_string();
+    for (shim, found) in &shims {
+        let shown = shim.path.display().to_string();
         let line = match found {
             Found::Standing => ShimLine::Kept { link: &shown },
-            Found::Nothing => {
-                symlink(&program, &link).map_err(|error| cannot_create(&link, &error))?;
-                ShimLine::Made { link: &shown, program: &program.to_string_lossy() }
-            }
-            Found::Ours => {
-                replace(&link, &program).map_err(|error| cannot_create(&link, &error))?;
+            Found::Nothing | Found::Ours => {
+                shim.make(*found).map_err(|error| cannot_create(&shim.path, &error))?;
                 ShimLine::Made { link: &shown, program: &program.to_string_lossy() }
             }
             // Looked for above, before anything was made.
-            Found::Foreign => return Err(taken(&link).into()),
+            Found::Foreign => return Err(shim.taken().into()),
         };
         say(stdout, &format!("{}\n", app.catalogue.shim(&line)))?;
     }
-    tell_who_finds_them(app, &directory, &program);
+    let made: Vec<&Path> = shims.iter().map(|(shim, _)| shim.path.as_path()).collect();
+    tell_who_finds_them(app, &directory, &made);
     Ok(())
 }
 
@@ -65,41 +81,94 @@ fn this_program() -> Result<PathBuf, Reason> {
     })
 }
 
-/// What has the name of a link.
+fn name_of(dialect: ScriptedDialect) -> &'static str {
+    match dialect {
+        ScriptedDialect::Claude => "claude",
+        ScriptedDialect::Codex => "codex",
+    }
+}
+
+/// A link would not do: the dialect is an argument.
+fn script(program: &Path, dialect: ScriptedDialect) -> Vec<u8> {
+    let program = quoted(program.as_os_str());
+    [HEAD, b"exec ", &program, b" --dialect ", name_of(dialect).as_bytes(), b" \"$@\"\n"].concat()
+}
+
+/// A name that is to start this program.
+struct Shim {
+    path: PathBuf,
+    content: Content,
+}
+
+enum Content {
+    /// To the file of this program.
+    Link(PathBuf),
+    Script(Vec<u8>),
+}
+
+/// What has the name already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     Nothing,
-    /// This program, by a link or as a file.
+    /// What is to stand there.
     Standing,
-    /// A link to another file of this program.
+    /// What we made for another file of this program.
     Ours,
     Foreign,
 }
 
-fn look(link: &Path, program: &Path) -> io::Result<Found> {
-    match fs::symlink_metadata(link) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-        Err(error) => return Err(error),
-        Ok(_) => {}
+impl Shim {
+    fn look(&self) -> io::Result<Found> {
+        let kind = match fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) => return Err(error),
+            Ok(found) => found.file_type(),
+        };
+        Ok(match &self.content {
+            Content::Link(program) => {
+                let is_ours = |name: &OsStr| name == OURS || Some(name) == program.file_name();
+                let target = fs::read_link(&self.path).ok();
+                match target.as_deref().and_then(Path::file_name) {
+                    _ if fs::canonicalize(&self.path).is_ok_and(|real| real == *program) => Found::Standing,
+                    Some(name) if is_ours(name) => Found::Ours,
+                    Some(_) | None => Found::Foreign,
+                }
+            }
+            Content::Script(script) if kind.is_file() => {
+                match regular_file::read(&self.path, LARGEST_SCRIPT) {
+                    Ok(text) if text == *script => Found::Standing,
+                    Ok(text) if text.starts_with(HEAD) => Found::Ours,
+                    Ok(_) | Err(_) => Found::Foreign,
+                }
+            }
+            Content::Script(_) => Found::Foreign,
+        })
     }
-    if fs::canonicalize(link).is_ok_and(|real| real == program) {
-        return Ok(Found::Standing);
+
+    /// Makes it under another name first: it is whole at every moment, and what came there meanwhile stays.
+    fn make(&self, found: Found) -> io::Result<()> {
+        let new = self.path.with_added_extension("new");
+        match &self.content {
+            Content::Link(program) if found == Found::Nothing => return symlink(program, &self.path),
+            Content::Link(program) => symlink(program, &new)?,
+            Content::Script(script) => {
+                OpenOptions::new().write(true).create_new(true).mode(0o755).open(&new)?.write_all(script)?;
+            }
+        }
+        let put = match found {
+            Found::Nothing => fs::hard_link(&new, &self.path).and_then(|()| fs::remove_file(&new)),
+            Found::Standing | Found::Ours | Found::Foreign => fs::rename(&new, &self.path),
+        };
+        put.inspect_err(|_| drop(fs::remove_file(&new)))
     }
-    let is_ours = |name: &OsStr| name == OURS || Some(name) == program.file_name();
-    let target = fs::read_link(link).ok();
-    let ours = target.as_deref().and_then(Path::file_name).is_some_and(is_ours);
-    Ok(if ours { Found::Ours } else { Found::Foreign })
+
+    fn taken(&self) -> Reason {
+        Reason::NameTaken { path: self.path.display().to_string() }
+    }
 }
 
-/// Puts a new link in the place of an old one; there is one at every moment.
-fn replace(link: &Path, program: &Path) -> io::Result<()> {
-    let new = link.with_added_extension("new");
-    symlink(program, &new)?;
-    fs::rename(&new, link).inspect_err(|_| drop(fs::remove_file(&new)))
-}
-
-/// Says on stderr whether clients that look in `PATH` find these links.
-fn tell_who_finds_them(app: &App, directory: &Path, program: &Path) {
+/// Says on stderr whether clients that look in `PATH` find these.
+fn tell_who_finds_them(app: &App, directory: &Path, made: &[&Path]) {
     let shown = directory.display().to_string();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let real = directory.canonicalize();
@@ -107,32 +176,41 @@ fn tell_who_finds_them(app: &App, directory: &Path, program: &Path) {
         entry.canonicalize().is_ok_and(|entry| real.as_ref().is_ok_and(|real| entry == *real))
     };
     if !std::env::split_paths(&path).any(|entry| is_here(&entry)) {
-        let command = format!("export PATH={}:\"$PATH\"", quoted(&shown));
+        let quoted = quoted(directory.as_os_str());
+        let command = format!("export PATH={}:\"$PATH\"", String::from_utf8_lossy(&quoted));
         let line = ShimLine::NotInPath { directory: &shown, command: &command };
         return stderr::say(&format!("hint: {}", app.catalogue.shim(&line)));
     }
     stderr::say(&app.catalogue.shim(&ShimLine::InPath { directory: &shown }));
-    for name in NAMES {
+    for shim in made {
+        let Some(name) = shim.file_name() else { continue };
         let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
         let first = std::env::split_paths(&path).map(|entry| entry.join(name)).find(is_program);
-        if let Some(other) = first.filter(|first| first.canonicalize().is_ok_and(|real| real != program)) {
-            let line = ShimLine::Hidden { name, other: &other.to_string_lossy(), directory: &shown };
+        let is_other = |first: &PathBuf| first.canonicalize().ok() != shim.canonicalize().ok();
+        if let Some(other) = first.filter(is_other) {
+            let (name, other) = (name.to_string_lossy(), other.to_string_lossy());
+            let line = ShimLine::Hidden { name: &name, other: &other, directory: &shown };
             stderr::say(&format!("warning: {}", app.catalogue.shim(&line)));
         }
     }
 }
 
 /// As a word of a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);
-    match word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+fn quoted(word: &OsStr) -> Vec<u8> {
+    let bytes = word.as_bytes();
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-+@%".contains(byte);
+    if bytes.iter().all(plain) {
+        return bytes.to_vec();
     }
-}
-
-fn taken(link: &Path) -> Reason {
-    Reason::NameTaken { path: link.display().to_string() }
+    let mut quoted = vec![b'\''];
+    for byte in bytes {
+        match byte {
+            b'\'' => quoted.extend_from_slice(br"'\''"),
+            byte => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'\'');
+    quoted
 }
 
 fn cannot_create(path: &Path, error: &io::Error) -> Reason {

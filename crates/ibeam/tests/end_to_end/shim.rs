@@ -120,6 +120,43 @@ fn what_is_not_its_own_is_left_alone_and_nothing_is_made() {
 }
 
 #[test]
+fn a_script_speaks_the_dialect_of_the_program_whose_name_it_has() {
+    let scene = Scene::new([says("Done.")]);
+    // A place that a shell has to be told with care.
+    let home = scene.workspace.outside().join("it's $HOME");
+    fs::create_dir(&home).unwrap();
+    let program = home.join("ibeam");
+    fs::copy(BINARY, &program).unwrap();
+    let directory = home.join("bin");
+    let make = |program: &Path| {
+        let args = ["shim", directory.to_str().unwrap(), "--dialect", "claude", "--dialect=codex"];
+        Ibeam::new(program, &scene.workspace).args(args).run().succeeded()
+    };
+    let ran = make(&program);
+    assert_eq!(ran.stdout.matches("made `").count(), 4, "{ran}");
+    let run = Ibeam::new(directory.join("claude"), &scene.workspace)
+        .args(["-p", "do it", "--output-format", "json", "--model", "anthropic/claude-sonnet-4-20250514"])
+        .env("ANTHROPIC_BASE_URL", scene.server.url())
+        .env("ANTHROPIC_API_KEY", KEY);
+    let result = run.run().succeeded().json();
+    // What only that dialect has.
+    assert_eq!((&result["result"], &result["num_turns"]), (&json!("Done."), &json!(1)), "{result}");
+
+    assert_eq!(make(&program).stdout.matches("is there already").count(), 4);
+    // One of another installation is replaced, and still starts nothing else.
+    assert_eq!(make(Path::new(BINARY)).stdout.matches("made `").count(), 4);
+    let script = fs::read_to_string(directory.join("codex")).unwrap();
+    assert!(script.contains(BINARY) && !script.contains("HOME"), "{script}");
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 4);
+
+    fs::write(directory.join("claude"), "#!/bin/sh\nexec something-else\n").unwrap();
+    let args = ["shim", directory.to_str().unwrap(), "--dialect", "claude"];
+    let ran = scene.bare(args).run();
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(73), ""), "{ran}");
+    assert!(fs::read_to_string(directory.join("claude")).unwrap().contains("something-else"));
+}
+
+#[test]
 fn a_directory_that_cannot_be_made_is_named() {
     let scene = Scene::new([]);
     let file = scene.workspace.outside().join("file");
