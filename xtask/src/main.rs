@@ -11,6 +11,7 @@ mod kill_sweep;
 mod local_eval;
 mod mutations;
 mod schema;
+mod sdks;
 mod test;
 mod tidy;
 
@@ -37,6 +38,8 @@ usage: cargo xtask <WHAT>
   mutations [WORD]
           take protections out one by one and see that some test notices each
   schema  write docs/schema and types from the wire types
+  sdks [--bin PATH]
+          let the SDKs of Claude Code and Codex start the program in its dialects
   tidy    check the edges between crates, the sizes of files and what must change together
   test    set up what the tests need, then run every check and every test
 ";
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         }
         "mutations" => mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "schema" => schema::run(&root()).map_err(|error| error.to_string()),
+        "sdks" => sdks::run(&root(), args).map_err(|error| error.to_string()),
         "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
         "test" => test::run(&root()).map_err(|error| error.to_string()),
         _ => {

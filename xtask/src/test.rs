@@ -36,6 +36,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failed> {
     if model {
         step(root, &["cargo", "xtask", "clients", "--embedded"])?;
     }
+    step(root, &["cargo", "xtask", "sdks"])?;
     // The attacks do harm where nothing holds them back, none where only the sandbox does, and none with the program.
     step(root, &["cargo", "xtask", "corpus", "attacks", "--bare"])?;
     step(root, &["cargo", "xtask", "corpus", "attacks", "--unfenced"])?;
