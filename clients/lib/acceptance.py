@@ -30,8 +30,8 @@ class Report:
         """What the client understood of one run. Whatever is named here must be what the program printed.
 
         text: str, the whole answer (`text_is="whole"`, the default), its last part after the last call
-            (`text_is="last"`), a display in which each part stands once (`text_is="display"`), or everything on stdout
-            (`text_is="stdout"`).
+            (`text_is="last"`), a display in which each part stands once (`text_is="display"`), or everything on stdout,
+            which must be text (`text_is="stdout"`).
         json: the answer, parsed.
         session_id: str. tool_calls: int, those that were completed. input_tokens, output_tokens: int.
         """

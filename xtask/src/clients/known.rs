@@ -11,7 +11,8 @@ pub(super) struct Client {
     pub(super) made_for: MadeFor,
     /// What its driver takes.
     modes: &'static [&'static str],
-    contracts: &'static [u8],
+    /// The contract that it takes for another, as docs/clients.md says. It is tried all the same.
+    pub(super) misreads: Option<u8>,
     pub(super) tells: Tells,
     /// The mode that is tried with the embedded model.
     pub(super) embedded: Option<&'static str>,
@@ -34,14 +35,14 @@ pub(super) enum Tells {
     Citation,
 }
 
-const BOTH: &[u8] = &[1, 2];
+const CONTRACTS: [u8; 2] = [1, 2];
 
 pub(super) const KNOWN: [Client; 7] = [
     Client {
         name: "cursor-cli",
         made_for: MadeFor::Python(8),
         modes: &["json", "stream", "text"],
-        contracts: BOTH,
+        misreads: None,
         tells: Tells::Task,
         embedded: Some("json"),
     },
@@ -49,7 +50,7 @@ pub(super) const KNOWN: [Client; 7] = [
         name: "harbor",
         made_for: MadeFor::Python(12),
         modes: &["run"],
-        contracts: BOTH,
+        misreads: None,
         tells: Tells::Task,
         embedded: None,
     },
@@ -57,7 +58,7 @@ pub(super) const KNOWN: [Client; 7] = [
         name: "agent-intern",
         made_for: MadeFor::Python(12),
         modes: &["text", "stream"],
-        contracts: BOTH,
+        misreads: None,
         tells: Tells::Task,
         embedded: None,
     },
@@ -65,7 +66,7 @@ pub(super) const KNOWN: [Client; 7] = [
         name: "marshal-agents",
         made_for: MadeFor::Python(11),
         modes: &["read-only", "safe-edit"],
-        contracts: BOTH,
+        misreads: None,
         tells: Tells::Task,
         embedded: None,
     },
@@ -73,7 +74,7 @@ pub(super) const KNOWN: [Client; 7] = [
         name: "mcp-portal",
         made_for: MadeFor::Python(10),
         modes: &["run"],
-        contracts: BOTH,
+        misreads: None,
         tells: Tells::Citation,
         embedded: None,
     },
@@ -81,8 +82,8 @@ pub(super) const KNOWN: [Client; 7] = [
         name: "ai-cli-runner",
         made_for: MadeFor::Python(12),
         modes: &["json", "text"],
-        // It takes the last `assistant` event for the answer.
-        contracts: &[2],
+        // It takes the last `assistant` event for the answer, and gives no format where it wants text.
+        misreads: Some(1),
         tells: Tells::Task,
         embedded: None,
     },
@@ -90,7 +91,7 @@ pub(super) const KNOWN: [Client; 7] = [
         name: "cursor-agent-acp",
         made_for: MadeFor::Node,
         modes: &["run"],
-        contracts: BOTH,
+        misreads: None,
         tells: Tells::Task,
         embedded: None,
     },
@@ -127,11 +128,10 @@ impl Client {
         found.map(str::to_owned).ok_or_else(|| Failed::Setup(format!("`{}`", path.display())))
     }
 
-    /// Each mode under each contract that the client understands.
+    /// Each mode under each contract.
     pub(super) fn runs(&self, embedded: bool) -> impl Iterator<Item = (&'static str, u8)> {
         let of_embedded = self.embedded.filter(|_| embedded).map(|mode| (mode, 1));
-        let (modes, contracts) = (self.modes, self.contracts);
-        let all = modes.iter().flat_map(|mode| contracts.iter().map(|contract| (*mode, *contract)));
+        let all = self.modes.iter().flat_map(|mode| CONTRACTS.map(|contract| (*mode, contract)));
         of_embedded.into_iter().chain(all.filter(move |_| !embedded))
     }
 }

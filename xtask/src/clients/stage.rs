@@ -35,7 +35,7 @@ pub(super) struct Stage {
     scratch: TempDir,
     pub(super) program: PathBuf,
     pub(super) contract: u8,
-    mode: &'static str,
+    pub(super) mode: &'static str,
     server: Option<ModelServer>,
     answers: usize,
     patience: Duration,
@@ -123,6 +123,11 @@ impl Stage {
         stage.put_proxies(&root.join("clients/lib/proxy.py"))?;
         stage.make_repository()?;
         Ok(stage)
+    }
+
+    /// Leaves everything where it is, for whoever wants to look.
+    pub(super) fn keep(self) -> PathBuf {
+        self.scratch.keep()
     }
 
     fn at(&self, name: &str) -> PathBuf {

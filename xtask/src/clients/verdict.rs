@@ -86,7 +86,12 @@ fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), S
         false => Err(format!("the client has {seen}, printed was {printed}")),
     };
     if key == "text" && text_is == "stdout" {
-        return same_text(value, &call.stdout);
+        return match call.format() {
+            Format::Text => same_text(value, &call.stdout),
+            Format::Json | Format::StreamJson => {
+                Err("the client wants text, and JSON was printed".to_owned())
+            }
+        };
     }
     let answer = call.answer()?;
     match key {
@@ -160,7 +165,11 @@ mod tests {
         check("text", "last", &[json!("Done.")], &[json!("I look.Done."), json!("")]);
         let display = [json!("> I look.\n[call]\nDone.")];
         check("text", "display", &display, &[json!("I look."), json!("I look. I look. Done.")]);
-        check("text", "stdout", &[json!(STREAM)], &[json!("")]);
+        check("text", "stdout", &[], &[json!(STREAM)]);
+        assert_eq!(
+            compare("text", &json!("Read file\nDone."), "stdout", &run("Read file\n\nDone.\n")),
+            Ok(())
+        );
         check("text", "upside down", &[], &[json!("Done.")]);
         check("session_id", "", &[json!("s")], &[json!("t"), none.clone()]);
         check("tool_calls", "", &[json!(1)], &[json!(2), none.clone()]);
