@@ -108,12 +108,8 @@ pub(crate) fn print(
     let _proxy = run.proxy.map(|proxy| runtime.spawn(proxy));
     stdout::watch_reader(watched, &current).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
-    let pump = Pump {
-        session: started.session,
-        writer,
-        talk: Talk::new(Arc::clone(&app.catalogue)),
-        stop: current,
-    };
+    let pump =
+        Pump { session: started.session, writer, talk: Talk::new(Arc::clone(&app.catalogue)), stop: current };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&run.run.clock), events)
         .redacting(Redactor::new(crate::model::secrets(app)));

@@ -16,8 +16,12 @@ mod bounds;
 mod check;
 #[path = "end_to_end/commands.rs"]
 mod commands;
+#[path = "end_to_end/contract_two.rs"]
+mod contract_two;
 #[path = "end_to_end/crash.rs"]
 mod crash;
+#[path = "end_to_end/dialect.rs"]
+mod dialect;
 #[path = "end_to_end/embedded.rs"]
 mod embedded;
 #[path = "end_to_end/failures.rs"]

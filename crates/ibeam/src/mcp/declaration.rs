@@ -105,10 +105,7 @@ pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
 }
 
 /// The servers of `--mcp-config`: JSON, or a file of it.
-fn given(
-    app: &App,
-    switch: &dyn Fn(&str) -> Option<bool>,
-) -> Result<BTreeMap<String, Declaration>, Reason> {
+fn given(app: &App, switch: &dyn Fn(&str) -> Option<bool>) -> Result<BTreeMap<String, Declaration>, Reason> {
     let mut servers = BTreeMap::new();
     for given in &app.flags.mcp_config {
         let (path, bytes) = match given.trim_start().starts_with('{') {

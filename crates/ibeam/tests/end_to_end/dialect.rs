@@ -1,0 +1,257 @@
+//! Programs written for other agents: their arguments, their stdin, their stream.
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Answer, Finished, Stdin};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, calls, says, shell};
+
+/// How the Python SDK starts Claude Code.
+const SDK: [&str; 6] =
+    ["--output-format=stream-json", "--verbose", "--system-prompt", "", "--input-format", "stream-json"];
+
+fn claude(scene: &Scene, args: &[&str]) -> ibeam_testkit::Ibeam {
+    let program = scene.bare(["--dialect", "claude", "--model", "claude-sonnet-4-20250514"]).args(args);
+    program.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "key")
+}
+
+fn codex(scene: &Scene, args: &[&str]) -> ibeam_testkit::Ibeam {
+    let base = format!("openai_base_url=\"{}/v1\"", scene.server.url());
+    scene
+        .bare(["--dialect", "codex", "exec", "--json", "-c", &base])
+        .args(args)
+        .env("CODEX_API_KEY", "key-of-codex")
+}
+
+#[track_caller]
+fn events(ran: &Finished) -> Vec<Value> {
+    ran.stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}; {ran}")))
+        .collect()
+}
+
+fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().filter_map(|event| event["type"].as_str()).collect()
+}
+
+fn prompt(text: &str) -> String {
+    format!("{}\n", json!({ "type": "user", "message": { "role": "user", "content": text } }))
+}
+
+fn request(id: &str, request: &Value) -> String {
+    format!("{}\n", json!({ "type": "control_request", "request_id": id, "request": request }))
+}
+
+#[test]
+fn claude_prints_in_its_three_formats() {
+    let answers = || [calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })), says("Done.")];
+    let flags = ["-p", "--permission-mode", "acceptEdits"];
+    let ran = |more: &[&str]| {
+        let scene = Scene::new(answers());
+        let ran = claude(&scene, &[&flags, more, &["--", "do it"]].concat()).run().succeeded();
+        assert_eq!(scene.workspace.read("a.txt").as_deref(), Some("x"));
+        ran
+    };
+    assert_eq!(ran(&[]).stdout, "Done.\n");
+    let whole = ran(&["--output-format", "json"]).json();
+    assert_eq!((&whole["type"], &whole["result"]), (&json!("result"), &json!("Done.")), "{whole}");
+    let lines = events(&ran(&["--output-format", "stream-json", "--verbose"]));
+    assert_eq!(kinds(&lines), ["system", "assistant", "user", "assistant", "result"]);
+}
+
+#[test]
+fn without_leave_claude_writes_and_runs_nothing() {
+    let write = calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" }));
+    let scene = Scene::new([write, shell("echo ran > b.txt"), says("I may not.")]);
+    let ran = claude(&scene, &["-p", "do it"]).run().succeeded();
+    assert_eq!(ran.stdout, "I may not.\n");
+    assert_eq!((scene.workspace.read("a.txt"), scene.workspace.read("b.txt")), (None, None));
+}
+
+#[test]
+fn messages_are_runs_of_one_session_and_requests_are_answered() {
+    let scene = Scene::new([says("One."), says("Two.")]);
+    let stdin = [
+        request("r1", &json!({ "subtype": "initialize", "hooks": null })),
+        prompt("first"),
+        request("r2", &json!({ "subtype": "set_model", "model": "x" })),
+        prompt("second"),
+    ];
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat().into())).run().succeeded();
+    let lines = events(&ran);
+    let answers: Vec<&Value> = lines.iter().filter(|line| line["type"] == "control_response").collect();
+    assert_eq!(answers[0]["response"]["subtype"], "success");
+    assert_eq!(
+        (&answers[1]["response"]["request_id"], &answers[1]["response"]["subtype"]),
+        (&json!("r2"), &json!("error"))
+    );
+    let ends: Vec<&Value> = lines.iter().filter(|line| line["type"] == "result").collect();
+    assert_eq!([&ends[0]["result"], &ends[1]["result"]], ["One.", "Two."]);
+    assert_eq!(ends[0]["session_id"], ends[1]["session_id"]);
+    let second = scene.server.requests().remove(1).transcript();
+    assert!(second.iter().any(|said| said.contains("first")), "{second:?}");
+    scene.server.assert_played();
+}
+
+#[test]
+fn an_interrupt_ends_the_run_and_a_signal_the_program() {
+    let scene = Scene::new([shell("sleep 60"), says("Here again.")]);
+    let program = claude(&scene, &[&SDK[..], &["--permission-mode=bypassPermissions"]].concat());
+    let running = program.stdin(Stdin::SilentPipe).start();
+    running.type_text(&prompt("wait"));
+    running.wait_for_stdout("\"tool_use\"");
+    running.type_text(&request("r1", &json!({ "subtype": "interrupt" })));
+    running.wait_for_stdout("\"is_error\":true");
+    running.type_text(&prompt("go on"));
+    running.wait_for_stdout("Here again.");
+    running.wait_for_stdout("\"subtype\":\"success\",\"is_error\":false");
+    running.signal(Signal::Term);
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(143), "{ran}");
+}
+
+#[test]
+fn the_host_is_asked_where_it_wants_to_be() {
+    let write = |id: &str, name: &str| calls(id, "write", &json!({ "path": name, "fileText": "x" }));
+    let scene = Scene::new([write("t1", "yes.txt"), write("t2", "no.txt"), says("Done.")]);
+    let program = claude(&scene, &[&SDK[..], &["--permission-prompt-tool", "stdio"]].concat());
+    let running = program.stdin(Stdin::SilentPipe).start();
+    running.type_text(&prompt("write both"));
+    for (id, behavior) in [("ask-t1", "allow"), ("ask-t2", "deny")] {
+        running.wait_for_stdout(&format!("\"request_id\":\"{id}\""));
+        let response =
+            json!({ "subtype": "success", "request_id": id, "response": { "behavior": behavior } });
+        running.type_text(&format!("{}\n", json!({ "type": "control_response", "response": response })));
+    }
+    running.wait_for_stdout("Done.");
+    running.wait_for_stdout("\"type\":\"result\"");
+    running.signal(Signal::Term);
+    let ran = running.finish();
+    let asked = events(&ran).into_iter().find(|line| line["type"] == "control_request").unwrap();
+    assert_eq!(
+        (&asked["request"]["subtype"], &asked["request"]["tool_name"]),
+        (&json!("can_use_tool"), &json!("Write"))
+    );
+    assert_eq!((scene.workspace.read("yes.txt").is_some(), scene.workspace.read("no.txt")), (true, None));
+}
+
+#[test]
+fn a_host_that_goes_away_gives_no_leave() {
+    let scene =
+        Scene::new([calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })), says("I may not.")]);
+    let program = claude(&scene, &[&SDK[..], &["--permission-prompt-tool", "stdio"]].concat());
+    let ran = program.stdin(Stdin::Piped(prompt("write").into())).run().succeeded();
+    assert_eq!(events(&ran).last().unwrap()["result"], "I may not.");
+    assert_eq!(scene.workspace.read("a.txt"), None);
+}
+
+#[test]
+fn what_is_no_message_ends_in_an_error_result() {
+    let scene = Scene::new([]);
+    let hooks = json!({ "subtype": "initialize", "hooks": { "PreToolUse": [{ "hookCallbackIds": ["h"] }] } });
+    let stdin = request("r1", &hooks) + "no message\n";
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run();
+    let lines = events(&ran);
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert_eq!(lines[0]["response"]["subtype"], "error");
+    assert_eq!(lines.last().unwrap()["is_error"], true);
+}
+
+#[test]
+fn no_message_is_no_run() {
+    let scene = Scene::new([]);
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(Vec::new())).run().succeeded();
+    assert_eq!(ran.stdout, "");
+}
+
+#[test]
+fn codex_takes_its_prompt_and_its_key_and_goes_on() {
+    let scene = Scene::new([shell("echo ran"), says("Done.")]);
+    let args = ["--sandbox", "workspace-write", "--model", "gpt-5"];
+    let ran = codex(&scene, &args).stdin(Stdin::Piped(b"do it".to_vec())).run().succeeded();
+    let lines = events(&ran);
+    let id = lines[0]["thread_id"].as_str().unwrap().to_owned();
+    assert_eq!(kinds(&lines).last(), Some(&"turn.completed"));
+    let ended = lines
+        .iter()
+        .find(|line| line["item"]["type"] == "command_execution" && line["type"] == "item.completed");
+    assert_eq!(ended.unwrap()["item"]["exit_code"], 0, "{lines:?}");
+    assert_eq!(scene.server.requests()[0].header("authorization"), Some("Bearer key-of-codex"));
+    let scene = scene.then([says("And on.")]);
+    let ran = codex(&scene, &["--model", "gpt-5", "resume", &id])
+        .stdin(Stdin::Piped(b"on".to_vec()))
+        .run()
+        .succeeded();
+    assert_eq!(events(&ran)[0]["thread_id"], id.as_str());
+    let remembered = scene.server.requests()[0].transcript();
+    assert!(remembered.iter().any(|said| said.contains("do it")), "{remembered:?}");
+}
+
+#[test]
+fn a_failure_is_told_in_the_dialect_before_a_run_too() {
+    let refused = || (0..4).map(|_| Answer::error(401, "authentication_error", "no such key"));
+    let scene = Scene::new(refused());
+    let ran = codex(&scene, &["--model", "gpt-5", "do it"]).run();
+    assert_eq!((ran.code, kinds(&events(&ran)).last().copied()), (Some(20), Some("turn.failed")), "{ran}");
+    let scene = Scene::new([]);
+    let program =
+        scene.bare(["--dialect=claude", "-p", "--output-format", "stream-json", "--model", "sonnet", "x"]);
+    let ran = program.run();
+    let lines = events(&ran);
+    assert_eq!((ran.code, lines.last().unwrap()["is_error"].as_bool()), (Some(20), Some(true)), "{ran}");
+}
+
+#[test]
+fn other_dialects_are_output_alone() {
+    for (dialect, first) in [("gemini", "init"), ("opencode", "step_start")] {
+        let scene = Scene::new([says("Hello.")]);
+        let program =
+            scene.bare([format!("--dialect={dialect}")]).args(["--model", crate::scene::model(scene.wire)]);
+        let program = program.args(["-p", "hi"]).env("ANTHROPIC_BASE_URL", scene.server.url());
+        let ran = program.env("ANTHROPIC_API_KEY", "key").run().succeeded();
+        assert_eq!(kinds(&events(&ran))[0], first, "{ran}");
+    }
+}
+
+#[test]
+fn the_variable_says_what_the_first_argument_says() {
+    let scene = Scene::new([says("Hello.")]);
+    let program = scene.bare(["-p", "--output-format", "stream-json", "hi"]).env("IBEAM_DIALECT", "claude");
+    let program = program.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "key");
+    let lines = events(&program.run().succeeded());
+    assert_eq!((&lines[0]["subtype"], &lines[2]["result"]), (&json!("init"), &json!("Hello.")), "{lines:?}");
+}
+
+#[test]
+fn a_dialect_that_is_none_or_stands_elsewhere_is_a_usage_error() {
+    let scene = Scene::new([]);
+    for args in [&["--dialect", "latin", "-p", "x"][..], &["-p", "--dialect", "claude", "x"], &["--dialect"]]
+    {
+        let ran = scene.bare(args).run();
+        assert_eq!(ran.code, Some(2), "{args:?}; {ran}");
+    }
+}
+
+#[test]
+fn what_is_left_out_is_told() {
+    let scene = Scene::new([says("Hello.")]);
+    let ran = claude(&scene, &["-p", "--effort", "high", "hi"]).run().succeeded();
+    let warned = ran.stderr_lines("warning: ");
+    assert!(warned.iter().any(|line| line.contains("`claude`") && line.contains("--effort")), "{ran}");
+}
+
+#[test]
+fn the_flags_behind_the_dialects_are_ours_too() {
+    let write = calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" }));
+    let scene = Scene::new([write, says("Done.")]);
+    let flags = ["--approval", "strict", "--without", "delete", "--append-system-prompt", "Speak Latin."];
+    scene.print(flags).run().succeeded();
+    assert_eq!(scene.workspace.read("a.txt"), None);
+    let body = scene.server.requests()[0].body.to_string();
+    let tools = scene.server.requests()[0].body["tools"].to_string();
+    assert!(
+        body.contains("Speak Latin.") && tools.contains("\"write\"") && !tools.contains("\"delete\""),
+        "{tools}"
+    );
+}
