@@ -146,7 +146,10 @@ impl Options {
                 }
             }
         }
-        Ok(options)
+        match KNOWN.iter().any(|client| options.wants(client)) {
+            true => Ok(options),
+            false => Err(Failed::Usage("no client of these is tried with the embedded model".to_owned())),
+        }
     }
 
     fn wants(&self, client: &Client) -> bool {
