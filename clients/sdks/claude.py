@@ -11,6 +11,7 @@ from claude_agent_sdk import (
     PermissionResultAllow,
     PermissionResultDeny,
     ResultMessage,
+    StreamEvent,
     SystemMessage,
     TextBlock,
     ToolResultBlock,
@@ -66,8 +67,11 @@ async def one_turn():
 
 
 async def resumed(session):
-    messages = [message async for message in query(prompt="and now?", options=options(resume=session))]
+    given = options(resume=session, include_partial_messages=True)
+    messages = [message async for message in query(prompt="and now?", options=given)]
     end = messages[-1]
+    deltas = [message.event.get("delta", {}).get("text", "") for message in of(StreamEvent, messages)]
+    check("pieces of the answer come as they are", "".join(deltas) == "It says hello.", deltas)
     check("a session is resumed", end.session_id == session and end.result == "It says hello.", end)
 
 

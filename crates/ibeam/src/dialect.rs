@@ -8,6 +8,7 @@ mod claude;
 mod codex;
 mod control;
 mod host;
+mod partial;
 mod table;
 mod voice;
 
@@ -31,6 +32,8 @@ pub(crate) struct Live {
     pub(crate) input: Input,
     /// Prompts are said again.
     pub(crate) replays: bool,
+    /// Pieces of texts come before the whole.
+    pub(crate) partial: bool,
     /// What no rule decides is put to the program that started us.
     pub(crate) asks: bool,
     /// Arguments that were left out, for people.
@@ -93,6 +96,7 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, Unparsed> {
                 shape: Shape::Lines,
                 input: Input::Prompt,
                 replays: false,
+                partial: false,
                 asks: false,
                 ignored: Vec::new(),
             };

@@ -150,6 +150,7 @@ impl Draft {
             shape: if self.lines { Shape::Lines } else { Shape::Answer },
             input: Input::Prompt,
             replays: false,
+            partial: false,
             asks: false,
             ignored: self.ignored,
         };

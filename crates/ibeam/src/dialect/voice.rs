@@ -10,6 +10,7 @@ use ibeam_dialects::{Converter, Dialect};
 use serde_json::Value;
 
 use super::control::at;
+use super::partial::Partial;
 use super::{Live, Shape};
 use crate::exit::Failed;
 
@@ -25,6 +26,7 @@ struct Speech {
     out: Box<dyn Write + Send>,
     /// The run that is told now.
     converter: Option<Converter>,
+    partial: Partial,
     /// The last run has been told to its end.
     ended: bool,
     /// A line whose end has not come.
@@ -45,6 +47,7 @@ impl Voice {
             live: Arc::clone(&live),
             out: Box::new(out),
             converter: None,
+            partial: Partial::default(),
             ended: false,
             torn: Vec::new(),
             said: Vec::new(),
@@ -135,6 +138,9 @@ impl Speech {
         let ends = line.starts_with(br#"{"type":"result","#) || line.starts_with(br#"{"type":"error","#);
         self.ended = ends;
         self.said.clear();
+        if self.live.partial {
+            self.partial.line(line, &mut self.said);
+        }
         let dialect = self.live.dialect;
         let converter = self.converter.get_or_insert_with(|| Converter::new(Dialect::Cursor, dialect));
         converter.line(line, &mut self.said).map_err(io::Error::other)?;

@@ -25,8 +25,15 @@ impl Paper {
 
 fn voice(dialect: Dialect, shape: Shape) -> (Voice, Paper) {
     let paper = Paper::default();
-    let live =
-        Live { dialect, shape, input: Input::Messages, replays: false, asks: true, ignored: Vec::new() };
+    let live = Live {
+        dialect,
+        shape,
+        input: Input::Messages,
+        replays: false,
+        partial: false,
+        asks: true,
+        ignored: Vec::new(),
+    };
     (Voice::new(live, paper.clone()), paper)
 }
 
@@ -70,6 +77,23 @@ fn what_is_finished_is_not_held_back() {
     assert_eq!(kinds(&paper.events())[0], "thread.started");
     voice.write_all(rest.as_bytes()).unwrap();
     assert_eq!(*kinds(&paper.events()).last().unwrap(), "turn.completed");
+}
+
+#[test]
+fn pieces_of_a_text_come_before_the_whole() {
+    let (whole, paper) = voice(Dialect::Claude, Shape::Lines);
+    let mut voice = Voice::new(Live { partial: true, ..whole.live().clone() }, paper.clone());
+    voice.write_all(run().as_bytes()).unwrap();
+    let events = paper.events();
+    let streamed: Vec<&Value> = events.iter().filter(|event| event["type"] == "stream_event").collect();
+    let kinds: Vec<&str> = streamed.iter().map(|event| event["event"]["type"].as_str().unwrap()).collect();
+    let (start, delta, end) = ("content_block_start", "content_block_delta", "content_block_stop");
+    assert_eq!(kinds, ["message_start", start, delta, delta, end, "message_delta", "message_stop"]);
+    let said: String = streamed.iter().filter_map(|event| event["event"]["delta"]["text"].as_str()).collect();
+    assert_eq!(said, "Hello");
+    assert!(streamed.iter().all(|event| event["session_id"] == SESSION), "{events:?}");
+    let last: Vec<&str> = super::tests::kinds(&events).into_iter().rev().take(2).collect();
+    assert_eq!(last, ["result", "assistant"]);
 }
 
 #[test]
