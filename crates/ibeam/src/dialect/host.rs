@@ -99,11 +99,31 @@ impl Approver for Host {
             if self.voice.say(&request).is_err() {
                 return false;
             }
-            match answer.await {
+            let question = Question { host: self, id };
+            let answered = answer.await;
+            drop(question);
+            match answered {
                 Ok(Ok(answer)) => allows(&answer, &input),
                 Ok(Err(_)) | Err(_) => false,
             }
         })
+    }
+}
+
+/// A question that may be given up: then the host is told that nobody waits for its answer.
+struct Question<'a> {
+    host: &'a Host,
+    id: String,
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        let open = lock(&self.host.waiting).as_mut().and_then(|waiting| waiting.remove(&self.id));
+        if open.is_some() {
+            let cancel = json!({ "type": "control_cancel_request", "request_id": &self.id });
+            // A host that is gone does not wait.
+            drop(self.host.voice.say(&cancel));
+        }
     }
 }
 

@@ -137,6 +137,24 @@ fn the_host_is_asked_where_it_wants_to_be() {
 }
 
 #[test]
+fn a_question_that_nobody_needs_any_more_is_taken_back() {
+    let scene =
+        Scene::new([calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })), says("Here.")]);
+    let program = claude(&scene, &[&SDK[..], &["--permission-prompt-tool", "stdio"]].concat());
+    let running = program.stdin(Stdin::SilentPipe).start();
+    running.type_text(&prompt("write"));
+    running.wait_for_stdout("\"request_id\":\"ask-t1\"");
+    running.type_text(&request("r1", &json!({ "subtype": "interrupt" })));
+    running.wait_for_stdout("control_cancel_request");
+    running.wait_for_stdout("\"is_error\":true");
+    running.type_text(&prompt("go on"));
+    running.wait_for_stdout("Here.");
+    running.signal(Signal::Term);
+    running.finish();
+    assert_eq!(scene.workspace.read("a.txt"), None);
+}
+
+#[test]
 fn a_host_that_goes_away_gives_no_leave() {
     let scene =
         Scene::new([calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" })), says("I may not.")]);

@@ -100,6 +100,32 @@ fn a_tool_is_offered_called_and_shown() {
 }
 
 #[test]
+fn a_server_may_be_given_for_one_run_and_alone() {
+    let (Some(workspace), Some(given)) = (workspace(&[]), cursor_file(&[])) else { return };
+    let given = given.replace("\"test\":", "\"given\":");
+    let workspace = workspace.file("servers.json", &given);
+    for (flags, expect) in [
+        (vec!["--mcp-config", &given], vec!["given", "test"]),
+        (vec!["--mcp-config", "servers.json", "--strict-mcp-config"], vec!["given"]),
+        (vec!["--strict-mcp-config"], vec![]),
+    ] {
+        let scene = Scene::new([says("done")]);
+        let program = ibeam_testkit::Ibeam::new(crate::scene::BINARY, &workspace).args(["-p", "do it"]);
+        let program =
+            program.args(["--model", crate::scene::model(scene.wire)]).args(&flags).env("GREETED", "x");
+        let program = program.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY);
+        let ran = program.run().succeeded();
+        let servers = servers(&scene, &ran);
+        let names: Vec<&str> =
+            servers.as_array().unwrap().iter().map(|server| server["name"].as_str().unwrap()).collect();
+        assert_eq!(names, expect, "{flags:?}; {ran}");
+    }
+    let scene = Scene::new([]);
+    let ran = scene.print(["--mcp-config", "missing.json"]).run();
+    assert_eq!(ran.code, Some(66), "{ran}");
+}
+
+#[test]
 fn what_a_tool_gives_is_told_in_bounds() {
     let Some(workspace) = workspace(&[]) else { return };
     let answers =

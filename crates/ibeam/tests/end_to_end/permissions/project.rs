@@ -87,6 +87,8 @@ fn a_limit_may_be_lowered() {
 fn a_word_may_be_the_narrow_one() {
     check("approval", None, "\"allowlist\"", Some("\"allowlist\""), Some("\"allowlist\""));
     check("approval", Some("\"allowlist\""), "\"sandboxed\"", Some("\"allowlist\""), Some("\"sandboxed\""));
+    check("approval", Some("\"allowlist\""), "\"strict\"", Some("\"strict\""), Some("\"strict\""));
+    check("approval", Some("\"strict\""), "\"allowlist\"", Some("\"strict\""), Some("\"allowlist\""));
     check("session.durability", Some("\"strict\""), "\"default\"", Some("\"strict\""), Some("\"default\""));
 }
 
