@@ -1,7 +1,10 @@
 //! The program as it is distributed: its size and the instructions of its start, with the embedded engine and without.
 //!
-//! Builds the profile `dist` twice, which takes minutes. Refuses a program over its limit. Instructions are valgrind's,
-//! since they repeat where seconds do not; without valgrind they are left out, which is said.
+//! Builds the profile `dist` twice, which takes minutes. Refuses a program over its limit, and one whose shortest run
+//! begins what it has no use for. Instructions are valgrind's, since they repeat where seconds do not; without valgrind
+//! they are left out, which is said.
+
+mod idle;
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
@@ -16,8 +19,12 @@ const MIB: u64 = 1 << 20;
 /// The two programs. A limit is what the program had when it was set and half a MiB, so what weighs more is a decision;
 /// the first is never to pass 15 MiB, which is what is promised of a program that is one small file.
 const BUILDS: [Build; 2] = [
-    Build { what: "without the engine", options: &["--no-default-features"], limit: 15 * MIB },
-    Build { what: "with the engine", options: &[], limit: 20 * MIB },
+    Build {
+        what: "without the engine",
+        options: &["--profile", "dist", "--no-default-features"],
+        limit: 15 * MIB,
+    },
+    Build { what: "with the engine", options: &["--profile", "dist"], limit: 20 * MIB },
 ];
 /// What is measured of each, and the most instructions it may take.
 const START_LIMIT: u64 = 4_500_000;
@@ -40,7 +47,7 @@ pub(crate) enum Failed {
     #[error("cannot measure: {0}")]
     Io(#[from] io::Error),
     /// The build failed; it has said why.
-    #[error("`cargo build --profile dist` failed {0}")]
+    #[error("the program does not compile {0}")]
     Build(&'static str),
     /// The program does not do what is measured.
     #[error("{what} failed under valgrind: {said}")]
@@ -50,6 +57,12 @@ pub(crate) enum Failed {
         /// What it printed.
         said: String,
     },
+    /// A run begins what it has no use for.
+    #[error("a run without tools begins what it does not use: {0}")]
+    Begun(String),
+    /// The record of a run has no names of functions.
+    #[error("the build that is tested has no names of functions")]
+    Nameless,
     /// Something grew over its limit.
     #[error("over the limit: {0}")]
     Over(String),
@@ -69,13 +82,13 @@ pub(crate) fn run(root: &Path) -> Result<(), Failed> {
     let mut over = Vec::new();
     for build in BUILDS {
         let began = Instant::now();
-        let program = built(root, &build)?;
+        let program = built(root, build.what, build.options)?;
         let seconds = began.elapsed().as_secs();
         let bytes = fs::metadata(&program)?.len();
         let mut figures = vec![(build.what.to_owned(), bytes, build.limit)];
         if valgrind {
             figures.push((format!("`--version` {}", build.what), start(&program)?, START_LIMIT));
-            figures.push((format!("hello {}", build.what), hello(&program)?, HELLO_LIMIT));
+            figures.push((format!("hello {}", build.what), conversation(&program)?, HELLO_LIMIT));
         }
         let told = |at: usize| figures.get(at).map_or("–".to_owned(), |(_, count, _)| count.to_string());
         let (size, limit) = (mebibytes(bytes), mebibytes(build.limit));
@@ -83,15 +96,17 @@ pub(crate) fn run(root: &Path) -> Result<(), Failed> {
         let grown = figures.iter().filter(|(_, count, limit)| count > limit);
         over.extend(grown.map(|(what, count, limit)| format!("{what}, {count} of {limit}")));
     }
-    if over.is_empty() { Ok(()) } else { Err(Failed::Over(over.join("; "))) }
+    if !over.is_empty() {
+        return Err(Failed::Over(over.join("; ")));
+    }
+    if valgrind { idle::hold(root) } else { Ok(()) }
 }
 
-/// Builds it as it is distributed. Gives its path.
-fn built(root: &Path, build: &Build) -> Result<PathBuf, Failed> {
+/// Builds it. Gives its path.
+fn built(root: &Path, what: &'static str, options: &[&str]) -> Result<PathBuf, Failed> {
     let mut cargo = Command::new("cargo")
-        .args(["build", "--profile", "dist", "-p", "ibeam", "--locked"])
-        .args(["--message-format", "json-render-diagnostics"])
-        .args(build.options)
+        .args(["build", "-p", "ibeam", "--locked", "--message-format", "json-render-diagnostics"])
+        .args(options)
         .current_dir(root)
         .stdout(Stdio::piped())
         .spawn()?;
@@ -105,7 +120,7 @@ fn built(root: &Path, build: &Build) -> Result<PathBuf, Failed> {
     }
     match program {
         Some(program) if cargo.wait()?.success() => Ok(program),
-        Some(_) | None => Err(Failed::Build(build.what)),
+        Some(_) | None => Err(Failed::Build(what)),
     }
 }
 
@@ -115,24 +130,35 @@ fn start(program: &Path) -> Result<u64, Failed> {
     counted("`--version`", Ibeam::new(program, &workspace).args(["--version"]))
 }
 
-/// Instructions of a prompt and its answer, on loopback and without a sandbox.
-fn hello(program: &Path) -> Result<u64, Failed> {
-    let workspace = Workspace::new();
-    let server = ModelServer::start([Answer::new().text("hello")]);
-    let run = Ibeam::new(program, &workspace)
+/// Instructions of a prompt and its answer.
+fn conversation(program: &Path) -> Result<u64, Failed> {
+    let (workspace, server) = (Workspace::new(), ModelServer::start([answer()]));
+    counted("a run", hello(program, &workspace, &server))
+}
+
+/// The shortest run with a model, on loopback and without a sandbox.
+fn hello(program: &Path, workspace: &Workspace, server: &ModelServer) -> Ibeam {
+    Ibeam::new(program, workspace)
         .args(["-p", "hello", "--model", "anthropic/claude-sonnet-4-20250514", "--sandbox", "disabled"])
         .env("ANTHROPIC_BASE_URL", server.url())
-        .env("ANTHROPIC_API_KEY", "key-0123456789abcdef");
-    counted("a run", run)
+        .env("ANTHROPIC_API_KEY", "key-0123456789abcdef")
+}
+
+fn answer() -> Answer {
+    Answer::new().text("hello")
 }
 
 fn counted(what: &'static str, run: Ibeam) -> Result<u64, Failed> {
-    let ran = run.through(VALGRIND).guard(GUARD).run();
-    let counts = counts(&ran);
-    match ran.code {
-        Some(0) if !counts.is_empty() => Ok(counts.iter().sum()),
-        Some(_) | None => Err(Failed::Run { what, said: ran.to_string() }),
+    let ran = ran(what, run.through(VALGRIND).guard(GUARD))?;
+    match counts(&ran) {
+        counts if counts.is_empty() => Err(Failed::Run { what, said: ran.to_string() }),
+        counts => Ok(counts.iter().sum()),
     }
+}
+
+fn ran(what: &'static str, run: Ibeam) -> Result<Finished, Failed> {
+    let ran = run.run();
+    if ran.code == Some(0) { Ok(ran) } else { Err(Failed::Run { what, said: ran.to_string() }) }
 }
 
 /// What valgrind says at the end of each process.

@@ -1,0 +1,101 @@
+//! What a short run must not even begin: libraries that it has no use for.
+//!
+//! Reads callgrind's record of an unoptimised build, in which every function has its name.
+
+use std::fs;
+use std::path::Path;
+
+use ibeam_testkit::{Ibeam, ModelServer, Workspace};
+
+use super::{Failed, GUARD, built, ran};
+
+/// What waits until it is wanted: the engine, commands' and pages' grammars, expressions, certificates, the codecs of
+/// texts and answers, the other version of HTTP, the words of other languages.
+const IDLE: [&str; 18] = [
+    "aho_corasick",
+    "brotli_decompressor",
+    "candle_core",
+    "chardetng",
+    "encoding_rs",
+    "fluent_bundle",
+    "fluent_syntax",
+    "globset",
+    "h2",
+    "html5ever",
+    "ibeam_local",
+    "regex_automata",
+    "ring",
+    "rustls_native_certs",
+    "tokenizers",
+    "toml_edit",
+    "tree_sitter",
+    "webpki",
+];
+
+/// Every run begins it.
+const ALWAYS: &str = "ibeam_core";
+
+/// Answers a prompt with one text and holds that nothing of those libraries ran.
+pub(super) fn hold(root: &Path) -> Result<(), Failed> {
+    let program = built(root, "as it is tested", &[])?;
+    let workspace = Workspace::new();
+    let record = workspace.outside().join("callgrind");
+    let server = ModelServer::start([super::answer()]);
+    let run: Ibeam = super::hello(&program, &workspace, &server);
+    let option = format!("--callgrind-out-file={}", record.display());
+    ran("a run", run.through(["valgrind", "--tool=callgrind", &option]).guard(GUARD))?;
+    let record = fs::read_to_string(&record)?;
+    let names = names(&record);
+    // A record without names would hold anything.
+    if !names.iter().any(|name| is_of(name, ALWAYS)) {
+        return Err(Failed::Nameless);
+    }
+    let begun = begun(&names);
+    if begun.is_empty() { Ok(()) } else { Err(Failed::Begun(begun.join("; "))) }
+}
+
+/// The functions of the record; it tells a name where it first uses it.
+fn names(record: &str) -> Vec<&str> {
+    let named = record.lines().filter_map(|line| {
+        let (key, rest) = line.split_once("fn=(")?;
+        let (_, name) = rest.split_once(") ")?;
+        matches!(key, "" | "c").then_some(name)
+    });
+    named.collect()
+}
+
+/// The first function of each idle library.
+fn begun(names: &[&str]) -> Vec<String> {
+    let of = |library: &&str| names.iter().find(|name| is_of(name, library)).map(|name| (*name).to_owned());
+    IDLE.iter().filter_map(of).collect()
+}
+
+/// Whether a function is of the library's own code; what is dropped or compared for others is not.
+fn is_of(name: &str, library: &str) -> bool {
+    let path = name.trim_start_matches('<');
+    path.strip_prefix(library).is_some_and(|rest| rest.starts_with("::"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{begun, names};
+
+    #[track_caller]
+    fn check(record: &str, expect: &[&str]) {
+        assert_eq!(begun(&names(record)), expect, "{record}");
+    }
+
+    #[test]
+    fn a_library_that_ran_is_told_by_its_first_function() {
+        check(
+            "fn=(12) <regex_automata::meta::Regex>::new\n+3 4\nfn=(12)\n",
+            &["<regex_automata::meta::Regex>::new"],
+        );
+        check("cfn=(7) tree_sitter::Parser::new\ncalls=1 0\n", &["tree_sitter::Parser::new"]);
+        check("fn=(1) h2::a\nfn=(2) h2::b\n", &["h2::a"]);
+        check(
+            "fn=(1) core::ptr::drop_in_place<regex_automata::meta::Regex>\ncfi=(3) h2::x\nfn=(4) h2o::a\n",
+            &[],
+        );
+    }
+}
