@@ -1,0 +1,67 @@
+//! Modes and rules of Claude Code as flags of ours.
+
+use ibeam_protocol::Reason;
+
+use super::rules::{self, Said, Use};
+use super::{Draft, usage};
+
+impl Draft {
+    /// What may be done: never more than they say.
+    pub(super) fn permissions(&mut self) -> Result<(), Reason> {
+        let mode = if self.bypass { "bypassPermissions" } else { self.mode.as_deref().unwrap_or("default") };
+        let (flags, edits): (&[&str], bool) = match mode {
+            "default" | "manual" => (&["--approval=strict"], false),
+            "dontAsk" => {
+                self.asks = false;
+                (&["--approval=strict"], false)
+            }
+            "acceptEdits" => (&["--approval=strict"], true),
+            "plan" => (&["--mode=plan", "--approval=strict"], false),
+            "bypassPermissions" => (&["--force"], false),
+            // Something decides in place of a person: here the sandbox.
+            "auto" => (&[], false),
+            other => return Err(usage(format!("there is no permission mode `{other}`"))),
+        };
+        let mut given: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        if edits {
+            self.allow.push("Edit".to_owned());
+        }
+        for rule in &self.allow {
+            match rules::tokens(rule, Use::Allow) {
+                Said::Tokens(tokens) => given.extend(tokens.iter().map(|token| format!("--allow={token}"))),
+                Said::Nothing => {}
+                Said::Unclear => self.ignored.push(format!("--allowedTools {rule}")),
+            }
+        }
+        if self.allow.iter().any(|rule| ["Edit", "MultiEdit", "Write"].contains(&rule.as_str())) {
+            let plain = |directory: &&String| {
+                !directory.contains(['*', '?', '[', '{', '\\']) && !directory.contains("..")
+            };
+            let directories = self.directories.iter().filter(plain);
+            given.extend(directories.map(|directory| format!("--allow=Write({directory}/**)")));
+        }
+        for (rules, flag) in [(&self.deny, "--deny"), (&self.ask, "--ask")] {
+            for rule in rules {
+                match rules::tokens(rule, Use::Forbid) {
+                    Said::Tokens(tokens) => {
+                        given.extend(tokens.iter().map(|token| format!("{flag}={token}")))
+                    }
+                    Said::Nothing => {}
+                    Said::Unclear => {
+                        return Err(usage(format!("the rule `{rule}` cannot be kept here as it stands")));
+                    }
+                }
+            }
+        }
+        let mut without: Vec<&str> = self.deny.iter().flat_map(|rule| rules::tools(rule)).copied().collect();
+        if let Some(base) = &self.tools {
+            let offered: Vec<&str> = base.iter().flat_map(|name| rules::tools(name)).copied().collect();
+            without.extend(rules::all_tools().filter(|tool| !offered.contains(tool)));
+        }
+        without.sort_unstable();
+        without.dedup();
+        given.extend(without.into_iter().map(|tool| format!("--without={tool}")));
+        self.flags.extend(given);
+        Ok(())
+    }
+}
