@@ -6,6 +6,7 @@
 
 mod catalogue;
 mod contract;
+mod delta_line;
 mod hidden;
 mod html;
 mod json;

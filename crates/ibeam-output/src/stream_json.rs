@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use ibeam_protocol::{Event, EventKind, ModelCallId, RunFinished, RunOutcome, SessionId};
 
 use crate::contract::Contract;
+use crate::delta_line::DeltaLine;
 use crate::line_buffer::LineBuffer;
 use crate::segments::Segments;
 use crate::wire::{
@@ -19,6 +20,7 @@ use crate::writer::EventWriter;
 pub struct StreamJson<W> {
     lines: LineBuffer<W>,
     session_id: Option<SessionId>,
+    delta: Option<DeltaLine>,
     /// Every delta so far: what the terminal line repeats.
     result: String,
     /// Under contract 2 alone.
@@ -28,7 +30,13 @@ pub struct StreamJson<W> {
 impl<W: Write> StreamJson<W> {
     /// A writer for one run, under contract 1.
     pub fn new(out: W) -> Self {
-        Self { lines: LineBuffer::new(out), session_id: None, result: String::new(), segments: None }
+        Self {
+            lines: LineBuffer::new(out),
+            session_id: None,
+            delta: None,
+            result: String::new(),
+            segments: None,
+        }
     }
 
     /// A writer for one run, under contract 2; `partial` prints the deltas of each segment before it.
@@ -102,6 +110,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
         match &event.kind {
             EventKind::SessionStarted(started) => {
                 self.session_id = Some(started.session_id);
+                self.delta = Some(DeltaLine::new(started.session_id)?);
                 self.line(&Line::Init {
                     subtype: Subtype::Init,
                     api_key_source: key_source(started.key_source),
@@ -125,9 +134,8 @@ impl<W: Write> EventWriter for StreamJson<W> {
                 if self.segments.as_ref().is_some_and(|segments| !segments.partial) {
                     return Ok(());
                 }
-                let message = Message { role: Role::Assistant, content: &[TextBlock { text }] };
-                let session_id = self.session()?;
-                self.line(&Line::Assistant { message, session_id, timestamp_ms })
+                let delta = self.delta.as_ref().ok_or_else(too_early)?;
+                self.lines.append(|bytes| delta.write(bytes, text, timestamp_ms))
             }
             EventKind::ToolCallStarted { model_call_id, call } => {
                 self.end_segment(Some((model_call_id, timestamp_ms)))?;
