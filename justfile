@@ -27,6 +27,14 @@ faults:
 attacks *ARGS:
     cargo xtask corpus attacks {{ARGS}}
 
+# Programs that others wrote, starting this one
+clients *ARGS:
+    cargo xtask clients {{ARGS}}
+
+# What is distributed, built and held to its size (ten minutes)
+size:
+    cargo xtask size
+
 # Protections taken out one by one (long)
 mutations *ARGS:
     cargo xtask mutations {{ARGS}}

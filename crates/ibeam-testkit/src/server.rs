@@ -6,6 +6,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -41,6 +42,7 @@ struct Script {
     answers: Vec<Answer>,
     requests: Mutex<Vec<Request>>,
     arrived: Condvar,
+    connections: AtomicUsize,
 }
 
 impl ModelServer {
@@ -50,6 +52,7 @@ impl ModelServer {
             answers: answers.into_iter().collect(),
             requests: Mutex::default(),
             arrived: Condvar::new(),
+            connections: AtomicUsize::new(0),
         });
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a loopback port");
         listener.set_nonblocking(true).expect("a listener that does not block");
@@ -62,6 +65,7 @@ impl ModelServer {
             // A conversation may be as long as it likes; a script says where it is refused.
             .layer(DefaultBodyLimit::disable())
             .with_state(Arc::clone(&state));
+        let taken = Arc::clone(&state);
         let serve = move || {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
@@ -69,7 +73,10 @@ impl ModelServer {
                 let listener =
                     tokio::net::TcpListener::from_std(listener).expect("a listener of the runtime");
                 // Each piece is to arrive when it is sent, not when the next one is.
-                let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+                let listener = listener.tap_io(move |stream| {
+                    taken.connections.fetch_add(1, Ordering::Relaxed);
+                    drop(stream.set_nodelay(true));
+                });
                 tokio::select! {
                     served = async { axum::serve(listener, router).await } => served.expect("a serving loop"),
                     _ = stopped => {}
@@ -94,6 +101,11 @@ impl ModelServer {
     /// The model requests so far, in their order.
     pub fn requests(&self) -> Vec<Request> {
         self.state.lock().clone()
+    }
+
+    /// The connections that were made so far.
+    pub fn connections(&self) -> usize {
+        self.state.connections.load(Ordering::Relaxed)
     }
 
     /// Waits until `count` model requests have come, and gives them.

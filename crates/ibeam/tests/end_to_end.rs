@@ -22,6 +22,8 @@ mod contract_two;
 mod crash;
 #[path = "end_to_end/dialect.rs"]
 mod dialect;
+#[path = "end_to_end/economy.rs"]
+mod economy;
 #[path = "end_to_end/embedded.rs"]
 mod embedded;
 #[path = "end_to_end/failures.rs"]
