@@ -79,9 +79,15 @@ pub fn json_of_result(line: &str) -> String {
         object.extend(given.shift_remove(name).map(|value| (name.to_owned(), value)));
     }
     object.extend(given);
+    line_of(&Value::Object(object))
+}
+
+/// A value as a line of the wire, with its end: what no reader may take for a line end is escaped.
+pub fn line_of(value: &Value) -> String {
     let mut bytes = Vec::new();
-    match write_line(&mut bytes, &Value::Object(object)) {
+    match write_line(&mut bytes, value) {
         Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(_) => line.to_owned(),
+        // A value has text for keys, so it is always written.
+        Err(_) => format!("{value}\n"),
     }
 }

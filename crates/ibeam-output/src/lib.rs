@@ -26,7 +26,7 @@ pub use catalogue::{
 pub use contract::Contract;
 pub use hidden::show_hidden;
 pub use html::Html;
-pub use json::{Json, json_of_result};
+pub use json::{Json, json_of_result, line_of};
 pub use locale::Locale;
 pub use schema::{SchemaOf, schema};
 pub use stream_json::StreamJson;

@@ -41,7 +41,7 @@ impl Finished {
         Stream::check(&self.stdout).unwrap_or_else(|violation| panic!("{violation}; {self}"))
     }
 
-    /// stdout as one JSON object and a newline.
+    /// stdout as one JSON object and a newline; that of `json` was held against the contract when the program ended.
     ///
     /// # Panics
     /// When it is not.

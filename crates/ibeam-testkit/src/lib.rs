@@ -12,6 +12,7 @@
 mod anthropic;
 mod finished;
 mod frame;
+mod held;
 mod instant;
 mod lifeline;
 mod openai;

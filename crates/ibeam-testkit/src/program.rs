@@ -2,6 +2,7 @@
 //!
 //! Refuses to wait for ever: after 30 s the group is killed and the test fails with what was printed until then.
 
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,6 +20,7 @@ use rustix::process::{Pid, kill_process, kill_process_group};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::finished::Finished;
+use crate::held::{self, End};
 use crate::workspace::Workspace;
 
 const GUARD: Duration = Duration::from_secs(30);
@@ -217,6 +219,8 @@ impl Ibeam {
             }
             (_, pipe) => held = held.or_else(|| pipe.map(|pipe| OwnedFd::from(pipe).into())),
         }
+        let terminal = self.terminal;
+        let replays = self.args.iter().any(|arg| arg == "replay");
         let pace = self.slow_reader.then_some(Duration::from_millis(1));
         let mut unread = Vec::new();
         if self.unread.stdout {
@@ -227,6 +231,7 @@ impl Ibeam {
         }
         let mut running = Running::watch(child, held, screen, pace, started, self.guard);
         running.unread = unread;
+        (running.terminal, running.replays) = (terminal, replays);
         running
     }
 }
@@ -238,6 +243,9 @@ pub struct Running {
     stdin: Option<File>,
     /// Pipes that only have to stay open.
     unread: Vec<OwnedFd>,
+    terminal: bool,
+    /// It prints again what was recorded.
+    replays: bool,
     started: Instant,
     guard: Duration,
 }
@@ -319,7 +327,8 @@ impl Running {
             let status = child.wait().expect("the status of a child");
             waiter.change(|state| state.ended = Some((status, started.elapsed())));
         });
-        Self { pid, seen, stdin, unread: Vec::new(), started, guard }
+        let (unread, terminal, replays) = (Vec::new(), false, false);
+        Self { pid, seen, stdin, unread, terminal, replays, started, guard }
     }
 
     /// Waits until stdout holds `text`.
@@ -452,21 +461,38 @@ impl Running {
         kilobytes.expect("a number of kB") * 1024
     }
 
-    /// Waits for its end, and for whoever holds its pipes.
+    /// Waits for its end, and for whoever holds its pipes. Every stream of ours on stdout is held against the contract.
     ///
     /// # Panics
-    /// When the guard runs out.
+    /// When the guard runs out, or a stream breaks the contract.
     #[track_caller]
     pub fn finish(self) -> Finished {
         let mut state = self.wait(State::over);
         let (status, elapsed) = state.ended.expect("an end");
-        Finished {
+        let finished = Finished {
             code: status.code(),
             signal: status.signal(),
             stdout: String::from_utf8(std::mem::take(&mut state.stdout)).expect("stdout in UTF-8"),
             stderr: String::from_utf8_lossy(&state.stderr).into_owned(),
             elapsed,
+        };
+        drop(state);
+        let end = match (self.replays, finished.signal, finished.code) {
+            (true, ..) => End::Replayed,
+            // The reader went away, or the disk is full.
+            (false, Some(_), _) | (false, None, Some(74)) => End::Cut,
+            (false, None, _) => End::Whole,
+        };
+        // A terminal ends lines with two characters.
+        let printed = match self.terminal {
+            true => Cow::Owned(finished.stdout.replace("\r\n", "\n")),
+            false => Cow::Borrowed(&finished.stdout),
+        };
+        if let Some(broken) = held::broken(&printed, end) {
+            panic!("it breaks the contract\n{broken}\n{finished}");
         }
+        drop(printed);
+        finished
     }
 
     #[track_caller]

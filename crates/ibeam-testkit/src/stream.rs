@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 
-use ibeam_wire::check;
+use ibeam_wire::{Contract, check};
 use serde_json::{Map, Value};
 
 /// A printed stream that keeps every law.
@@ -33,7 +33,7 @@ const KEYS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("user", &["type", "message", "session_id"]),
-    ("assistant", &["type", "message", "session_id", "timestamp_ms"]),
+    ("assistant", &["type", "message", "session_id", "timestamp_ms", "model_call_id"]),
     (
         "tool_call",
         &["type", "subtype", "call_id", "tool_call", "session_id", "model_call_id", "timestamp_ms"],
@@ -90,6 +90,8 @@ impl Stream {
         let stream = Self { events: events.map_err(|error| error.to_string())? };
         for (number, event) in (1..).zip(&stream.events) {
             keys(event).map_err(|broken| format!("line {number}: {broken}"))?;
+            let answer = event["type"] == "assistant" && event.get("model_call_id").is_some();
+            law(!answer || report.contract == Contract::Two, format!("contract 1 has deltas: {event}"))?;
         }
         law(stream.init()["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "`tools` are named")?;
         stream.messages()?;
@@ -116,6 +118,13 @@ impl Stream {
         self.of_type("assistant")
             .filter_map(|event| event["message"]["content"][0]["text"].as_str())
             .collect()
+    }
+
+    /// The same, each as text, whether it has `model_call_id` and whether it has `timestamp_ms`.
+    pub fn forms(&self) -> Vec<(&str, bool, bool)> {
+        let keys = |event: &Value| ["model_call_id", "timestamp_ms"].map(|key| event.get(key).is_some());
+        let events = self.of_type("assistant").map(keys);
+        self.deltas().into_iter().zip(events).map(|(text, [answer, time])| (text, answer, time)).collect()
     }
 
     /// The text blocks of the prompt.

@@ -14,8 +14,9 @@ pub(super) fn about(app: &App, format: ReportFormat, stdout: &mut File) -> Resul
     let model = crate::model::choose(app).map(|choice| choice.info().display.clone()).ok();
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let engine = cfg!(feature = "embedded");
+    let contract = app.contract().name();
     let text = format!(
-        "ibeam {version}\ncontract: 1\nmodel: {}\nembedded engine: {}\nplatform: {os} {arch}\nlicence: MIT OR Apache-2.0\n",
+        "ibeam {version}\ncontract: {contract}\nmodel: {}\nembedded engine: {}\nplatform: {os} {arch}\nlicence: MIT OR Apache-2.0\n",
         model.as_deref().unwrap_or("none"),
         if engine { "yes" } else { "no" },
     );
@@ -24,7 +25,7 @@ pub(super) fn about(app: &App, format: ReportFormat, stdout: &mut File) -> Resul
         "model": model,
         "osPlatform": os,
         "osArch": arch,
-        "contract": "1",
+        "contract": contract,
         "embeddedEngine": engine,
     });
     report(stdout, format, &text, &json)

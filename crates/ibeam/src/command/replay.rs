@@ -6,6 +6,7 @@
 
 mod pace;
 mod player;
+mod recast;
 mod retold;
 mod stream;
 
@@ -24,6 +25,7 @@ use self::pace::Pace;
 use self::player::Player;
 use crate::app::App;
 use crate::cli::Format;
+use crate::mode::{check_partial, usual_format};
 use crate::run::{damaged, nth_newest, reason_of, session_io};
 use crate::stderr;
 
@@ -36,10 +38,10 @@ pub(super) struct Wish {
 }
 
 impl Wish {
-    /// What the flags say. Without a format: `text` on a terminal, else `stream-json`, as a run does.
+    /// What the flags say. Without a format: `text` on a terminal, else that of a run.
     ///
     /// # Errors
-    /// `Usage` for what is no speed or no time.
+    /// `Usage` for what is no speed or no time, and for partial output where there is none.
     pub(super) fn new(
         app: &App,
         run: Option<NonZeroU64>,
@@ -49,10 +51,12 @@ impl Wish {
     ) -> Result<Self, Reason> {
         let usual = match rustix::termios::isatty(stdout.as_fd()) {
             true => Format::Text,
-            false => Format::StreamJson,
+            false => usual_format(app.contract()),
         };
         let pace = Pace::new(speed, longest_pause)?;
-        Ok(Self { format: app.flags.output_format.unwrap_or(usual), run, pace })
+        let format = app.flags.output_format.unwrap_or(usual);
+        check_partial(app.contract(), app.flags.stream_partial_output, Some(format))?;
+        Ok(Self { format, run, pace })
     }
 }
 

@@ -76,6 +76,14 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
+    /// Shows lines that end the run at hand, which has no end of its own.
+    ///
+    /// # Errors
+    /// What the reader's end says.
+    pub(super) fn show_left(&mut self, lines: &[u8]) -> Result<(), Ended> {
+        if lines.is_empty() { Ok(()) } else { self.show(None, lines) }
+    }
+
     /// Hands over what waits and tells of a run without an end. Gives how many runs there were.
     ///
     /// # Errors

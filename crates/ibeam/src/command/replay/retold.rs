@@ -8,7 +8,7 @@ use ibeam_protocol::{
     EventKind, KeySource, Limits, ModelInfo, PermissionMode, Reason, RunFinished, RunOutcome, RunTotals,
     Sandbox, SessionId, SessionStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Usage,
 };
-use ibeam_wire::{Body, Event, Init, Message, Phase, RunError, RunResult, Summary};
+use ibeam_wire::{Body, Event, Init, Message, NewText, Phase, RunError, RunResult, Summary};
 use serde_json::Value;
 
 /// When an event of a stream happened, where it says so: milliseconds since the Unix epoch.
@@ -20,15 +20,15 @@ pub(super) fn time_of(event: &Event) -> Option<u64> {
     }
 }
 
-/// What happened; `None` for an event that is no part of contract 1.
+/// What happened; `None` for an event that is no part of the contracts, and for text that is said again.
 ///
 /// # Errors
 /// What is wrong with the event, in words.
-pub(super) fn retell(event: Event) -> Result<Option<EventKind>, String> {
+pub(super) fn retell(event: Event, new_text: &mut NewText) -> Result<Option<EventKind>, String> {
     Ok(Some(match event {
         Event::Init(init) => EventKind::SessionStarted(Box::new(head(*init)?)),
         Event::User(user) => EventKind::UserMessage { content: texts(user.message) },
-        Event::Assistant(delta) => EventKind::TextDelta { text: texts(delta.message).concat() },
+        Event::Assistant(said) => return Ok(new_text.of(&said).map(|text| EventKind::TextDelta { text })),
         Event::ToolCall(event) => {
             let model_call_id = event.model_call_id.as_deref().unwrap_or_default().into();
             let call = call(&event.call_id, &event.tool_call);

@@ -1,11 +1,13 @@
-//! A stream of contract 1, line by line: copied, or retold for the other formats.
+//! A stream, line by line: copied, cast into the other contract, or retold for the other formats.
 
 use std::io::{BufRead, Read};
 
 use ibeam_output::{ReplayLine, json_of_result};
-use ibeam_protocol::{Event, Reason};
+use ibeam_protocol::{Event, EventKind, Reason};
+use ibeam_wire::NewText;
 
 use super::player::Player;
+use super::recast::Recast;
 use super::retold::{retell, time_of};
 use super::{Ended, warn};
 use crate::app::App;
@@ -27,7 +29,7 @@ pub(super) fn play(
     format: Format,
     player: &mut Player<'_>,
 ) -> Result<u64, Ended> {
-    let (mut line, mut number, mut last_ms) = (Vec::new(), 0, 0);
+    let (mut line, mut number, mut reading) = (Vec::new(), 0, Reading::new(app, format));
     loop {
         line.clear();
         number += 1;
@@ -39,39 +41,72 @@ pub(super) fn play(
             .read_until(b'\n', &mut line)
             .map_err(|error| Ended::Failed(unread(error)))?;
         if line.is_empty() {
+            player.show_left(&reading.left())?;
             return player.finish();
         }
-        let read = read(&line, format, &mut last_ms);
-        let (event, copy) = match read {
+        let (event, copy) = match reading.line(&line) {
             Ok(read) => read,
             Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < LINE_LIMIT => {
+                player.show_left(&reading.left())?;
                 let runs = player.finish()?;
                 warn(app, &ReplayLine::Torn { bytes: line.len() as u64 });
                 return Ok(runs);
             }
             Err(said) => {
+                player.show_left(&reading.left())?;
                 player.finish()?;
                 let source = source.to_owned();
                 return Err(Ended::Failed(Reason::StreamDamaged { source, line: number, said }));
             }
         };
+        if matches!(&event, Some(event) if matches!(event.kind, EventKind::SessionStarted(_))) {
+            player.show_left(&reading.left())?;
+        }
         player.show(event.as_ref(), &copy)?;
     }
 }
 
-/// What a line tells, and what is printed of it where lines are.
-fn read(line: &[u8], format: Format, last_ms: &mut u64) -> Result<(Option<Event>, Vec<u8>), String> {
-    let whole = if format == Format::StreamJson { line.to_owned() } else { Vec::new() };
-    if line.trim_ascii().is_empty() {
-        return Ok((None, whole));
+/// What was read so far, as far as it matters to what follows.
+struct Reading {
+    format: Format,
+    /// The last time that was told.
+    last_ms: u64,
+    new_text: NewText,
+    /// Where lines are printed, and a contract was asked for.
+    recast: Option<Recast>,
+}
+
+impl Reading {
+    fn new(app: &App, format: Format) -> Self {
+        let asked = app.asked.filter(|_| format == Format::StreamJson);
+        let recast = asked.map(|contract| Recast::new(contract, app.flags.stream_partial_output));
+        Self { format, last_ms: 0, new_text: NewText::default(), recast }
     }
-    let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
-    let event = ibeam_wire::Event::from_line(text).map_err(|error| error.to_string())?;
-    let copy = match (format, &event) {
-        (Format::Json, ibeam_wire::Event::Result(_)) => json_of_result(text).into_bytes(),
-        (Format::Json | Format::StreamJson | Format::Text | Format::Html, _) => whole,
-    };
-    *last_ms = time_of(&event).unwrap_or(*last_ms);
-    let event = retell(event)?.map(|kind| Event { seq: 0, at_ms: *last_ms, kind });
-    Ok((event, copy))
+
+    /// What a line tells, and what is printed of it where lines are.
+    fn line(&mut self, line: &[u8]) -> Result<(Option<Event>, Vec<u8>), String> {
+        let whole = if self.format == Format::StreamJson { line.to_owned() } else { Vec::new() };
+        if line.trim_ascii().is_empty() {
+            return Ok((None, whole));
+        }
+        let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+        let event = ibeam_wire::Event::from_line(text).map_err(|error| error.to_string())?;
+        if let ibeam_wire::Event::Init(_) = event {
+            self.new_text = NewText::default();
+        }
+        let copy = match (self.format, &event, &mut self.recast) {
+            (Format::Json, ibeam_wire::Event::Result(_), _) => json_of_result(text).into_bytes(),
+            (_, event, Some(recast)) => recast.line(text, event).into_bytes(),
+            (Format::Json | Format::StreamJson | Format::Text | Format::Html, _, None) => whole,
+        };
+        self.last_ms = time_of(&event).unwrap_or(self.last_ms);
+        let at_ms = self.last_ms;
+        let event = retell(event, &mut self.new_text)?.map(|kind| Event { seq: 0, at_ms, kind });
+        Ok((event, copy))
+    }
+
+    /// What is still to be printed of a run that is over.
+    fn left(&mut self) -> Vec<u8> {
+        self.recast.as_mut().map(Recast::finish).unwrap_or_default().into_bytes()
+    }
 }

@@ -1,0 +1,323 @@
+//! Contract 2, run, replayed and checked: what clients of later releases of the original program read.
+//!
+//! That each stream keeps it is held when a program ends.
+
+use std::fs;
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Answer, Finished, Stream, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, WIRES, calls, says};
+use crate::schema;
+
+const TWO: [&str; 2] = ["--contract", "2"];
+const STREAM: [&str; 4] = ["--contract", "2", "--output-format", "stream-json"];
+const PARTIAL: [&str; 5] = ["--contract", "2", "--output-format", "stream-json", "--stream-partial-output"];
+
+/// What a segment, the last one and a delta have of `model_call_id` and `timestamp_ms`.
+const BEFORE_A_CALL: (bool, bool) = (true, true);
+const LAST: (bool, bool) = (false, false);
+const DELTA: (bool, bool) = (false, true);
+
+fn story() -> Vec<Answer> {
+    let read = |id: &str| (id.to_owned(), json!({ "path": "notes.txt" }));
+    let ((one, path), (two, _)) = (read("t1"), read("t2"));
+    vec![
+        Answer::new()
+            .thinking("a secret thought", "sig")
+            .text("First I ")
+            .text("look.\n")
+            .call(&one, "read", &path)
+            .call(&two, "read", &path),
+        calls("t3", "read", &json!({ "path": "missing.txt" })),
+        Answer::new().text("Hm: \u{2028}").call("t4", "ls", &json!({ "path": "." })),
+        Answer::new().text("It is ").text("42."),
+    ]
+}
+
+const ANSWER: &str = "First I look.\nHm: \u{2028}It is 42.";
+
+fn scene(answers: Vec<Answer>) -> Scene {
+    Scene::new(answers).within(Workspace::new().file("notes.txt", "42\n"))
+}
+
+#[track_caller]
+fn forms(stream: &Stream, expect: &[(&str, (bool, bool))]) {
+    let forms: Vec<_> =
+        stream.forms().into_iter().map(|(text, answer, time)| (text, (answer, time))).collect();
+    assert_eq!(forms, expect);
+}
+
+/// The `assistant` lines that are no deltas: the answer.
+fn segments(stream: &Stream) -> String {
+    stream.forms().iter().filter(|(_, answer, time)| (*answer, *time) != DELTA).map(|form| form.0).collect()
+}
+
+#[test]
+fn stream_json_is_one_event_for_each_segment() {
+    for wire in WIRES {
+        let scene = Scene::on(wire, story()).within(Workspace::new().file("notes.txt", "42\n"));
+        let stream = scene.print(STREAM).run().succeeded().stream();
+        forms(
+            &stream,
+            &[("First I look.\n", BEFORE_A_CALL), ("Hm: \u{2028}", BEFORE_A_CALL), ("It is 42.", LAST)],
+        );
+        assert_eq!(
+            stream.outline(),
+            [
+                "system",
+                "user",
+                "text",
+                "started read",
+                "started read",
+                "completed read",
+                "completed read",
+                "started read",
+                "completed read",
+                "text",
+                "started ls",
+                "completed ls",
+                "text",
+                "result"
+            ]
+        );
+        assert_eq!(stream.init()["ibeam"]["contract"], "2");
+        assert_eq!(stream.last()["result"], ANSWER);
+        let (segment, call) = (&stream.events[2], &stream.events[3]);
+        assert_eq!(segment["model_call_id"], call["model_call_id"]);
+        schema::check_two(&stream.events);
+    }
+}
+
+#[test]
+fn partial_output_is_deltas_and_then_the_segment() {
+    let stream = scene(story()).print(PARTIAL).run().succeeded().stream();
+    forms(
+        &stream,
+        &[
+            ("First I ", DELTA),
+            ("look.\n", DELTA),
+            ("First I look.\n", BEFORE_A_CALL),
+            ("Hm: \u{2028}", DELTA),
+            ("Hm: \u{2028}", BEFORE_A_CALL),
+            ("It is ", DELTA),
+            ("42.", DELTA),
+            ("It is 42.", LAST),
+        ],
+    );
+    assert_eq!((stream.last()["result"].as_str(), segments(&stream).as_str()), (Some(ANSWER), ANSWER));
+    schema::check_two(&stream.events);
+}
+
+#[test]
+fn text_is_the_default_and_the_final_message_alone() {
+    for args in [&TWO[..], &["--contract=2", "--output-format", "text", "--verbose", "--lang", "ja"]] {
+        assert_eq!(scene(story()).print(args).run().succeeded().stdout, "It is 42.\n");
+    }
+    let by_variable = scene(story()).print::<&str>([]).env("IBEAM_CONTRACT", "2").run().succeeded();
+    assert_eq!(by_variable.stdout, "It is 42.\n");
+    // An empty last answer: the last text before it.
+    let acts = vec![says("I look.").call("t", "ls", &json!({ "path": "." })), Answer::new()];
+    assert_eq!(scene(acts).print(TWO).run().succeeded().stdout, "I look.\n");
+}
+
+#[test]
+fn a_flag_beats_the_variable() {
+    let ran = scene(story()).print(["--contract", "1"]).env("IBEAM_CONTRACT", "2").run().succeeded();
+    assert_eq!(ran.stream().init()["ibeam"]["contract"], "1");
+}
+
+#[test]
+fn json_is_the_object_of_contract_1() {
+    let object = |args: &[&str]| {
+        let mut object =
+            scene(story()).print(["--output-format", "json"]).args(args).run().succeeded().json();
+        for key in ["duration_ms", "duration_api_ms", "session_id", "request_id"] {
+            object[key] = Value::Null;
+        }
+        object["ibeam"]["api_ms"] = Value::Null;
+        object
+    };
+    let (one, two) = (object(&[]), object(&TWO));
+    assert_eq!(one.to_string(), two.to_string(), "keys in the same order too");
+    assert_eq!(two["result"], ANSWER);
+}
+
+/// A run that fails in the middle of its last segment.
+fn cut() -> Vec<Answer> {
+    vec![
+        Answer::new().text("I look.").call("t", "ls", &json!({ "path": "." })),
+        Answer::new().text("Half an ").text("ans").cut(),
+    ]
+}
+
+#[test]
+fn a_failed_run_prints_what_was_said_before_its_error() {
+    let whole = scene(cut()).print(STREAM).run();
+    let stream = whole.stream();
+    assert_eq!(whole.code, Some(25), "{whole}");
+    forms(&stream, &[("I look.", BEFORE_A_CALL), ("Half an ans", LAST)]);
+    assert_eq!(
+        (&stream.last()["type"], &stream.last()["result"]),
+        (&json!("error"), &json!("I look.Half an ans"))
+    );
+    schema::check_two(&stream.events);
+
+    let partial = scene(cut()).print(PARTIAL).run().stream();
+    assert_eq!(segments(&partial), "I look.Half an ans");
+    assert_eq!(partial.forms().last(), Some(&("Half an ans", false, false)));
+
+    for format in ["text", "json"] {
+        let ran = scene(cut()).print(TWO).args(["--output-format", format]).run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(25), ""), "{ran}");
+    }
+}
+
+#[test]
+fn a_signal_loses_nothing_that_was_said() {
+    let scene = scene(vec![Answer::new().text("Half an ").text("ans").stall()]);
+    let running = scene.print(PARTIAL).start();
+    running.wait_for_stdout("\"ans\"");
+    running.signal(Signal::Term);
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(143), "{ran}");
+    assert_eq!(segments(&ran.stream()), "Half an ans");
+}
+
+#[test]
+fn a_session_goes_on_under_either_contract() {
+    let scene = scene(vec![says("one"), says("two"), says("three")]);
+    let first = scene.print(STREAM).run().succeeded().stream();
+    let id = format!("--resume={}", first.session_id());
+    let second = scene.print(PARTIAL).args([&id]).run().succeeded().stream();
+    forms(&second, &[("two", DELTA), ("two", LAST)]);
+    let third = scene.print([&id]).run().succeeded().stream();
+    assert_eq!((third.deltas(), third.session_id()), (vec!["three"], first.session_id()));
+    let sent = scene.server.requests()[2].transcript();
+    assert_eq!(sent, ["user: do it", "assistant: one", "user: do it", "assistant: two", "user: do it"]);
+}
+
+#[test]
+fn partial_output_without_stream_json_is_a_usage_error() {
+    let partial = ["--contract", "2", "--stream-partial-output"];
+    for args in [&[][..], &["--output-format", "text"], &["--output-format", "json"]] {
+        let ran = scene(Vec::new()).print(partial).args(args).run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+        assert!(ran.stderr.contains("`--stream-partial-output` needs `--print` and"), "{ran}");
+    }
+    let replayed = scene(Vec::new()).bare(["replay", "-"]).args(partial).run();
+    assert_eq!(replayed.code, Some(2), "{replayed}");
+    // Under contract 1 it changes nothing, whatever the format.
+    for format in ["text", "json", "stream-json"] {
+        let args = ["--stream-partial-output", "--output-format", format];
+        scene(vec![says("hi")]).print(args).run().succeeded();
+    }
+}
+
+#[test]
+fn an_unknown_contract_is_a_usage_error_that_names_both() {
+    let scene = scene(Vec::new());
+    let by_variable = scene.print::<&str>([]).env("IBEAM_CONTRACT", "3").run();
+    for ran in
+        [scene.print(["--contract", "3"]).run(), scene.bare(["schema", "--contract=3"]).run(), by_variable]
+    {
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+        assert!(ran.stderr.contains("there is no contract `3`; there are 1 and 2"), "{ran}");
+    }
+    let empty = scene.bare(["about"]).env("IBEAM_CONTRACT", "").run().succeeded();
+    assert!(empty.stdout.contains("contract: 1\n"), "{empty}");
+}
+
+fn file(scene: &Scene, ran: &Finished) -> String {
+    let path = scene.workspace.outside().join("stream.ndjson");
+    fs::write(&path, &ran.stdout).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn check_knows_the_contract_of_a_stream() {
+    for args in [&STREAM[..], &PARTIAL] {
+        let scene = scene(story());
+        let ran = scene.print(args).run().succeeded();
+        let path = file(&scene, &ran);
+        for given in [&[][..], &["--contract", "1"], &TWO] {
+            let checked = scene.bare(["check", &path]).args(given).run().succeeded();
+            assert!(checked.stdout.contains("keeps contract 2 ("), "{checked}");
+        }
+        let lost: String =
+            ran.stdout.split_inclusive('\n').filter(|line| !line.contains("It is 42.\"}]}")).collect();
+        fs::write(&path, lost).unwrap();
+        let checked = scene.bare(["check", "--json", &path]).run();
+        assert_eq!((checked.code, &checked.json()["contract"]), (Some(65), &json!("2")), "{checked}");
+    }
+}
+
+#[test]
+fn a_session_is_replayed_under_either_contract() {
+    let scene = scene([story(), cut()].concat());
+    let first = scene.print(STREAM).run().succeeded().stdout;
+    let second = scene.print(STREAM).args(["--continue"]).run().stdout;
+    let replay =
+        |args: &[&str]| scene.bare(["replay", "-1", "--lang", "en"]).args(args).run().succeeded().stdout;
+    assert_eq!(replay(&STREAM), format!("{first}{second}"));
+    assert_eq!(replay(&[&STREAM[..], &["--run", "2"]].concat()), second);
+    assert_eq!(replay(&TWO), "It is 42.\n", "text, as a run");
+    let (one, partial) = (replay(&["--output-format", "stream-json"]), replay(&PARTIAL));
+    assert!(one.contains("\"contract\":\"1\"") && !one.contains("\"contract\":\"2\""));
+
+    // Each of the three as a stream in a file gives each of the three.
+    let path = scene.workspace.outside().join("stream.ndjson");
+    let two = format!("{first}{second}");
+    for source in [&one, &two, &partial] {
+        fs::write(&path, source).unwrap();
+        let cast = |args: &[&str]| {
+            let ran = scene.bare(["replay", path.to_str().unwrap(), "--lang", "en"]).args(args).run();
+            ran.succeeded().stdout
+        };
+        assert_eq!(cast(&["--output-format", "stream-json"]), *source, "without a contract: as it is");
+        assert_eq!(cast(&STREAM), two);
+        let deltas = |stream: &str| stream.matches("\"type\":\"assistant\"").count();
+        let (to_one, to_partial) =
+            (cast(&["--output-format", "stream-json", "--contract", "1"]), cast(&PARTIAL));
+        if source == &two {
+            // The cuts between its deltas are gone.
+            assert_eq!((deltas(&to_one), deltas(&to_partial)), (5, 10), "{to_one}");
+        } else {
+            assert_eq!((&to_one, &to_partial), (&one, &partial));
+        }
+        for format in ["text", "json"] {
+            assert_eq!(cast(&["--output-format", format]), replay(&["--output-format", format]), "{format}");
+        }
+        assert_eq!(cast(&TWO), "It is 42.\n");
+        let page = cast(&["--output-format", "html"]);
+        assert_eq!(
+            (page.matches("It is 42.").count(), page.matches("Half an ans").count()),
+            (1, 1),
+            "{page}"
+        );
+    }
+}
+
+#[test]
+fn a_killed_run_is_cast_with_all_that_was_said() {
+    let scene = scene(vec![Answer::new().text("Half an ").text("ans").stall(), says("More.")]);
+    let running = scene.print(["--output-format", "stream-json"]).start();
+    running.wait_for_stdout("\"ans\"");
+    running.kill_alone();
+    let killed = running.finish();
+    let next = scene.print(["--continue"]).run().succeeded();
+    let path = scene.workspace.outside().join("stream.ndjson");
+    fs::write(&path, format!("{}{}", killed.stdout, next.stdout)).unwrap();
+    for source in ["-1", path.to_str().unwrap()] {
+        let cast =
+            |args: &[&str]| scene.bare(["replay", source]).args(STREAM).args(args).run().succeeded().stdout;
+        let whole = cast(&[]);
+        let lines: Vec<Value> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines[2]["message"]["content"][0]["text"], "Half an ans", "{whole}");
+        assert_eq!(lines[3]["subtype"], "init", "{whole}");
+        let first = cast(&["--run", "1"]);
+        assert_eq!(first.lines().count(), 3, "{first}");
+        assert!(whole.starts_with(&first));
+    }
+}
