@@ -16,19 +16,20 @@ use ibeam_testkit::{Answer, Finished, Ibeam, ModelServer, Workspace};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
-/// The two programs. A limit is what the program had when it was set and half a MiB, so what weighs more is a decision;
-/// the first is never to pass 15 MiB, which is what is promised of a program that is one small file.
+/// The two programs. 15 MiB are promised of the one without the engine, which had 13.3 when this was set; the other is
+/// given as much room above its 15.8. What passes a limit is a decision, not an accident.
 const BUILDS: [Build; 2] = [
     Build {
         what: "without the engine",
         options: &["--profile", "dist", "--no-default-features"],
         limit: 15 * MIB,
     },
-    Build { what: "with the engine", options: &["--profile", "dist"], limit: 20 * MIB },
+    Build { what: "with the engine", options: &["--profile", "dist"], limit: 17 * MIB },
 ];
-/// What is measured of each, and the most instructions it may take.
-const START_LIMIT: u64 = 4_500_000;
-const HELLO_LIMIT: u64 = 35_000_000;
+/// Instructions of `--version`, which took 1.4 million when this was set, half of them the loader's.
+const START_LIMIT: u64 = 2_000_000;
+/// Instructions of a prompt and its answer, which took 4.6 million.
+const HELLO_LIMIT: u64 = 7_000_000;
 /// Under valgrind everything is slow.
 const GUARD: Duration = Duration::from_secs(300);
 const VALGRIND: [&str; 3] = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
@@ -103,7 +104,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failed> {
 }
 
 /// Builds it. Gives its path.
-fn built(root: &Path, what: &'static str, options: &[&str]) -> Result<PathBuf, Failed> {
+pub(crate) fn built(root: &Path, what: &'static str, options: &[&str]) -> Result<PathBuf, Failed> {
     let mut cargo = Command::new("cargo")
         .args(["build", "-p", "ibeam", "--locked", "--message-format", "json-render-diagnostics"])
         .args(options)
@@ -148,7 +149,8 @@ fn answer() -> Answer {
     Answer::new().text("hello")
 }
 
-fn counted(what: &'static str, run: Ibeam) -> Result<u64, Failed> {
+/// Instructions of a run that ends well.
+pub(crate) fn counted(what: &'static str, run: Ibeam) -> Result<u64, Failed> {
     let ran = ran(what, run.through(VALGRIND).guard(GUARD))?;
     match counts(&ran) {
         counts if counts.is_empty() => Err(Failed::Run { what, said: ran.to_string() }),
