@@ -1,5 +1,5 @@
-// What `ibeam --print` prints: contract 1 of docs/output-format.md.
-// Generated from docs/schema/contract-1 by `cargo xtask schema`; do not edit.
+// What `ibeam --print` prints: contracts 1 and 2 of docs/output-format.md.
+// Generated from docs/schema by `cargo xtask schema`; do not edit.
 //
 // Keys are only ever added, so there may be others. A key with `?` may be absent; none is ever null.
 
@@ -13,7 +13,7 @@ export type StreamEvent =
   | ToolCallStartedEvent
   | UserEvent;
 
-/** A piece of the answer. The texts of all of them, in order and with nothing in between, are the answer. */
+/** Contract 1: A piece of the answer. The texts of all of them, in order and with nothing in between, are the answer. Contract 2: A segment of the answer: the whole text between two calls. The texts of all segments, in order and with nothing in between, are the answer. A segment before a call has `model_call_id` and `timestamp_ms`, the last one neither. With `timestamp_ms` alone it is a delta, which the segment after it repeats; deltas come with `--stream-partial-output`. */
 export interface AssistantEvent {
   /** What this object is. (since 0.1.0) */
   type: "assistant";
@@ -21,6 +21,8 @@ export interface AssistantEvent {
   message: Message;
   /** The session of the run. (since 0.1.0) */
   session_id: string;
+  /** The answer of the model that the text and the call after it belong to. (since 0.1.0) */
+  model_call_id?: string;
   /** When it was written, since 1970-01-01 UTC. [ms] (since 0.1.0) */
   timestamp_ms?: number;
 }
@@ -390,7 +392,7 @@ export interface InitExtras {
   /** The version of ibeam. (since 0.1.0) */
   version: string;
   /** The contract that the stream keeps. (since 0.1.0) */
-  contract: "1";
+  contract: "1" | "2";
   /** Where the key of the provider comes from; `none` where the model needs no key. (since 0.1.0) */
   api_key: "env" | "flag" | "login" | "none";
   /** What confines the commands of the run. (since 0.1.0) */
@@ -605,7 +607,7 @@ export interface ResultEvent {
   duration_api_ms: number;
   /** Always false: a run that failed ends with the line `error`. (since 0.1.0) */
   is_error: false;
-  /** The texts of all `assistant` lines, in order, with nothing in between. (since 0.1.0) */
+  /** Contract 1: The texts of all `assistant` lines, in order, with nothing in between. (since 0.1.0) Contract 2: The texts of all segments, in order, with nothing in between. (since 0.1.0) */
   result: string;
   /** The session of the run. (since 0.1.0) */
   session_id: string;

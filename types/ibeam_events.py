@@ -1,6 +1,6 @@
-"""What `ibeam --print` prints: contract 1 of docs/output-format.md.
+"""What `ibeam --print` prints: contracts 1 and 2 of docs/output-format.md.
 
-Generated from docs/schema/contract-1 by `cargo xtask schema`; do not edit. Needs Python 3.11 and nothing else.
+Generated from docs/schema by `cargo xtask schema`; do not edit. Needs Python 3.11 and nothing else.
 Keys are only ever added, so there may be others. A key that is `NotRequired` may be absent; none is ever None.
 """
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict, Union
 
 
 class AssistantEvent(TypedDict):
-    """A piece of the answer. The texts of all of them, in order and with nothing in between, are the answer."""
+    """Contract 1: A piece of the answer. The texts of all of them, in order and with nothing in between, are the answer. Contract 2: A segment of the answer: the whole text between two calls. The texts of all segments, in order and with nothing in between, are the answer. A segment before a call has `model_call_id` and `timestamp_ms`, the last one neither. With `timestamp_ms` alone it is a delta, which the segment after it repeats; deltas come with `--stream-partial-output`."""
 
     type: Literal["assistant"]
     """What this object is. (since 0.1.0)"""
@@ -18,6 +18,9 @@ class AssistantEvent(TypedDict):
 
     session_id: str
     """The session of the run. (since 0.1.0)"""
+
+    model_call_id: NotRequired[str]
+    """The answer of the model that the text and the call after it belong to. (since 0.1.0)"""
 
     timestamp_ms: NotRequired[int]
     """When it was written, since 1970-01-01 UTC. [ms] (since 0.1.0)"""
@@ -505,7 +508,7 @@ class InitExtras(TypedDict):
     version: str
     """The version of ibeam. (since 0.1.0)"""
 
-    contract: Literal["1"]
+    contract: Literal["1", "2"]
     """The contract that the stream keeps. (since 0.1.0)"""
 
     api_key: Literal["env", "flag", "login", "none"]
@@ -786,7 +789,7 @@ class ResultEvent(TypedDict):
     """Always false: a run that failed ends with the line `error`. (since 0.1.0)"""
 
     result: str
-    """The texts of all `assistant` lines, in order, with nothing in between. (since 0.1.0)"""
+    """Contract 1: The texts of all `assistant` lines, in order, with nothing in between. (since 0.1.0) Contract 2: The texts of all segments, in order, with nothing in between. (since 0.1.0)"""
 
     session_id: str
     """The session of the run. (since 0.1.0)"""

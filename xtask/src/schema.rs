@@ -10,7 +10,7 @@ mod typescript;
 use std::path::Path;
 
 use ibeam_output::{Contract, SchemaOf};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use definition::Definition;
 
@@ -53,18 +53,29 @@ fn files() -> Vec<(String, String)> {
     files
 }
 
-/// What the schemas define, by name.
+/// What the schemas define, by name, under either contract.
 fn definitions() -> Vec<Definition> {
-    let mut found = serde_json::Map::new();
+    let later = defined(Contract::Two);
+    let both = |(name, schema): (&String, &Value)| {
+        let one = Definition::of(name, schema);
+        match later.get(name) {
+            Some(two) => one.or(Definition::of(name, two)),
+            None => one,
+        }
+    };
+    defined(Contract::One).iter().map(both).collect()
+}
+
+fn defined(contract: Contract) -> Map<String, Value> {
+    let mut found = Map::new();
     for of in [SchemaOf::StreamJson, SchemaOf::Json] {
-        if let Some(Value::Object(definitions)) =
-            ibeam_output::schema(of, Contract::One).get_mut("$defs").map(Value::take)
-        {
+        let mut schema = ibeam_output::schema(of, contract);
+        if let Some(Value::Object(definitions)) = schema.get_mut("$defs").map(Value::take) {
             found.extend(definitions);
         }
     }
     found.sort_keys();
-    found.iter().map(|(name, schema)| Definition::of(name, schema)).collect()
+    found
 }
 
 #[cfg(test)]

@@ -46,7 +46,8 @@ impl App {
     pub(crate) fn new(flags: Flags, voice: Option<Voice>, started: Instant) -> Result<Self, Reason> {
         refuse_what_does_not_exist(&flags)?;
         refuse_what_is_not_text()?;
-        let asked = asked_contract(&flags)?;
+        // A dialect is made of contract 1.
+        let asked = if voice.is_some() { None } else { asked_contract(&flags)? };
         let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
         let no_input = |said: String| Reason::NoInput { path: given.display().to_string(), said };
         let unread =

@@ -54,10 +54,48 @@ impl Definition {
         }
     }
 
+    /// What holds under this contract or a later one: a key that one of the two may leave out may be absent.
+    pub(super) fn or(mut self, later: Self) -> Self {
+        let mut keys = Vec::new();
+        for mut key in later.keys {
+            match self.keys.iter().position(|known| known.name == key.name) {
+                Some(index) => keys.push(self.keys.remove(index).or(key)),
+                None => {
+                    key.required = false;
+                    keys.push(key);
+                }
+            }
+        }
+        keys.extend(self.keys.into_iter().map(|key| Key { required: false, ..key }));
+        let description = either(self.description, &later.description);
+        Self { name: self.name, description, keys }
+    }
+
     /// A line of the stream, as against what stands in one.
     pub(super) fn is_event(&self) -> bool {
         self.name.ends_with("Event")
     }
+}
+
+impl Key {
+    fn or(self, later: Self) -> Self {
+        let kind = match (self.kind, later.kind) {
+            (Kind::OneOf(mut values), Kind::OneOf(more)) => {
+                values.extend(more.into_iter().filter(|value| !values.contains(value)).collect::<Vec<_>>());
+                Kind::OneOf(values)
+            }
+            (kind, _) => kind,
+        };
+        let description = either(self.description, &later.description);
+        Self { name: self.name, description, required: self.required && later.required, kind }
+    }
+}
+
+fn either(description: String, later: &str) -> String {
+    if description == later {
+        return description;
+    }
+    format!("Contract 1: {description} Contract 2: {later}")
 }
 
 impl Kind {

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::definition::{Definition, Kind};
 
 const HEAD: &str = "\
-// What `ibeam --print` prints: contract 1 of docs/output-format.md.
-// Generated from docs/schema/contract-1 by `cargo xtask schema`; do not edit.
+// What `ibeam --print` prints: contracts 1 and 2 of docs/output-format.md.
+// Generated from docs/schema by `cargo xtask schema`; do not edit.
 //
 // Keys are only ever added, so there may be others. A key with `?` may be absent; none is ever null.
 ";

@@ -14,7 +14,7 @@ use super::schemas::Uuid;
 #[serde(tag = "type", rename = "assistant")]
 #[schemars(extend("dependentRequired" = { "model_call_id": ["timestamp_ms"] }))]
 pub(crate) struct Segment<'a> {
-    /// The text.
+    /// The piece of text, as the model writes it.
     #[schemars(extend("properties" = { "role": { "const": "assistant" } }))]
     pub(crate) message: Message<'a>,
     /// The session of the run.
@@ -24,7 +24,7 @@ pub(crate) struct Segment<'a> {
     #[schemars(with = "Option<String>", extend("x-origin" = "ibeam"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model_call_id: Option<&'a ModelCallId>,
-    /// When the delta was written, or the segment ended, since 1970-01-01 UTC.
+    /// When it was written, since 1970-01-01 UTC.
     #[schemars(extend("x-unit" = "ms", "x-origin" = "ibeam"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) timestamp_ms: Option<u64>,
