@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -246,6 +247,8 @@ pub struct Running {
     terminal: bool,
     /// It prints again what was recorded.
     replays: bool,
+    /// Stopping signals so far; a second one ends it where it stands.
+    stops: AtomicU32,
     started: Instant,
     guard: Duration,
 }
@@ -328,7 +331,7 @@ impl Running {
             waiter.change(|state| state.ended = Some((status, started.elapsed())));
         });
         let (unread, terminal, replays) = (Vec::new(), false, false);
-        Self { pid, seen, stdin, unread, terminal, replays, started, guard }
+        Self { pid, seen, stdin, unread, terminal, replays, stops: AtomicU32::new(0), started, guard }
     }
 
     /// Waits until stdout holds `text`.
@@ -394,6 +397,7 @@ impl Running {
             Signal::Quit => rustix::process::Signal::QUIT,
             Signal::Term => rustix::process::Signal::TERM,
         };
+        self.stops.fetch_add(1, Ordering::Relaxed);
         kill_process(self.pid, signal).expect("a process that takes a signal");
     }
 
@@ -477,11 +481,13 @@ impl Running {
             elapsed,
         };
         drop(state);
-        let end = match (self.replays, finished.signal, finished.code) {
-            (true, ..) => End::Replayed,
-            // The reader went away, or the disk is full.
-            (false, Some(_), _) | (false, None, Some(74)) => End::Cut,
-            (false, None, _) => End::Whole,
+        // Killed, told twice to stop, without a reader, or on a full disk.
+        let is_cut =
+            finished.signal.is_some() || self.stops.load(Ordering::Relaxed) > 1 || finished.code == Some(74);
+        let end = match (self.replays, is_cut) {
+            (true, _) => End::Replayed,
+            (false, true) => End::Cut,
+            (false, false) => End::Whole,
         };
         // A terminal ends lines with two characters.
         let printed = match self.terminal {
