@@ -14,13 +14,13 @@ use crate::step::{Aside, Card, Kind};
 
 pub(crate) fn place(aside: Aside) -> Option<&'static str> {
     match aside {
-        Aside::Prompt | Aside::Blocks => Some("user"),
+        Aside::Prompt | Aside::Blocks => Some("user/text"),
         Aside::Thought => Some("assistant/thinking"),
         Aside::TextAt | Aside::StartAt => None,
         Aside::TextAnswer => Some("assistant/text.message.id"),
         Aside::EndAt => Some("user/tool_result.timestamp"),
         Aside::CallAnswer => Some("assistant/tool_use.message.id"),
-        Aside::CallId => Some("assistant/tool_use"),
+        Aside::Call => Some("assistant/tool_use"),
         Aside::Pieces => Some("assistant/text"),
     }
 }

@@ -15,7 +15,7 @@ use crate::step::{Aside, Card, Kind};
 pub(crate) fn place(aside: Aside) -> Option<&'static str> {
     match aside {
         Aside::Thought => Some("item/reasoning"),
-        Aside::CallId => Some("item.id"),
+        Aside::Call => Some("item"),
         Aside::Pieces => Some("item/agent_message"),
         Aside::Prompt
         | Aside::Blocks

@@ -9,6 +9,7 @@ use crate::error::ConvertError;
 use crate::form;
 use crate::json::{Object, into_object, text};
 use crate::losses::{How, Losses};
+use crate::ours::set_result;
 use crate::step::{Aside, Call, Card, Kind, Step, Text};
 use crate::{claude, codex, cursor, gemini, opencode};
 
@@ -77,9 +78,12 @@ pub struct Converter {
     known: bool,
     begun: bool,
     ended: bool,
-    cwd: String,
+    /// Where the run works, as the source says and as the target does.
+    cwd: (String, String),
     /// The calls that have begun and not ended.
     open: HashMap<String, Card>,
+    /// A call whose id others share was there.
+    shared: bool,
     /// The text that waits for the end of its segment.
     held: Option<Text>,
     /// The last step was a text.
@@ -112,8 +116,9 @@ impl Converter {
             known: false,
             begun: false,
             ended: false,
-            cwd: "/".to_owned(),
+            cwd: ("/".to_owned(), "/".to_owned()),
             open: HashMap::new(),
+            shared: false,
             held: None,
             in_text: false,
         }
@@ -195,7 +200,7 @@ impl Converter {
         let value: Value = ibeam_wire::parse(text).map_err(|error| ConvertError::NotJson {
             line: number,
             column: error.column() as u64,
-            said: error.to_string(),
+            said: without_place(&error),
         })?;
         match value {
             Value::Object(object) if object.get("type").is_some_and(Value::is_string) => Ok(object),
@@ -231,13 +236,10 @@ impl Converter {
         if form::session(self.from, &said) != session {
             self.losses.add(self.line, form::session_key(self.from), None, How::Changed);
         }
-        let ours = form::to_ours(self.from, Kind::Init, card, &self.cwd);
-        if let Some(cwd) =
-            ours.pointer("/system~1init/cwd").and_then(Value::as_str).filter(|cwd| cwd.starts_with('/'))
-        {
-            cwd.clone_into(&mut self.cwd);
-        }
+        let ours = form::to_ours(self.from, Kind::Init, card, "/");
+        form::cwd_of(&ours).clone_into(&mut self.cwd.0);
         let card = form::from_ours(self.to, Kind::Init, ours);
+        form::cwd_of(&form::to_ours(self.to, Kind::Init, card.clone(), "/")).clone_into(&mut self.cwd.1);
         self.encoder.step(Step::Init { session: said, card }, out);
     }
 
@@ -276,7 +278,7 @@ impl Converter {
                     self.compare(Kind::Call, &card);
                 }
                 self.compare(Kind::End, &card);
-                let ours = form::to_ours(self.from, Kind::End, card, &self.cwd);
+                let ours = form::to_ours(self.from, Kind::End, card, &self.cwd.0);
                 self.encoder.step(Step::End(form::from_ours(self.to, Kind::End, ours)), out);
                 self.ended = true;
             }
@@ -332,15 +334,19 @@ impl Converter {
     fn started(&mut self, call: Call, out: &mut Vec<u8>) {
         if self.open.len() >= MOST_OPEN || self.open.contains_key(&call.id) {
             let tool = form::tool_of(self.from, &call.card);
-            let name = form::place(self.from, Aside::CallId).unwrap_or("?");
+            let name = form::place(self.from, Aside::Call).unwrap_or("?");
             return self.losses.add(self.line, name, tool, How::Dropped);
         }
         self.says(Aside::StartAt, call.at.is_some(), How::Dropped);
         self.says(Aside::CallAnswer, call.answer.is_some(), How::Dropped);
         self.open.insert(call.id.clone(), call.card.clone());
-        let mut ours = form::to_ours(self.from, Kind::Call, call.card, &self.cwd);
+        let mut ours = form::to_ours(self.from, Kind::Call, call.card, &self.cwd.0);
         without_result(&mut ours);
         let card = form::from_ours(self.to, Kind::Call, ours);
+        if form::shares_id(self.to, &card) && std::mem::replace(&mut self.shared, true) {
+            let keys = form::call_id_keys(self.from);
+            keys.iter().for_each(|key| self.losses.add(self.line, key, None, How::Changed));
+        }
         self.encoder.step(Step::Started(Call { card, ..call }), out);
     }
 
@@ -348,12 +354,19 @@ impl Converter {
         if !self.open.contains_key(&call.id) {
             self.started(call.clone(), out);
         }
-        if self.open.remove(&call.id).is_none() {
-            return;
-        }
+        let Some(begun) = self.open.remove(&call.id) else { return };
         self.says(Aside::EndAt, call.at.is_some(), How::Dropped);
         self.compare(Kind::Call, &call.card);
-        let ours = form::to_ours(self.from, Kind::Call, call.card, &self.cwd);
+        let (losses, line) = (&mut self.losses, self.line);
+        let tool = form::tool_of(self.from, &call.card);
+        form::changes_of(self.from, &begun, &call.card, &mut |key, how| losses.add(line, key, tool, how));
+        // A call ends as it began; what it gave is all that is new.
+        let ended = form::to_ours(self.from, Kind::Call, call.card, &self.cwd.0);
+        let mut ours = form::to_ours(self.from, Kind::Call, begun, &self.cwd.0);
+        without_result(&mut ours);
+        if let Some(result) = result_of(ended) {
+            set_result(&mut ours, result);
+        }
         let card = form::from_ours(self.to, Kind::Call, ours);
         self.encoder.step(Step::Ended(Call { card, ..call }), out);
     }
@@ -362,7 +375,8 @@ impl Converter {
     fn compare(&mut self, kind: Kind, card: &Card) {
         let (losses, line) = (&mut self.losses, self.line);
         let tool = form::tool_of(self.from, card).filter(|_| kind == Kind::Call);
-        form::losses_of((self.from, self.to), kind, card, &self.cwd, &mut |key, how| {
+        let cwd = (self.cwd.0.as_str(), self.cwd.1.as_str());
+        form::losses_of((self.from, self.to), kind, card, cwd, &mut |key, how| {
             losses.add(line, key, tool, how)
         });
     }
@@ -379,6 +393,12 @@ impl std::fmt::Debug for Converter {
     }
 }
 
+/// What the parser says, without a line of its own.
+fn without_place(error: &serde_json::Error) -> String {
+    let said = error.to_string();
+    said.rsplit_once(" at line ").map_or(said.clone(), |(said, _)| said.to_owned())
+}
+
 /// `type`, or `type/subtype`, or the kinds of what stands inside.
 fn name_of(event: &Object) -> String {
     let kind = text(event, "type").unwrap_or_default();
@@ -386,6 +406,12 @@ fn name_of(event: &Object) -> String {
         .or_else(|| event.get("event")?.get("type")?.as_str())
         .or_else(|| event.get("item")?.get("type")?.as_str());
     inner.map_or_else(|| kind.to_owned(), |inner| format!("{kind}/{inner}"))
+}
+
+/// What a call of contract 1 gave.
+fn result_of(mut card: Card) -> Option<Value> {
+    let call = card.get_mut("tool_call")?.as_object_mut()?;
+    call.values_mut().next()?.as_object_mut()?.shift_remove("result")
 }
 
 /// A call of contract 1 as it begins.

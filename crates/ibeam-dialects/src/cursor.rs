@@ -21,7 +21,7 @@ pub(crate) fn place(aside: Aside) -> Option<&'static str> {
         Aside::StartAt => Some("tool_call/started.timestamp_ms"),
         Aside::EndAt => Some("tool_call/completed.timestamp_ms"),
         Aside::CallAnswer => Some("tool_call.model_call_id"),
-        Aside::CallId => Some("tool_call.call_id"),
+        Aside::Call => Some("tool_call"),
         Aside::Pieces => Some("assistant"),
     }
 }

@@ -29,16 +29,44 @@ pub(crate) fn from_ours(dialect: Dialect, kind: Kind, card: Card) -> Card {
 }
 
 /// Tells what of a card of `from` does not come back when `to` says it.
+///
+/// Where the run works is known in the source, and in the target as far as that says it.
 pub(crate) fn losses_of(
     (from, to): (Dialect, Dialect),
     kind: Kind,
     card: &Card,
-    cwd: &str,
+    (cwd, back_cwd): (&str, &str),
     tell: &mut impl FnMut(&str, How),
 ) {
     let there = from_ours(to, kind, to_ours(from, kind, card.clone(), cwd));
-    let back = from_ours(from, kind, to_ours(to, kind, there, cwd));
+    let back = from_ours(from, kind, to_ours(to, kind, there, back_cwd));
     difference(card, Some(&back), &mut String::new(), tell);
+}
+
+/// Tells what a call has when it begins and otherwise, or not at all, when it has ended; and the other way.
+pub(crate) fn changes_of(dialect: Dialect, begun: &Card, ended: &Card, tell: &mut impl FnMut(&str, How)) {
+    let results: &[&str] = match dialect {
+        Dialect::Cursor => &["result"],
+        Dialect::Claude => &["user/tool_result"],
+        Dialect::Codex => &["aggregated_output", "exit_code", "status", "result", "error"],
+        Dialect::Gemini => &["tool_result"],
+        Dialect::Opencode => &[],
+    };
+    let mut tell = |path: &str, how| {
+        let depth = if dialect == Dialect::Cursor { 2 } else { usize::from(dialect == Dialect::Codex) };
+        let key = path.split('.').nth(depth).unwrap_or_default();
+        if !results.iter().any(|result| key == *result || depth == 0 && path.starts_with(result)) {
+            tell(path, how);
+        }
+    };
+    difference(begun, Some(ended), &mut String::new(), &mut tell);
+    difference(ended, Some(begun), &mut String::new(), &mut tell);
+}
+
+/// Where the run works, as contract 1 says it in a head.
+pub(crate) fn cwd_of(ours: &Card) -> &str {
+    let cwd = ours.pointer("/system~1init/cwd").and_then(serde_json::Value::as_str);
+    cwd.filter(|cwd| cwd.starts_with('/')).unwrap_or("/")
 }
 
 /// The tool of a call, by its name in the dialect.
@@ -78,6 +106,22 @@ pub(crate) fn whole_texts(dialect: Dialect) -> bool {
         Dialect::Claude | Dialect::Codex | Dialect::Opencode => true,
         Dialect::Cursor | Dialect::Gemini => false,
     }
+}
+
+/// Where a dialect says the id of a call.
+pub(crate) fn call_id_keys(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::Cursor => &["tool_call.call_id"],
+        Dialect::Claude => &["assistant/tool_use.id", "user/tool_result.tool_use_id"],
+        Dialect::Codex => &["item.id"],
+        Dialect::Gemini => &["tool_use.tool_id", "tool_result.tool_id"],
+        Dialect::Opencode => &["tool_use.part.callID"],
+    }
+}
+
+/// Calls of this tool have one id in a stream, that of the first.
+pub(crate) fn shares_id(dialect: Dialect, card: &Card) -> bool {
+    dialect == Dialect::Codex && tool_of(dialect, card) == Some("todo_list")
 }
 
 /// Where a dialect says the id of the session.

@@ -18,7 +18,7 @@ pub(crate) fn place(aside: Aside) -> Option<&'static str> {
         Aside::TextAt => Some("message.timestamp"),
         Aside::StartAt => Some("tool_use.timestamp"),
         Aside::EndAt => Some("tool_result.timestamp"),
-        Aside::CallId => Some("tool_use"),
+        Aside::Call => Some("tool_use"),
         Aside::Pieces => Some("message/assistant"),
         Aside::Blocks | Aside::Thought | Aside::TextAnswer | Aside::CallAnswer => None,
     }

@@ -20,7 +20,7 @@ pub(crate) fn place(aside: Aside) -> Option<&'static str> {
         Aside::StartAt => Some("tool_use.part.state.time.start"),
         Aside::EndAt => Some("tool_use.part.state.time.end"),
         Aside::CallAnswer => Some("tool_use.part.messageID"),
-        Aside::CallId => Some("tool_use"),
+        Aside::Call => Some("tool_use"),
         Aside::Pieces => Some("text"),
         Aside::Prompt | Aside::Blocks => None,
     }

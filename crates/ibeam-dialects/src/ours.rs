@@ -106,6 +106,37 @@ pub(crate) fn set_result(card: &mut Value, result: Value) {
     }
 }
 
+/// The keys of payloads that are put together of several places, in their order.
+const ORDERS: &[(&str, &[&str])] = &[
+    (
+        "shellToolCall",
+        &[
+            "command",
+            "workingDirectory",
+            "exitCode",
+            "signal",
+            "stdout",
+            "stderr",
+            "interleavedOutput",
+            "executionTime",
+        ],
+    ),
+    ("editToolCall", &["path", "linesAdded", "linesRemoved", "diffString", "message"]),
+];
+
+/// A payload with the keys that contract 1 knows first, in their order.
+pub(crate) fn in_order(key: &str, mut payload: Object) -> Object {
+    let order = ORDERS.iter().find(|(known, _)| *known == key).map(|(_, order)| *order).unwrap_or_default();
+    let mut ordered = Object::new();
+    for name in order {
+        if let Some(value) = payload.shift_remove(*name) {
+            ordered.insert((*name).to_owned(), value);
+        }
+    }
+    ordered.extend(payload);
+    ordered
+}
+
 /// A class of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {

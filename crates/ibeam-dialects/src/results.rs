@@ -51,7 +51,7 @@ pub(crate) fn success_of(key: &str, args: &Object, said: &str, extra: Object, cw
         .shift_remove("message")
         .filter(|message| message != "")
         .map(|message| success.insert("message".to_owned(), message));
-    json!({ "success": success })
+    json!({ "success": ours::in_order(key, success) })
 }
 
 /// What a tool gave as text, and what of the payload the text does not say.

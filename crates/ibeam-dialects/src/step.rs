@@ -69,8 +69,8 @@ pub(crate) enum Aside {
     EndAt,
     /// Which answer of the model a call is part of.
     CallAnswer,
-    /// The id of a call.
-    CallId,
+    /// A whole call.
+    Call,
     /// Where a piece of text ends and the next begins.
     Pieces,
 }

@@ -185,18 +185,17 @@ fn each(items: Vec<Value>, pairs: &[(&str, &str)], back: bool) -> Value {
 
 /// Ours to theirs, or `back`. Of two that come to have one name the one that is renamed stays.
 fn renamed(object: Object, pairs: &[(&str, &str)], back: bool) -> Object {
+    let to = |key: &str| {
+        let mut both = pairs.iter().map(|&(ours, theirs)| if back { (theirs, ours) } else { (ours, theirs) });
+        both.find(|(from, _)| *from == key).map(|(_, to)| to)
+    };
+    let taken: Vec<&str> = object.keys().filter_map(|key| to(key)).collect();
     let mut renamed = Object::new();
-    let mut late = Vec::new();
     for (key, value) in object {
-        let found = pairs.iter().map(|&(ours, theirs)| if back { (theirs, ours) } else { (ours, theirs) });
-        match found.into_iter().find(|(from, _)| *from == key) {
-            Some((_, to)) => drop(renamed.insert(to.to_owned(), value)),
-            None => late.push((key, value)),
-        }
-    }
-    for (key, value) in late {
-        if !renamed.contains_key(&key) {
-            renamed.insert(key, value);
+        match to(&key) {
+            Some(to) => drop(renamed.insert(to.to_owned(), value)),
+            None if taken.contains(&key.as_str()) => {}
+            None => drop(renamed.insert(key, value)),
         }
     }
     renamed

@@ -197,12 +197,13 @@ fn result_to_ours(key: &str, args: &Object, mut result: Object, cwd: &str) -> Va
             success = into_object(
                 json!({ "command": args.get("command").cloned().unwrap_or_default(), "exitCode": 0 }),
             );
-            if structured.is_object() {
-                let printed = [text_of(&structured, "stdout"), text_of(&structured, "stderr")].concat();
-                success.insert("interleavedOutput".to_owned(), printed.into());
-            } else {
-                add_missing(&mut success, into_object(json!({ "stdout": content, "stderr": "" })));
-            }
+            let printed = match &structured {
+                Value::Object(_) => (text_of(&structured, "stdout"), text_of(&structured, "stderr")),
+                _ => (content.as_str(), ""),
+            };
+            success.insert("stdout".to_owned(), printed.0.into());
+            success.insert("stderr".to_owned(), printed.1.into());
+            success.insert("interleavedOutput".to_owned(), [printed.0, printed.1].concat().into());
         }
         "updateTodosToolCall" => {
             let todos = structured.as_object_mut().and_then(|object| take_list(object, "newTodos"));
@@ -237,7 +238,7 @@ fn result_to_ours(key: &str, args: &Object, mut result: Object, cwd: &str) -> Va
         Value::Null => {}
         other => drop(success.insert("output".to_owned(), other)),
     }
-    json!({ "success": success })
+    json!({ "success": ours::in_order(key, success) })
 }
 
 fn result_from_ours(call: &OurCall) -> Value {

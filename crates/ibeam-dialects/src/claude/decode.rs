@@ -140,6 +140,10 @@ impl Decoder {
             Value::Array(blocks) => blocks,
             _ => Vec::new(),
         };
+        if text(&message, "role") == Some("user") {
+            message.shift_remove("role");
+        }
+        into.lose_rest("user.message", &message);
         let mut prompt = Vec::new();
         let mut results = Vec::new();
         for block in blocks {
@@ -197,6 +201,7 @@ impl Decoder {
         match piece {
             Some(piece) => {
                 self.pieces.push_str(piece);
+                into.join("stream_event/content_block_delta");
                 into.push(Step::Text(Text { text: piece.to_owned(), at: None, answer: None }));
             }
             None => into.lose(&format!("stream_event/{kind}")),

@@ -187,7 +187,7 @@ fn failure_from_ours(error: &Value) -> Card {
 }
 
 fn turns_of(end: &Value) -> Value {
-    end.pointer("/ibeam/turns").filter(|turns| turns.is_u64()).cloned().unwrap_or_else(|| 1.into())
+    end.pointer("/ibeam/turns").filter(|turns| turns.is_u64()).cloned().unwrap_or_else(|| 0.into())
 }
 
 fn cost_of(end: &Value) -> Value {

@@ -101,6 +101,7 @@ impl Decoder {
             into.lose("assistant.model_call_id");
         }
         if repeats {
+            into.join("assistant");
             return self.segment = Digest::default();
         }
         match at.is_some() && answer.is_none() {

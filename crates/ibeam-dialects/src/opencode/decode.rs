@@ -73,6 +73,10 @@ impl Decode for Decoder {
             into.lose(&format!("{kind}.part.id"));
         }
         let answer = take_text(&mut part, "messageID");
+        if !["text", "tool_use"].contains(&kind.as_str()) {
+            answer.is_some().then(|| into.lose(&format!("{kind}.part.messageID")));
+            at.filter(|at| *at > 0).is_some().then(|| into.lose(&format!("{kind}.timestamp")));
+        }
         match kind.as_str() {
             "text" | "reasoning" => {
                 let said = take_text(&mut part, "text").unwrap_or_default();
@@ -118,10 +122,17 @@ impl Decoder {
         }
         used.reason = take_text(&mut part, "reason").unwrap_or_default();
         used.cost += part.shift_remove("cost").and_then(|cost| cost.as_f64()).unwrap_or_default();
-        let tokens = part.shift_remove("tokens").unwrap_or_default();
+        let mut tokens = take_object(&mut part, "tokens").unwrap_or_default();
+        let whole = Value::Object(tokens.clone());
         for (sum, pointer) in used.tokens.iter_mut().zip(TOKENS) {
-            *sum = sum.saturating_add(count_at(&tokens, pointer));
+            *sum = sum.saturating_add(count_at(&whole, pointer));
         }
+        if let Some(mut cache) = take_object(&mut tokens, "cache") {
+            cache.retain(|key, _| key != "read" && key != "write");
+            into.lose_rest("step_finish.part.tokens.cache", &cache);
+        }
+        tokens.retain(|key, _| !["total", "input", "output", "reasoning"].contains(&key.as_str()));
+        into.lose_rest("step_finish.part.tokens", &tokens);
         into.lose_rest("step_finish.part", &part);
     }
 }
@@ -134,7 +145,7 @@ fn tool_use(answer: Option<String>, at: Option<u64>, mut part: Object, into: &mu
         |key: &str| times.as_mut().and_then(|times: &mut Map<_, _>| times.shift_remove(key)?.as_u64());
     let (start, end) = (time("start"), time("end"));
     into.lose_rest("tool_use.part.state.time", &times.unwrap_or_default());
-    if at.is_some() && at != end {
+    if at.filter(|at| *at > 0).is_some() {
         into.lose("tool_use.timestamp");
     }
     let card = json!({ "tool_use.part": part });

@@ -1,0 +1,37 @@
+//! Whole streams through a converter.
+
+use ibeam_dialects::{ConvertError, Converter, Dialect, Losses};
+use ibeam_wire::check::check;
+
+/// A stream as another dialect has it.
+#[track_caller]
+pub(crate) fn converted(from: Dialect, to: Dialect, source: &str) -> (String, Losses) {
+    try_converted(from, to, source.as_bytes()).unwrap_or_else(|error| panic!("{from} → {to}: {error}"))
+}
+
+pub(crate) fn try_converted(
+    from: Dialect,
+    to: Dialect,
+    source: &[u8],
+) -> Result<(String, Losses), ConvertError> {
+    let mut converter = Converter::new(from, to);
+    let mut out = Vec::new();
+    for line in source.split_inclusive(|byte| *byte == b'\n') {
+        converter.line(line, &mut out)?;
+    }
+    let losses = converter.finish(&mut out)?;
+    Ok((String::from_utf8_lossy(&out).into_owned(), losses))
+}
+
+/// What keeps the contract, but for an end where the source had none.
+#[track_caller]
+pub(crate) fn keeps_the_contract(stream: &str) {
+    let report = check(stream.as_bytes(), 10).unwrap();
+    let findings: Vec<String> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.rule.as_str() != "no-end")
+        .map(|finding| format!("{}:{} {} {}", finding.line, finding.column, finding.rule, finding.message))
+        .collect();
+    assert!(findings.is_empty(), "{findings:#?}\n{stream}");
+}

@@ -1,0 +1,228 @@
+//! What a stream says, fact by fact, and whether a stream that came back says it again.
+
+use ibeam_dialects::{Dialect, How, Losses};
+use serde_json::Value;
+
+use crate::convert::converted;
+
+/// A leaf of a line: the names that a loss of it may have, and its value.
+#[derive(Clone, Debug)]
+struct Fact {
+    names: Vec<String>,
+    value: Value,
+}
+
+/// Converts there and back: what was not told as lost is said again, text and calls in the same order.
+#[track_caller]
+pub(crate) fn comes_back(from: Dialect, to: Dialect, source: &str) {
+    let (there, lost) = converted(from, to, source);
+    let (back, _) = converted(to, from, &there);
+    let mut known = facts(from, &back);
+    for fact in facts(from, source) {
+        if is_lost(&fact, &lost) {
+            continue;
+        }
+        let found = known
+            .iter()
+            .position(|other| other.names[..2] == fact.names[..2] && same(&other.value, &fact.value));
+        match found {
+            Some(at) => drop(known.swap_remove(at)),
+            None => panic!(
+                "{from} → {to} loses {fact:?} and does not say so\n{source}\n{there}\n{back}\n{lost:#?}"
+            ),
+        }
+    }
+    assert_eq!(
+        outline(from, source, &lost),
+        outline(from, &back, &lost),
+        "{from} → {to}\n{source}\n{there}\n{back}"
+    );
+}
+
+fn same(one: &Value, other: &Value) -> bool {
+    one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
+}
+
+fn is_lost(fact: &Fact, lost: &Losses) -> bool {
+    lost.iter().any(|loss| fact.names.iter().any(|name| covers(&loss.key, name)))
+}
+
+fn covers(key: &str, name: &str) -> bool {
+    name.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+fn facts(dialect: Dialect, stream: &str) -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for line in stream.lines().filter(|line| !line.trim().is_empty()) {
+        let event: Value = serde_json::from_str(line).unwrap();
+        if text_of(dialect, &event).is_some() {
+            // Texts are held together by the outline; what stands beside them is not.
+            let mut event = event.clone();
+            take_text(dialect, &mut event);
+            leaves(dialect, &event, &mut facts);
+        } else {
+            leaves(dialect, &event, &mut facts);
+        }
+    }
+    facts
+}
+
+/// What stands on every line, and where it stands first.
+const REPEATED: &[(&str, &str)] = &[
+    ("session_id", "init.session_id"),
+    ("sessionID", "sessionID"),
+    ("part.sessionID", "sessionID"),
+    ("message.model", "system/init.model"),
+    ("message.type", "message.type"),
+];
+
+fn leaves(dialect: Dialect, event: &Value, facts: &mut Vec<Fact>) {
+    let bases = bases(dialect, event);
+    walk(event, &mut String::new(), &mut |path, value| {
+        // The answer again, where the last event repeats it.
+        let fixed = [
+            "type",
+            "subtype",
+            "result",
+            "delta",
+            "isReplay",
+            "role",
+            "message.role",
+            "message.content[].type",
+        ];
+        if fixed.contains(&path) || is_nothing(value) {
+            return;
+        }
+        let mut names = vec![path.to_owned()];
+        for (base, inside) in &bases {
+            names.push(format!("{base}.{path}"));
+            if let Some(rest) = path.strip_prefix(inside.as_str()).filter(|_| !inside.is_empty()) {
+                names.push(format!("{base}.{rest}"));
+            }
+        }
+        // What a stream repeats on every line is one fact, and told where it stands first.
+        if let Some((_, first)) = REPEATED.iter().find(|(repeated, _)| *repeated == path) {
+            let mut names = vec![path.to_owned(), (*first).to_owned()];
+            names.extend(bases.iter().map(|(base, _)| format!("{base}.{path}")));
+            if !facts.iter().any(|fact| fact.names[..2] == names[..2] && fact.value == *value) {
+                facts.push(Fact { names, value: value.clone() });
+            }
+            return;
+        }
+        facts.push(Fact { names, value: value.clone() });
+    });
+}
+
+/// The names of an event, and the part of it that the name stands for.
+fn bases(dialect: Dialect, event: &Value) -> Vec<(String, String)> {
+    let word = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
+    let kind = word("/type").unwrap_or_default();
+    let mut bases = vec![(kind.to_owned(), String::new())];
+    let mut add = |name: String, inside: &str| bases.push((name, inside.to_owned()));
+    match dialect {
+        Dialect::Cursor | Dialect::Claude => {
+            if let Some(subtype) = word("/subtype") {
+                add(format!("{kind}/{subtype}"), "");
+            }
+            for block in event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
+                add(format!("{kind}/{}", block["type"].as_str().unwrap_or_default()), "message.content[].");
+            }
+            if let Some(inner) = word("/event/type") {
+                add(format!("{kind}/{inner}"), "");
+            }
+        }
+        Dialect::Codex => {
+            add("item".to_owned(), "item.");
+            add(format!("item/{}", word("/item/type").unwrap_or_default()), "item.");
+            add(format!("{kind}/{}", word("/item/type").unwrap_or_default()), "item.");
+        }
+        Dialect::Gemini => add(format!("{kind}/{}", word("/role").unwrap_or_default()), ""),
+        Dialect::Opencode => {}
+    }
+    bases
+}
+
+fn walk(value: &Value, path: &mut String, tell: &mut impl FnMut(&str, &Value)) {
+    let end = path.len();
+    match value {
+        Value::Object(object) => {
+            for (key, value) in object {
+                if end > 0 {
+                    path.push('.');
+                }
+                path.push_str(key);
+                walk(value, path, tell);
+                path.truncate(end);
+            }
+        }
+        Value::Array(items) => {
+            path.push_str("[]");
+            items.iter().for_each(|item| walk(item, path, tell));
+            path.truncate(end);
+        }
+        leaf => tell(path, leaf),
+    }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value == false || value == "" || value.as_f64() == Some(0.0)
+}
+
+/// Where an id of a call may be lost.
+const ID_KEYS: &[&str] =
+    &["tool_call.call_id", "assistant/tool_use.id", "item.id", "tool_use.tool_id", "tool_use.part.callID"];
+
+/// The texts of the model and the ends of calls, in order; texts that stand together are one.
+fn outline(dialect: Dialect, stream: &str, lost: &Losses) -> Vec<String> {
+    let mut outline: Vec<String> = Vec::new();
+    let ours = match dialect {
+        Dialect::Cursor => stream.to_owned(),
+        dialect => converted(dialect, Dialect::Cursor, stream).0,
+    };
+    // A repetition of contract 2 is passed over by converting it.
+    let ours =
+        converted(Dialect::Claude, Dialect::Cursor, &converted(Dialect::Cursor, Dialect::Claude, &ours).0).0;
+    let ids = !lost.iter().any(|loss| loss.how == How::Changed && ID_KEYS.contains(&loss.key.as_str()));
+    for line in ours.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        if let Some(text) = text_of(Dialect::Cursor, &event) {
+            match outline.last_mut().filter(|last| last.starts_with("text ")) {
+                Some(last) => last.push_str(text),
+                None => outline.push(format!("text {text}")),
+            }
+        } else if event["subtype"] == "completed" {
+            let id = if ids { event["call_id"].as_str().unwrap() } else { "" };
+            outline.push(format!("call {id}"));
+        }
+    }
+    outline.retain(|entry| entry != "text ");
+    outline
+}
+
+fn text_of(dialect: Dialect, event: &Value) -> Option<&str> {
+    let is = |pointer: &str, word: &str| event.pointer(pointer).is_some_and(|value| value == word);
+    let pointer = match dialect {
+        Dialect::Cursor | Dialect::Claude
+            if is("/type", "assistant") && is("/message/content/0/type", "text") =>
+        {
+            "/message/content/0/text"
+        }
+        Dialect::Claude if is("/event/delta/type", "text_delta") => "/event/delta/text",
+        Dialect::Codex if is("/item/type", "agent_message") => "/item/text",
+        Dialect::Gemini if is("/type", "message") && is("/role", "assistant") => "/content",
+        Dialect::Opencode if is("/type", "text") => "/part/text",
+        _ => return None,
+    };
+    event.pointer(pointer)?.as_str()
+}
+
+fn take_text(dialect: Dialect, event: &mut Value) {
+    let pointer = match dialect {
+        Dialect::Cursor | Dialect::Claude if event["type"] == "stream_event" => "/event/delta/text",
+        Dialect::Cursor | Dialect::Claude => "/message/content/0/text",
+        Dialect::Codex => "/item/text",
+        Dialect::Gemini => "/content",
+        Dialect::Opencode => "/part/text",
+    };
+    *event.pointer_mut(pointer).unwrap() = Value::Null;
+}

@@ -1,0 +1,98 @@
+//! `tests/golden/NAME`: a stream, and what it becomes. `IBEAM_BLESS=1` writes what the streams become now.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ibeam_dialects::Dialect;
+use serde_json::{Map, Value};
+
+use crate::convert::{converted, keeps_the_contract};
+use crate::facts::comes_back;
+use crate::shapes;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn streams() -> Vec<(Dialect, PathBuf)> {
+    let mut found: Vec<_> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            (name.split('-').next().unwrap().parse().unwrap(), path)
+        })
+        .collect();
+    found.sort_by(|one: &(_, PathBuf), other| one.1.cmp(&other.1));
+    assert!(found.len() >= 15, "the streams are gone");
+    found
+}
+
+fn others(from: Dialect) -> impl Iterator<Item = Dialect> {
+    Dialect::ALL.iter().copied().filter(move |to| *to != from)
+}
+
+#[test]
+fn streams_become_what_they_became() {
+    let bless = std::env::var_os("IBEAM_BLESS").is_some();
+    for (from, path) in streams() {
+        let source = fs::read_to_string(path.join("source.ndjson")).unwrap();
+        let mut all = Map::new();
+        for to in others(from) {
+            let (target, losses) = converted(from, to, &source);
+            all.insert(to.to_string(), serde_json::to_value(&losses).unwrap());
+            hold(&path.join(format!("target-{to}.ndjson")), &target, bless);
+        }
+        let losses = serde_json::to_string_pretty(&Value::Object(all)).unwrap() + "\n";
+        hold(&path.join("losses.json"), &losses, bless);
+    }
+}
+
+#[track_caller]
+fn hold(path: &Path, now: &str, bless: bool) {
+    if bless {
+        return fs::write(path, now).unwrap();
+    }
+    let was = fs::read_to_string(path).unwrap_or_default();
+    assert!(was == now, "{} is not what it was; see with IBEAM_BLESS=1 and `git diff`", path.display());
+}
+
+#[test]
+fn what_becomes_of_a_stream_keeps_its_shape() {
+    for (from, path) in streams() {
+        let source = fs::read_to_string(path.join("source.ndjson")).unwrap();
+        for to in others(from) {
+            let (target, _) = converted(from, to, &source);
+            match to {
+                Dialect::Cursor => keeps_the_contract(&target),
+                to => shapes::hold(to, &target),
+            }
+        }
+        // The table of shapes is right about those who print them, too.
+        if from != Dialect::Cursor {
+            shapes::hold(from, &source);
+        }
+    }
+}
+
+#[test]
+fn what_is_not_told_as_lost_comes_back() {
+    for (from, path) in streams() {
+        let source = fs::read_to_string(path.join("source.ndjson")).unwrap();
+        for to in others(from) {
+            comes_back(from, to, &source);
+        }
+    }
+}
+
+#[test]
+fn the_same_dialect_is_the_same_bytes() {
+    for (from, path) in streams() {
+        let source = fs::read_to_string(path.join("source.ndjson")).unwrap();
+        for source in [source.trim_end(), &source, &source.replace('\n', "\r\n\n")] {
+            let (target, losses) = converted(from, from, source);
+            assert_eq!(target, source);
+            assert!(losses.is_empty());
+        }
+    }
+}
