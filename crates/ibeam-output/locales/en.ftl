@@ -266,6 +266,11 @@ retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 check-keeps = `{ $file }` keeps contract { $contract } (events: { $events }, warnings: { $warnings })
 check-breaks = `{ $file }` breaks contract { $contract } (events: { $events }, errors: { $errors }, warnings: { $warnings })
 check-more = further findings, not shown: { $count }
+convert-lossy = not all of `{ $file }` can be said in { $to }; lost: { $count }
+convert-dropped = dropped: { $key } (times: { $count }, first in line { $line })
+convert-changed = changed: { $key } (times: { $count }, first in line { $line })
+convert-joined = joined: { $key } (times: { $count }, first in line { $line })
+convert-more = further losses, not shown: { $count }
 
 ## `shim`
 shim-made = made `{ $link }`, which starts `{ $program }`

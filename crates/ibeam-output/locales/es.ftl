@@ -264,6 +264,11 @@ retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
 check-keeps = `{ $file }` cumple el contrato { $contract } (eventos: { $events }, advertencias: { $warnings })
 check-breaks = `{ $file }` incumple el contrato { $contract } (eventos: { $events }, errores: { $errors }, advertencias: { $warnings })
 check-more = otros hallazgos, no mostrados: { $count }
+convert-lossy = no todo lo de `{ $file }` se puede decir en { $to }; perdido: { $count }
+convert-dropped = omitido: { $key } (veces: { $count }, primero en la línea { $line })
+convert-changed = cambiado: { $key } (veces: { $count }, primero en la línea { $line })
+convert-joined = unido: { $key } (veces: { $count }, primero en la línea { $line })
+convert-more = otras pérdidas, no mostradas: { $count }
 
 ## `shim`
 shim-made = se creó `{ $link }`, que inicia `{ $program }`

@@ -264,6 +264,11 @@ retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds
 check-keeps = `{ $file }` respecte le contrat { $contract } (événements : { $events }, avertissements : { $warnings })
 check-breaks = `{ $file }` ne respecte pas le contrat { $contract } (événements : { $events }, erreurs : { $errors }, avertissements : { $warnings })
 check-more = autres constats, non affichés : { $count }
+convert-lossy = tout `{ $file }` ne peut pas être dit en { $to } ; perdu : { $count }
+convert-dropped = omis : { $key } (fois : { $count }, d’abord à la ligne { $line })
+convert-changed = changé : { $key } (fois : { $count }, d’abord à la ligne { $line })
+convert-joined = réuni : { $key } (fois : { $count }, d’abord à la ligne { $line })
+convert-more = autres pertes, non affichées : { $count }
 
 ## `shim`
 shim-made = `{ $link }` créé ; il lance `{ $program }`

@@ -234,6 +234,11 @@ retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds 
 check-keeps = `{ $file }` memenuhi kontrak { $contract } (peristiwa: { $events }, peringatan: { $warnings })
 check-breaks = `{ $file }` melanggar kontrak { $contract } (peristiwa: { $events }, kesalahan: { $errors }, peringatan: { $warnings })
 check-more = temuan lain, tidak ditampilkan: { $count }
+convert-lossy = tidak semua isi `{ $file }` dapat dinyatakan dalam { $to }; hilang: { $count }
+convert-dropped = dihilangkan: { $key } (kali: { $count }, pertama di baris { $line })
+convert-changed = diubah: { $key } (kali: { $count }, pertama di baris { $line })
+convert-joined = digabung: { $key } (kali: { $count }, pertama di baris { $line })
+convert-more = kehilangan lain, tidak ditampilkan: { $count }
 
 ## `shim`
 shim-made = membuat `{ $link }`, yang menjalankan `{ $program }`

@@ -234,6 +234,11 @@ retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行�
 check-keeps = `{ $file }` は契約 { $contract } を守っています (イベント: { $events }、警告: { $warnings })
 check-breaks = `{ $file }` は契約 { $contract } に違反しています (イベント: { $events }、エラー: { $errors }、警告: { $warnings })
 check-more = 表示していない指摘: { $count }
+convert-lossy = `{ $file }` のすべてを { $to } で表すことはできません。失われたもの: { $count }
+convert-dropped = 省略: { $key } (回数: { $count }、最初は { $line } 行目)
+convert-changed = 変更: { $key } (回数: { $count }、最初は { $line } 行目)
+convert-joined = 結合: { $key } (回数: { $count }、最初は { $line } 行目)
+convert-more = 表示していない損失: { $count }
 
 ## `shim`
 shim-made = `{ $link }` を作成しました。`{ $program }` を起動します

@@ -264,6 +264,11 @@ retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds }
 check-keeps = `{ $file }` cumpre o contrato { $contract } (eventos: { $events }, avisos: { $warnings })
 check-breaks = `{ $file }` viola o contrato { $contract } (eventos: { $events }, erros: { $errors }, avisos: { $warnings })
 check-more = outras constatações, não mostradas: { $count }
+convert-lossy = nem tudo de `{ $file }` pode ser dito em { $to }; perdido: { $count }
+convert-dropped = omitido: { $key } (vezes: { $count }, primeiro na linha { $line })
+convert-changed = alterado: { $key } (vezes: { $count }, primeiro na linha { $line })
+convert-joined = unido: { $key } (vezes: { $count }, primeiro na linha { $line })
+convert-more = outras perdas, não mostradas: { $count }
 
 ## `shim`
 shim-made = criado `{ $link }`, que inicia `{ $program }`

@@ -6,6 +6,7 @@
 
 mod action;
 mod check;
+mod convert;
 mod notice;
 mod page;
 mod policy;
@@ -26,6 +27,7 @@ use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
 pub use self::check::CheckLine;
+pub use self::convert::ConvertLine;
 pub(crate) use self::page::PageLine;
 pub use self::policy::PolicyLine;
 pub use self::question::Question;
@@ -128,6 +130,11 @@ impl Catalogue {
     /// A line of the report on a stream.
     pub fn check(&self, line: &CheckLine<'_>) -> String {
         self.say(&check::words(line), None)
+    }
+
+    /// A line of what a conversion lost.
+    pub fn convert(&self, line: &ConvertLine<'_>) -> String {
+        self.say(&convert::words(line), None)
     }
 
     /// A line of the report on a stored session.

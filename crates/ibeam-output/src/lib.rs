@@ -21,7 +21,8 @@ mod wire;
 mod writer;
 
 pub use catalogue::{
-    Action, Catalogue, CheckLine, Ending, Explained, PolicyLine, Question, ReplayLine, SessionLine, ShimLine,
+    Action, Catalogue, CheckLine, ConvertLine, Ending, Explained, PolicyLine, Question, ReplayLine,
+    SessionLine, ShimLine,
 };
 pub use contract::Contract;
 pub use hidden::show_hidden;

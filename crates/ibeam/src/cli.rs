@@ -12,6 +12,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ibeam_dialects::Dialect;
 use ibeam_protocol::Reason;
 
 pub(crate) use self::parts::{
@@ -105,6 +106,9 @@ pub(crate) enum FailOnWord {
     Empty,
     /// A background command still ran at the end
     Background,
+    /// Something was lost, of `ibeam convert`
+    #[value(hide = true)]
+    Loss,
 }
 
 /// What becomes of background commands when the answer is there.
@@ -392,6 +396,24 @@ pub(crate) enum Command {
         #[arg(long, conflicts_with = "format")]
         json: bool,
     },
+    /// Turn the stream of one agent into that of another, and say what is lost
+    #[command(
+        after_help = "Exit codes: 0 done, 3 with `--fail-on loss` if something is lost, 65 not of that agent.\n\
+                      What maps to what: docs/dialects.md"
+    )]
+    Convert {
+        /// Whose stream it is: cursor, claude, codex, gemini, opencode
+        #[arg(long, value_name = "DIALECT")]
+        from: Dialect,
+        /// Whose stream it becomes [default: cursor, which is ours]
+        #[arg(long, value_name = "DIALECT")]
+        to: Option<Dialect>,
+        /// Write what is lost to this file, as JSON
+        #[arg(long, value_name = "FILE")]
+        losses: Option<PathBuf>,
+        /// The stream; `-` or nothing is stdin
+        file: Option<PathBuf>,
+    },
     /// Print the table of failures: exit code, code, whether to try again
     Errors {
         /// Text or JSON
@@ -425,6 +447,9 @@ pub(crate) enum Command {
         /// Where; made if it is missing
         #[arg(value_name = "DIR")]
         directory: PathBuf,
+        /// A script `claude` or `codex` too, which speaks that dialect
+        #[arg(long, value_enum, value_name = "DIALECT")]
+        dialect: Vec<ScriptedDialect>,
     },
     /// Say what is missing here and how to get it
     Doctor,
@@ -445,9 +470,6 @@ pub(crate) enum Command {
     Completions {
         /// The shell
         #[arg(value_enum)]
-        /// A script `claude` or `codex` too, which speaks that dialect
-        #[arg(long, value_enum, value_name = "DIALECT")]
-        dialect: Vec<ScriptedDialect>,
         shell: clap_complete::Shell,
     },
 }
@@ -460,6 +482,15 @@ pub(crate) enum ReportFormat {
     Text,
     /// For programs
     Json,
+}
+
+/// A dialect whose program clients start by a name of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScriptedDialect {
+    /// Of `claude`
+    Claude,
+    /// Of `codex`
+    Codex,
 }
 
 /// What a schema is of.
@@ -482,15 +513,6 @@ pub(crate) enum Unparsed {
     Said(String),
     /// A usage error.
     Wrong(Reason),
-/// A dialect whose program clients start by a name of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ScriptedDialect {
-    /// Of `claude`
-    Claude,
-    /// Of `codex`
-    Codex,
-}
-
 }
 
 /// Parses the arguments after the program's name.

@@ -4,6 +4,7 @@ mod about;
 mod check;
 mod completions;
 mod config;
+mod convert;
 mod create_chat;
 mod doctor;
 mod errors;
@@ -24,6 +25,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use ibeam_dialects::Dialect;
 use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
 
@@ -64,6 +66,10 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::Resume { .. } => Err(Reason::Internal { said: "`resume` is a run".to_owned() }.into()),
         // Those whose good ends differ.
         Command::Policy { what } => return policy::policy(app, what, stdout),
+        Command::Convert { from, to, losses, file } => {
+            let to = to.unwrap_or(Dialect::Cursor);
+            return convert::convert(app, (*from, to), file.as_deref(), losses.as_deref(), stdout);
+        }
         Command::Check { file, format, json } => {
             let format = if *json { ReportFormat::Json } else { format.unwrap_or_default() };
             return check::check(app, file.as_deref(), format, stdout);

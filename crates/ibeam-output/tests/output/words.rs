@@ -1,6 +1,8 @@
 //! Sentences for people, in English unless the case is about another language.
 
-use ibeam_output::{Catalogue, CheckLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine};
+use ibeam_output::{
+    Catalogue, CheckLine, ConvertLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine,
+};
 use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, Signal};
 
 #[track_caller]
@@ -290,6 +292,25 @@ fn every_line_of_the_report_on_a_stream_is_said_in_every_language() {
             let said = Catalogue::new(locale).check(line);
             assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("check-"), "{said:?}");
             let other = Catalogue::new(Locale::En).check(line);
+            assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn every_line_on_what_a_conversion_lost_is_said_in_every_language() {
+    let lines = [
+        ConvertLine::Lossy { file: "f", to: "codex", count: 1 },
+        ConvertLine::Dropped { key: "k", count: 1, line: 2 },
+        ConvertLine::Changed { key: "k", count: 1, line: 2 },
+        ConvertLine::Joined { key: "k", count: 1, line: 2 },
+        ConvertLine::More { count: 1 },
+    ];
+    for locale in Locale::ALL {
+        for line in &lines {
+            let said = Catalogue::new(locale).convert(line);
+            assert!(!said.contains(['{', '\n', '\u{2068}']) && !said.starts_with("convert-"), "{said:?}");
+            let other = Catalogue::new(Locale::En).convert(line);
             assert!(locale == Locale::En || said != other, "{locale:?} is not translated: {said:?}");
         }
     }

@@ -1,0 +1,137 @@
+//! `convert`: the stream of one agent as that of another, line by line, and what was lost on the way.
+//!
+//! A filter: what a line becomes is written before the next one is waited for. Losses are told on stderr, so stdout has
+//! lines of the target and nothing else.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use ibeam_dialects::{ConvertError, Converter, Dialect, How, Loss, Losses};
+use ibeam_output::ConvertLine;
+use ibeam_protocol::{Failure, Reason};
+use serde_json::json;
+
+use crate::app::App;
+use crate::cli::FailOnWord;
+use crate::stderr;
+
+/// The longest line that is read, in bytes; as in `check`.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// What is written in one act while more of the source is there already.
+const BATCH: usize = 64 << 10;
+
+/// Losses that are told; the file has all.
+const MOST_TOLD: usize = 40;
+
+/// The exit code of losses with `--fail-on loss`.
+const LOSSY: u8 = 3;
+
+pub(super) fn convert(
+    app: &App,
+    (from, to): (Dialect, Dialect),
+    file: Option<&Path>,
+    report: Option<&Path>,
+    stdout: &mut File,
+) -> Result<ExitCode, Failure> {
+    let file = file.filter(|file| *file != Path::new("-"));
+    let name = file.map_or("-".into(), Path::to_string_lossy).into_owned();
+    let source: Box<dyn Read> = match file {
+        Some(path) => Box::new(File::open(path).map_err(|error| no_input(&name, &error))?),
+        None => Box::new(io::stdin().lock()),
+    };
+    // Made first: what cannot be reported is not converted.
+    let report = report.map(|path| (path, File::create(path)));
+    let report = match report {
+        Some((path, Err(error))) => {
+            let path = path.display().to_string();
+            return Err(Reason::CannotCreate { path, said: error.to_string() }.into());
+        }
+        Some((path, Ok(file))) => Some((path, file)),
+        None => None,
+    };
+    let losses = stream(&mut BufReader::new(source), Converter::new(from, to), &name, stdout)?;
+    if let Some((path, mut file)) = report {
+        let object = json!({ "from": from.as_str(), "to": to.as_str(), "losses": losses });
+        file.write_all(format!("{object}\n").as_bytes())
+            .map_err(|error| Reason::Io { what: path.display().to_string(), said: error.to_string() })?;
+    }
+    tell(app, &name, to, &losses);
+    let fails = !losses.is_empty() && app.flags.fail_on.contains(&FailOnWord::Loss);
+    Ok(if fails { ExitCode::from(LOSSY) } else { ExitCode::SUCCESS })
+}
+
+/// Everything of the source. What was converted before something is wrong is written.
+fn stream(
+    source: &mut BufReader<Box<dyn Read>>,
+    mut converter: Converter,
+    name: &str,
+    stdout: &mut File,
+) -> Result<Losses, Failure> {
+    let (mut line, mut out, mut number) = (Vec::new(), Vec::new(), 0);
+    let wrong = |error: &ConvertError| Reason::StreamDamaged {
+        source: name.to_owned(),
+        line: error.line(),
+        said: error.to_string(),
+    };
+    loop {
+        line.clear();
+        let read = source.take(MOST_BYTES).read_until(b'\n', &mut line);
+        let read = read.map_err(|error| no_input(name, &error))?;
+        if read == 0 {
+            break;
+        }
+        number += 1;
+        let converted = match read as u64 == MOST_BYTES && !line.ends_with(b"\n") {
+            true => {
+                let said = format!("line {number}: longer than 64 MiB");
+                Err(Reason::StreamDamaged { source: name.to_owned(), line: number, said })
+            }
+            false => converter.line(&line, &mut out).map_err(|error| wrong(&error)),
+        };
+        if converted.is_err() || source.buffer().is_empty() || out.len() >= BATCH {
+            say(stdout, &mut out)?;
+        }
+        converted?;
+    }
+    let finished = converter.finish(&mut out).map_err(|error| wrong(&error));
+    say(stdout, &mut out)?;
+    Ok(finished?)
+}
+
+fn say(stdout: &mut File, out: &mut Vec<u8>) -> Result<(), Failure> {
+    let written = stdout.write_all(out);
+    out.clear();
+    written.map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Reason::OutputClosed.into(),
+        _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() }.into(),
+    })
+}
+
+fn no_input(name: &str, error: &io::Error) -> Reason {
+    Reason::NoInput { path: name.to_owned(), said: error.to_string() }
+}
+
+/// What was lost, for people.
+fn tell(app: &App, file: &str, to: Dialect, losses: &Losses) {
+    if losses.is_empty() {
+        return;
+    }
+    let line = |line: &ConvertLine<'_>| stderr::say(&app.catalogue.convert(line));
+    line(&ConvertLine::Lossy { file, to: to.as_str(), count: losses.len() as u64 });
+    for Loss { key, tool, how, count, first_line, .. } in losses.iter().take(MOST_TOLD) {
+        let key = tool.map_or(key.clone(), |tool| format!("{key} ({tool})"));
+        let key = key.as_str();
+        line(&match how {
+            How::Dropped => ConvertLine::Dropped { key, count, line: first_line },
+            How::Changed => ConvertLine::Changed { key, count, line: first_line },
+            How::Joined => ConvertLine::Joined { key, count, line: first_line },
+        });
+    }
+    let more = losses.len().saturating_sub(MOST_TOLD);
+    if more > 0 {
+        line(&ConvertLine::More { count: more as u64 });
+    }
+}
