@@ -4,6 +4,8 @@
 //! by a script of `clients/sdks` against a scripted model. The scripts say what their SDK gave; what the model was sent
 //! is checked here.
 
+mod install;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -14,7 +16,8 @@ use serde_json::json;
 
 /// The wheel would bring a program of 160 MB.
 const CLAUDE: &str = "claude-agent-sdk==0.2.187";
-/// Its optional dependencies would bring another.
+/// Optional dependencies would bring others.
+const CLAUDE_OF_NODE: &str = "@anthropic-ai/claude-agent-sdk@0.3.330";
 const CODEX: &str = "@openai/codex-sdk@0.163.0";
 
 const USAGE: &str = "usage: cargo xtask sdks [--bin PATH]";
@@ -50,27 +53,20 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
         _ => return Err(Failed::Usage("only `--bin PATH` is taken".to_owned())),
     };
     let target = root.join("target/sdks");
-    let failed = [claude(root, &target, &program)?, codex(root, &target, &program)?];
+    let failed = [
+        claude(root, &target, &program)?,
+        claude_of_node(root, &target, &program)?,
+        codex(root, &target, &program)?,
+    ];
     let failed = failed.into_iter().filter(|passed| !passed).count();
     if failed == 0 { Ok(()) } else { Err(Failed::Checks(failed)) }
 }
 
 fn claude(root: &Path, target: &Path, program: &Path) -> Result<bool, Failed> {
     let directory = target.join("claude");
-    let python = directory.join("bin/python");
-    let (place, own) = (directory.display().to_string(), python.display().to_string());
-    let venv = ["python3", "-m", "venv", "--clear", &place];
-    let only_source = ["--no-binary", "claude-agent-sdk"];
-    let mut pip = vec![&*own, "-m", "pip", "install", "-q", "--disable-pip-version-check"];
-    pip.extend(only_source);
-    pip.push(CLAUDE);
-    if let Err(missing) = install(&directory, CLAUDE, &[&venv, &pip]) {
+    if let Err(missing) = install::of_python(&directory, CLAUDE) {
         return Ok(skip("claude-agent-sdk", &missing));
     }
-    let write = |name: &str, id: &str| {
-        Answer::new().text("I write it.").call(id, "write", &json!({ "path": name, "fileText": "hello\n" }))
-    };
-    let says = |text: &str| Answer::new().text(text);
     let server = ModelServer::start([
         write("hello.txt", "toolu_1"),
         says("The file is made."),
@@ -89,7 +85,7 @@ fn claude(root: &Path, target: &Path, program: &Path) -> Result<bool, Failed> {
     ]);
     let failing = unauthorised();
     let stage = Stage::set("claude", program)?;
-    let mut script = Command::new(&python);
+    let mut script = Command::new(directory.join("bin/python"));
     script.arg(root.join("clients/sdks/claude.py"));
     script.args([&stage.shim, stage.workspace.path()]).arg(failing.url());
     script.env("ANTHROPIC_BASE_URL", server.url());
@@ -105,15 +101,40 @@ fn claude(root: &Path, target: &Path, program: &Path) -> Result<bool, Failed> {
     Ok(passed)
 }
 
+fn claude_of_node(root: &Path, target: &Path, program: &Path) -> Result<bool, Failed> {
+    let directory = target.join("claude-of-node");
+    if let Err(missing) = install::of_node(&directory, CLAUDE_OF_NODE) {
+        return Ok(skip("claude-agent-sdk.mjs", &missing));
+    }
+    let server = ModelServer::start([
+        write("hello.txt", "toolu_1"),
+        says("The file is made."),
+        says("It says hello."),
+        write("yes.txt", "toolu_2"),
+        says("Done."),
+    ]);
+    let failing = unauthorised();
+    let stage = Stage::set("claude", program)?;
+    let mut script = Command::new("node");
+    script.arg(root.join("clients/sdks/claude.mjs"));
+    script.args([&stage.shim, stage.workspace.path()]).arg(failing.url());
+    script.env("ANTHROPIC_BASE_URL", server.url()).current_dir(&directory);
+    let mut passed = stage.play(script)?;
+    let requests = server.requests();
+    passed &= check(
+        "claude-agent-sdk.mjs: the model got its instructions",
+        mentions(requests.first(), "Speak Latin."),
+    );
+    passed &= check(
+        "claude-agent-sdk.mjs: a resumed session is remembered",
+        mentions(requests.get(2), "make a file"),
+    );
+    Ok(passed)
+}
+
 fn codex(root: &Path, target: &Path, program: &Path) -> Result<bool, Failed> {
     let directory = target.join("codex");
-    fs::create_dir_all(&directory).map_err(Failed::system(directory.display()))?;
-    let manifest = directory.join("package.json");
-    fs::write(&manifest, "{\"private\":true}\n").map_err(Failed::system(manifest.display()))?;
-    let place = directory.display().to_string();
-    let npm = ["npm", "install", "--prefix", &place, "--omit=optional", "--ignore-scripts", "--no-audit"];
-    let npm: Vec<&str> = npm.into_iter().chain(["--no-fund", "--silent", CODEX]).collect();
-    if let Err(missing) = install(&directory, CODEX, &[&["node", "--version"], &npm]) {
+    if let Err(missing) = install::of_node(&directory, CODEX) {
         return Ok(skip("codex-sdk", &missing));
     }
     let server =
@@ -140,6 +161,14 @@ fn codex(root: &Path, target: &Path, program: &Path) -> Result<bool, Failed> {
     passed &= check("codex-sdk: the model got the key", key);
     passed &= check("codex-sdk: a resumed thread is remembered", mentions(requests.get(3), "make a file"));
     Ok(passed)
+}
+
+fn says(text: &str) -> Answer {
+    Answer::new().text(text)
+}
+
+fn write(name: &str, id: &str) -> Answer {
+    says("I write it.").call(id, "write", &json!({ "path": name, "fileText": "hello\n" }))
 }
 
 /// A workspace, and the program under the name of a dialect.
@@ -191,25 +220,6 @@ fn check(name: &str, holds: bool) -> bool {
 fn skip(name: &str, missing: &str) -> bool {
     eprintln!("SKIP: {name}: {missing}");
     true
-}
-
-/// Runs the steps unless they were run to their end with this pin; gives what is missing on this machine.
-fn install(directory: &Path, pin: &str, steps: &[&[&str]]) -> Result<(), String> {
-    let mark = directory.join("installed-pin");
-    if fs::read_to_string(&mark).is_ok_and(|installed| installed == pin) {
-        return Ok(());
-    }
-    println!("== installing {pin}");
-    for step in steps {
-        let Some((program, args)) = step.split_first() else { continue };
-        let output =
-            Command::new(program).args(args).output().map_err(|error| format!("`{program}`: {error}"))?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("`{}` failed: {}", step.join(" "), said.lines().last().unwrap_or_default()));
-        }
-    }
-    fs::write(&mark, pin).map_err(|error| error.to_string())
 }
 
 /// A debug build of the program.

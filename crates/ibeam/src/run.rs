@@ -103,7 +103,8 @@ pub(crate) fn print(
     };
     let approver = Arc::new(ibeam_core::Headless);
     let hooks = hooks.listen(app, &started.head, true);
-    let foundation = Foundation { head: started.head, provider: started.provider, guards };
+    let further = app.flags.append_system_prompt.clone();
+    let foundation = Foundation { head: started.head, provider: started.provider, guards, further };
     let run = ports::build(app, foundation, approver, &servers, hooks, stop.clone())?;
     let _proxy = run.proxy.map(|proxy| runtime.spawn(proxy));
     stdout::watch_reader(watched, &current).map_err(no_thread)?;

@@ -24,8 +24,8 @@ pub(crate) enum Received {
 /// What is asked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    /// To say what there is.
-    Initialize,
+    /// To say what there is; further instructions for the model come with it.
+    Initialize(Vec<String>),
     /// To end the run that goes on.
     Interrupt,
     /// Something that cannot be had: why.
@@ -77,6 +77,7 @@ fn control(request: &Value) -> Control {
     let is_empty = |value: &Value| match value {
         Value::Null => true,
         Value::Object(object) => object.is_empty(),
+        Value::Array(list) => list.is_empty(),
         _ => false,
     };
     match at(request, "/subtype").as_str().unwrap_or_default() {
@@ -84,12 +85,30 @@ fn control(request: &Value) -> Control {
         "initialize" if !is_empty(at(request, "/hooks")) => {
             refused("hooks of the SDK are not supported; ibeam has hooks of its own, see docs/hooks.md")
         }
-        "initialize" => Control::Initialize,
+        "initialize" => match NARROWING.iter().find(|key| !is_empty(at(request, &format!("/{key}")))) {
+            Some(key) => {
+                Control::Refused(format!("`{key}` is not taken with `initialize`; give it at start"))
+            }
+            None => Control::Initialize(instructions(request)),
+        },
         "interrupt" => Control::Interrupt,
         "set_permission_mode" => refused("the permission mode holds for the whole process; give it at start"),
         "set_model" => refused("the model holds for the whole process; give it at start"),
         other => Control::Refused(format!("`{other}` is not supported by ibeam")),
     }
+}
+
+/// What could narrow a run if it were taken.
+const NARROWING: &[&str] = &["disallowedTools", "managedSettings", "settings", "toolAliases"];
+
+/// The system prompts of the host. Ours stays before them.
+fn instructions(request: &Value) -> Vec<String> {
+    let given = ["/systemPrompt", "/appendSystemPrompt"].map(|pointer| at(request, pointer));
+    let texts = given.iter().flat_map(|given| match given {
+        Value::Array(parts) => parts.iter().filter_map(Value::as_str).collect(),
+        given => given.as_str().into_iter().collect::<Vec<_>>(),
+    });
+    texts.filter(|text| !text.is_empty()).map(str::to_owned).collect()
 }
 
 /// What stands there; null where nothing does.
@@ -146,10 +165,17 @@ mod tests {
     #[test]
     fn requests_are_known_or_refused() {
         let asked = |control| Received::Request("r1".to_owned(), control);
-        check(&request(json!({ "subtype": "initialize", "hooks": null })), asked(Control::Initialize));
+        check(
+            &request(json!({ "subtype": "initialize", "hooks": null })),
+            asked(Control::Initialize(Vec::new())),
+        );
+        let prompts =
+            json!({ "subtype": "initialize", "systemPrompt": ["a", ""], "appendSystemPrompt": "b" });
+        check(&request(prompts), asked(Control::Initialize(vec!["a".to_owned(), "b".to_owned()])));
         check(&request(json!({ "subtype": "interrupt" })), asked(Control::Interrupt));
         for refused in [
             json!({ "subtype": "initialize", "hooks": { "PreToolUse": [{}] } }),
+            json!({ "subtype": "initialize", "disallowedTools": ["Bash"] }),
             json!({ "subtype": "set_model", "model": "x" }),
             json!({ "subtype": "set_permission_mode", "mode": "bypassPermissions" }),
             json!({ "subtype": "mcp_message" }),

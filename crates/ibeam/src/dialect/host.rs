@@ -25,6 +25,7 @@ type Asking = Option<HashMap<String, oneshot::Sender<Result<Value, String>>>>;
 pub(crate) struct Host {
     voice: Voice,
     waiting: Arc<Mutex<Asking>>,
+    instructions: Arc<Mutex<Vec<String>>>,
 }
 
 impl Host {
@@ -37,7 +38,9 @@ impl Host {
     pub(crate) fn start(voice: Voice, run: CurrentStop) -> io::Result<(Arc<Self>, Prompts)> {
         let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (sender, prompts) = mpsc::unbounded_channel();
-        let host = Arc::new(Self { voice: voice.clone(), waiting: Arc::clone(&waiting) });
+        let instructions = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&instructions);
+        let host = Arc::new(Self { voice: voice.clone(), waiting: Arc::clone(&waiting), instructions });
         std::thread::Builder::new().name("host".to_owned()).spawn(move || {
             for line in io::stdin().lock().lines() {
                 let failed =
@@ -46,7 +49,10 @@ impl Host {
                     Ok(Received::Prompt(blocks)) => drop(sender.send(Ok(blocks))),
                     Ok(Received::Request(id, asked)) => {
                         let answer = match asked {
-                            Control::Initialize => control::granted(&id, &control::introduction()),
+                            Control::Initialize(further) => {
+                                lock(&told).extend(further);
+                                control::granted(&id, &control::introduction())
+                            }
                             Control::Interrupt => {
                                 run.request(Reason::Signalled(Signal::Int));
                                 control::granted(&id, &json!({}))
@@ -70,6 +76,11 @@ impl Host {
             *lock(&waiting) = None;
         })?;
         Ok((host, prompts))
+    }
+
+    /// What the host has said to the model so far, beside prompts.
+    pub(crate) fn instructions(&self) -> Vec<String> {
+        lock(&self.instructions).clone()
     }
 }
 
@@ -134,8 +145,8 @@ fn allows(answer: &Value, input: &Value) -> bool {
     *at(answer, "/behavior") == "allow" && same
 }
 
-fn lock(waiting: &Mutex<Asking>) -> MutexGuard<'_, Asking> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

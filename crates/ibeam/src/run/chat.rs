@@ -47,7 +47,8 @@ pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: Fi
     let told = hooks.notices.clone();
     let hooks = hooks.listen(app, &started.head, false);
     let listening = Arc::clone(&hooks);
-    let foundation = Foundation { head: started.head, provider: started.provider, guards };
+    let further = app.flags.append_system_prompt.clone();
+    let foundation = Foundation { head: started.head, provider: started.provider, guards, further };
     let mut ports = ports::build(app, foundation, person, &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);

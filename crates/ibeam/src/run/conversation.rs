@@ -59,7 +59,8 @@ pub(crate) fn converse(app: &App, target: &Target, voice: &Voice, stdout: File) 
     let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).collect();
     let hooks = hooks.listen(app, &started.head, false);
     let listening = Arc::clone(&hooks);
-    let foundation = Foundation { head: started.head, provider: started.provider, guards };
+    let further = [app.flags.append_system_prompt.clone(), host.instructions()].concat();
+    let foundation = Foundation { head: started.head, provider: started.provider, guards, further };
     let mut ports = ports::build(app, foundation, host, &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);

@@ -28,6 +28,8 @@ pub(super) struct Foundation {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) guards: Guards,
+    /// Instructions of whoever started the run.
+    pub(super) further: Vec<String>,
 }
 
 /// Builds them.
@@ -42,7 +44,7 @@ pub(super) fn build(
     hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<Ports, Failure> {
-    let Foundation { mut head, provider, guards } = foundation;
+    let Foundation { mut head, provider, guards, further } = foundation;
     let Guards { mut policy, workspace, shield, background, sandbox: _, web, held } = guards;
     policy.unapproved.clone_from(&servers.unapproved);
     let web = Arc::new(web);
@@ -75,7 +77,7 @@ pub(super) fn build(
         trusted: app.trust.is_given(),
         mode: head.permission_mode,
         sandbox: &head.sandbox,
-        further: &app.flags.append_system_prompt,
+        further: &further,
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
     let head_model = head.model.clone();

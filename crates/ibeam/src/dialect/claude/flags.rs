@@ -17,6 +17,7 @@ const fn taken(names: &'static [&'static str], takes: Takes, take: Taking) -> Fl
     flag(names, takes, Taken(take))
 }
 
+const AT_START: &str = "settings are given as `--settings`";
 const ELSEWHERE: &str = "a run works in this directory";
 
 /// Every flag there is.
@@ -87,12 +88,23 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     flag(&["--no-chrome"], Nothing, Idle),
     flag(&["--brief"], Nothing, Ignored),
     flag(&["--exclude-dynamic-system-prompt-sections"], Nothing, Ignored),
+    flag(&["--debug-to-stderr"], Nothing, Ignored),
+    flag(&["--channels"], Values, Ignored),
+    flag(&["--plugin-dir-no-mcp"], Values, Ignored),
+    flag(&["--project-config-root"], Value, Ignored),
+    // Nothing is made before the first message, which comes behind it.
+    flag(&["--await-initialize"], Nothing, Idle),
     flag(&["--disable-slash-commands"], Nothing, Idle),
     flag(
         &["--bare"],
         Nothing,
         Refused("instructions and servers of the project are read; leave them out there"),
     ),
+    flag(&["--initialize-fields"], Value, Refused(AT_START)),
+    flag(&["--managed-settings"], Value, Refused(AT_START)),
+    flag(&["--managed-settings-in-initialize"], Nothing, Refused(AT_START)),
+    flag(&["--permission-prompts"], Value, Refused("what no rule decides is refused, or put to `stdio`")),
+    flag(&["--sdk-url"], Value, Refused("messages come on stdin")),
     flag(&["--agent"], Value, Refused("an agent may have fewer tools, and there are no agents")),
     flag(&["--worktree", "-w"], Maybe, Refused(ELSEWHERE)),
     flag(&["--tmux"], Nothing, Refused(ELSEWHERE)),
