@@ -92,7 +92,7 @@ impl AnswerReader {
             if let StopReason::Unknown(word) = &mut answer.stop {
                 *word = origin.said(word);
             }
-            self.drain().await;
+            Box::pin(self.drain()).await;
         }
         Ok(())
     }

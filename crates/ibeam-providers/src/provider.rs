@@ -68,7 +68,8 @@ impl Provider for HttpProvider {
         stream::unfold(start, |reading| async move {
             let mut reader = match reading {
                 Reading::Ended => return None,
-                Reading::Unsent(provider, request) => match provider.open(request).await {
+                // Apart, or the room that it needs would be moved with every piece of the answer.
+                Reading::Unsent(provider, request) => match Box::pin(provider.open(request)).await {
                     Ok(reader) => Box::new(reader),
                     Err(error) => return Some((stream::iter(vec![Err(error)]), Reading::Ended)),
                 },
