@@ -87,7 +87,7 @@ impl Recast {
                 match &mut self.segment {
                     Some((_, said)) => said.push_str(&text),
                     None => {
-                        event["message"]["content"] = Value::Null;
+                        say(&mut event, "");
                         self.segment = Some((event, text));
                     }
                 }
@@ -114,7 +114,9 @@ impl Recast {
 
 /// Makes `text` what an event says.
 fn say(event: &mut Value, text: &str) {
-    event["message"]["content"] = json!([{ "type": "text", "text": text }]);
+    if let Some(Value::Object(message)) = event.get_mut("message") {
+        message.insert("content".to_owned(), json!([{ "type": "text", "text": text }]));
+    }
 }
 
 /// Makes these two the last keys of an event.
