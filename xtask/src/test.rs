@@ -23,7 +23,8 @@ pub(crate) fn run(root: &Path) -> Result<(), Failed> {
     step(root, &["cargo", "xtask", "tidy"])?;
     step(root, &["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?;
     // The program without the embedded model's engine is distributed too.
-    let without = ["cargo", "clippy", "-p", "ibeam", "--no-default-features", "--locked", "--", "-D", "warnings"];
+    let without =
+        ["cargo", "clippy", "-p", "ibeam", "--no-default-features", "--locked", "--", "-D", "warnings"];
     step(root, &without)?;
     // The tests that generate with the real model need it; they say SKIP and why without it.
     let model = std::env::var_os("IBEAM_TEST_NO_MODEL").is_none();
