@@ -41,8 +41,9 @@ usage: cargo xtask <WHAT>
   schema  write docs/schema and types from the wire types
   sdks [--bin PATH]
           let the SDKs of Claude Code and Codex start the program in its dialects
-  size    build the program as it is distributed, with the embedded engine and without; prints sizes and
-          instructions of the start, and fails over the limits
+  size [--without-engine]
+          build the program as it is distributed, with the embedded engine and without; prints size and
+          instructions, and fails over the limits
   tidy    check the edges between crates, the sizes of files and what must change together
   test    set up what the tests need, then run every check and every test
 ";
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
         "mutations" => mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "schema" => schema::run(&root()).map_err(|error| error.to_string()),
         "sdks" => sdks::run(&root(), args).map_err(|error| error.to_string()),
-        "size" => size::run(&root()).map_err(|error| error.to_string()),
+        "size" => size::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
         "test" => test::run(&root()).map_err(|error| error.to_string()),
         _ => {

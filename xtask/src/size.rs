@@ -1,9 +1,10 @@
-//! The program as it is distributed: its size and the instructions of its start, with the embedded engine and without.
+//! The program as it is distributed, with the embedded engine and without: its size, and what its runs take.
 //!
-//! Builds the profile `dist` twice, which takes minutes. Refuses a program over its limit, and one whose shortest run
-//! begins what it has no use for. Instructions are valgrind's, since they repeat where seconds do not; without valgrind
-//! they are left out, which is said.
+//! Builds the profile `dist`, which takes minutes. Refuses a program over a limit, and one whose shortest run begins what
+//! it has no use for. What passes a limit is a decision, not an accident. Without valgrind nothing but the size is
+//! held, which is said.
 
+mod counts;
 mod idle;
 
 use std::fs;
@@ -16,28 +17,29 @@ use ibeam_testkit::{Answer, Finished, Ibeam, ModelServer, Workspace};
 use serde_json::Value;
 
 const MIB: u64 = 1 << 20;
-/// The two programs. 15 MiB are promised of the one without the engine, which had 13.3 when this was set; the other is
-/// given as much room above its 15.8. What passes a limit is a decision, not an accident.
-const BUILDS: [Build; 2] = [
-    Build {
-        what: "without the engine",
-        options: &["--profile", "dist", "--no-default-features"],
-        limit: 15 * MIB,
-    },
-    Build { what: "with the engine", options: &["--profile", "dist"], limit: 17 * MIB },
-];
-/// Instructions of `--version`, which took 1.4 million when this was set, half of them the loader's.
-const START_LIMIT: u64 = 2_000_000;
-/// Instructions of a prompt and its answer, which took 4.6 million.
-const HELLO_LIMIT: u64 = 7_000_000;
+/// 15 MiB are promised, and were 13.3 when this was set; the engine is given as much room above 15.8.
+const WITHOUT_ENGINE: Build = Build {
+    what: "without the engine",
+    options: &["--profile", "dist", "--no-default-features"],
+    limit: 15 * MIB,
+};
+const WITH_ENGINE: Build =
+    Build { what: "with the engine", options: &["--profile", "dist"], limit: 17 * MIB };
 /// Under valgrind everything is slow.
 const GUARD: Duration = Duration::from_secs(300);
-const VALGRIND: [&str; 3] = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"];
 
+#[derive(Clone, Copy)]
 struct Build {
     what: &'static str,
     options: &'static [&'static str],
     /// Bytes.
+    limit: u64,
+}
+
+/// What was measured, and the most that it may be.
+struct Figure {
+    what: &'static str,
+    measured: u64,
     limit: u64,
 }
 
@@ -58,6 +60,9 @@ pub(crate) enum Failed {
         /// What it printed.
         said: String,
     },
+    /// An option that there is not.
+    #[error("there is no option `{0}`; there is `--without-engine`")]
+    Option(String),
     /// A run begins what it has no use for.
     #[error("a run without tools begins what it does not use: {0}")]
     Begun(String),
@@ -69,33 +74,34 @@ pub(crate) enum Failed {
     Over(String),
 }
 
-/// Builds both, prints the table, and holds the limits.
-pub(crate) fn run(root: &Path) -> Result<(), Failed> {
-    let valgrind =
-        Command::new(VALGRIND[0]).arg("--version").output().is_ok_and(|output| output.status.success());
+/// Builds, prints the table, and holds the limits; `--without-engine` leaves one of the two out.
+pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), Failed> {
+    let builds: &[Build] = match option {
+        None => &[WITHOUT_ENGINE, WITH_ENGINE],
+        Some("--without-engine") => &[WITHOUT_ENGINE],
+        Some(other) => return Err(Failed::Option(other.to_owned())),
+    };
+    let valgrind = Command::new("valgrind").arg("--version").output();
+    let valgrind = valgrind.is_ok_and(|output| output.status.success());
     if !valgrind {
         eprintln!("SKIP: instructions are not counted, there is no valgrind here");
     }
-    println!(
-        "| build | bytes | MiB | limit, MiB | `--version`, instructions | hello, instructions | built in |"
-    );
-    println!("|---|---|---|---|---|---|---|");
     let mut over = Vec::new();
-    for build in BUILDS {
+    for Build { what, options, limit } in builds {
         let began = Instant::now();
-        let program = built(root, build.what, build.options)?;
-        let seconds = began.elapsed().as_secs();
+        let program = built(root, what, options)?;
+        println!("\n| {what}, built in {} s | measured | limit |\n|---|---|---|", began.elapsed().as_secs());
         let bytes = fs::metadata(&program)?.len();
-        let mut figures = vec![(build.what.to_owned(), bytes, build.limit)];
+        let mut figures = vec![Figure { what: "bytes", measured: bytes, limit: *limit }];
         if valgrind {
-            figures.push((format!("`--version` {}", build.what), start(&program)?, START_LIMIT));
-            figures.push((format!("hello {}", build.what), conversation(&program)?, HELLO_LIMIT));
+            figures.extend(counts::of(&program)?);
         }
-        let told = |at: usize| figures.get(at).map_or("–".to_owned(), |(_, count, _)| count.to_string());
-        let (size, limit) = (mebibytes(bytes), mebibytes(build.limit));
-        println!("| {} | {bytes} | {size} | {limit} | {} | {} | {seconds} s |", build.what, told(1), told(2));
-        let grown = figures.iter().filter(|(_, count, limit)| count > limit);
-        over.extend(grown.map(|(what, count, limit)| format!("{what}, {count} of {limit}")));
+        for Figure { what: figure, measured, limit } in figures {
+            println!("| {figure} | {measured} | {limit} |");
+            if measured > limit {
+                over.push(format!("{figure} {what}, {measured} of {limit}"));
+            }
+        }
     }
     if !over.is_empty() {
         return Err(Failed::Over(over.join("; ")));
@@ -104,7 +110,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failed> {
 }
 
 /// Builds it. Gives its path.
-pub(crate) fn built(root: &Path, what: &'static str, options: &[&str]) -> Result<PathBuf, Failed> {
+fn built(root: &Path, what: &'static str, options: &[&str]) -> Result<PathBuf, Failed> {
     let mut cargo = Command::new("cargo")
         .args(["build", "-p", "ibeam", "--locked", "--message-format", "json-render-diagnostics"])
         .args(options)
@@ -125,18 +131,6 @@ pub(crate) fn built(root: &Path, what: &'static str, options: &[&str]) -> Result
     }
 }
 
-/// Instructions of the shortest run there is.
-fn start(program: &Path) -> Result<u64, Failed> {
-    let workspace = Workspace::new();
-    counted("`--version`", Ibeam::new(program, &workspace).args(["--version"]))
-}
-
-/// Instructions of a prompt and its answer.
-fn conversation(program: &Path) -> Result<u64, Failed> {
-    let (workspace, server) = (Workspace::new(), ModelServer::start([answer()]));
-    counted("a run", hello(program, &workspace, &server))
-}
-
 /// The shortest run with a model, on loopback and without a sandbox.
 fn hello(program: &Path, workspace: &Workspace, server: &ModelServer) -> Ibeam {
     Ibeam::new(program, workspace)
@@ -149,40 +143,7 @@ fn answer() -> Answer {
     Answer::new().text("hello")
 }
 
-/// Instructions of a run that ends well.
-pub(crate) fn counted(what: &'static str, run: Ibeam) -> Result<u64, Failed> {
-    let ran = ran(what, run.through(VALGRIND).guard(GUARD))?;
-    match counts(&ran) {
-        counts if counts.is_empty() => Err(Failed::Run { what, said: ran.to_string() }),
-        counts => Ok(counts.iter().sum()),
-    }
-}
-
 fn ran(what: &'static str, run: Ibeam) -> Result<Finished, Failed> {
     let ran = run.run();
     if ran.code == Some(0) { Ok(ran) } else { Err(Failed::Run { what, said: ran.to_string() }) }
-}
-
-/// What valgrind says at the end of each process.
-fn counts(ran: &Finished) -> Vec<u64> {
-    let said = ran.stderr.lines().filter_map(|line| line.rsplit_once("Collected :"));
-    said.filter_map(|(_, count)| count.trim().parse().ok()).collect()
-}
-
-/// With two digits after the point.
-fn mebibytes(bytes: u64) -> String {
-    let hundredths = bytes * 100 / MIB;
-    format!("{}.{:02}", hundredths / 100, hundredths % 100)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::mebibytes;
-
-    #[test]
-    fn sizes_are_told_with_two_digits() {
-        assert_eq!(mebibytes(15 << 20), "15.00");
-        assert_eq!(mebibytes((15 << 20) - 1), "14.99");
-        assert_eq!(mebibytes(1), "0.00");
-    }
 }

@@ -38,6 +38,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failed> {
         step(root, &["cargo", "xtask", "clients", "--embedded"])?;
     }
     step(root, &["cargo", "xtask", "sdks"])?;
+    step(root, &["cargo", "xtask", "size", "--without-engine"])?;
     // The attacks do harm where nothing holds them back, none where only the sandbox does, and none with the program.
     step(root, &["cargo", "xtask", "corpus", "attacks", "--bare"])?;
     step(root, &["cargo", "xtask", "corpus", "attacks", "--unfenced"])?;

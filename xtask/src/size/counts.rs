@@ -1,0 +1,88 @@
+//! Instructions of starts, runs, turns and deltas, since they repeat where seconds do not.
+//!
+//! Valgrind's, of the whole tree of processes and without the kernel's. It knows no sandbox, so runs are without one.
+
+use std::fs;
+use std::path::Path;
+
+use ibeam_testkit::{Answer, Ibeam, ModelServer, Workspace};
+use serde_json::json;
+
+use super::{Failed, Figure, GUARD, ran};
+
+/// Deltas of the shorter of two answers, and of the longer.
+const DELTAS: (u32, u32) = (1000, 3000);
+/// Turns of the shorter of two sessions, and of the longer.
+const TURNS: (u32, u32) = (10, 100);
+
+/// Every figure of `program` with its limit: what was promised, or half again what it took when the limit was set.
+pub(super) fn of(program: &Path) -> Result<Vec<Figure>, Failed> {
+    let figure = |what, measured, limit| Figure { what, measured, limit };
+    let each = |(few, many): (u32, u32), run: &dyn Fn(u32) -> Result<u64, Failed>| {
+        let (fewer, more) = (run(few)?, run(many)?);
+        Ok::<_, Failed>((more.saturating_sub(fewer) / u64::from(many - few), more))
+    };
+    let (read, _) = each(TURNS, &|turns| conversation(program, turns_of(turns, read)))?;
+    let (command, session) = each(TURNS, &|turns| conversation(program, turns_of(turns, command)))?;
+    let (delta, _) = each(DELTAS, &|deltas| conversation(program, [deltas_of(deltas)]))?;
+    Ok(vec![
+        figure("`--version`, instructions", version(program)?, 2_000_000),
+        figure("a prompt and its answer, instructions", conversation(program, [super::answer()])?, 7_000_000),
+        figure("a turn that reads a file, instructions", read, 700_000),
+        figure("a turn that runs a command, instructions", command, 3_000_000),
+        figure("a session of 100 commands, instructions", session, 350_000_000),
+        figure("a delta, instructions", delta, 10_000),
+    ])
+}
+
+fn version(program: &Path) -> Result<u64, Failed> {
+    let workspace = Workspace::new();
+    counted("`--version`", Ibeam::new(program, &workspace).args(["--version"]), &workspace)
+}
+
+/// A whole run with these answers, on loopback.
+fn conversation(program: &Path, answers: impl IntoIterator<Item = Answer>) -> Result<u64, Failed> {
+    let lines = "some lines\n".repeat(40);
+    let workspace =
+        (0..TURNS.1).fold(Workspace::new(), |workspace, turn| workspace.file(&name(turn), &lines));
+    let server = ModelServer::start(answers);
+    let run = super::hello(program, &workspace, &server).args(["--force", "--output-format", "stream-json"]);
+    counted("a run", run, &workspace)
+}
+
+fn turns_of(turns: u32, call: fn(u32) -> Answer) -> Vec<Answer> {
+    (0..turns).map(call).chain([super::answer()]).collect()
+}
+
+fn read(turn: u32) -> Answer {
+    Answer::new().call(&format!("call_{turn}"), "read", &json!({ "path": name(turn) }))
+}
+
+fn command(turn: u32) -> Answer {
+    let command = format!("echo turn-{turn}");
+    Answer::new().call(&format!("call_{turn}"), "shell", &json!({ "command": command }))
+}
+
+fn deltas_of(deltas: u32) -> Answer {
+    (0..deltas).fold(Answer::new(), |answer, _| answer.text("word "))
+}
+
+fn name(turn: u32) -> String {
+    format!("file-{turn}.txt")
+}
+
+/// Instructions of a run that ends well. Each process leaves a file of its own, so that none is in a command's output.
+fn counted(what: &'static str, run: Ibeam, workspace: &Workspace) -> Result<u64, Failed> {
+    let logs = workspace.outside().join("valgrind");
+    fs::create_dir(&logs)?;
+    let option = format!("--log-file={}/%p", logs.display());
+    let valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--trace-children=yes"];
+    let ran = ran(what, run.through(valgrind.into_iter().chain([&*option])).guard(GUARD))?;
+    let mut sum = 0;
+    for log in fs::read_dir(&logs)? {
+        let log = fs::read_to_string(log?.path())?;
+        let counts = log.lines().filter_map(|line| line.rsplit_once("Collected :"));
+        sum += counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok()).sum::<u64>();
+    }
+    if sum == 0 { Err(Failed::Run { what, said: ran.to_string() }) } else { Ok(sum) }
+}
