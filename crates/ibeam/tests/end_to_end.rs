@@ -18,6 +18,8 @@ mod check;
 mod commands;
 #[path = "end_to_end/contract_two.rs"]
 mod contract_two;
+#[path = "end_to_end/convert.rs"]
+mod convert;
 #[path = "end_to_end/crash.rs"]
 mod crash;
 #[path = "end_to_end/dialect.rs"]

@@ -71,10 +71,12 @@ fn stream(
     stdout: &mut File,
 ) -> Result<Losses, Failure> {
     let (mut line, mut out, mut number) = (Vec::new(), Vec::new(), 0);
-    let wrong = |error: &ConvertError| Reason::StreamDamaged {
-        source: name.to_owned(),
-        line: error.line(),
-        said: error.to_string(),
+    let wrong = |error: &ConvertError| {
+        let (line, said) = (error.line(), error.to_string());
+        // The reason says the line itself.
+        let said = said.strip_prefix(&format!("line {line}")).unwrap_or(&said);
+        let said = said.trim_start_matches([':', ',', ' ']).to_owned();
+        Reason::StreamDamaged { source: name.to_owned(), line, said }
     };
     loop {
         line.clear();
@@ -86,7 +88,7 @@ fn stream(
         number += 1;
         let converted = match read as u64 == MOST_BYTES && !line.ends_with(b"\n") {
             true => {
-                let said = format!("line {number}: longer than 64 MiB");
+                let said = "longer than 64 MiB".to_owned();
                 Err(Reason::StreamDamaged { source: name.to_owned(), line: number, said })
             }
             false => converter.line(&line, &mut out).map_err(|error| wrong(&error)),

@@ -1,0 +1,224 @@
+//! `ibeam convert`: what becomes of a stream, what is told of it, and its exit codes. What maps to what is held in
+//! `ibeam-dialects`.
+
+use ibeam_testkit::{Answer, Finished, Stdin};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, calls};
+
+/// The four that are not ours, and how the last line of each begins for a run that ended well.
+const THEIRS: [(&str, &str); 4] = [
+    ("claude", r#"{"type":"result","#),
+    ("codex", r#"{"type":"turn.completed","#),
+    ("gemini", r#"{"type":"result","#),
+    ("opencode", r#"{"type":"step_finish","#),
+];
+
+const THREAD: &str = r#"{"type":"thread.started","thread_id":"0199a213-81c0-7800-8aa1-bbab2a035a53"}"#;
+const MESSAGE: &str =
+    r#"{"type":"item.completed","item":{"id":"item_0","type":"agent_message","text":"Hello."}}"#;
+const END: &str =
+    r#"{"type":"turn.completed","usage":{"input_tokens":3,"cached_input_tokens":1,"output_tokens":2}}"#;
+
+/// Converts what is on stdin.
+fn convert(args: &[&str], stdin: &str) -> Finished {
+    let scene = Scene::new([]);
+    scene.bare([&["convert"], args].concat()).stdin(Stdin::Piped(stdin.as_bytes().to_vec())).run()
+}
+
+/// A stream of Codex that loses nothing on the way to ours but the id of its message.
+fn codex() -> String {
+    format!("{THREAD}\n{MESSAGE}\n{END}\n")
+}
+
+/// A real run of ours that writes, reads, runs a command, fails at one call, and answers.
+#[track_caller]
+fn ours() -> Finished {
+    let scene = Scene::new([
+        Answer::new().text("Writing.\n").call(
+            "t1",
+            "write",
+            &json!({ "path": "a.txt", "fileText": "one\ntwo\n" }),
+        ),
+        calls("t2", "read", &json!({ "path": "a.txt" })),
+        calls("t3", "shell", &json!({ "command": "printf out; exit 3" })),
+        calls("t4", "read", &json!({ "path": "missing.txt" })),
+        calls("t5", "edit", &json!({ "path": "a.txt", "strReplace": { "oldText": "one", "newText": "1" } })),
+        Answer::new().text("Done, ").text("né\u{2028}."),
+    ]);
+    scene.print(["--force", "--output-format", "stream-json"]).run().succeeded()
+}
+
+/// The answer, and which calls ended how.
+#[track_caller]
+fn outline(stream: &str) -> (String, Vec<(String, Vec<String>)>) {
+    let mut calls = Vec::new();
+    let mut said = String::new();
+    for line in stream.lines() {
+        let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        if event["type"] == "assistant" {
+            said.push_str(event["message"]["content"][0]["text"].as_str().unwrap());
+        }
+        if event["subtype"] == "completed" {
+            let (tool, body) = event["tool_call"].as_object().unwrap().iter().next().unwrap();
+            calls.push((tool.clone(), body["result"].as_object().unwrap().keys().cloned().collect()));
+        }
+    }
+    (said, calls)
+}
+
+#[test]
+fn a_run_of_ours_becomes_one_of_each_dialect_and_comes_back() {
+    let ran = ours();
+    let (said, calls) = outline(&ran.stdout);
+    let called: Vec<&str> = calls.iter().map(|(tool, _)| tool.as_str()).collect();
+    assert_eq!(
+        called,
+        ["writeToolCall", "readToolCall", "shellToolCall", "readToolCall", "editToolCall"],
+        "{ran}"
+    );
+    for (dialect, end) in THEIRS {
+        let theirs = convert(&["--from", "cursor", "--to", dialect], &ran.stdout).succeeded();
+        assert!(theirs.stdout.lines().last().unwrap().starts_with(end), "{theirs}");
+        let back = convert(&["--from", dialect], &theirs.stdout).succeeded();
+        assert_eq!(outline(&back.stdout), (said.clone(), calls.clone()), "{dialect}");
+        // What a run of ours promises and `init` no longer says is not asked of it, but the contract is.
+        let checked =
+            Scene::new([]).bare(["check"]).stdin(Stdin::Piped(back.stdout.into_bytes())).run().succeeded();
+        assert!(
+            checked.stdout.contains("errors") || checked.stdout.contains("keeps contract 1"),
+            "{checked}"
+        );
+    }
+}
+
+#[test]
+fn the_same_dialect_is_the_same_bytes_and_loses_nothing() {
+    let ran = ours();
+    let same = convert(&["--from", "cursor", "--fail-on", "loss"], &ran.stdout).succeeded();
+    assert_eq!((same.stdout, same.stderr.as_str()), (ran.stdout, ""));
+    // Blank lines, other line ends and keys that nobody knows too.
+    let odd = format!("{THREAD}\r\n\n{{\"type\":\"new\",\"n\":1.50}}\n{MESSAGE}");
+    let same = convert(&["--from", "codex", "--to", "codex", "--fail-on", "loss"], &odd).succeeded();
+    assert_eq!((same.stdout, same.stderr.as_str()), (odd, ""));
+}
+
+#[test]
+fn a_file_stdin_and_a_dash_are_the_same() {
+    let scene = Scene::new([]);
+    std::fs::write(scene.workspace.path().join("codex.ndjson"), codex()).unwrap();
+    let from_file = scene.bare(["convert", "--from", "codex", "codex.ndjson"]).run().succeeded();
+    assert_eq!(from_file.stdout.lines().count(), 4, "{from_file}");
+    for args in [
+        ["--from", "codex"].as_slice(),
+        &["--from", "codex", "-"],
+        &["--to", "cursor", "--from", "codex", "-"],
+    ] {
+        assert_eq!(convert(args, &codex()).succeeded().stdout, from_file.stdout);
+    }
+    let nothing = convert(&["--from", "codex"], "").succeeded();
+    assert_eq!((nothing.stdout.as_str(), nothing.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn what_is_lost_is_told_to_people_and_written_for_programs() {
+    let scene = Scene::new([]);
+    let source = Stdin::Piped(codex().into_bytes());
+    let ran = scene
+        .bare(["convert", "--from", "codex", "--losses", "losses.json", "--lang", "en"])
+        .stdin(source)
+        .run()
+        .succeeded();
+    assert_eq!(
+        ran.stderr,
+        "not all of `-` can be said in cursor; lost: 1\n\
+         dropped: item/agent_message.id (times: 1, first in line 2)\n"
+    );
+    let report: Value = serde_json::from_str(&scene.workspace.read("losses.json").unwrap()).unwrap();
+    assert_eq!(
+        report,
+        json!({
+            "from": "codex",
+            "to": "cursor",
+            "losses": [{ "key": "item/agent_message.id", "how": "dropped", "count": 1, "first_line": 2 }],
+        })
+    );
+    // Nothing lost is written too: a file that is not there says nothing.
+    let ran = scene
+        .bare(["convert", "--from", "codex", "--losses", "losses.json"])
+        .stdin(Stdin::Piped(format!("{THREAD}\n{END}\n").into_bytes()))
+        .run()
+        .succeeded();
+    assert_eq!(ran.stderr, "");
+    let report: Value = serde_json::from_str(&scene.workspace.read("losses.json").unwrap()).unwrap();
+    assert_eq!(report["losses"], json!([]));
+}
+
+#[test]
+fn a_loss_is_exit_3_only_where_that_is_asked_for() {
+    let lossy = convert(&["--from", "codex", "--fail-on", "loss"], &codex());
+    assert_eq!((lossy.code, lossy.stdout.lines().count()), (Some(3), 4), "{lossy}");
+    let clean = format!("{THREAD}\n{END}\n");
+    convert(&["--from", "codex", "--fail-on", "loss"], &clean).succeeded();
+}
+
+#[test]
+fn what_is_no_such_stream_is_exit_65_with_its_line() {
+    let wrong = format!("{THREAD}\n\nnothing\n{MESSAGE}\n");
+    let ran = convert(&["--from", "codex"], &wrong);
+    assert_eq!(ran.code, Some(65), "{ran}");
+    assert!(ran.stderr.starts_with("error: `-` is no stream at line 3: column 2: not JSON: "), "{ran}");
+    assert_eq!(ran.stdout.lines().count(), 1, "what came before it stands: {ran}");
+    let ran = convert(&["--from", "gemini"], &codex());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(65), ""), "{ran}");
+    assert!(ran.stderr.contains(" at line 1: not an event of gemini, nor is any after it"), "{ran}");
+}
+
+#[test]
+fn a_line_becomes_lines_before_the_next_one_comes() {
+    let scene = Scene::new([]);
+    let running = scene.bare(["convert", "--from", "codex"]).stdin(Stdin::SilentPipe).start();
+    for (line, becomes) in [(THREAD, r#""subtype":"init""#), (MESSAGE, r#""text":"Hello.""#)] {
+        running.type_text(&format!("{line}\n"));
+        running.wait_for_stdout(becomes);
+    }
+    // Its stdin is open still; a line that is none ends it at once.
+    running.type_text("nothing\n");
+    let ran = running.finish();
+    assert_eq!((ran.code, ran.stdout.lines().count()), (Some(65), 3), "{ran}");
+}
+
+#[test]
+fn an_unknown_dialect_is_a_usage_error_that_names_the_known_ones() {
+    for args in [["--from", "aider"].as_slice(), &["--from", "codex", "--to", "aider"]] {
+        let ran = convert(args, &codex());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+        assert!(ran.stderr.contains("`aider` is none of cursor, claude, codex, gemini, opencode"), "{ran}");
+    }
+    assert_eq!(convert(&[], &codex()).code, Some(2), "whose stream it is has to be said");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_exit_66() {
+    for path in ["missing.ndjson", "."] {
+        let ran = convert(&["--from", "codex", path], "");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(66), ""), "{ran}");
+        assert!(ran.stderr.starts_with(&format!("error: cannot read `{path}`")), "{ran}");
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_made_is_exit_73_and_nothing_is_converted() {
+    let ran = convert(&["--from", "codex", "--losses", "none/losses.json"], &codex());
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(73), ""), "{ran}");
+    assert!(ran.stderr.starts_with("error: cannot create `none/losses.json`"), "{ran}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_exit_74() {
+    let scene = Scene::new([]);
+    let stdin = Stdin::Piped(codex().into_bytes());
+    let ran = scene.bare(["convert", "--from", "codex"]).stdin(stdin).stdout_gone().run();
+    assert_eq!(ran.code, Some(74), "{ran}");
+    assert_eq!(ran.stderr_lines("dropped").len(), 0, "{ran}");
+}
