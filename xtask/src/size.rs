@@ -134,9 +134,9 @@ fn built(root: &Path, what: &'static str, options: &[&str]) -> Result<PathBuf, F
 /// The shortest run with a model, on loopback and without a sandbox.
 fn hello(program: &Path, workspace: &Workspace, server: &ModelServer) -> Ibeam {
     Ibeam::new(program, workspace)
-        .args(["-p", "hello", "--model", "anthropic/claude-sonnet-4-20250514", "--sandbox", "disabled"])
-        .env("ANTHROPIC_BASE_URL", server.url())
-        .env("ANTHROPIC_API_KEY", "key-0123456789abcdef")
+        .args(["-p", "hello", "--model", "mock-model", "--sandbox", "disabled"])
+        .env("OPENAI_BASE_URL", format!("{}/v1", server.url()))
+        .env("OPENAI_API_KEY", "key-0123456789abcdef")
 }
 
 fn answer() -> Answer {

@@ -15,7 +15,7 @@ const DELTAS: (u32, u32) = (1000, 3000);
 /// Turns of the shorter of two sessions, and of the longer.
 const TURNS: (u32, u32) = (10, 100);
 
-/// Every figure of `program` with its limit: what was promised, or half again what it took when the limit was set.
+/// Every figure of `program` with its limit: half again what it took when the limit was set, or what was promised.
 pub(super) fn of(program: &Path) -> Result<Vec<Figure>, Failed> {
     let figure = |what, measured, limit| Figure { what, measured, limit };
     let each = |(few, many): (u32, u32), run: &dyn Fn(u32) -> Result<u64, Failed>| {
@@ -24,14 +24,16 @@ pub(super) fn of(program: &Path) -> Result<Vec<Figure>, Failed> {
     };
     let (read, _) = each(TURNS, &|turns| conversation(program, turns_of(turns, read)))?;
     let (command, session) = each(TURNS, &|turns| conversation(program, turns_of(turns, command)))?;
-    let (delta, _) = each(DELTAS, &|deltas| conversation(program, [deltas_of(deltas)]))?;
+    let (alone, _) = each(DELTAS, &|deltas| conversation(program, [alone(deltas)]))?;
+    let (together, _) = each(DELTAS, &|deltas| conversation(program, [together(deltas)]))?;
     Ok(vec![
         figure("`--version`, instructions", version(program)?, 2_000_000),
         figure("a prompt and its answer, instructions", conversation(program, [super::answer()])?, 7_000_000),
-        figure("a turn that reads a file, instructions", read, 700_000),
-        figure("a turn that runs a command, instructions", command, 3_000_000),
-        figure("a session of 100 commands, instructions", session, 350_000_000),
-        figure("a delta, instructions", delta, 10_000),
+        figure("a turn that reads a file, instructions", read, 1_200_000),
+        figure("a turn that runs a command, instructions", command, 1_800_000),
+        figure("a session of 100 commands, instructions", session, 180_000_000),
+        figure("a delta that comes alone, instructions", alone, 18_000),
+        figure("a delta among others, instructions", together, 10_000),
     ])
 }
 
@@ -63,8 +65,21 @@ fn command(turn: u32) -> Answer {
     Answer::new().call(&format!("call_{turn}"), "shell", &json!({ "command": command }))
 }
 
-fn deltas_of(deltas: u32) -> Answer {
-    (0..deltas).fold(Answer::new(), |answer, _| answer.text("word "))
+/// So many deltas, a piece of the body each.
+fn alone(deltas: u32) -> Answer {
+    (0..deltas).map(chunk).fold(Answer::new(), Answer::raw)
+}
+
+/// So many deltas as one piece of the body, as a reader finds them who was away for a while.
+fn together(deltas: u32) -> Answer {
+    Answer::new().raw((0..deltas).map(chunk).collect::<String>())
+}
+
+fn chunk(delta: u32) -> String {
+    let choice =
+        json!({ "index": 0, "delta": { "content": format!("word {delta} ") }, "finish_reason": null });
+    let chunk = json!({ "id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1_790_000_000, "model": "mock-model", "choices": [choice] });
+    format!("data: {chunk}\n\n")
 }
 
 fn name(turn: u32) -> String {

@@ -13,7 +13,7 @@ const FILES: usize = 100_000;
 /// Files of the tree that is searched where nothing is measured.
 const FEW_FILES: usize = 500;
 /// Another tree needs another number: it is a part of the name.
-const EDITION: u32 = 1;
+const EDITION: u32 = 2;
 
 /// A word that stands in one file of a thousand.
 pub(crate) const RARE: &str = "reconcile_ledger";
@@ -80,8 +80,11 @@ fn grow(root: &Path, files: usize) {
             directories.push(directory);
         }
         let directory = rng.choice(&directories).unwrap();
-        let first = if made % 400 == 0 { NAMED } else { rng.choice(SYLLABLES).unwrap() };
-        let extension = if made % 25 == 3 { "log" } else { rng.choice(EXTENSIONS).unwrap() };
+        let (first, extension) = match (made % 400, made % 25) {
+            (0, _) => (NAMED, "rs"),
+            (_, 3) => (rng.choice(SYLLABLES).unwrap(), "log"),
+            _ => (rng.choice(SYLLABLES).unwrap(), rng.choice(EXTENSIONS).unwrap()),
+        };
         fs::write(directory.join(format!("{first}{made}.{extension}")), content(&mut rng, made)).unwrap();
     }
 }
