@@ -408,9 +408,10 @@ fn numbered(text: &str, start: u64) -> String {
     if text.is_empty() {
         return String::new();
     }
-    let lines: Vec<String> =
-        (start..).zip(text.split('\n')).map(|(at, line)| format!("{at}\t{line}")).collect();
-    lines.join("\n")
+    // A stranger's offset may be as great as numbers are.
+    let number = |at: usize| start.saturating_add(at as u64);
+    let lines = text.split('\n').enumerate().map(|(at, line)| format!("{}\t{line}", number(at)));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn lines_of(text: &str) -> usize {
