@@ -34,6 +34,8 @@ struct Draft {
     partial: bool,
     mode: Option<String>,
     bypass: bool,
+    /// Settings say that there is to be no bypass.
+    no_bypass: bool,
     asks: bool,
     allow: Vec<String>,
     deny: Vec<String>,

@@ -156,6 +156,38 @@ fn settings_keep_what_permits_and_forbids() {
 }
 
 #[test]
+fn settings_that_narrow_or_lead_elsewhere_are_kept_or_refused() {
+    let of = |settings: &'static str| ["-p", "--settings", settings, "x"];
+    for first in [
+        r#"{"permissions":{"disableBypassPermissionsMode":"disable","defaultMode":"bypassPermissions"}}"#,
+        r#"{"permissions":{"defaultMode":"bypassPermissions","disableBypassPermissionsMode":"disable"}}"#,
+    ] {
+        refused(&of(first), "disableBypassPermissionsMode");
+    }
+    check(
+        &of(r#"{"permissions":{"disableBypassPermissionsMode":"disable"}}"#),
+        &["--approval=strict", "--", "x"],
+    );
+    check(
+        &of(r#"{"sandbox":{"enabled":true,"network":{"allowLocalBinding":true}}}"#),
+        &["--sandbox=enabled", "--approval=strict", "--", "x"],
+    );
+    check(&of(r#"{"sandbox":{"enabled":false}}"#), &["--approval=strict", "--", "x"]);
+    refused(&of(r#"{"sandbox":{"filesystem":{"denyRead":["~/x"]}}}"#), "sandbox.filesystem.denyRead");
+    refused(&of(r#"{"sandbox":{"network":{"deniedDomains":["a.b"]}}}"#), "sandbox.network.deniedDomains");
+    refused(&of(r#"{"disabledMcpjsonServers":["a"]}"#), "`disabledMcpjsonServers`");
+    refused(&of(r#"{"env":{"ANTHROPIC_BASE_URL":"http://a"}}"#), "env.ANTHROPIC_BASE_URL");
+    refused(&of(r#"{"env":{"https_proxy":"http://a"}}"#), "env.https_proxy");
+}
+
+#[test]
+fn a_tool_that_no_token_covers_is_not_offered_where_it_is_forbidden_or_asked_for() {
+    for given in [r#"{"permissions":{"ask":["Grep"]}}"#, r#"{"permissions":{"deny":["Grep(*)"]}}"#] {
+        check(&["-p", "--settings", given, "x"], &["--approval=strict", "--without=grep", "--", "x"]);
+    }
+}
+
+#[test]
 fn servers_and_instructions_are_passed_on() {
     let live = check(
         &[

@@ -29,6 +29,9 @@ struct Draft {
     version: bool,
     sandbox: Option<String>,
     approval: Option<String>,
+    /// What the configuration says of these; the flags come before it.
+    configured_sandbox: Option<String>,
+    configured_approval: Option<String>,
     bypass: bool,
     model: Option<String>,
     endpoint: Option<String>,
@@ -76,7 +79,7 @@ const FLAGS: &[Flag<Draft>] = &[
     flag(&["--cyber-access-program"], Value, Ignored),
     flag(&["--ephemeral"], Nothing, Ignored),
     flag(&["--enable"], Value, Ignored),
-    flag(&["--disable"], Value, Ignored),
+    taken(&["--disable"], Value, |draft, value| draft.disabled(value, || format!("--disable {value}"))),
     flag(&["--include-plan-tool"], Nothing, Ignored),
     flag(&["--search"], Nothing, Ignored),
     flag(&["--ignore-user-config"], Nothing, Ignored),
@@ -120,6 +123,11 @@ impl Draft {
             None => return Err(usage("there is no prompt loop in this dialect; there is `codex exec`")),
         }
         let mut words: Vec<String> = words.collect();
+        if let Some(word @ ("help" | "review")) = words.first().map(String::as_str) {
+            return Err(usage(format!(
+                "`codex exec {word}` has no counterpart; there is `codex exec resume`"
+            )));
+        }
         if words.first().is_some_and(|word| word == "resume") {
             let behind = if self.newest { 1 } else { 2 };
             let session = match (self.newest, words.get(1)) {
@@ -159,23 +167,35 @@ impl Draft {
 
     /// What may be done: never more than they say.
     fn permissions(&mut self) -> Result<(), Reason> {
-        let sandbox =
-            if self.bypass { "danger-full-access" } else { self.sandbox.as_deref().unwrap_or("read-only") };
-        let untrusting = match self.approval.as_deref() {
+        let said = |flag: &Option<String>, setting: &Option<String>| flag.clone().or_else(|| setting.clone());
+        let sandbox = match said(&self.sandbox, &self.configured_sandbox) {
+            _ if self.bypass => "danger-full-access".to_owned(),
+            said => said.unwrap_or_else(|| "read-only".to_owned()),
+        };
+        let untrusting = match said(&self.approval, &self.configured_approval).as_deref() {
             None | Some("never" | "on-request" | "on-failure") => false,
             Some("untrusted") => true,
             Some(other) => return Err(usage(format!("there is no approval policy `{other}`"))),
         };
-        let flags: &[&str] = match (sandbox, untrusting) {
-            ("read-only", _) => &["--approval=strict", "--sandbox=enabled"],
-            ("workspace-write", false) => &["--sandbox=enabled"],
-            ("workspace-write" | "danger-full-access", true) => {
-                &["--sandbox=enabled", "--approval=allowlist"]
+        let flags: &[&str] = match (sandbox.as_str(), untrusting) {
+            // Where they would ask for an edit too, and there is nobody to ask.
+            ("read-only", _) | ("workspace-write" | "danger-full-access", true) => {
+                &["--approval=strict", "--sandbox=enabled"]
             }
+            ("workspace-write", false) => &["--sandbox=enabled"],
             ("danger-full-access", false) => &["--force", "--sandbox=disabled"],
             (other, _) => return Err(usage(format!("there is no sandbox `{other}`"))),
         };
         self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        Ok(())
+    }
+
+    /// Takes a feature away; of those that a run is as good without, people are told.
+    fn disabled(&mut self, feature: &str, said: impl FnOnce() -> String) -> Result<(), Reason> {
+        match feature {
+            "shell_tool" => self.flags.push("--without=shell".to_owned()),
+            _ => self.ignored.push(said()),
+        }
         Ok(())
     }
 

@@ -83,12 +83,12 @@ fn sandboxes_never_allow_more_than_they_say() {
     check(&["exec", "-s", "read-only", "x"], &strict);
     check(&["exec", "-c", "sandbox_mode=\"read-only\"", "-c", "approval_policy=untrusted", "x"], &strict);
     check(&["exec", "--full-auto", "x"], &["--sandbox=enabled", "--", "x"]);
-    check(
-        &["exec", "-sworkspace-write", "-c", "approval_policy=\"untrusted\"", "x"],
-        &["--sandbox=enabled", "--approval=allowlist", "--", "x"],
-    );
+    check(&["exec", "-sworkspace-write", "-c", "approval_policy=\"untrusted\"", "x"], &strict);
     check(&["exec", "--yolo", "x"], &["--force", "--sandbox=disabled", "--", "x"]);
     check(&["exec", "-s", "danger-full-access", "x"], &["--force", "--sandbox=disabled", "--", "x"]);
+    // Their flags come before their configuration, wherever they stand.
+    check(&["exec", "-s", "read-only", "-c", "sandbox_mode=\"danger-full-access\"", "x"], &strict);
+    check(&["exec", "-a", "untrusted", "-s", "workspace-write", "-c", "approval_policy=never", "x"], &strict);
     refused(&["exec", "-s", "airtight", "x"], "no sandbox `airtight`");
     refused(&["exec", "-a", "maybe", "x"], "no approval policy `maybe`");
 }
@@ -141,10 +141,31 @@ fn settings_are_kept_told_or_refused() {
         &["exec", "-c", "developer_instructions=\"Be \\\"brief\\\"\"", "x"],
         &["--append-system-prompt=Be \"brief\"", common[0], common[1], "--", "x"],
     );
-    for setting in ["model_provider=\"elsewhere\"", "permissions.network=1", "something_new=1"] {
+    for setting in [
+        "model_provider=\"elsewhere\"",
+        "permissions.network=1",
+        "something_new=1",
+        "shell_environment_policy.inherit=\"none\"",
+        "shell_environment_policy.exclude=[\"A*\"]",
+    ] {
         refused(&["exec", "-c", setting, "x"], "not known here");
     }
+    check(
+        &["exec", "-c", "shell_environment_policy.inherit=\"all\"", "x"],
+        &[common[0], common[1], "--", "x"],
+    );
+    refused(&["exec", "-c", "sandbox_workspace_write.writable_roots=\"/a\"", "x"], "list of directories");
+    refused(&["exec", "-c", "features={shell_tool=false}", "x"], "features.NAME");
     refused(&["exec", "-c", "no-setting", "x"], "KEY=VALUE");
+}
+
+#[test]
+fn a_tool_that_is_taken_away_is_not_offered() {
+    let expect = ["--without=shell", "--approval=strict", "--sandbox=enabled", "--", "x"];
+    check(&["exec", "--disable", "shell_tool", "x"], &expect);
+    check(&["exec", "-c", "features.shell_tool=false", "x"], &expect);
+    let live = check(&["exec", "--disable", "apps", "--enable", "shell_tool", "x"], &expect[1..]);
+    assert_eq!(live.ignored, ["--disable apps", "--enable"]);
 }
 
 #[test]
@@ -160,6 +181,8 @@ fn a_schema_is_asked_for() {
 #[test]
 fn what_must_not_be_left_out_is_refused() {
     refused(&["review"], "`codex review` has no counterpart");
+    refused(&["exec", "review"], "`codex exec review` has no counterpart");
+    refused(&["exec", "help"], "`codex exec help` has no counterpart");
     refused(&[], "no prompt loop");
     refused(&["exec", "-i", "a.png", "--", "x"], "no images");
     refused(&["exec", "-p", "safe", "x"], "no profiles");

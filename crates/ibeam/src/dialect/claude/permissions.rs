@@ -9,6 +9,11 @@ impl Draft {
     /// What may be done: never more than they say.
     pub(super) fn permissions(&mut self) -> Result<(), Reason> {
         let mode = if self.bypass { "bypassPermissions" } else { self.mode.as_deref().unwrap_or("default") };
+        if self.no_bypass && mode == "bypassPermissions" {
+            return Err(usage(
+                "`permissions.disableBypassPermissionsMode` of `--settings` forbids the bypass",
+            ));
+        }
         let (flags, edits): (&[&str], bool) = match mode {
             "default" | "manual" => (&["--approval=strict"], false),
             "dontAsk" => {
@@ -40,20 +45,21 @@ impl Draft {
             let directories = self.directories.iter().filter(plain);
             given.extend(directories.map(|directory| format!("--allow=Write({directory}/**)")));
         }
+        let mut without: Vec<&str> = self.deny.iter().flat_map(|rule| rules::tools(rule)).copied().collect();
         for (rules, flag) in [(&self.deny, "--deny"), (&self.ask, "--ask")] {
             for rule in rules {
                 match rules::tokens(rule, Use::Forbid) {
                     Said::Tokens(tokens) => {
                         given.extend(tokens.iter().map(|token| format!("{flag}={token}")))
                     }
-                    Said::Nothing => {}
+                    // What no token covers is not offered, where it is a tool of ours.
+                    Said::Nothing => without.extend(rules::tools(rule)),
                     Said::Unclear => {
                         return Err(usage(format!("the rule `{rule}` cannot be kept here as it stands")));
                     }
                 }
             }
         }
-        let mut without: Vec<&str> = self.deny.iter().flat_map(|rule| rules::tools(rule)).copied().collect();
         if let Some(base) = &self.tools {
             let offered: Vec<&str> = base.iter().flat_map(|name| rules::tools(name)).copied().collect();
             without.extend(rules::all_tools().filter(|tool| !offered.contains(tool)));

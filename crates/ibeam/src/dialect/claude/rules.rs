@@ -6,9 +6,9 @@
 /// What a rule is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// To allow, or to put to a person what is allowed otherwise: at most as much.
+    /// To allow: at most as much.
     Allow,
-    /// To forbid: at least as much.
+    /// To forbid, or to put to a person what is allowed otherwise: at least as much.
     Forbid,
 }
 
@@ -58,8 +58,9 @@ const THEIRS: &[&str] = &[
     "WebSearch",
 ];
 
-/// Tools of ours that do what one of theirs does; none for a name that stands for none of them.
-pub(super) fn tools(name: &str) -> &'static [&'static str] {
+/// Tools of ours that do what one of theirs does, `Name` or `Name(*)`; none for a rule about a part of a tool.
+pub(super) fn tools(rule: &str) -> &'static [&'static str] {
+    let name = rule.strip_suffix("(*)").or_else(|| rule.strip_suffix("()")).unwrap_or(rule);
     TOOLS.iter().find(|(theirs, _)| *theirs == name).map_or(&[], |(_, ours)| ours)
 }
 

@@ -7,6 +7,10 @@ use serde_json::{Map, Value};
 
 use super::{Draft, World, file, put, usage};
 
+/// Keys whose leaving out would allow more.
+const NARROWING: &[&str] =
+    &["permissions", "sandbox", "allowedMcpServers", "deniedMcpServers", "disabledMcpjsonServers"];
+
 impl Draft {
     /// Takes the settings that `given` is or names.
     ///
@@ -19,16 +23,47 @@ impl Draft {
                 ("model", Value::String(model)) => {
                     self.model.get_or_insert_with(|| model.clone());
                 }
-                // Ours holds commands at least as tightly.
-                ("sandbox" | "$schema", _) => {}
+                ("sandbox", Value::Object(sandbox)) => self.confined(sandbox)?,
+                ("env", Value::Object(variables)) => self.variables(variables)?,
+                ("$schema", _) => {}
                 ("hooks", Value::Object(hooks)) if hooks.is_empty() => {}
-                ("permissions" | "hooks", _) => {
-                    return Err(usage(format!(
-                        "`{key}` of `--settings` cannot be kept here; see docs/hooks.md"
-                    )));
+                ("hooks", _) => {
+                    return Err(usage("`hooks` of `--settings` cannot be kept here; see docs/hooks.md"));
                 }
+                (key, _) if NARROWING.contains(&key) => return Err(cannot_be_kept(key)),
                 (key, _) => self.ignored.push(format!("--settings {key}")),
             }
+        }
+        Ok(())
+    }
+
+    /// Takes what a sandbox is to forbid; what it is to allow is the configuration's to say.
+    fn confined(&mut self, sandbox: &Map<String, Value>) -> Result<(), Reason> {
+        if sandbox.get("enabled") == Some(&Value::Bool(true)) {
+            self.flags.push("--sandbox=enabled".to_owned());
+        }
+        for (group, keys) in sandbox.iter().filter_map(|(group, value)| Some((group, value.as_object()?))) {
+            let forbids = |(key, value): &(&String, &Value)| {
+                key.starts_with("den") && value.as_array().is_none_or(|list| !list.is_empty())
+            };
+            if let Some((key, _)) = keys.iter().find(forbids) {
+                return Err(cannot_be_kept(&format!("sandbox.{group}.{key}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes over variables, but for those that would lead the run to another provider or by another way.
+    fn variables(&mut self, variables: &Map<String, Value>) -> Result<(), Reason> {
+        let leads = |name: &&String| {
+            let name = name.to_ascii_uppercase();
+            name.starts_with("ANTHROPIC_") || name.starts_with("CLAUDE_CODE_USE_") || name.ends_with("_PROXY")
+        };
+        if let Some(name) = variables.keys().find(leads) {
+            return Err(cannot_be_kept(&format!("env.{name}")));
+        }
+        if !variables.is_empty() {
+            self.ignored.push("--settings env".to_owned());
         }
         Ok(())
     }
@@ -44,17 +79,11 @@ impl Draft {
                     put(&mut self.mode, value.as_str().map(str::to_owned))?
                 }
                 "defaultMode" => {}
-                "disableBypassPermissionsMode" if !self.bypasses() => {}
-                other => {
-                    return Err(usage(format!("`permissions.{other}` of `--settings` cannot be kept here")));
-                }
+                "disableBypassPermissionsMode" => put(&mut self.no_bypass, true)?,
+                other => return Err(cannot_be_kept(&format!("permissions.{other}"))),
             }
         }
         Ok(())
-    }
-
-    fn bypasses(&self) -> bool {
-        self.bypass || self.mode.as_deref() == Some("bypassPermissions")
     }
 
     /// Takes the MCP servers that `given` is or names; those that live in the program that started us are left out.
@@ -71,6 +100,10 @@ impl Draft {
         }
         self.pass("--mcp-config", &Value::Object(document).to_string())
     }
+}
+
+fn cannot_be_kept(key: &str) -> Reason {
+    usage(format!("`{key}` of `--settings` cannot be kept here"))
 }
 
 fn object(flag: &str, given: &str, world: &World<'_>) -> Result<Map<String, Value>, Reason> {

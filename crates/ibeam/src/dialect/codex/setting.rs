@@ -33,7 +33,9 @@ const HARMLESS: &[&str] = &[
     "project_doc_max_bytes",
     "review_model",
     "service_tier",
-    "shell_environment_policy",
+    "shell_environment_policy.experimental_use_profile",
+    "shell_environment_policy.ignore_default_excludes",
+    "shell_environment_policy.set",
     "show_raw_agent_reasoning",
     "suppress_unstable_features_warning",
     "tool_output_token_limit",
@@ -61,17 +63,25 @@ impl Draft {
         let text = text(value);
         match key {
             "model" => put(&mut self.model, Some(text)),
-            "sandbox_mode" => put(&mut self.sandbox, Some(text)),
-            "approval_policy" => put(&mut self.approval, Some(text)),
+            "sandbox_mode" => put(&mut self.configured_sandbox, Some(text)),
+            "approval_policy" => put(&mut self.configured_approval, Some(text)),
             "openai_base_url" => put(&mut self.endpoint, Some(text)),
             "developer_instructions" | "instructions" => self.pass("--append-system-prompt", &text),
-            "sandbox_workspace_write.writable_roots" => {
-                texts(value).iter().try_for_each(|directory| self.pass("--add-dir", directory))
-            }
+            "sandbox_workspace_write.writable_roots" => texts(value)
+                .ok_or_else(|| usage(format!("`--config {key}` should be a list of directories")))?
+                .iter()
+                .try_for_each(|directory| self.pass("--add-dir", directory)),
+            "shell_environment_policy.inherit" if text == "all" => Ok(()),
             "sandbox_workspace_write.network_access" | "tools.web_search" if value == "false" => Ok(()),
             "web_search" if text == "disabled" => Ok(()),
+            // One by one it can be seen what they take away.
+            "features" => Err(usage("`--config features` should be `features.NAME=…`")),
             "sandbox_workspace_write.network_access" => put_ignored(self, key),
             key if HELD.contains(&key) => Ok(()),
+            key if value == "false" && key.starts_with("features.") => {
+                let feature = key.split_once('.').map_or("", |(_, feature)| feature);
+                self.disabled(feature, || format!("--config {key}"))
+            }
             key if HARMLESS.iter().any(|harmless| is_below(key, harmless)) => put_ignored(self, key),
             key => {
                 Err(usage(format!("`--config {key}` is not known here, and could change what may be done")))
@@ -96,9 +106,10 @@ fn text(value: &str) -> String {
     }
 }
 
-fn texts(value: &str) -> Vec<String> {
+/// The texts of a list; `None` for anything else.
+fn texts(value: &str) -> Option<Vec<String>> {
     match value.parse::<Value>() {
-        Ok(Value::Array(entries)) => entries.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        Ok(_) | Err(_) => Vec::new(),
+        Ok(Value::Array(entries)) => entries.iter().map(|entry| entry.as_str().map(str::to_owned)).collect(),
+        Ok(_) | Err(_) => None,
     }
 }
