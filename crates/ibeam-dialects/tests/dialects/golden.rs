@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ibeam_dialects::Dialect;
-use serde_json::{Map, Value};
+use ibeam_dialects::{Dialect, Losses};
 
 use crate::convert::{converted, keeps_the_contract};
 use crate::facts::comes_back;
@@ -37,15 +36,21 @@ fn streams_become_what_they_became() {
     let bless = std::env::var_os("IBEAM_BLESS").is_some();
     for (from, path) in streams() {
         let source = fs::read_to_string(path.join("source.ndjson")).unwrap();
-        let mut all = Map::new();
+        let mut all = Vec::new();
         for to in others(from) {
             let (target, losses) = converted(from, to, &source);
-            all.insert(to.to_string(), serde_json::to_value(&losses).unwrap());
+            all.push(report(to, &losses));
             hold(&path.join(format!("target-{to}.ndjson")), &target, bless);
         }
-        let losses = serde_json::to_string_pretty(&Value::Object(all)).unwrap() + "\n";
-        hold(&path.join("losses.json"), &losses, bless);
+        hold(&path.join("losses.json"), &format!("{{\n{}\n}}\n", all.join(",\n")), bless);
     }
+}
+
+/// What was lost on the way to a dialect, one loss a line.
+fn report(to: Dialect, losses: &Losses) -> String {
+    let lines: Vec<String> =
+        losses.iter().map(|loss| format!("\n  {}", serde_json::to_string(&loss).unwrap())).collect();
+    format!("\"{to}\": [{}\n]", lines.join(","))
 }
 
 #[track_caller]
