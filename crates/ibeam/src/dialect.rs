@@ -18,7 +18,7 @@ use ibeam_dialects::Dialect;
 use ibeam_protocol::Reason;
 
 use crate::cli::Unparsed;
-pub(crate) use host::Host;
+pub(crate) use host::{Host, Prompted, Prompts};
 pub(crate) use voice::Voice;
 
 /// The variable that says what a first `--dialect` says.

@@ -35,13 +35,15 @@ pub(crate) enum Control {
 /// Reads one line.
 ///
 /// # Errors
-/// `Usage` for what is no message, and for a prompt that is not text.
+/// `Usage` for what is no message, and for a prompt that is empty or not text.
 pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     if line.trim().is_empty() {
         return Ok(Received::Nothing);
     }
-    let message: Value =
-        serde_json::from_str(line).map_err(|error| usage(format!("a line of stdin is no JSON: {error}")))?;
+    let message: Value = serde_json::from_str(line).map_err(|error| {
+        let said = error.to_string().replace(" at line 1 column ", " at column ");
+        usage(format!("a line of stdin is no JSON: {said}"))
+    })?;
     let text = |pointer: &str| at(&message, pointer).as_str().unwrap_or_default().to_owned();
     match at(&message, "/type").as_str() {
         Some("user") => prompt(at(&message, "/message/content")).map(Received::Prompt),
@@ -61,10 +63,20 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
 }
 
 fn prompt(content: &Value) -> Result<Vec<String>, Reason> {
-    if let Some(text) = content.as_str() {
-        return Ok(vec![text.to_owned()]);
+    let texts = match content.as_str() {
+        Some(text) => vec![text.to_owned()],
+        None => texts(content.as_array().map(Vec::as_slice).unwrap_or_default())?,
+    };
+    if texts.iter().all(|text| text.trim().is_empty()) {
+        return Err(usage("a prompt on stdin is empty"));
     }
-    let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
+    if texts.iter().any(|text| text.contains('\0')) {
+        return Err(usage("a prompt on stdin has a NUL character"));
+    }
+    Ok(texts)
+}
+
+fn texts(blocks: &[Value]) -> Result<Vec<String>, Reason> {
     let texts = blocks.iter().map(|block| match (at(block, "/type").as_str(), at(block, "/text").as_str()) {
         (Some("text"), Some(text)) => Ok(text.to_owned()),
         (kind, _) => Err(usage(format!("a prompt is text, not `{}`", kind.unwrap_or("?")))),
@@ -201,7 +213,10 @@ mod tests {
         check(&json!({ "type": "keep_alive" }), Received::Nothing);
         assert_eq!(read("  ").unwrap(), Received::Nothing);
         let image = json!({ "type": "user", "message": { "content": [{ "type": "image" }] } }).to_string();
-        for line in ["{", "[]", "{\"a\":1}", image.as_str()] {
+        let said = |content: Value| json!({ "type": "user", "message": { "content": content } }).to_string();
+        let empty = [json!(null), json!(" \n"), json!([]), json!([{ "type": "text", "text": "" }])];
+        let empty: Vec<String> = empty.into_iter().chain([json!("a\0b")]).map(said).collect();
+        for line in ["{", "[]", "{\"a\":1}", &image].into_iter().chain(empty.iter().map(String::as_str)) {
             assert!(matches!(read(line), Err(Reason::Usage { .. })), "{line}");
         }
     }

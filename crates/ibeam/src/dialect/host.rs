@@ -3,50 +3,66 @@
 //! One thread reads; requests are answered at once, also while a run goes on. Leave is given for a call as it
 //! stands: a host that answers with another input gets a refusal.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Approver, Asked};
+use ibeam_core::{Access, Approver, Asked, Stop};
 use ibeam_protocol::{Reason, Signal, ToolCall};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::control::{self, Control, Received, at};
+use super::table::usage;
 use super::voice::Voice;
-use crate::pump::CurrentStop;
 
-type Prompts = mpsc::UnboundedReceiver<Result<Vec<String>, Reason>>;
+/// What comes until the end of stdin, or an error.
+pub(crate) type Prompts = mpsc::UnboundedReceiver<Result<Prompted, Reason>>;
+/// The stops of prompts whose runs have not ended, in their order.
+type Runs = Arc<Mutex<VecDeque<Stop>>>;
 /// Who waits for which answer; `None` once nobody answers any more.
 type Asking = Option<HashMap<String, oneshot::Sender<Result<Value, String>>>>;
+
+/// A prompt, which can be stopped before its run begins.
+pub(crate) struct Prompted {
+    pub(crate) blocks: Vec<String>,
+    pub(crate) stop: Stop,
+}
 
 /// Asks the host, where it wants to be asked.
 pub(crate) struct Host {
     voice: Voice,
+    runs: Runs,
     waiting: Arc<Mutex<Asking>>,
     instructions: Arc<Mutex<Vec<String>>>,
 }
 
 impl Host {
-    /// Begins to read stdin. `run` is the stop of the run that goes on, or one that stops nothing.
-    ///
-    /// What it gives beside itself are the prompts, until the end of stdin or an error.
+    /// Begins to read stdin; gives the prompts beside itself.
     ///
     /// # Errors
     /// The system's error when no thread can be had.
-    pub(crate) fn start(voice: Voice, run: CurrentStop) -> io::Result<(Arc<Self>, Prompts)> {
+    pub(crate) fn start(voice: Voice) -> io::Result<(Arc<Self>, Prompts)> {
+        let runs = Runs::default();
+        let open = Arc::clone(&runs);
         let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let (sender, prompts) = mpsc::unbounded_channel();
         let instructions = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&instructions);
-        let host = Arc::new(Self { voice: voice.clone(), waiting: Arc::clone(&waiting), instructions });
+        let host = Arc::new(Self { voice: voice.clone(), runs, waiting: Arc::clone(&waiting), instructions });
         std::thread::Builder::new().name("host".to_owned()).spawn(move || {
             for line in io::stdin().lock().lines() {
-                let failed =
-                    |error: io::Error| Reason::Io { what: "stdin".to_owned(), said: error.to_string() };
+                let failed = |error: io::Error| match error.kind() {
+                    io::ErrorKind::InvalidData => usage("a line of stdin is not UTF-8"),
+                    _ => Reason::Io { what: "stdin".to_owned(), said: error.to_string() },
+                };
                 match line.map_err(failed).and_then(|line| control::read(&line)) {
-                    Ok(Received::Prompt(blocks)) => drop(sender.send(Ok(blocks))),
+                    Ok(Received::Prompt(blocks)) => {
+                        let stop = Stop::default();
+                        lock(&open).push_back(stop.clone());
+                        drop(sender.send(Ok(Prompted { blocks, stop })));
+                    }
                     Ok(Received::Request(id, asked)) => {
                         let answer = match asked {
                             Control::Initialize(further) => {
@@ -54,7 +70,7 @@ impl Host {
                                 control::granted(&id, &control::introduction())
                             }
                             Control::Interrupt => {
-                                run.request(Reason::Signalled(Signal::Int));
+                                interrupt(&open);
                                 control::granted(&id, &json!({}))
                             }
                             Control::Refused(why) => control::refused(&id, &why),
@@ -76,6 +92,11 @@ impl Host {
             *lock(&waiting) = None;
         })?;
         Ok((host, prompts))
+    }
+
+    /// The first of the prompts that are open has had its run.
+    pub(crate) fn run_ended(&self) {
+        lock(&self.runs).pop_front();
     }
 
     /// What the host has said to the model so far, beside prompts.
@@ -114,7 +135,12 @@ impl Approver for Host {
             let answered = answer.await;
             drop(question);
             match answered {
-                Ok(Ok(answer)) => allows(&answer, &input),
+                Ok(Ok(answer)) => {
+                    if *at(&answer, "/interrupt") == true {
+                        interrupt(&self.runs);
+                    }
+                    allows(&answer, &input)
+                }
                 Ok(Err(_)) | Err(_) => false,
             }
         })
@@ -135,6 +161,13 @@ impl Drop for Question<'_> {
             // A host that is gone does not wait.
             drop(self.host.voice.say(&cancel));
         }
+    }
+}
+
+/// Ends the run that goes on, or that of the first prompt that waits.
+fn interrupt(runs: &Runs) {
+    if let Some(stop) = lock(runs).front() {
+        stop.request(Reason::Signalled(Signal::Int));
     }
 }
 

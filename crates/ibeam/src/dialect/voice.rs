@@ -35,6 +35,8 @@ struct Speech {
     said: Vec<u8>,
     /// The last line of theirs.
     last: Vec<u8>,
+    /// The last text between two calls, and whether it may go on.
+    text: (String, bool),
     /// Calls as they were told, by id: their name and their input.
     calls: HashMap<String, (String, Value)>,
 }
@@ -52,6 +54,7 @@ impl Voice {
             torn: Vec::new(),
             said: Vec::new(),
             last: Vec::new(),
+            text: (String::new(), false),
             calls: HashMap::new(),
         };
         Self { live, speech: Arc::new(Mutex::new(speech)) }
@@ -159,12 +162,29 @@ impl Speech {
                 }
                 if ends { self.out.write_all(&std::mem::take(&mut self.last)) } else { Ok(()) }
             }
-            Shape::Answer if ends => {
-                let end: Value = serde_json::from_slice(line).unwrap_or_default();
-                let answer = end.get("result").and_then(Value::as_str).unwrap_or_default();
-                if answer.is_empty() { Ok(()) } else { self.out.write_all(format!("{answer}\n").as_bytes()) }
+            Shape::Answer => {
+                self.remember_text(line);
+                let (answer, _) = if ends { std::mem::take(&mut self.text) } else { return Ok(()) };
+                let fails = line.starts_with(br#"{"type":"error","#);
+                if fails || answer.is_empty() {
+                    return Ok(());
+                }
+                self.out.write_all(format!("{answer}\n").as_bytes())
             }
-            Shape::Answer => Ok(()),
+        }
+    }
+
+    /// Keeps the final message: the text behind the last call, or the last one before it.
+    fn remember_text(&mut self, line: &[u8]) {
+        let (text, open) = &mut self.text;
+        if line.starts_with(br#"{"type":"assistant","#) {
+            if !std::mem::replace(open, true) {
+                text.clear();
+            }
+            let event: Value = serde_json::from_slice(line).unwrap_or_default();
+            text.push_str(at(&event, "/message/content/0/text").as_str().unwrap_or_default());
+        } else if line.starts_with(br#"{"type":"tool_call","#) {
+            *open = false;
         }
     }
 

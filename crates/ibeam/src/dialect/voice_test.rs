@@ -117,6 +117,24 @@ fn the_other_shapes_speak_at_the_end() {
 }
 
 #[test]
+fn the_answer_alone_is_the_final_message() {
+    let call = r#"{"type":"tool_call","subtype":"started","call_id":"c1","tool_call":{"shellToolCall":{"args":{"command":"ls","workingDirectory":"/w","timeout":1000,"toolCallId":"c1"}}},"session_id":"SESSION","model_call_id":"m1","timestamp_ms":1}"#;
+    let run: Vec<String> = run().lines().map(str::to_owned).collect();
+    let before = run[2].replace("Hel", "I look. ");
+    for (lines, expect) in [
+        (vec![&run[0], &run[1], &before, &call.to_owned(), &run[2], &run[3], &run[4]], "Hello\n"),
+        (vec![&run[0], &run[1], &before, &call.to_owned(), &run[4]], "I look. \n"),
+        (vec![&run[0], &run[1], &call.to_owned(), &run[4]], ""),
+    ] {
+        let (mut voice, paper) = voice(Dialect::Codex, Shape::Answer);
+        for line in lines {
+            voice.write_all(format!("{}\n", line.replace("SESSION", SESSION)).as_bytes()).unwrap();
+        }
+        assert_eq!(String::from_utf8(paper.0.lock().unwrap().clone()).unwrap(), expect);
+    }
+}
+
+#[test]
 fn a_failure_is_told_once_and_before_a_run_too() {
     let failed = || Failed::from(ibeam_protocol::Reason::EmptyPrompt);
     for (dialect, last) in [(Dialect::Claude, "result"), (Dialect::Codex, "turn.failed")] {

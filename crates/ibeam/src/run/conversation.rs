@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Stop};
 use ibeam_output::StreamJson;
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::Failure;
 use tokio::sync::mpsc;
 
 use super::chat::{ends_program, say_goodbye};
@@ -18,14 +18,12 @@ use super::sandbox::Guards;
 use super::start::{self, Target};
 use super::{Shutdown, end_of, heartbeat, limit_time, no_thread, ports, runtime, system};
 use crate::app::App;
-use crate::dialect::{Host, Voice};
+use crate::dialect::{Host, Prompted, Prompts, Voice};
 use crate::exit::Failed;
 use crate::mcp::{self, Servers};
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
 use crate::talk::Talk;
 use crate::{hooks, signals, stderr, stdout};
-
-type Prompts = mpsc::UnboundedReceiver<Result<Vec<String>, Reason>>;
 
 /// Runs each message of the host that started us, in `voice`.
 ///
@@ -42,12 +40,10 @@ pub(crate) fn converse(app: &App, target: &Target, voice: &Voice, stdout: File) 
     };
     let shutdown = || Shutdown::within(app.config.bound("shutdown"));
     let current = CurrentStop::of(Stop::default());
-    // Stops the run that goes on, and between runs nothing.
-    let running = CurrentStop::of(Stop::default());
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
     voice.speak_to(stdout::Paced::new(stdout, &current, shutdown().patience()));
     stdout::watch_reader(watched, &current).map_err(no_thread)?;
-    let (host, mut prompts) = Host::start(voice.clone(), running.clone()).map_err(no_thread)?;
+    let (host, mut prompts) = Host::start(voice.clone()).map_err(no_thread)?;
     let Some(first) = runtime.block_on(next(&mut prompts, &current.get(), &whole))? else { return Ok(()) };
     let model = crate::model::choose(app)?;
     let declared = mcp::declared(app)?;
@@ -61,7 +57,7 @@ pub(crate) fn converse(app: &App, target: &Target, voice: &Voice, stdout: File) 
     let listening = Arc::clone(&hooks);
     let further = [app.flags.append_system_prompt.clone(), host.instructions()].concat();
     let foundation = Foundation { head: started.head, provider: started.provider, guards, further };
-    let mut ports = ports::build(app, foundation, host, &servers, listening, Stop::default())?;
+    let mut ports = ports::build(app, foundation, host.clone(), &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let pump = Pump {
@@ -76,11 +72,9 @@ pub(crate) fn converse(app: &App, target: &Target, voice: &Voice, stdout: File) 
     let mut notices = app.trust.tell([started.notices, servers.notices.clone(), told].concat());
     let mut waiting = Some(first);
     let outcome = loop {
-        let Some(blocks) = waiting.take() else { break Ok(()) };
-        let stop = Stop::default();
+        let Some(Prompted { blocks, stop }) = waiting.take() else { break Ok(()) };
         ports.run.stop = stop.clone();
         current.set(stop.clone());
-        running.set(stop.clone());
         voice.begin();
         let outcome = runtime.block_on(async {
             limit_time(app, &stop);
@@ -91,7 +85,7 @@ pub(crate) fn converse(app: &App, target: &Target, voice: &Voice, stdout: File) 
             link.abort();
             outcome
         });
-        running.set(Stop::default());
+        host.run_ended();
         match &outcome {
             Err(failed) if whole.requested().is_some() || ends_program(&failed.failure.reason) => {
                 break outcome;
@@ -103,11 +97,11 @@ pub(crate) fn converse(app: &App, target: &Target, voice: &Voice, stdout: File) 
         waiting = match (runtime.block_on(next(&mut prompts, &current.get(), &whole)), outcome) {
             (Ok(None), outcome) => break outcome,
             (Err(failure), _) => break Err(failure.into()),
-            (Ok(Some(blocks)), outcome) => {
+            (Ok(Some(prompted)), outcome) => {
                 if let Err(failed) = outcome {
                     stderr::say(&app.catalogue.failure(&failed.failure).to_string());
                 }
-                Some(blocks)
+                Some(prompted)
             }
         };
     };
@@ -124,7 +118,7 @@ pub(crate) fn converse(app: &App, target: &Target, voice: &Voice, stdout: File) 
 }
 
 /// The next prompt; `None` at the end of stdin. A signal, and a reader that goes away, end the waiting.
-async fn next(prompts: &mut Prompts, idle: &Stop, whole: &Stop) -> Result<Option<Vec<String>>, Failure> {
+async fn next(prompts: &mut Prompts, idle: &Stop, whole: &Stop) -> Result<Option<Prompted>, Failure> {
     tokio::select! {
         biased;
         reason = whole.wait() => Err(reason.into()),

@@ -112,6 +112,41 @@ fn an_interrupt_ends_the_run_and_a_signal_the_program() {
 }
 
 #[test]
+fn an_interrupt_right_behind_a_prompt_ends_its_run() {
+    let scene = Scene::new([says("One."), says("Two.")]);
+    let interrupt = request("r1", &json!({ "subtype": "interrupt" }));
+    let stdin = [prompt("never mind"), interrupt, prompt("go on")].concat();
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
+    let lines = events(&ran);
+    let ends: Vec<&Value> =
+        lines.iter().filter(|line| line["type"] == "result").map(|line| &line["is_error"]).collect();
+    assert_eq!(ends, [true, false], "{ran}");
+}
+
+#[test]
+fn a_host_that_refuses_may_end_the_run_too() {
+    let scene = Scene::new([calls("t1", "write", &json!({ "path": "a.txt", "fileText": "x" }))]);
+    let program = claude(&scene, &[&SDK[..], &["--permission-prompt-tool", "stdio"]].concat());
+    let running = program.stdin(Stdin::SilentPipe).start();
+    running.type_text(&prompt("write"));
+    running.wait_for_stdout("\"request_id\":\"ask-t1\"");
+    let no = json!({ "behavior": "deny", "message": "Stop.", "interrupt": true });
+    let response = json!({ "subtype": "success", "request_id": "ask-t1", "response": no });
+    running.type_text(&format!("{}\n", json!({ "type": "control_response", "response": response })));
+    running.wait_for_stdout("\"is_error\":true");
+    running.signal(Signal::Term);
+    running.finish();
+    assert_eq!((scene.workspace.read("a.txt"), scene.server.requests().len()), (None, 1));
+}
+
+#[test]
+fn a_line_that_is_no_text_is_a_usage_error() {
+    let scene = Scene::new([]);
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(b"\xff\xfe\n".to_vec())).run();
+    assert_eq!(ran.code, Some(2), "{ran}");
+}
+
+#[test]
 fn the_host_is_asked_where_it_wants_to_be() {
     let write = |id: &str, name: &str| calls(id, "write", &json!({ "path": name, "fileText": "x" }));
     let scene = Scene::new([write("t1", "yes.txt"), write("t2", "no.txt"), says("Done.")]);
