@@ -180,8 +180,13 @@ fn outline(dialect: Dialect, stream: &str, lost: &Losses) -> Vec<String> {
         dialect => converted(dialect, Dialect::Cursor, stream).0,
     };
     // A repetition of contract 2 is passed over by converting it.
-    let ours =
-        converted(Dialect::Claude, Dialect::Cursor, &converted(Dialect::Cursor, Dialect::Claude, &ours).0).0;
+    let ours = match ours.contains("\"contract\":\"2\"") {
+        true => {
+            let claude = converted(Dialect::Cursor, Dialect::Claude, &ours).0;
+            converted(Dialect::Claude, Dialect::Cursor, &claude).0
+        }
+        false => ours,
+    };
     let ids = !lost.iter().any(|loss| loss.how == How::Changed && ID_KEYS.contains(&loss.key.as_str()));
     for line in ours.lines() {
         let event: Value = serde_json::from_str(line).unwrap();
