@@ -11,7 +11,8 @@ pub(super) struct Client {
     pub(super) made_for: MadeFor,
     /// What its driver takes.
     modes: &'static [&'static str],
-    /// The contract that it takes for another, as docs/clients.md says. It is tried all the same.
+    /// The contract whose text it misreads, as docs/clients.md says. It is tried all the same, and must have the
+    /// answer that is known to be wrong.
     pub(super) misreads: Option<u8>,
     pub(super) tells: Tells,
     /// The mode that is tried with the embedded model.

@@ -94,6 +94,7 @@ impl Call {
                 "assistant" => {
                     let delta = event.timestamp_ms.is_some() && event.model_call_id.is_none();
                     let text = event.message.unwrap_or_default().text();
+                    answer.last_event.clone_from(&text);
                     match (delta, part.is_empty()) {
                         (true, _) | (false, true) => part.push_str(&text),
                         // A whole part after its deltas says them again.
@@ -162,6 +163,8 @@ pub(super) struct Answer {
     pub(super) whole: String,
     /// The texts between the calls; none for `json`.
     pub(super) parts: Vec<String>,
+    /// The text of the last `assistant` event, whatever it is a part of.
+    pub(super) last_event: String,
     /// Those that were completed.
     pub(super) calls: usize,
     pub(super) usage: Option<Usage>,

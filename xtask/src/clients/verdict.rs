@@ -9,11 +9,12 @@ use super::Failed;
 use super::printed::{Call, Format};
 use super::stage::{Seen, Stage};
 
-/// What the client understood, or every reason why the run is none to be content with.
+/// What the client understood, or every reason why the run is none to be content with. Where it `misreads` the text, it
+/// must do that in the way that is known, and everything else must be right.
 ///
 /// # Errors
 /// `System` when `ibeam check` cannot be started.
-pub(super) fn judge(stage: &Stage, seen: &Seen) -> Result<Result<String, String>, Failed> {
+pub(super) fn judge(stage: &Stage, seen: &Seen, misreads: bool) -> Result<Result<String, String>, Failed> {
     let mut wrong: Vec<String> = Vec::new();
     match seen.ended {
         Some(status) if status.success() => {}
@@ -44,7 +45,11 @@ pub(super) fn judge(stage: &Stage, seen: &Seen) -> Result<Result<String, String>
     for (turn, call) in turns.iter().zip(&runs) {
         let text_is = turn.get("text_is").and_then(Value::as_str).unwrap_or("whole");
         for (key, value) in turn.iter().filter(|(key, _)| *key != "text_is") {
-            match compare(key, value, text_is, call) {
+            let compared = match misreads && key == "text" {
+                true => misread(value, text_is, call),
+                false => compare(key, value, text_is, call),
+            };
+            match compared {
                 Ok(()) => understood.push(key.replace('_', " ")),
                 Err(said) => wrong.push(format!("{key}: {said}")),
             }
@@ -120,6 +125,18 @@ fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), S
     }
 }
 
+/// Holds that the client has the known wrong text: one event for a whole part, or JSON for text.
+fn misread(value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
+    if compare("text", value, text_is, call).is_ok() {
+        return Err("it is said to misread this contract, and does not".to_owned());
+    }
+    match text_is {
+        "last" => same_text(value, &call.answer()?.last_event),
+        "stdout" if call.format() == Format::StreamJson => same_text(value, &call.stdout),
+        other => Err(format!("no misreading of `{other}` is known")),
+    }
+}
+
 fn same_text(seen: &Value, printed: &str) -> Result<(), String> {
     let (seen, printed) = (words(seen.as_str().unwrap_or_default()), words(printed));
     match seen == printed && !printed.is_empty() {
@@ -150,6 +167,26 @@ mod tests {
                 compare(key, value, text_is, &run(STREAM)).is_err(),
                 "{key}: {value} is not what was printed"
             );
+        }
+    }
+
+    #[test]
+    fn a_misreading_is_the_known_one_or_none() {
+        let stream = STREAM.replace(r#""Done.""#, r#""Do""#).replace(
+            r#"{"type":"result""#,
+            concat!(
+                r#"{"type":"assistant","message":{"content":[{"type":"text","text":"ne."}]},"session_id":"s","timestamp_ms":6}"#,
+                "\n",
+                r#"{"type":"result""#
+            ),
+        );
+        let call = run(&stream);
+        assert_eq!(misread(&json!("ne."), "last", &call), Ok(()));
+        assert_eq!(misread(&json!(stream), "stdout", &call), Ok(()));
+        for (value, text_is) in
+            [("Done.", "last"), ("", "last"), ("Do", "last"), ("ne.", "stdout"), ("ne.", "whole")]
+        {
+            assert!(misread(&json!(value), text_is, &call).is_err(), "{value} {text_is}");
         }
     }
 
