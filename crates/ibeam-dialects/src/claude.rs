@@ -7,6 +7,7 @@ mod call;
 mod decode;
 mod encode;
 mod ends;
+mod result;
 
 pub(crate) use self::decode::Decoder;
 pub(crate) use self::encode::Encoder;

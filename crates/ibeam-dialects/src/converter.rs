@@ -7,59 +7,18 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::error::ConvertError;
 use crate::form;
-use crate::json::{Object, into_object, text};
+use crate::json::Object;
 use crate::losses::{How, Losses};
-use crate::ours::set_result;
+use crate::ours::{result_of, set_result, without_result};
 use crate::step::{Aside, Call, Card, Kind, Step, Text};
-use crate::{claude, codex, cursor, gemini, opencode};
+use crate::steps::{Decode, Encode, Steps};
+use crate::{claude, codex, cursor, gemini, line, opencode};
 
 /// Calls that may be open at once; a further one is lost, and said to be.
 const MOST_OPEN: usize = 1024;
 
-/// Makes steps of events.
-pub(crate) trait Decode {
-    /// The steps of one event; `false` if it is none of the dialect.
-    fn event(&mut self, event: Object, into: &mut Steps<'_>) -> bool;
-    /// What was held back until the end of the source.
-    fn finish(&mut self, into: &mut Steps<'_>);
-}
-
-/// Writes steps, whose cards are in its own form.
-pub(crate) trait Encode {
-    /// Appends whole lines.
-    fn step(&mut self, step: Step, out: &mut Vec<u8>);
-}
-
-/// Where a decoder puts what it finds.
-pub(crate) struct Steps<'a> {
-    steps: Vec<Step>,
-    losses: &'a mut Losses,
-    line: u64,
-}
-
-impl Steps<'_> {
-    pub(crate) fn push(&mut self, step: Step) {
-        self.steps.push(step);
-    }
-
-    /// An event or a key that no step holds.
-    pub(crate) fn lose(&mut self, key: &str) {
-        self.losses.add(self.line, key, None, How::Dropped);
-    }
-
-    /// Several that became one.
-    pub(crate) fn join(&mut self, key: &str) {
-        self.losses.add(self.line, key, None, How::Joined);
-    }
-
-    /// The keys of an event that nobody took.
-    pub(crate) fn lose_rest(&mut self, event: &str, rest: &Object) {
-        let kept = rest.iter().filter(|(_, value)| !crate::difference::says_nothing(value));
-        for (key, _) in kept {
-            self.losses.add(self.line, &format!("{event}.{key}"), None, How::Dropped);
-        }
-    }
-}
+/// The most bytes of a segment that are held; a longer one is said in pieces.
+const MOST_HELD: usize = 16 << 20;
 
 /// Converts one stream, line by line.
 ///
@@ -88,6 +47,8 @@ pub struct Converter {
     held: Option<Text>,
     /// The last step was a text.
     in_text: bool,
+    /// Something was said after the head.
+    spoken: bool,
 }
 
 impl Converter {
@@ -121,6 +82,7 @@ impl Converter {
             shared: false,
             held: None,
             in_text: false,
+            spoken: false,
         }
     }
 
@@ -138,13 +100,13 @@ impl Converter {
         if line.trim_ascii().is_empty() {
             return Ok(());
         }
-        let event = self.parse(line).inspect_err(|_| {
+        let event = line::parse(line, self.line).inspect_err(|_| {
             if self.from == self.to {
                 out.truncate(out.len().saturating_sub(line.len()));
             }
         })?;
         self.first.get_or_insert(self.line);
-        let name = name_of(&event);
+        let name = line::name_of(&event);
         if self.ended && self.from != self.to {
             self.losses.add(self.line, &name, None, How::Dropped);
             return Ok(());
@@ -152,13 +114,13 @@ impl Converter {
         let mut dropped = Losses::default();
         // The same dialect has nothing to lose.
         let losses = if self.from == self.to { &mut dropped } else { &mut self.losses };
-        let mut steps = Steps { steps: Vec::new(), losses, line: self.line };
+        let mut steps = Steps::of(self.line, losses);
         if self.decoder.event(event, &mut steps) {
             self.known = true;
         } else {
             steps.lose(&name);
         }
-        let steps = steps.steps;
+        let steps = steps.into_steps();
         if self.from != self.to {
             steps.into_iter().for_each(|step| self.take(step, out));
         }
@@ -177,9 +139,9 @@ impl Converter {
             return Ok(self.losses);
         }
         if !self.ended {
-            let mut steps = Steps { steps: Vec::new(), losses: &mut self.losses, line: self.line };
+            let mut steps = Steps::of(self.line, &mut self.losses);
             self.decoder.finish(&mut steps);
-            let steps = steps.steps;
+            let steps = steps.into_steps();
             steps.into_iter().for_each(|step| self.take(step, out));
         }
         self.flush(None, out);
@@ -190,22 +152,6 @@ impl Converter {
             .iter()
             .for_each(|card| self.compare(Kind::Call, card));
         Ok(self.losses)
-    }
-
-    fn parse(&self, line: &[u8]) -> Result<Object, ConvertError> {
-        let number = self.line;
-        let text = std::str::from_utf8(line).map_err(|_| ConvertError::NotUtf8 { line: number })?;
-        // Windows, and editors that mark their files.
-        let text = text.trim_ascii().trim_start_matches('\u{feff}');
-        let value: Value = ibeam_wire::parse(text).map_err(|error| ConvertError::NotJson {
-            line: number,
-            column: error.column() as u64,
-            said: without_place(&error),
-        })?;
-        match value {
-            Value::Object(object) if object.get("type").is_some_and(Value::is_string) => Ok(object),
-            _ => Err(ConvertError::NotAnEvent { line: number }),
-        }
     }
 
     /// Says one step in the target.
@@ -244,6 +190,10 @@ impl Converter {
     }
 
     fn take_body(&mut self, step: Step, out: &mut Vec<u8>) {
+        // A thought that the target does not say is nothing said.
+        let silent = matches!(step, Step::Thought(_)) && form::place(self.to, Aside::Thought).is_none();
+        let spoken = self.spoken;
+        self.spoken |= !silent;
         if let Step::Text(text) = step {
             return self.text(text, out);
         }
@@ -260,7 +210,13 @@ impl Converter {
         self.flush(answer, out);
         match step {
             Step::Prompt(blocks) => {
-                if !self.says(Aside::Prompt, !blocks.iter().all(String::is_empty), How::Dropped) {
+                let there = !blocks.iter().all(String::is_empty);
+                if spoken && form::prompt_is_first(self.to) {
+                    return if there {
+                        self.lose(Aside::Prompt, How::Dropped)
+                    };
+                }
+                if !self.says(Aside::Prompt, there, How::Dropped) {
                     return;
                 }
                 self.says(Aside::Blocks, blocks.len() > 1, How::Joined);
@@ -290,16 +246,18 @@ impl Converter {
     fn says(&mut self, aside: Aside, there: bool, how: How) -> bool {
         let says = form::place(self.to, aside).is_some();
         if there && !says {
-            let name = form::place(self.from, aside).unwrap_or("?");
-            self.losses.add(self.line, name, None, how);
+            self.lose(aside, how);
         }
         says
     }
 
+    fn lose(&mut self, aside: Aside, how: How) {
+        self.losses.add(self.line, form::place(self.from, aside).unwrap_or("?"), None, how);
+    }
+
     fn text(&mut self, mut text: Text, out: &mut Vec<u8>) {
         if self.in_text && (form::whole_texts(self.from) || form::whole_texts(self.to)) {
-            let name = form::place(self.from, Aside::Pieces).unwrap_or("?");
-            self.losses.add(self.line, name, None, How::Joined);
+            self.lose(Aside::Pieces, How::Joined);
         }
         self.in_text = true;
         if !self.says(Aside::TextAt, text.at.is_some(), How::Dropped) {
@@ -311,15 +269,12 @@ impl Converter {
         if !form::whole_texts(self.to) {
             return self.encoder.step(Step::Text(text), out);
         }
-        match &mut self.held {
-            Some(held) => {
-                held.text.push_str(&text.text);
-                held.at = text.at.or(held.at);
-                if held.answer.is_none() {
-                    held.answer = text.answer;
-                }
-            }
-            None => self.held = Some(text),
+        let held = self.held.get_or_insert_default();
+        held.text.push_str(&text.text);
+        held.at = text.at.or(held.at);
+        held.answer = held.answer.take().or(text.answer);
+        if held.text.len() >= MOST_HELD {
+            self.flush(None, out);
         }
     }
 
@@ -390,37 +345,5 @@ impl std::fmt::Debug for Converter {
             .field("to", to)
             .field("line", line)
             .finish_non_exhaustive()
-    }
-}
-
-/// What the parser says, without a line of its own.
-fn without_place(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    said.rsplit_once(" at line ").map_or(said.clone(), |(said, _)| said.to_owned())
-}
-
-/// `type`, or `type/subtype`, or the kinds of what stands inside.
-fn name_of(event: &Object) -> String {
-    let kind = text(event, "type").unwrap_or_default();
-    let inner = text(event, "subtype")
-        .or_else(|| event.get("event")?.get("type")?.as_str())
-        .or_else(|| event.get("item")?.get("type")?.as_str());
-    inner.map_or_else(|| kind.to_owned(), |inner| format!("{kind}/{inner}"))
-}
-
-/// What a call of contract 1 gave.
-fn result_of(mut card: Card) -> Option<Value> {
-    let call = card.get_mut("tool_call")?.as_object_mut()?;
-    call.values_mut().next()?.as_object_mut()?.shift_remove("result")
-}
-
-/// A call of contract 1 as it begins.
-fn without_result(card: &mut Card) {
-    if let Some(call) = card.get_mut("tool_call").and_then(Value::as_object_mut) {
-        for (_, body) in call.iter_mut() {
-            let mut object = into_object(body.take());
-            object.shift_remove("result");
-            *body = Value::Object(object);
-        }
     }
 }

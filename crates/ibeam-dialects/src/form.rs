@@ -108,6 +108,11 @@ pub(crate) fn whole_texts(dialect: Dialect) -> bool {
     }
 }
 
+/// It has one prompt, before anything else.
+pub(crate) fn prompt_is_first(dialect: Dialect) -> bool {
+    dialect == Dialect::Cursor
+}
+
 /// Where a dialect says the id of a call.
 pub(crate) fn call_id_keys(dialect: Dialect) -> &'static [&'static str] {
     match dialect {

@@ -106,6 +106,23 @@ pub(crate) fn set_result(card: &mut Value, result: Value) {
     }
 }
 
+/// What a call of contract 1 gave.
+pub(crate) fn result_of(mut card: Value) -> Option<Value> {
+    let call = card.get_mut("tool_call")?.as_object_mut()?;
+    call.values_mut().next()?.as_object_mut()?.shift_remove("result")
+}
+
+/// A call of contract 1 as it begins.
+pub(crate) fn without_result(card: &mut Value) {
+    if let Some(call) = card.get_mut("tool_call").and_then(Value::as_object_mut) {
+        for (_, body) in call.iter_mut() {
+            let mut object = into_object(body.take());
+            object.shift_remove("result");
+            *body = Value::Object(object);
+        }
+    }
+}
+
 /// The keys of payloads that are put together of several places, in their order.
 const ORDERS: &[(&str, &[&str])] = &[
     (

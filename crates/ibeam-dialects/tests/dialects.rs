@@ -15,6 +15,8 @@ mod facts;
 mod golden;
 #[path = "dialects/lines.rs"]
 mod lines;
+#[path = "dialects/peers.rs"]
+mod peers;
 #[path = "dialects/properties.rs"]
 mod properties;
 #[path = "dialects/shapes.rs"]

@@ -1,10 +1,9 @@
-//! Calls: `tool_use` with its `tool_result`, and the structured result beside it, `tool_use_result`.
-//!
-//! `tool_use_result` is any JSON, so what contract 1 has beyond Claude Code's own keys stands there too.
+//! Calls: `tool_use` with its `tool_result`.
 
 use serde_json::{Value, json};
 
-use crate::json::{Object, add_missing, into_object, object, take, take_list, take_object, take_text, text};
+use super::result;
+use crate::json::{Object, into_object, object, take, take_list, take_object, take_text};
 use crate::ours::{self, ARMS, OurCall};
 use crate::step::Card;
 use crate::tools::{self, MCP, Shape, Tool};
@@ -43,14 +42,6 @@ const fn tool(
     Tool { key, names, args, shape }
 }
 
-/// How a refusal begins; nothing else tells it from a failure.
-const REFUSALS: &[&str] = &[
-    "Claude requested permissions",
-    "Permission to use ",
-    "Permission for this tool use was denied",
-    "The user doesn't want to proceed with this tool use",
-];
-
 pub(super) fn to_ours(card: Card, cwd: &str) -> Card {
     let mut card = into_object(card);
     let mut used = take_object(&mut card, USE).unwrap_or_default();
@@ -68,7 +59,7 @@ pub(super) fn to_ours(card: Card, cwd: &str) -> Card {
         (_, input) => return OurCall::function(&name, &input, result.map(Value::Object)).into_card(),
     };
     let args = tool.ours(input);
-    let result = result.map(|result| result_to_ours(tool.key, &args, result, cwd));
+    let result = result.map(|result| result::to_ours(tool.key, &args, result, cwd));
     OurCall { key: tool.key.to_owned(), args, result }.into_card()
 }
 
@@ -80,7 +71,7 @@ pub(super) fn from_ours(card: Card) -> Card {
         return whole(&format!("mcp__{server}__{tool}"), input, result);
     }
     if let Some(tool) = tools::of_key(TOOLS, &call.key, &call.args) {
-        let result = call.result.is_some().then(|| result_from_ours(&call));
+        let result = call.result.is_some().then(|| result::from_ours(&call));
         let name = tool.names.first().copied().unwrap_or_default();
         return whole(name, Value::Object(tool.theirs(call.args)), result);
     }
@@ -97,7 +88,7 @@ fn whole(name: &str, input: Value, result: Option<Value>) -> Card {
 }
 
 /// The result of a tool that contract 1 does not know: what a stream of theirs had, or an arm of ours.
-fn arms_as_they_are(result: Value) -> Value {
+pub(super) fn arms_as_they_are(result: Value) -> Value {
     match result {
         Value::Object(result) if result.contains_key("content") => Value::Object(result),
         Value::Object(result) => {
@@ -113,7 +104,7 @@ fn arms_as_they_are(result: Value) -> Value {
     }
 }
 
-fn failed(arm: &str, payload: &Value) -> Value {
+pub(super) fn failed(arm: &str, payload: &Value) -> Value {
     let words = ours::words_of(arm, payload);
     let only_words = payload.as_object().is_some_and(|payload| payload.len() == 1);
     let structured = match arm {
@@ -125,224 +116,6 @@ fn failed(arm: &str, payload: &Value) -> Value {
         _ => words,
     };
     json!({ "content": words, "is_error": true, "tool_use_result": structured })
-}
-
-fn result_to_ours(key: &str, args: &Object, mut result: Object, cwd: &str) -> Value {
-    let content = content_text(&result);
-    let mut structured = take(&mut result, "tool_use_result");
-    if result.get("is_error").and_then(Value::as_bool).unwrap_or_default() {
-        let arm = structured.as_object().and_then(|object| object.iter().next());
-        if let Some((arm, payload)) =
-            arm.filter(|(arm, payload)| ARMS.contains(&arm.as_str()) && payload.is_object())
-        {
-            return json!({ arm: payload });
-        }
-        if key == "shellToolCall"
-            && let Some((code, output)) = exit_code(&content)
-        {
-            let command = args.get("command").cloned().unwrap_or_default();
-            return json!({ "failure": {
-                "command": command, "exitCode": code, "stdout": "", "stderr": output, "interleavedOutput": output,
-            } });
-        }
-        let refused = REFUSALS.iter().any(|beginning| content.starts_with(beginning));
-        return match refused {
-            true => json!({ "rejected": { "reason": content } }),
-            false => json!({ "error": { "errorMessage": content } }),
-        };
-    }
-    let path = || absolute(text(args, "path").unwrap_or_default(), cwd);
-    let mut success = Object::new();
-    match key {
-        "readToolCall" => {
-            let mut file =
-                structured.as_object_mut().and_then(|object| take_object(object, "file")).unwrap_or_default();
-            let text = take_text(&mut file, "content").unwrap_or(content);
-            let total = file.shift_remove("totalLines").unwrap_or_else(|| lines_of(&text).into());
-            success = into_object(json!({
-                "content": text,
-                "isEmpty": text.is_empty(),
-                "exceededLimit": file.shift_remove("exceededLimit").unwrap_or_else(|| false.into()),
-                "totalLines": total,
-                "totalChars": file.shift_remove("totalChars").unwrap_or_else(|| text.chars().count().into()),
-            }));
-            for derived in ["filePath", "numLines", "startLine"] {
-                file.shift_remove(derived);
-            }
-            add_missing(&mut success, file);
-            if structured.get("type").is_some_and(|kind| kind == "text") {
-                take(structured.as_object_mut().unwrap_or(&mut Object::new()), "type");
-            }
-        }
-        "writeToolCall" => {
-            let written = text(args, "fileText").unwrap_or_default();
-            success = into_object(json!({
-                "path": path(),
-                "linesCreated": written.lines().count(),
-                "fileSize": written.len(),
-                "message": content,
-            }));
-            drop_if(&mut structured, "content", written);
-            drop_if(&mut structured, "filePath", text(args, "path").unwrap_or_default());
-        }
-        "editToolCall" => {
-            success = into_object(json!({ "path": path(), "message": content }));
-            let replaced =
-                |key: &str| args.get("strReplace").and_then(|it| it.get(key)).and_then(Value::as_str);
-            drop_if(&mut structured, "filePath", text(args, "path").unwrap_or_default());
-            drop_if(&mut structured, "oldString", replaced("oldText").unwrap_or_default());
-            drop_if(&mut structured, "newString", replaced("newText").unwrap_or_default());
-        }
-        "shellToolCall" => {
-            success = into_object(
-                json!({ "command": args.get("command").cloned().unwrap_or_default(), "exitCode": 0 }),
-            );
-            let printed = match &structured {
-                Value::Object(_) => (text_of(&structured, "stdout"), text_of(&structured, "stderr")),
-                _ => (content.as_str(), ""),
-            };
-            success.insert("stdout".to_owned(), printed.0.into());
-            success.insert("stderr".to_owned(), printed.1.into());
-            success.insert("interleavedOutput".to_owned(), [printed.0, printed.1].concat().into());
-        }
-        "updateTodosToolCall" => {
-            let todos = structured.as_object_mut().and_then(|object| take_list(object, "newTodos"));
-            if let Some(todos) = todos {
-                success.insert("todos".to_owned(), tools::todos_to_ours(todos, "content"));
-            }
-            success.insert("message".to_owned(), content.into());
-        }
-        "webFetchToolCall" => {
-            success = into_object(
-                json!({ "url": args.get("url").cloned().unwrap_or_default(), "markdown": content }),
-            );
-            drop_if(
-                &mut structured,
-                "result",
-                success.get("markdown").and_then(Value::as_str).unwrap_or_default(),
-            );
-        }
-        _ => drop(success.insert("message".to_owned(), content.into())),
-    }
-    match structured {
-        // What the structured result says itself beats what was guessed.
-        Value::Object(structured) => {
-            let fixed = ["exitCode", "path", "content"];
-            for (name, value) in structured {
-                if !(success.contains_key(&name) && fixed.contains(&name.as_str()) && key != "shellToolCall")
-                {
-                    success.insert(name, value);
-                }
-            }
-        }
-        Value::Null => {}
-        other => drop(success.insert("output".to_owned(), other)),
-    }
-    json!({ "success": ours::in_order(key, success) })
-}
-
-fn result_from_ours(call: &OurCall) -> Value {
-    let Some((arm, payload)) = call.arm() else {
-        return arms_as_they_are(call.result.clone().unwrap_or_default());
-    };
-    if arm != "success" {
-        return failed(arm, payload);
-    }
-    let mut success = into_object(payload.clone());
-    let args = &call.args;
-    let path = args.get("path").cloned().unwrap_or_default();
-    match call.key.as_str() {
-        "readToolCall" => {
-            let content = take_text(&mut success, "content").unwrap_or_default();
-            let start = args.get("offset").and_then(Value::as_u64).filter(|offset| *offset > 0).unwrap_or(1);
-            success.shift_remove("isEmpty");
-            let mut file = into_object(object([
-                ("filePath", path),
-                ("content", content.as_str().into()),
-                ("numLines", lines_of(&content).into()),
-                ("startLine", start.into()),
-                ("totalLines", take(&mut success, "totalLines")),
-            ]));
-            file.extend(success);
-            let structured = json!({ "type": "text", "file": file });
-            json!({ "content": numbered(&content, start), "tool_use_result": structured })
-        }
-        "writeToolCall" => {
-            let message = message_of(&mut success, "The file was written.");
-            let mut structured = into_object(json!({
-                "type": "create",
-                "filePath": path,
-                "content": args.get("fileText").cloned().unwrap_or_default(),
-                "structuredPatch": [],
-                "originalFile": null,
-            }));
-            structured.extend(success);
-            json!({ "content": message, "tool_use_result": structured })
-        }
-        "editToolCall" => {
-            let message = message_of(&mut success, "The file was changed.");
-            let replaced =
-                |key: &str| args.get("strReplace").and_then(|it| it.get(key)).cloned().unwrap_or_default();
-            let mut structured = into_object(json!({
-                "filePath": path,
-                "oldString": replaced("oldText"),
-                "newString": replaced("newText"),
-                "structuredPatch": [],
-                "userModified": false,
-                "replaceAll": replaced("replaceAll").as_bool().unwrap_or_default(),
-            }));
-            structured.extend(success);
-            json!({ "content": message, "tool_use_result": structured })
-        }
-        "shellToolCall" => {
-            let printed = ours::output_of(&Value::Object(success.clone()));
-            drop_if_is(&mut success, "command", args.get("command"));
-            if success.get("exitCode") == Some(&json!(0)) {
-                success.shift_remove("exitCode");
-            }
-            let mut structured = into_object(json!({
-                "stdout": take(&mut success, "stdout"),
-                "stderr": take(&mut success, "stderr"),
-                "interrupted": false,
-                "isImage": false,
-            }));
-            structured.extend(success);
-            let both = [structured.get("stdout"), structured.get("stderr")];
-            let both: String = both.into_iter().flatten().filter_map(Value::as_str).collect();
-            drop_if_is(&mut structured, "interleavedOutput", Some(&both.into()));
-            json!({ "content": printed, "is_error": false, "tool_use_result": structured })
-        }
-        "updateTodosToolCall" => {
-            let message = message_of(&mut success, "Todos have been modified.");
-            let todos = take_list(&mut success, "todos").unwrap_or_default();
-            let mut structured = into_object(json!({ "newTodos": tools::todos_from_ours(todos, "content") }));
-            structured.extend(success);
-            json!({ "content": message, "tool_use_result": structured })
-        }
-        "webFetchToolCall" => {
-            let markdown = take(&mut success, "markdown");
-            let mut structured = into_object(json!({ "result": markdown }));
-            structured.extend(success);
-            json!({ "content": markdown, "tool_use_result": structured })
-        }
-        _ => {
-            let content = match take_text(&mut success, "message") {
-                Some(message) => message,
-                None => Value::Object(success.clone()).to_string(),
-            };
-            match success.shift_remove("output") {
-                Some(output) if success.is_empty() => {
-                    json!({ "content": content, "tool_use_result": output })
-                }
-                Some(output) => {
-                    success.insert("output".to_owned(), output);
-                    json!({ "content": content, "tool_use_result": success })
-                }
-                None if success.is_empty() => json!({ "content": content }),
-                None => json!({ "content": content, "tool_use_result": success }),
-            }
-        }
-    }
 }
 
 fn mcp_result_to_ours(mut result: Object) -> Value {
@@ -383,63 +156,4 @@ fn mcp_result_from_ours(result: Value) -> Value {
         ("is_error", failed.into()),
         ("tool_use_result", take(&mut success, "structuredContent")),
     ])
-}
-
-/// What stands in `content` as text.
-fn content_text(result: &Object) -> String {
-    match result.get("content") {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(blocks)) => {
-            blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect::<Vec<_>>().join("\n")
-        }
-        _ => String::new(),
-    }
-}
-
-/// `Exit code 1`, then what was printed.
-fn exit_code(content: &str) -> Option<(i64, &str)> {
-    let rest = content.strip_prefix("Exit code ")?;
-    let (code, output) = rest.split_once('\n').unwrap_or((rest, ""));
-    Some((code.parse().ok()?, output))
-}
-
-/// Lines as Claude Code numbers them for the model; a line end begins a further one.
-fn numbered(text: &str, start: u64) -> String {
-    if text.is_empty() {
-        return String::new();
-    }
-    // A stranger's offset may be as great as numbers are.
-    let number = |at: usize| start.saturating_add(at as u64);
-    let lines = text.split('\n').enumerate().map(|(at, line)| format!("{}\t{line}", number(at)));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-fn lines_of(text: &str) -> usize {
-    text.split('\n').count()
-}
-
-/// The message that stands for the result; some words where there is none.
-fn message_of(success: &mut Object, otherwise: &str) -> String {
-    take_text(success, "message").unwrap_or_else(|| otherwise.to_owned())
-}
-
-fn absolute(path: &str, cwd: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{}/{path}", cwd.trim_end_matches('/')) }
-}
-
-fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Takes out what is said elsewhere already.
-fn drop_if(value: &mut Value, key: &str, known: &str) {
-    if let Some(object) = value.as_object_mut() {
-        drop_if_is(object, key, Some(&known.into()));
-    }
-}
-
-fn drop_if_is(object: &mut Object, key: &str, known: Option<&Value>) {
-    if object.get(key).is_some_and(|value| Some(value) == known) {
-        object.shift_remove(key);
-    }
 }

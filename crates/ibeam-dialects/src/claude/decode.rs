@@ -6,9 +6,10 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::converter::{Decode, Steps};
+use crate::digest::Digest;
 use crate::json::{Object, take, take_list, take_object, take_text, text};
 use crate::step::{Call, Card, Step, Text};
+use crate::steps::{Decode, Steps};
 use crate::time;
 
 /// Calls that may wait for their result.
@@ -23,9 +24,9 @@ pub(crate) struct Decoder {
     /// The calls whose result is to come.
     open: HashMap<String, (Option<String>, Card)>,
     /// The text that came in pieces and has not come whole.
-    pieces: String,
+    pieces: Digest,
     /// The text of the last whole message.
-    last: String,
+    last: Digest,
 }
 
 impl Decode for Decoder {
@@ -70,7 +71,7 @@ impl Decode for Decoder {
                 // The answer again.
                 if text(&event, "subtype") == Some("success")
                     && !event.get("is_error").and_then(Value::as_bool).unwrap_or_default()
-                    && text(&event, "result") == Some(&self.last)
+                    && text(&event, "result").is_some_and(|result| self.last.is(result))
                 {
                     event.shift_remove("result");
                 }
@@ -95,6 +96,8 @@ impl Decoder {
         }
         into.lose_rest("assistant.message", &message);
         drop_uuid("assistant", &mut event, into);
+        // What a sub-agent says is not the answer; what it calls is done.
+        let own = is_own(&event);
         into.lose_rest("assistant", &event);
         for block in blocks {
             let Value::Object(mut block) = block else {
@@ -102,12 +105,13 @@ impl Decoder {
                 continue;
             };
             match take_text(&mut block, "type").as_deref() {
+                Some(kind @ ("text" | "thinking")) if !own => into.lose(&format!("assistant/{kind}")),
                 Some("text") => {
                     let text = take_text(&mut block, "text").unwrap_or_default();
                     into.lose_rest("assistant/text", &block);
                     let pieces = std::mem::take(&mut self.pieces);
-                    self.last.clone_from(&text);
-                    if pieces.is_empty() || pieces != text {
+                    self.last = Digest::of(&text);
+                    if pieces.bytes == 0 || !pieces.is(&text) {
                         into.push(Step::Text(Text { text, at: None, answer: answer.clone() }));
                     }
                 }
@@ -144,6 +148,7 @@ impl Decoder {
             message.shift_remove("role");
         }
         into.lose_rest("user.message", &message);
+        let own = is_own(&event);
         let mut prompt = Vec::new();
         let mut results = Vec::new();
         for block in blocks {
@@ -152,6 +157,7 @@ impl Decoder {
                 continue;
             };
             match take_text(&mut block, "type").as_deref() {
+                Some("text") if !own => into.lose("user/text"),
                 Some("text") => {
                     prompt.extend(take_text(&mut block, "text"));
                     into.lose_rest("user/text", &block);
@@ -189,10 +195,13 @@ impl Decoder {
     }
 
     fn partial(&mut self, mut event: Object, into: &mut Steps<'_>) {
-        // Those of sub-agents are not the answer.
-        let own = event.get("parent_tool_use_id").is_none_or(Value::is_null);
+        let own = is_own(&event);
         let inner = take_object(&mut event, "event").unwrap_or_default();
         let kind = text(&inner, "type").unwrap_or_default();
+        if own && kind == "content_block_start" {
+            // What came before it and never whole was given up.
+            self.pieces = Digest::default();
+        }
         let delta =
             inner.get("delta").filter(|delta| delta.get("type").is_some_and(|kind| kind == "text_delta"));
         let piece = delta
@@ -200,13 +209,18 @@ impl Decoder {
             .filter(|_| own && kind == "content_block_delta");
         match piece {
             Some(piece) => {
-                self.pieces.push_str(piece);
+                self.pieces.push(piece);
                 into.join("stream_event/content_block_delta");
                 into.push(Step::Text(Text { text: piece.to_owned(), at: None, answer: None }));
             }
             None => into.lose(&format!("stream_event/{kind}")),
         }
     }
+}
+
+/// It is of the run itself, not of a sub-agent.
+fn is_own(event: &Object) -> bool {
+    event.get("parent_tool_use_id").is_none_or(Value::is_null)
 }
 
 /// Ids of lines; no other dialect has them, so they are a loss of every event.

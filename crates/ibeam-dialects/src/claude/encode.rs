@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::converter::Encode;
 use crate::json::{Object, into_object, object, take, take_object, text, write_line};
 use crate::step::{Call, Step, Text};
+use crate::steps::Encode;
 use crate::{ids, time};
 
 /// What it has to remember.

@@ -31,12 +31,12 @@ pub(super) fn to_ours(card: Card, cwd: &str) -> Card {
             let result = Some(json!({ "success": { "todos": todos } }));
             OurCall { key: "updateTodosToolCall".to_owned(), args: into_object(args), result }
         }
-        // A search of the web, and whatever comes to be: the item itself as arguments.
+        // A search of the web, a call of another agent, and whatever comes to be: the item itself as arguments.
         _ => {
-            let state = item.shift_remove("status");
-            let result = match state.as_ref().and_then(Value::as_str) {
+            let result = match take_text(&mut item, "status").as_deref() {
                 Some("in_progress") => None,
-                _ => Some(object([("success", json!({})), ("status", state.into())])),
+                Some("failed") => Some(json!({ "error": { "errorMessage": "" } })),
+                _ => Some(json!({ "success": {} })),
             };
             OurCall::function(&kind, &Value::Object(item), result)
         }
@@ -146,12 +146,15 @@ fn change_to_ours(mut item: Object, cwd: &str) -> OurCall {
 }
 
 fn changes(changes: Value, call: &OurCall) -> Value {
-    let state = match call.arm() {
+    json!({ "type": "file_change", "changes": changes, "status": state_of(call) })
+}
+
+fn state_of(call: &OurCall) -> &'static str {
+    match call.arm() {
         None if call.result.is_none() => "in_progress",
         None | Some(("success", _)) => "completed",
         Some(_) => "failed",
-    };
-    json!({ "type": "file_change", "changes": changes, "status": state })
+    }
 }
 
 fn server_to_ours(mut item: Object) -> OurCall {
@@ -219,12 +222,15 @@ fn function_from_ours(call: &mut OurCall) -> Value {
     {
         return changes(take(&mut arguments, "changes"), call);
     }
-    let result = call.result.take();
-    if name == "web_search" {
+    if name == "web_search" || name == "collab_tool_call" {
         let mut item = into_object(json!({ "type": name }));
         item.extend(arguments);
+        if name != "web_search" {
+            item.insert("status".to_owned(), state_of(call).into());
+        }
         return Value::Object(item);
     }
+    let result = call.result.take();
     own(FUNCTION, &name, Value::Object(arguments), result)
 }
 

@@ -4,9 +4,9 @@
 
 use serde_json::{Value, json};
 
-use crate::converter::{Decode, Steps};
 use crate::json::{Object, take_object, take_text, text};
 use crate::step::{Call, Step, Text};
+use crate::steps::{Decode, Steps};
 
 /// What it has to remember.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ impl Decoder {
                 });
             }
             "todo_list" => self.todo_list(event, item, into),
-            "command_execution" | "file_change" | "mcp_tool_call" | "web_search" => {
+            "command_execution" | "file_change" | "mcp_tool_call" | "collab_tool_call" | "web_search" => {
                 let id = take_text(&mut item, "id").unwrap_or_default();
                 let call = Call { id, answer: None, at: None, card: json!({ "item": item }) };
                 match event {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::converter::Encode;
 use crate::json::{into_object, take_object, text, write_line};
 use crate::step::{Call, Step, Text};
+use crate::steps::Encode;
 
 /// What it has to remember.
 #[derive(Debug, Default)]

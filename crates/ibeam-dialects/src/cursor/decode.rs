@@ -5,9 +5,10 @@
 use serde_json::{Value, json};
 
 use super::WITH_CALL_ID;
-use crate::converter::{Decode, Steps};
+use crate::digest::Digest;
 use crate::json::{Object, take, take_list, take_object, take_text, text};
 use crate::step::{Call, Step, Text};
+use crate::steps::{Decode, Steps};
 
 /// What it has to remember.
 #[derive(Debug, Default)]
@@ -17,34 +18,6 @@ pub(crate) struct Decoder {
     said: Digest,
     /// The texts of the segment so far, and whether they are deltas of contract 2 or might be.
     segment: Digest,
-}
-
-/// A text that grows, told from others by length and hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Digest {
-    bytes: u64,
-    hash: u128,
-}
-
-impl Default for Digest {
-    fn default() -> Self {
-        Self { bytes: 0, hash: 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d }
-    }
-}
-
-impl Digest {
-    fn push(&mut self, text: &str) {
-        for byte in text.bytes() {
-            self.hash = (self.hash ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
-        }
-        self.bytes += text.len() as u64;
-    }
-
-    fn is(&self, text: &str) -> bool {
-        let mut other = Self::default();
-        other.push(text);
-        *self == other
-    }
 }
 
 impl Decode for Decoder {

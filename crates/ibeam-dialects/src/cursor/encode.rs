@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::WITH_CALL_ID;
-use crate::converter::Encode;
 use crate::json::{Object, into_object, object, take, take_object, text, write_line};
 use crate::ours;
 use crate::step::{Call, Step, Text};
+use crate::steps::Encode;
 
 /// What it has to remember.
 #[derive(Debug, Default)]

@@ -20,7 +20,12 @@ pub(super) const TOOLS: &[Tool] = &[
         &[("path", "file_path")],
         Shape::Edit(["old_string", "new_string", "allow_multiple"]),
     ),
-    tool("shellToolCall", &["run_shell_command"], &[("workingDirectory", "dir_path")], Shape::Plain),
+    tool(
+        "shellToolCall",
+        &["run_shell_command"],
+        &[("workingDirectory", "dir_path"), ("isBackground", "is_background")],
+        Shape::Plain,
+    ),
     tool(
         "grepToolCall",
         &["grep_search", "search_file_content"],
@@ -37,7 +42,7 @@ pub(super) const TOOLS: &[Tool] = &[
     tool("deleteToolCall", &["delete_file"], &[("path", "file_path")], Shape::Plain),
     tool("updateTodosToolCall", &["write_todos"], &[], Shape::Todos("description")),
     tool("webFetchToolCall", &["web_fetch"], &[], Shape::Plain),
-    tool("taskToolCall", &["task"], &[("subagentType", "subagent_type")], Shape::Plain),
+    tool("taskToolCall", &["invoke_agent"], &[("subagentType", "agent_name")], Shape::Plain),
 ];
 
 const fn tool(

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::converter::{Decode, Steps};
 use crate::json::{Object, take_text, text};
 use crate::step::{Call, Card, Step, Text};
+use crate::steps::{Decode, Steps};
 use crate::time;
 
 /// Calls that may wait for their result.
@@ -17,6 +17,8 @@ const MOST_OPEN: usize = 4096;
 pub(crate) struct Decoder {
     /// The calls whose result is to come.
     open: HashMap<String, Card>,
+    /// What the last error said; the end does not always say it again.
+    error: Option<String>,
 }
 
 impl Decode for Decoder {
@@ -50,9 +52,20 @@ impl Decode for Decoder {
                 }
                 into.push(Step::Ended(Call { id, answer: None, at, card }));
             }
-            "error" => into.lose("error"),
+            "error" => {
+                if text(&event, "severity") == Some("error") {
+                    self.error = take_text(&mut event, "message");
+                }
+                into.lose("error");
+            }
             "result" => {
                 drop_time("result", &mut event, into);
+                if text(&event, "status") == Some("error")
+                    && !event.contains_key("error")
+                    && let Some(message) = self.error.take()
+                {
+                    event.insert("error".to_owned(), json!({ "message": message }));
+                }
                 into.push(Step::End(json!({ "result": event })));
             }
             _ => return false,

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::converter::Encode;
 use crate::json::{into_object, take_object, write_line};
 use crate::step::{Call, Card, Step, Text};
+use crate::steps::Encode;
 use crate::time;
 
 /// Needs nothing of what was before.

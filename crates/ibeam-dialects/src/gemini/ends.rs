@@ -26,6 +26,7 @@ pub(super) fn end_to_ours(card: &Card) -> Card {
             "FatalInputError" => "request",
             "FatalSandboxError" => "sandbox",
             "FatalConfigError" => "config",
+            "FatalCancellationError" => "signal",
             _ => "failed",
         };
         return ours::error(code, text_at(&result, "/error/message"), crate::json::Object::new());
@@ -55,6 +56,7 @@ pub(super) fn end_from_ours(card: &Card) -> Card {
             "request" => "FatalInputError",
             "sandbox" => "FatalSandboxError",
             "config" => "FatalConfigError",
+            "signal" => "FatalCancellationError",
             _ => "Error",
         };
         return json!({ "result": {

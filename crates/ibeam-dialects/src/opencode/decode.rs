@@ -4,9 +4,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::converter::{Decode, Steps};
 use crate::json::{Object, count_at, take_object, take_text, text, text_at};
 use crate::step::{Call, Step, Text};
+use crate::steps::{Decode, Steps};
 
 /// What it has to remember.
 #[derive(Debug, Default)]
@@ -48,7 +48,9 @@ impl Decode for Decoder {
         }
         if kind == "error" {
             event.shift_remove("timestamp").is_some().then(|| into.lose("error.timestamp"));
-            self.error = Some(json!({ "error": event }));
+            if self.error.replace(json!({ "error": event })).is_some() {
+                into.lose("error");
+            }
             return true;
         }
         let at = event.get("timestamp").and_then(Value::as_u64);

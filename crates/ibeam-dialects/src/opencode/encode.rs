@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use crate::converter::Encode;
 use crate::ids;
 use crate::json::{Object, into_object, take_object, write_line};
 use crate::step::{Call, Step, Text};
+use crate::steps::Encode;
 
 /// What it has to remember.
 #[derive(Debug, Default)]

@@ -15,11 +15,16 @@ pub(super) fn to_ours(card: &Card) -> Card {
         let code = match (text_at(error, "/name"), status) {
             ("ProviderAuthError", _) => "auth",
             ("MessageAbortedError", _) => "signal",
+            ("ContextOverflowError", _) => "context",
+            ("ContentFilterError", _) => "refused",
             (_, Some(status)) => ours::code_of_status(status),
             (_, None) => "failed",
         };
+        // Some have a name and nothing else.
+        let said = error.pointer("/data/message").and_then(Value::as_str);
+        let message = said.unwrap_or_else(|| text_at(error, "/name"));
         let extra = object([("http_status", status.into())]);
-        return ours::error(code, text_at(error, "/data/message"), crate::json::into_object(extra));
+        return ours::error(code, message, crate::json::into_object(extra));
     }
     let part = card.get("step_finish.part").cloned().unwrap_or_default();
     let usage = part.get("tokens").map(|tokens| {
@@ -42,6 +47,8 @@ pub(super) fn from_ours(card: &Card) -> Card {
         let name = match (code, &status) {
             ("auth", None) => "ProviderAuthError",
             ("signal", None) => "MessageAbortedError",
+            ("context", None) => "ContextOverflowError",
+            ("refused", None) => "ContentFilterError",
             (_, Some(_)) => "APIError",
             (_, None) => "UnknownError",
         };

@@ -1,0 +1,181 @@
+//! What peers are known to print and no recording has: their sources and their users' reports say so.
+
+use ibeam_dialects::{Dialect, How, Losses};
+use serde_json::{Value, json};
+
+use crate::convert::{converted, keeps_the_contract};
+use crate::facts::comes_back;
+
+const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
+
+/// These events in contract 1, and what was lost.
+#[track_caller]
+fn ours(from: Dialect, events: &[Value]) -> (Vec<Value>, Losses) {
+    let source: String = events.iter().map(|event| format!("{event}\n")).collect();
+    for to in Dialect::ALL.iter().filter(|to| **to != from) {
+        comes_back(from, *to, &source);
+    }
+    let (target, losses) = converted(from, Dialect::Cursor, &source);
+    keeps_the_contract(&target);
+    (target.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), losses)
+}
+
+fn texts(events: &[Value]) -> Vec<&str> {
+    let said = events.iter().filter(|event| event["type"] == "assistant");
+    said.map(|event| event["message"]["content"][0]["text"].as_str().unwrap()).collect()
+}
+
+#[track_caller]
+fn dropped(losses: &Losses, key: &str, line: u64) {
+    let found = losses.iter().find(|loss| loss.key == key && loss.how == How::Dropped);
+    assert_eq!(found.map(|loss| loss.first_line), Some(line), "{key}: {losses:#?}");
+}
+
+fn claude(kind: &str, parent: Option<&str>, content: Value) -> Value {
+    json!({
+        "type": kind, "session_id": SESSION, "message": { "role": kind, "content": [content] },
+        "parent_tool_use_id": parent,
+    })
+}
+
+fn text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+#[test]
+fn what_a_sub_agent_says_is_not_the_answer_and_what_it_does_is_done() {
+    let task = json!({ "type": "tool_use", "id": "t1", "name": "Task", "input": { "prompt": "look" } });
+    let read = json!({ "type": "tool_use", "id": "t2", "name": "Read", "input": { "file_path": "/a" } });
+    let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": "x" });
+    let (events, losses) = ours(
+        Dialect::Claude,
+        &[
+            claude("user", None, text("do it")),
+            claude("assistant", None, task),
+            claude("user", Some("t1"), text("look")),
+            claude("assistant", Some("t1"), json!({ "type": "thinking", "thinking": "hm", "signature": "" })),
+            claude("assistant", Some("t1"), text("I see.")),
+            claude("assistant", Some("t1"), read),
+            claude("user", Some("t1"), result("t2")),
+            claude("user", None, result("t1")),
+            claude("assistant", None, text("Done.")),
+            json!({ "type": "result", "subtype": "success", "is_error": false, "result": "Done.", "session_id": SESSION }),
+        ],
+    );
+    assert_eq!(texts(&events), ["Done."]);
+    assert_eq!(events.last().unwrap()["result"], "Done.");
+    let calls = events.iter().filter(|event| event["subtype"] == "completed");
+    assert_eq!(calls.map(|call| call["call_id"].as_str().unwrap()).collect::<Vec<_>>(), ["t2", "t1"]);
+    dropped(&losses, "user/text", 3);
+    dropped(&losses, "assistant/thinking", 4);
+    dropped(&losses, "assistant/text", 5);
+}
+
+#[test]
+fn a_further_prompt_is_lost_where_there_is_one_alone() {
+    let (events, losses) = ours(
+        Dialect::Claude,
+        &[
+            claude("user", None, text("first")),
+            claude("assistant", None, text("One.")),
+            claude("user", None, text("second")),
+            claude("assistant", None, text("Two.")),
+        ],
+    );
+    assert_eq!(texts(&events), ["One.", "Two."]);
+    dropped(&losses, "user/text", 3);
+    // One that comes after the model has begun has no place either.
+    let (_, losses) =
+        ours(Dialect::Claude, &[claude("assistant", None, text("One.")), claude("user", None, text("late"))]);
+    dropped(&losses, "user/text", 2);
+}
+
+#[test]
+fn pieces_that_never_became_a_message_do_not_double_the_next() {
+    let event = |inner: Value| json!({ "type": "stream_event", "session_id": SESSION, "event": inner });
+    let start = || {
+        let block = json!({ "type": "content_block_start", "index": 0, "content_block": { "type": "text", "text": "" } });
+        event(block)
+    };
+    let piece = |text: &str| {
+        event(
+            json!({ "type": "content_block_delta", "index": 0, "delta": { "type": "text_delta", "text": text } }),
+        )
+    };
+    let whole = claude("assistant", None, text("Hello."));
+    let (events, _) =
+        ours(Dialect::Claude, &[start(), piece("Hel"), start(), piece("Hel"), piece("lo."), whole]);
+    assert_eq!(texts(&events), ["Hel", "Hel", "lo."]);
+}
+
+#[test]
+fn a_call_of_other_agents_of_codex_is_a_call() {
+    let item = |event: &str, state: &str, id: &str| {
+        json!({ "type": event, "item": {
+            "id": id, "type": "collab_tool_call", "tool": "spawn_agent", "sender_thread_id": "a",
+            "receiver_thread_ids": ["b"], "prompt": "look", "agents_states": {}, "status": state,
+        } })
+    };
+    let (events, losses) = ours(
+        Dialect::Codex,
+        &[
+            json!({ "type": "thread.started", "thread_id": SESSION }),
+            item("item.started", "in_progress", "item_0"),
+            item("item.completed", "completed", "item_0"),
+            item("item.started", "in_progress", "item_1"),
+            item("item.completed", "failed", "item_1"),
+        ],
+    );
+    assert!(losses.is_empty(), "{losses:#?}");
+    let arms: Vec<&String> = events
+        .iter()
+        .filter_map(|event| event.pointer("/tool_call/function/result")?.as_object()?.keys().next())
+        .collect();
+    assert_eq!(arms, ["success", "error"]);
+}
+
+#[test]
+fn an_end_of_gemini_that_does_not_say_why_has_the_error_before_it() {
+    let at = "2026-11-21T15:10:00.000Z";
+    let begin = json!({ "type": "init", "timestamp": at, "session_id": SESSION, "model": "m" });
+    let error = json!({ "type": "error", "timestamp": at, "severity": "error", "message": "blocked" });
+    let end = json!({ "type": "result", "timestamp": at, "status": "error" });
+    let (events, losses) = ours(Dialect::Gemini, &[begin.clone(), error, end]);
+    let last = events.last().unwrap();
+    assert_eq!(
+        (&last["type"], &last["code"], &last["message"]),
+        (&json!("error"), &json!("failed"), &json!("blocked"))
+    );
+    dropped(&losses, "error", 2);
+
+    let why = json!({ "type": "FatalCancellationError", "message": "Operation cancelled." });
+    let end = json!({ "type": "result", "timestamp": at, "status": "error", "error": why });
+    let (events, _) = ours(Dialect::Gemini, &[begin, end]);
+    assert_eq!(events.last().unwrap()["code"], "signal");
+}
+
+#[test]
+fn the_last_error_of_opencode_is_the_end_and_others_are_lost() {
+    let error = |name: &str, data: Value| json!({ "type": "error", "timestamp": 0, "sessionID": "ses_1", "error": { "name": name, "data": data } });
+    let (events, losses) = ours(
+        Dialect::Opencode,
+        &[error("APIError", json!({ "message": "x" })), error("MessageOutputLengthError", json!({}))],
+    );
+    assert_eq!(events.last().unwrap()["message"], "MessageOutputLengthError");
+    dropped(&losses, "error", 2);
+    for (name, code) in [("ContextOverflowError", "context"), ("ContentFilterError", "refused")] {
+        let (events, _) = ours(Dialect::Opencode, &[error(name, json!({ "message": "no" }))]);
+        assert_eq!(events.last().unwrap()["code"], code);
+    }
+}
+
+#[test]
+fn a_segment_without_end_is_cut() {
+    let piece = "~".repeat(4 << 20);
+    let delta =
+        json!({ "type": "message", "timestamp": "", "role": "assistant", "content": piece, "delta": true });
+    let (target, _) = converted(Dialect::Gemini, Dialect::Codex, &format!("{delta}\n").repeat(5));
+    let longest = target.lines().map(str::len).max().unwrap();
+    assert!((16 << 20..17 << 20).contains(&longest), "{longest}");
+    assert_eq!(target.matches('~').count(), 20 << 20);
+}
