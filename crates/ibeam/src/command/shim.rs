@@ -40,7 +40,11 @@ pub(super) fn shim(
     let program = this_program()?;
     let directory = std::path::absolute(directory)
         .map_err(|_| Reason::Usage { said: "the name of the directory is empty".to_owned() })?;
-    fs::create_dir_all(&directory).map_err(|error| cannot_create(&directory, &error))?;
+    fs::create_dir_all(&directory).map_err(|error| match error.kind() {
+        // It says so of whatever stands there and is no directory.
+        io::ErrorKind::AlreadyExists => cannot_create(&directory, &io::ErrorKind::NotADirectory.into()),
+        _ => cannot_create(&directory, &error),
+    })?;
     let links =
         NAMES.map(|name| Shim { path: directory.join(name), content: Content::Link(program.clone()) });
     let scripts = dialects.iter().map(|dialect| Shim {

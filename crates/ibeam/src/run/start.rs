@@ -169,12 +169,15 @@ fn named(app: &App, name: &str) -> Result<(SessionId, bool), Failure> {
 /// The session of this workspace in that position, 1 for the newest.
 ///
 /// # Errors
-/// `NoSessionToContinue` when there are not so many; `Io`.
+/// `NoSessionToContinue` when there is none, `UnknownSession` when there are not so many; `Io`.
 pub(crate) fn nth_newest(app: &App, position: usize) -> Result<SessionId, Failure> {
     let sessions = ibeam_session::list(&app.places.sessions(), Some(&app.workspace))
         .map_err(|error| session_io(&error))?;
     let found = position.checked_sub(1).and_then(|index| sessions.get(index));
-    let none = || Reason::NoSessionToContinue { cwd: app.workspace.display().to_string() };
+    let none = || match position {
+        1 => Reason::NoSessionToContinue { cwd: app.workspace.display().to_string() },
+        position => Reason::UnknownSession { session: format!("-{position}") },
+    };
     Ok(found.ok_or_else(none)?.id)
 }
 

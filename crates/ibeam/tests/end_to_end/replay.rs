@@ -285,6 +285,34 @@ fn a_stream_is_shown_up_to_its_damage_and_a_torn_end_is_a_notice() {
     assert_eq!((damaged.code, damaged.stdout.as_str()), (Some(65), whole.as_str()), "{damaged}");
     assert!(damaged.stderr.contains(&format!("error: `{file}` is no stream at line {lines}: ")), "{damaged}");
     assert_eq!(run("no stream\n").code, Some(65));
-    assert_eq!(run("").succeeded().stdout, "");
     assert_eq!(replay(&scene, &["/"]).code, Some(66));
+}
+
+#[test]
+fn what_is_no_stream_is_told_as_such() {
+    let scene = Scene::new([]);
+    let object = r#"{"type":"result","subtype":"success","is_error":false,"duration_ms":1,"duration_api_ms":1,"result":"Done.","session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff"}"#;
+    let alone = "line 1: it is the object of `json`";
+    for (stdin, format, expect) in [
+        ("", "stream-json", "line 1: it is empty"),
+        ("", "text", "line 1: it is empty"),
+        ("{}\n", "text", "line 1: missing field `type` at column 2"),
+        (object, "text", alone),
+        (object, "html", alone),
+    ] {
+        let program = scene.bare(["replay", "-", "--lang", "en", "--output-format", format]);
+        let ran = program.stdin(Stdin::Piped(format!("{stdin}\n").trim_start().into())).run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(65), ""), "{ran}");
+        assert!(ran.stderr.contains(expect), "{expect}; {ran}");
+    }
+}
+
+#[test]
+fn a_session_that_there_is_not_is_called_by_its_number() {
+    let (scene, ..) = two_runs();
+    for number in ["-0", "-2", "-99"] {
+        let ran = replay(&scene, &[number, "--lang", "en"]);
+        let said = format!("error: there is no session `{number}`");
+        assert_eq!((ran.code, ran.stderr_lines(&said).len()), (Some(66), 1), "{ran}");
+    }
 }

@@ -52,6 +52,15 @@ fn the_links_are_made_with_their_directory_and_named() {
 }
 
 #[test]
+fn what_is_no_directory_is_called_so() {
+    let scene = Scene::new([]);
+    let file = scene.workspace.outside().join("a file");
+    fs::write(&file, "x").unwrap();
+    let ran = shim(&scene, &file);
+    assert_eq!((ran.code, ran.stderr.contains("not a directory")), (Some(73), true), "{ran}");
+}
+
+#[test]
 fn a_run_by_either_name_prints_the_contract() {
     for name in NAMES {
         let scene = Scene::new([

@@ -42,7 +42,10 @@ pub(super) fn play(
             .map_err(|error| Ended::Failed(unread(error)))?;
         if line.is_empty() {
             player.show_left(&reading.left())?;
-            return player.finish();
+            return match player.finish()? {
+                0 => Err(damaged(source, number, "it is empty".to_owned())),
+                runs => Ok(runs),
+            };
         }
         let (event, copy) = match reading.line(&line) {
             Ok(read) => read,
@@ -55,8 +58,7 @@ pub(super) fn play(
             Err(said) => {
                 player.show_left(&reading.left())?;
                 player.finish()?;
-                let source = source.to_owned();
-                return Err(Ended::Failed(Reason::StreamDamaged { source, line: number, said }));
+                return Err(damaged(source, number, said));
             }
         };
         if matches!(&event, Some(event) if matches!(event.kind, EventKind::SessionStarted(_))) {
@@ -66,9 +68,15 @@ pub(super) fn play(
     }
 }
 
+fn damaged(source: &str, line: u64, said: String) -> Ended {
+    Ended::Failed(Reason::StreamDamaged { source: source.to_owned(), line, said })
+}
+
 /// What was read so far, as far as it matters to what follows.
 struct Reading {
     format: Format,
+    /// Nothing was read yet.
+    fresh: bool,
     /// The last time that was told.
     last_ms: u64,
     new_text: NewText,
@@ -80,7 +88,7 @@ impl Reading {
     fn new(app: &App, format: Format) -> Self {
         let asked = app.asked.filter(|_| format == Format::StreamJson);
         let recast = asked.map(|contract| Recast::new(contract, app.flags.stream_partial_output));
-        Self { format, last_ms: 0, new_text: NewText::default(), recast }
+        Self { format, fresh: true, last_ms: 0, new_text: NewText::default(), recast }
     }
 
     /// What a line tells, and what is printed of it where lines are.
@@ -90,7 +98,13 @@ impl Reading {
             return Ok((None, whole));
         }
         let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
-        let event = ibeam_wire::Event::from_line(text).map_err(|error| error.to_string())?;
+        let unread =
+            |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
+        let event = ibeam_wire::Event::from_line(text).map_err(unread)?;
+        let is_alone = std::mem::take(&mut self.fresh) && matches!(event, ibeam_wire::Event::Result(_));
+        if is_alone && matches!(self.format, Format::Text | Format::Html) {
+            return Err("it is the object of `json`, which tells the end of a run alone".to_owned());
+        }
         if let ibeam_wire::Event::Init(_) = event {
             self.new_text = NewText::default();
         }
