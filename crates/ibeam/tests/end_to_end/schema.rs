@@ -112,20 +112,23 @@ fn check_example(program: &str, example: &str) {
     if Command::new(program).arg("--version").output().is_err() {
         return eprintln!("SKIP: there is no {program} to run types/examples/{example}");
     }
-    let read = |end: Vec<Answer>| {
+    let read = |end: Vec<Answer>, flags: &[&str]| {
         let scene = scene(end);
-        let ran = scene.print::<&str>([]).run();
+        let ran = scene.print(flags).run();
         let path = scene.workspace.path().join("printed");
         std::fs::write(&path, &ran.stdout).unwrap();
         (example_reads(program, example, &path), ran.code)
     };
-    let (output, _) = read(vec![says("Done.")]);
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "First I look.\nDone.");
-    let tools = "readToolCall\nreadToolCall\nreadToolCall\nshellToolCall\nfunction\n";
-    assert_eq!(String::from_utf8_lossy(&output.stderr), tools);
+    let segments = ["--contract=2", "--output-format=stream-json", "--stream-partial-output"];
+    for flags in [&[][..], &segments[..2], &segments] {
+        let (output, _) = read(vec![Answer::new().text("Do").text("ne.")], flags);
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "First I look.\nDone.", "{flags:?}");
+        let tools = "readToolCall\nreadToolCall\nreadToolCall\nshellToolCall\nfunction\n";
+        assert_eq!(String::from_utf8_lossy(&output.stderr), tools);
+    }
 
-    let (output, code) = read(refusal().into());
+    let (output, code) = read(refusal().into(), &[]);
     assert_eq!((output.status.code(), code), (Some(20), Some(20)), "{output:?}");
 }
 
