@@ -9,12 +9,35 @@ use ibeam_output::Catalogue;
 
 use super::Cli;
 
+/// Commands that make no run and look at no configuration of one, with the flags of runs that say something there.
+const OFFLINE: &[(&str, &[&str])] = &[
+    ("check", &["contract"]),
+    ("completions", &[]),
+    ("convert", &[]),
+    ("errors", &[]),
+    ("replay", &["contract", "output_format", "stream_partial_output", "verbose", "workspace"]),
+    ("schema", &["contract"]),
+    ("shim", &[]),
+];
+
+/// Flags that say something everywhere.
+const EVERYWHERE: &[&str] = &["error_file", "error_format", "help", "lang"];
+
 /// The help that `args` ask for.
 pub(super) fn text(args: &[OsString]) -> String {
     let mut args_of_lang = args.iter().skip_while(|arg| *arg != "--lang").skip(1);
     let lang = args_of_lang.next().and_then(|lang| lang.to_str());
     let catalogue = crate::environment::catalogue(lang);
-    match localised(Cli::command(), &catalogue).try_get_matches_from(args) {
+    let asked = args.iter().skip(1).find_map(|arg| OFFLINE.iter().find(|(name, _)| *arg == **name));
+    let command = match asked {
+        None => Cli::command(),
+        Some((_, said)) => Cli::command().mut_args(|arg| {
+            let id = arg.get_id().as_str();
+            let says = EVERYWHERE.contains(&id) || said.contains(&id);
+            if arg.is_global_set() && !says { arg.hide(true) } else { arg }
+        }),
+    };
+    match localised(command, &catalogue).try_get_matches_from(args) {
         Err(error) => error.render().to_string(),
         Ok(_) => String::new(),
     }
@@ -50,6 +73,22 @@ mod tests {
         let args: Vec<OsString> = args.iter().map(Into::into).collect();
         let said = text(&args);
         assert!(said.contains(expect), "{said}");
+    }
+
+    #[test]
+    fn a_command_that_makes_no_run_tells_of_no_flags_of_runs() {
+        for (command, _) in OFFLINE {
+            for args in [["ibeam", command, "--help"], ["ibeam", "--help", command]] {
+                let said = text(&args.map(OsString::from));
+                let flags = ["--max-turns", "--api-key", "--allow "].map(|flag| said.contains(flag));
+                assert_eq!((flags, said.contains("--lang")), ([false; 3], true), "{said}");
+            }
+        }
+        check(&["ibeam", "replay", "--help"], "--stream-partial-output");
+        check(&["ibeam", "schema", "--help"], "--contract");
+        check(&["ibeam", "--help"], "--max-turns");
+        check(&["ibeam", "policy", "test", "--help"], "--allow ");
+        check(&["ibeam", "status", "--help"], "--api-key");
     }
 
     #[test]
