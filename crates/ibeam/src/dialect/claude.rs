@@ -13,7 +13,7 @@ use ibeam_dialects::Dialect;
 use ibeam_protocol::Reason;
 
 use self::flags::FLAGS;
-use super::table::{read, usage};
+use super::table::{help, read, usage};
 use super::{Input, Live, Shape, Translated, World, file, ours};
 use crate::cli::Unparsed;
 
@@ -29,6 +29,7 @@ const COMMANDS: &[&str] =
 struct Draft {
     shape: Option<Shape>,
     messages: bool,
+    help: bool,
     version: bool,
     replays: bool,
     partial: bool,
@@ -64,6 +65,9 @@ pub(super) fn translate(args: &[OsString], world: &World<'_>) -> Result<Translat
     }
     let mut draft = Draft::default();
     let rest = read(FLAGS, args, &mut draft).map_err(Unparsed::Wrong)?;
+    if draft.help {
+        return Err(Unparsed::Said(help("ibeam --dialect claude -p [FLAGS] [PROMPT]", FLAGS)));
+    }
     if draft.version {
         return Err(Unparsed::Said(format!(
             "{VERSION} (Claude Code; ibeam {})\n",

@@ -232,3 +232,16 @@ fn the_version_is_one_that_sdks_take() {
     let Err(Unparsed::Said(said)) = translated(&["-v"]) else { panic!("no version") };
     assert!(said.starts_with("2.") && said.contains("(Claude Code"), "{said}");
 }
+
+#[test]
+fn help_says_what_becomes_of_each_flag() {
+    for flag in ["--help", "-h"] {
+        let Err(Unparsed::Said(said)) = translated(&[flag]) else { panic!("no help") };
+        let lines = |start: &str| said.lines().filter(|line| line.trim_start().starts_with(start)).count();
+        assert_eq!([lines("--model"), lines("--fallback-model"), lines("--worktree")], [1, 1, 1], "{said}");
+        assert!(
+            said.starts_with("Usage: ibeam --dialect claude") && said.ends_with("docs/dialects.md\n"),
+            "{said}"
+        );
+    }
+}

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use ibeam_dialects::Dialect;
 use ibeam_protocol::Reason;
 
-use super::table::{Flag, Meaning, Takes, read, usage};
+use super::table::{Flag, Meaning, Takes, help, read, usage};
 use super::{Input, Live, Shape, Translated, World, file, ours};
 use crate::cli::Unparsed;
 use Meaning::{Idle, Ignored, Refused, Taken};
@@ -26,6 +26,7 @@ const KEY: &str = "CODEX_API_KEY";
 #[derive(Default)]
 struct Draft {
     lines: bool,
+    help: bool,
     version: bool,
     sandbox: Option<String>,
     approval: Option<String>,
@@ -56,6 +57,7 @@ const fn taken(names: &'static [&'static str], takes: Takes, take: Taking) -> Fl
 /// Every flag there is.
 const FLAGS: &[Flag<Draft>] = &[
     taken(&["--json", "--experimental-json"], Nothing, |draft, _| put(&mut draft.lines, true)),
+    taken(&["--help", "-h"], Nothing, |draft, _| put(&mut draft.help, true)),
     taken(&["--version", "-V"], Nothing, |draft, _| put(&mut draft.version, true)),
     taken(&["--model", "-m"], Value, |draft, value| put(&mut draft.model, Some(value.to_owned()))),
     taken(&["--sandbox", "-s"], Value, |draft, value| put(&mut draft.sandbox, Some(value.to_owned()))),
@@ -73,7 +75,6 @@ const FLAGS: &[Flag<Draft>] = &[
     taken(&["--output-schema"], Value, |draft, value| put(&mut draft.schema, Some(value.to_owned()))),
     flag(&["--skip-git-repo-check"], Nothing, Idle),
     flag(&["--strict-config"], Nothing, Idle),
-    flag(&["--all"], Nothing, Idle),
     flag(&["--color"], Value, Idle),
     flag(&["--thread-source"], Value, Idle),
     flag(&["--cyber-access-program"], Value, Ignored),
@@ -86,6 +87,7 @@ const FLAGS: &[Flag<Draft>] = &[
     flag(&["--ignore-rules"], Nothing, Ignored),
     flag(&["--image", "-i"], Values, Refused("models are given no images")),
     flag(&["--profile", "-p"], Value, Refused("there are no profiles")),
+    flag(&["--all"], Nothing, Refused("sessions of other directories are named by their id")),
     flag(&["--oss"], Nothing, Refused("name the model with `--model`")),
     flag(&["--local-provider"], Value, Refused("name the model with `--model`")),
     flag(&["--output-last-message", "-o"], Value, Refused("without `--json` stdout is the last message")),
@@ -95,6 +97,12 @@ const FLAGS: &[Flag<Draft>] = &[
 pub(super) fn translate(args: &[OsString], world: &World<'_>) -> Result<Translated, Unparsed> {
     let mut draft = Draft::default();
     let rest = read(FLAGS, args, &mut draft).map_err(Unparsed::Wrong)?;
+    if draft.help {
+        return Err(Unparsed::Said(help(
+            "ibeam --dialect codex exec [resume ID|--last] [FLAGS] [PROMPT]",
+            FLAGS,
+        )));
+    }
     if draft.version {
         return Err(Unparsed::Said(format!("codex-cli {VERSION} (ibeam {})\n", env!("CARGO_PKG_VERSION"))));
     }

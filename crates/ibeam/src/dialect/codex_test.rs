@@ -186,6 +186,7 @@ fn what_must_not_be_left_out_is_refused() {
     refused(&[], "no prompt loop");
     refused(&["exec", "-i", "a.png", "--", "x"], "no images");
     refused(&["exec", "-p", "safe", "x"], "no profiles");
+    refused(&["exec", "resume", "--last", "--all", "x"], "other directories");
     refused(&["exec", "--new-flag", "x"], "there is no `--new-flag`");
 }
 
@@ -193,4 +194,17 @@ fn what_must_not_be_left_out_is_refused() {
 fn the_version_has_its_form() {
     let Err(Unparsed::Said(said)) = translated(&["--version"], None) else { panic!("no version") };
     assert!(said.starts_with("codex-cli "), "{said}");
+}
+
+#[test]
+fn help_says_what_becomes_of_each_flag() {
+    for flag in ["--help", "-h"] {
+        let Err(Unparsed::Said(said)) = translated(&["exec", flag], None) else { panic!("no help") };
+        let lines = |start: &str| said.lines().filter(|line| line.trim_start().starts_with(start)).count();
+        assert_eq!([lines("--model"), lines("--ephemeral"), lines("--profile")], [1, 1, 1], "{said}");
+        assert!(
+            said.starts_with("Usage: ibeam --dialect codex") && said.ends_with("docs/dialects.md\n"),
+            "{said}"
+        );
+    }
 }

@@ -105,6 +105,29 @@ pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Re
     Ok(rest)
 }
 
+/// What becomes of each flag, behind `usage`.
+pub(super) fn help<D>(usage: &str, table: &[Flag<D>]) -> String {
+    let mut groups =
+        [("Taken", String::new()), ("Left out with a warning", String::new()), ("Refused", String::new())];
+    let [(_, taken), (_, ignored), (_, refused)] = &mut groups;
+    for flag in table {
+        let names = flag.names.join(", ");
+        let value = match flag.takes {
+            Takes::Nothing => "",
+            Takes::Value => " VALUE",
+            Takes::Maybe => " [VALUE]",
+            Takes::Values => " VALUE…",
+        };
+        match flag.means {
+            Meaning::Idle | Meaning::Taken(_) => taken.push_str(&format!("  {names}{value}\n")),
+            Meaning::Ignored => ignored.push_str(&format!("  {names}{value}\n")),
+            Meaning::Refused(why) => refused.push_str(&format!("  {names}{value}: {why}\n")),
+        }
+    }
+    let groups: String = groups.iter().map(|(name, flags)| format!("{name}:\n{flags}\n")).collect();
+    format!("Usage: {usage}\n\n{groups}What they mean here: docs/dialects.md\n")
+}
+
 /// A usage error.
 pub(super) fn usage(said: impl Into<String>) -> Reason {
     Reason::Usage { said: said.into() }

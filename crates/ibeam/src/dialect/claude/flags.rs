@@ -24,6 +24,7 @@ const ELSEWHERE: &str = "a run works in this directory";
 pub(super) const FLAGS: &[Flag<Draft>] = &[
     flag(&["--print", "-p"], Nothing, Idle),
     flag(&["--verbose"], Nothing, Idle),
+    taken(&["--help", "-h"], Nothing, |draft, _| put(&mut draft.help, true)),
     taken(&["--version", "-v"], Nothing, |draft, _| put(&mut draft.version, true)),
     taken(&["--output-format"], Value, |draft, value| draft.output(value)),
     taken(&["--input-format"], Value, |draft, value| draft.input(value)),
