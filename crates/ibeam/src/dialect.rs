@@ -13,11 +13,15 @@ mod table;
 mod voice;
 
 use std::ffi::OsString;
+use std::io;
+use std::path::Path;
 
 use ibeam_dialects::Dialect;
 use ibeam_protocol::Reason;
 
 use crate::cli::Unparsed;
+use crate::config::source;
+use crate::regular_file;
 pub(crate) use host::{Host, Prompted, Prompts};
 pub(crate) use voice::Voice;
 
@@ -70,7 +74,7 @@ pub(crate) struct Translated {
 /// What a translation may look at beside the arguments.
 struct World<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
-    read: fn(&str) -> std::io::Result<String>,
+    read: fn(&str) -> io::Result<String>,
 }
 
 /// Translates a command line that begins with `--dialect`, or where the variable says one; any other stays as it is.
@@ -84,7 +88,7 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, Unparsed> {
         .parse()
         .map_err(|_| wrong(table::usage(format!("there is no dialect `{name}`; there are {}", names()))))?;
     let rest = args.get(rest..).unwrap_or_default();
-    let world = World { variable: &crate::environment::variable, read: |path| std::fs::read_to_string(path) };
+    let world = World { variable: &crate::environment::variable, read: text_of };
     match dialect {
         Dialect::Claude => claude::translate(rest, &world),
         Dialect::Codex => codex::translate(rest, &world),
@@ -113,6 +117,12 @@ fn asked(args: &[OsString]) -> Option<(String, usize)> {
         Some(first) if first.starts_with("--dialect=") => Some((first.split_once('=')?.1.to_owned(), 1)),
         Some(_) | None => crate::environment::variable(VARIABLE).map(|name| (name, 0)),
     }
+}
+
+/// The text of a file that an argument names: whatever else stands there is not waited for.
+fn text_of(path: &str) -> io::Result<String> {
+    let bytes = regular_file::read(Path::new(path), source::LARGEST)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 fn text(arg: &OsString) -> String {

@@ -11,8 +11,8 @@ use ibeam_protocol::Reason;
 
 use crate::{regular_file, shortage};
 
-/// No configuration written by hand comes near it.
-const LARGEST: u64 = 1024 * 1024;
+/// In bytes; no configuration written by hand comes near it.
+pub(crate) const LARGEST: u64 = 1024 * 1024;
 
 /// The bytes of the file; `None` where there is none.
 ///

@@ -5,13 +5,14 @@
 //! project sends a user's token to a program of its own; a project that is not trusted replaces nothing.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ibeam_protocol::{McpStatus, Reason};
 
 use super::cursor_file;
 use crate::app::App;
 use crate::config::{Origin, Value, source};
+use crate::regular_file;
 
 /// A server that some file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +114,10 @@ fn given(app: &App, switch: &dyn Fn(&str) -> Option<bool>) -> Result<BTreeMap<St
             false => {
                 let no_input =
                     |error: std::io::Error| Reason::NoInput { path: given.clone(), said: error.to_string() };
-                (PathBuf::from(given), std::fs::read(given).map_err(no_input)?)
+                (
+                    PathBuf::from(given),
+                    regular_file::read(Path::new(given), source::LARGEST).map_err(no_input)?,
+                )
             }
         };
         for server in cursor_file::parse(&path, Some(bytes), false, switch)? {

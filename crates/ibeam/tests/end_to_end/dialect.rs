@@ -140,6 +140,24 @@ fn a_host_that_refuses_may_end_the_run_too() {
 }
 
 #[test]
+fn what_is_no_file_of_settings_holds_nobody_up() {
+    let scene = Scene::new([]);
+    let fifo = scene.workspace.outside().join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let fifo = fifo.to_str().unwrap();
+    for path in [fifo, "/dev/zero"] {
+        for flag in ["--settings", "--append-system-prompt-file", "--mcp-config"] {
+            let ran = claude(&scene, &["-p", flag, path, "--", "x"]).run();
+            assert_eq!(ran.code, Some(66), "{flag}; {ran}");
+        }
+        let ran = codex(&scene, &["--output-schema", path, "x"]).run();
+        assert_eq!(ran.code, Some(66), "{ran}");
+        let ran = scene.print(["--mcp-config", path]).run();
+        assert_eq!(ran.code, Some(66), "{ran}");
+    }
+}
+
+#[test]
 fn a_line_that_is_no_text_is_a_usage_error() {
     let scene = Scene::new([]);
     let ran = claude(&scene, &SDK).stdin(Stdin::Piped(b"\xff\xfe\n".to_vec())).run();
