@@ -40,6 +40,8 @@ pub(crate) struct Live {
     pub(crate) partial: bool,
     /// What no rule decides is put to the program that started us.
     pub(crate) asks: bool,
+    /// The session that is named is a new one.
+    pub(crate) begins: bool,
     /// Arguments that were left out, for people.
     pub(crate) ignored: Vec<String>,
 }
@@ -102,6 +104,7 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, Unparsed> {
                 replays: false,
                 partial: false,
                 asks: false,
+                begins: false,
                 ignored: Vec::new(),
             };
             Ok(Translated { args: rest.to_vec(), live: Some(live) })

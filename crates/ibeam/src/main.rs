@@ -132,6 +132,13 @@ fn dispatch(
     if app.flags.fork && target == Target::New {
         return Err(Reason::Usage { said: "`--fork` needs `--resume` or `--continue`".to_owned() }.into());
     }
+    if let Target::Named(name) = &target
+        && app.voice.as_ref().is_some_and(|voice| voice.live().begins)
+        && name.parse().is_ok_and(|id| ibeam_session::exists(&app.places.sessions(), id))
+    {
+        let said = format!("there is a session `{name}` already; `--resume` goes on with it");
+        return Err(Reason::Usage { said }.into());
+    }
     let mode = mode::infer(Circumstances {
         print: app.flags.print,
         format: app.flags.output_format,

@@ -10,7 +10,7 @@ mod settings;
 use std::ffi::OsString;
 
 use ibeam_dialects::Dialect;
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, SessionId};
 
 use self::flags::FLAGS;
 use super::table::{help, read, usage};
@@ -151,6 +151,9 @@ impl Draft {
             (Some(_), true, false) => {
                 return Err(usage("`--session-id` needs `--fork-session` beside `--resume`"));
             }
+            (Some(id), false, false) if id.parse::<SessionId>().is_err() => {
+                return Err(usage(format!("`--session-id {id}` should be a UUID")));
+            }
             // An id that was not seen before begins a session.
             (Some(id), false, false) => self.flags.push(format!("--resume={id}")),
             (None, true, true) => self.flags.push("--fork".to_owned()),
@@ -177,6 +180,7 @@ impl Draft {
             replays: self.replays,
             partial: self.partial && shape == Shape::Lines,
             asks: self.asks && self.messages,
+            begins: self.session.is_some(),
             ignored: self.ignored,
         };
         Ok(Translated { args: ours(flags, words), live: Some(live) })

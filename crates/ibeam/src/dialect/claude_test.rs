@@ -114,6 +114,7 @@ fn sessions_are_named_continued_and_forked() {
     check(&["-c", "-p", "x"], &["--continue", "--approval=strict", "--", "x"]);
     check(&["-p", &joined, "x"], &[&resume, "--approval=strict", "--", "x"]);
     refused(&["-p", "--resume", "--fork-session"], "needs the id");
+    refused(&["-p", "--session-id=-1", "x"], "should be a UUID");
     refused(&["-p", "-c", &joined, "x"], "--fork-session");
 }
 

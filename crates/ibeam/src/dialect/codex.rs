@@ -168,6 +168,7 @@ impl Draft {
             replays: false,
             partial: false,
             asks: false,
+            begins: false,
             ignored: self.ignored,
         };
         Ok(Translated { args: ours(self.flags, words), live: Some(live) })

@@ -32,6 +32,7 @@ fn voice(dialect: Dialect, shape: Shape) -> (Voice, Paper) {
         replays: false,
         partial: false,
         asks: true,
+        begins: false,
         ignored: Vec::new(),
     };
     (Voice::new(live, paper.clone()), paper)

@@ -230,6 +230,16 @@ fn what_is_no_message_ends_in_an_error_result() {
 }
 
 #[test]
+fn a_session_that_is_to_begin_is_a_new_one() {
+    let scene = Scene::new([says("One.")]);
+    let args = ["-p", "--session-id", "c6b62c6f-7ead-4fd6-9922-e952131177ff", "hi"];
+    claude(&scene, &args).run().succeeded();
+    let ran = claude(&scene, &args).run();
+    assert_eq!((ran.code, ran.stderr.contains("`--resume` goes on with it")), (Some(2), true), "{ran}");
+    scene.server.assert_played();
+}
+
+#[test]
 fn no_message_is_no_run() {
     let scene = Scene::new([]);
     let ran = claude(&scene, &SDK).stdin(Stdin::Piped(Vec::new())).run().succeeded();
