@@ -145,12 +145,7 @@ impl Converter {
             steps.into_iter().for_each(|step| self.take(step, out));
         }
         self.flush(None, out);
-        self.open
-            .drain()
-            .map(|(_, card)| card)
-            .collect::<Vec<_>>()
-            .iter()
-            .for_each(|card| self.compare(Kind::Call, card));
+        self.leave_open();
         Ok(self.losses)
     }
 
@@ -230,9 +225,7 @@ impl Converter {
             Step::Started(call) => self.started(call, out),
             Step::Ended(call) => self.ended(call, out),
             Step::End(card) => {
-                for card in std::mem::take(&mut self.open).into_values() {
-                    self.compare(Kind::Call, &card);
-                }
+                self.leave_open();
                 self.compare(Kind::End, &card);
                 let ours = form::to_ours(self.from, Kind::End, card, &self.cwd.0);
                 self.encoder.step(Step::End(form::from_ours(self.to, Kind::End, ours)), out);
@@ -288,9 +281,7 @@ impl Converter {
 
     fn started(&mut self, call: Call, out: &mut Vec<u8>) {
         if self.open.len() >= MOST_OPEN || self.open.contains_key(&call.id) {
-            let tool = form::tool_of(self.from, &call.card);
-            let name = form::place(self.from, Aside::Call).unwrap_or("?");
-            return self.losses.add(self.line, name, tool, How::Dropped);
+            return self.lose_call(&call.card);
         }
         self.says(Aside::StartAt, call.at.is_some(), How::Dropped);
         self.says(Aside::CallAnswer, call.answer.is_some(), How::Dropped);
@@ -324,6 +315,23 @@ impl Converter {
         }
         let card = form::from_ours(self.to, Kind::Call, ours);
         self.encoder.step(Step::Ended(Call { card, ..call }), out);
+    }
+
+    /// The calls that will not end now.
+    fn leave_open(&mut self) {
+        for card in std::mem::take(&mut self.open).into_values() {
+            let mut ours = form::to_ours(self.from, Kind::Call, card.clone(), &self.cwd.0);
+            without_result(&mut ours);
+            match form::says_ended_alone(self.to, &form::from_ours(self.to, Kind::Call, ours)) {
+                true => self.lose_call(&card),
+                false => self.compare(Kind::Call, &card),
+            }
+        }
+    }
+
+    fn lose_call(&mut self, card: &Card) {
+        let name = form::place(self.from, Aside::Call).unwrap_or("?");
+        self.losses.add(self.line, name, form::tool_of(self.from, card), How::Dropped);
     }
 
     /// Notes what of a card the target cannot say.

@@ -129,6 +129,11 @@ pub(crate) fn shares_id(dialect: Dialect, card: &Card) -> bool {
     dialect == Dialect::Codex && tool_of(dialect, card) == Some("todo_list")
 }
 
+/// It says a call when that has ended, and not before.
+pub(crate) fn says_ended_alone(dialect: Dialect, card: &Card) -> bool {
+    dialect == Dialect::Opencode || shares_id(dialect, card)
+}
+
 /// Where a dialect says the id of the session.
 pub(crate) fn session_key(dialect: Dialect) -> &'static str {
     match dialect {

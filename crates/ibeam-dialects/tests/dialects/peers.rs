@@ -179,3 +179,23 @@ fn a_segment_without_end_is_cut() {
     assert!((16 << 20..17 << 20).contains(&longest), "{longest}");
     assert_eq!(target.matches('~').count(), 20 << 20);
 }
+
+#[test]
+fn a_call_that_never_ended_comes_back_or_is_lost() {
+    let used = |id: &str, name: &str, input: Value| {
+        claude("assistant", None, json!({ "type": "tool_use", "id": id, "name": name, "input": input }))
+    };
+    let begun = [
+        claude("user", None, text("do it")),
+        used("t1", "Bash", json!({ "command": "sleep 9" })),
+        used("t2", "TodoWrite", json!({ "todos": [{ "content": "x", "status": "pending" }] })),
+        used("t3", "Read", json!({ "file_path": "/a" })),
+    ];
+    let end = json!({ "type": "result", "subtype": "error_during_execution", "is_error": true, "session_id": SESSION });
+    let cut: String = begun.iter().map(|event| format!("{event}\n")).collect();
+    for to in Dialect::ALL.iter().filter(|to| **to != Dialect::Claude) {
+        comes_back(Dialect::Claude, *to, &cut);
+    }
+    let (events, _) = ours(Dialect::Claude, &[begun.as_slice(), &[end]].concat());
+    assert_eq!(events.iter().filter(|event| event["subtype"] == "completed").count(), 3);
+}
