@@ -181,6 +181,13 @@ fn settings_that_narrow_or_lead_elsewhere_are_kept_or_refused() {
     refused(&of(r#"{"env":{"https_proxy":"http://a"}}"#), "env.https_proxy");
 }
 
+/// `--force` lifts questions; theirs come before the bypass.
+#[test]
+fn what_is_to_be_asked_for_is_refused_where_nobody_is_asked() {
+    let given = r#"{"permissions":{"ask":["Bash(git push:*)"],"defaultMode":"bypassPermissions"}}"#;
+    check(&["-p", "--settings", given, "x"], &["--force", "--deny=Shell(git:push*)", "--", "x"]);
+}
+
 #[test]
 fn a_tool_that_no_token_covers_is_not_offered_where_it_is_forbidden_or_asked_for() {
     for given in [r#"{"permissions":{"ask":["Grep"]}}"#, r#"{"permissions":{"deny":["Grep(*)"]}}"#] {

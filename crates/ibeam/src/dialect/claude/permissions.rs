@@ -46,7 +46,9 @@ impl Draft {
             given.extend(directories.map(|directory| format!("--allow=Write({directory}/**)")));
         }
         let mut without: Vec<&str> = self.deny.iter().flat_map(|rule| rules::tools(rule)).copied().collect();
-        for (rules, flag) in [(&self.deny, "--deny"), (&self.ask, "--ask")] {
+        // The bypass of theirs does not lift a question, `--force` does.
+        let ask = if mode == "bypassPermissions" { "--deny" } else { "--ask" };
+        for (rules, flag) in [(&self.deny, "--deny"), (&self.ask, ask)] {
             for rule in rules {
                 match rules::tokens(rule, Use::Forbid) {
                     Said::Tokens(tokens) => {
