@@ -196,6 +196,18 @@ fn a_call_that_never_ended_comes_back_or_is_lost() {
     for to in Dialect::ALL.iter().filter(|to| **to != Dialect::Claude) {
         comes_back(Dialect::Claude, *to, &cut);
     }
-    let (events, _) = ours(Dialect::Claude, &[begun.as_slice(), &[end]].concat());
-    assert_eq!(events.iter().filter(|event| event["subtype"] == "completed").count(), 3);
+    let whole = format!("{cut}{end}\n");
+    let (target, _) = converted(Dialect::Claude, Dialect::Cursor, &whole);
+    keeps_the_contract(&target);
+    assert_eq!(target.matches("\"subtype\":\"completed\"").count(), 3, "{target}");
+    for (to, lost) in
+        [(Dialect::Codex, ["TodoWrite"].as_slice()), (Dialect::Opencode, &["Bash", "Read", "TodoWrite"])]
+    {
+        for source in [&cut, &whole] {
+            let (_, losses) = converted(Dialect::Claude, to, source);
+            let calls =
+                losses.iter().filter(|loss| loss.key == "assistant/tool_use" && loss.how == How::Dropped);
+            assert_eq!(calls.filter_map(|loss| loss.tool).collect::<Vec<_>>(), lost);
+        }
+    }
 }
