@@ -31,6 +31,8 @@ pub struct Converter {
     losses: Losses,
     /// Lines so far.
     line: u64,
+    /// What the event of the last line is called.
+    event: String,
     /// The first line that had an event.
     first: Option<u64>,
     /// An event of the dialect was there.
@@ -49,6 +51,8 @@ pub struct Converter {
     in_text: bool,
     /// Something was said after the head.
     spoken: bool,
+    /// Something was written.
+    written: bool,
 }
 
 impl Converter {
@@ -73,6 +77,7 @@ impl Converter {
             },
             losses: Losses::default(),
             line: 0,
+            event: String::new(),
             first: None,
             known: false,
             begun: false,
@@ -83,6 +88,7 @@ impl Converter {
             held: None,
             in_text: false,
             spoken: false,
+            written: false,
         }
     }
 
@@ -106,9 +112,9 @@ impl Converter {
             }
         })?;
         self.first.get_or_insert(self.line);
-        let name = line::name_of(&event);
+        self.event = line::name_of(&event);
         if self.ended && self.from != self.to {
-            self.losses.add(self.line, &name, None, How::Dropped);
+            self.losses.add(self.line, &self.event, None, How::Dropped);
             return Ok(());
         }
         let mut dropped = Losses::default();
@@ -118,11 +124,13 @@ impl Converter {
         if self.decoder.event(event, &mut steps) {
             self.known = true;
         } else {
-            steps.lose(&name);
+            steps.lose(&self.event);
         }
         let steps = steps.into_steps();
         if self.from != self.to {
+            let before = out.len();
             steps.into_iter().for_each(|step| self.take(step, out));
+            self.written |= out.len() > before;
         }
         Ok(())
     }
@@ -138,6 +146,7 @@ impl Converter {
         if self.from == self.to {
             return Ok(self.losses);
         }
+        let before = out.len();
         if !self.ended {
             let mut steps = Steps::of(self.line, &mut self.losses);
             self.decoder.finish(&mut steps);
@@ -146,18 +155,22 @@ impl Converter {
         }
         self.flush(None, out);
         self.leave_open();
+        if self.begun && !self.written && out.len() == before {
+            // Without a line there is no id of a session.
+            self.losses.add(self.line, form::session_key(self.from), None, How::Dropped);
+        }
         Ok(self.losses)
     }
 
     /// Says one step in the target.
     fn take(&mut self, step: Step, out: &mut Vec<u8>) {
         if self.ended {
-            return self.losses.add(self.line, "after the end", None, How::Dropped);
+            return self.losses.add(self.line, &self.event, None, How::Dropped);
         }
         match step {
             Step::Init { session, card } => {
                 if self.begun {
-                    return self.losses.add(self.line, "system/init", None, How::Dropped);
+                    return self.losses.add(self.line, &self.event, None, How::Dropped);
                 }
                 self.begin(&session, card, out);
             }

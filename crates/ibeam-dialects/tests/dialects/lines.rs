@@ -4,6 +4,7 @@ use ibeam_dialects::{ConvertError, Converter, Dialect, How};
 use proptest::prelude::*;
 
 use crate::convert::{converted, try_converted};
+use crate::facts::comes_back;
 
 #[track_caller]
 fn check(source: &[u8], expect: &ConvertError) {
@@ -50,6 +51,35 @@ fn an_empty_stream_is_an_empty_stream() {
             assert!(target.is_empty() && losses.is_empty());
         }
     }
+}
+
+#[test]
+fn a_stream_that_ends_after_its_head_comes_back_or_is_lost() {
+    let heads = [
+        (Dialect::Codex, BEGIN),
+        (
+            Dialect::Claude,
+            "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"m\"}\n",
+        ),
+        (Dialect::Gemini, "{\"type\":\"init\",\"timestamp\":\"\",\"session_id\":\"s\",\"model\":\"m\"}\n"),
+        (
+            Dialect::Cursor,
+            "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"m\"}\n",
+        ),
+    ];
+    for (from, head) in heads {
+        for to in Dialect::ALL.iter().filter(|to| **to != from) {
+            comes_back(from, *to, head);
+        }
+    }
+}
+
+#[test]
+fn a_second_head_is_a_loss_by_its_name() {
+    let (target, losses) = converted(Dialect::Codex, Dialect::Cursor, &format!("{BEGIN}{BEGIN}"));
+    assert_eq!(target.lines().count(), 1);
+    let told: Vec<_> = losses.iter().map(|loss| (loss.key, loss.first_line)).collect();
+    assert_eq!(told, [("thread.started".to_owned(), 2)]);
 }
 
 #[test]
