@@ -141,6 +141,11 @@ fn file(world: &World<'_>, path: &str) -> Result<String, Reason> {
     (world.read)(path).map_err(|error| Reason::NoInput { path: path.to_owned(), said: error.to_string() })
 }
 
+/// What the model is told where its answer should keep a schema.
+fn kept_schema(schema: &str) -> String {
+    format!("Your last message is one JSON value and nothing else. It keeps this schema:\n{schema}")
+}
+
 /// The arguments of a run that prints contract 1, and `flags` behind them.
 fn ours(flags: impl IntoIterator<Item = String>, words: Vec<String>) -> Vec<OsString> {
     let printing = ["--print", "--contract=1", "--output-format=stream-json"].map(str::to_owned);

@@ -226,6 +226,18 @@ fn servers_and_instructions_are_passed_on() {
 }
 
 #[test]
+fn a_schema_is_asked_for() {
+    let Ok(translated) = translated(&["-p", "--json-schema", r#"{"type":"object"}"#, "x"]) else { panic!() };
+    let asked = translated.args.iter().any(|arg| {
+        arg.to_str().is_some_and(|arg| {
+            arg.starts_with("--append-system-prompt=") && arg.ends_with(r#"{"type":"object"}"#)
+        })
+    });
+    assert!(asked && translated.live.is_some_and(|live| live.ignored.is_empty()));
+    refused(&["-p", "--json-schema", "no", "x"], "should be JSON");
+}
+
+#[test]
 fn what_must_not_be_left_out_is_refused() {
     refused(&["mcp", "list"], "`claude mcp` has no counterpart");
     refused(&["-p", "--worktree", "x"], "not supported");

@@ -11,7 +11,7 @@ use ibeam_dialects::Dialect;
 use ibeam_protocol::Reason;
 
 use super::table::{Flag, Meaning, Takes, help, read, usage};
-use super::{Input, Live, Shape, Translated, World, file, ours};
+use super::{Input, Live, Shape, Translated, World, file, kept_schema, ours};
 use crate::cli::Unparsed;
 use Meaning::{Idle, Ignored, Refused, Taken};
 use Takes::{Nothing, Value, Values};
@@ -153,10 +153,7 @@ impl Draft {
         self.provider(world)?;
         if let Some(path) = self.schema.take() {
             let schema = file(world, &path)?;
-            let wish = format!(
-                "Your last message is one JSON value and nothing else. It keeps this schema:\n{schema}"
-            );
-            self.pass("--append-system-prompt", &wish)?;
+            self.pass("--append-system-prompt", &kept_schema(&schema))?;
         }
         if words.is_empty() {
             self.flags.push("--stdin=read".to_owned());

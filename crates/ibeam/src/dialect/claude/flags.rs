@@ -3,7 +3,8 @@
 use ibeam_protocol::Reason;
 
 use super::{Draft, add, put, rules};
-use crate::dialect::table::{Flag, Meaning, Takes};
+use crate::dialect::kept_schema;
+use crate::dialect::table::{Flag, Meaning, Takes, usage};
 use Meaning::{Idle, Ignored, Refused, Taken};
 use Takes::{Maybe, Nothing, Value, Values};
 
@@ -58,6 +59,10 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     taken(&["--system-prompt-file", "--append-system-prompt-file"], Value, |draft, value| {
         add(&mut draft.texts, [value.to_owned()])
     }),
+    taken(&["--json-schema"], Value, |draft, value| match serde_json::from_str::<serde_json::Value>(value) {
+        Ok(_) => draft.pass("--append-system-prompt", &kept_schema(value)),
+        Err(error) => Err(usage(format!("`--json-schema` should be JSON: {error}"))),
+    }),
     taken(&["--mcp-config"], Values, |draft, value| add(&mut draft.servers, [value.to_owned()])),
     taken(&["--strict-mcp-config"], Nothing, |draft, _| {
         add(&mut draft.flags, ["--strict-mcp-config".to_owned()])
@@ -76,7 +81,6 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     flag(&["--max-thinking-tokens"], Value, Ignored),
     flag(&["--task-budget"], Value, Ignored),
     flag(&["--betas"], Values, Ignored),
-    flag(&["--json-schema"], Value, Ignored),
     flag(&["--agents"], Value, Ignored),
     flag(&["--plugin-dir"], Values, Ignored),
     flag(&["--file"], Values, Ignored),
