@@ -11,7 +11,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use ibeam_output::ShimLine;
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::{Failure, Reason, SessionId};
 use rustix::fs::{Access, access};
 
 use super::say;
@@ -151,7 +151,8 @@ impl Shim {
 
     /// Makes it under another name first: it is whole at every moment, and what came there meanwhile stays.
     fn make(&self, found: Found) -> io::Result<()> {
-        let new = self.path.with_added_extension("new");
+        // Nobody else's: neither that of another process nor one that was left.
+        let new = self.path.with_added_extension(format!("{}.new", SessionId::random()));
         match &self.content {
             Content::Link(program) if found == Found::Nothing => return symlink(program, &self.path),
             Content::Link(program) => symlink(program, &new)?,

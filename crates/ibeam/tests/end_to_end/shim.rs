@@ -52,6 +52,17 @@ fn the_links_are_made_with_their_directory_and_named() {
 }
 
 #[test]
+fn what_an_interrupted_one_left_is_in_nobodys_way() {
+    let scene = Scene::new([]);
+    let directory = scene.workspace.outside().join("bin");
+    fs::create_dir(&directory).unwrap();
+    symlink("/gone/ibeam", directory.join("agent")).unwrap();
+    fs::write(directory.join("agent.new"), "").unwrap();
+    shim(&scene, &directory).succeeded();
+    assert_eq!(fs::read_link(directory.join("agent")).unwrap(), Path::new(BINARY).canonicalize().unwrap());
+}
+
+#[test]
 fn what_is_no_directory_is_called_so() {
     let scene = Scene::new([]);
     let file = scene.workspace.outside().join("a file");
