@@ -52,6 +52,7 @@ impl Host {
         let told = Arc::clone(&instructions);
         let host = Arc::new(Self { voice: voice.clone(), runs, waiting: Arc::clone(&waiting), instructions });
         std::thread::Builder::new().name("host".to_owned()).spawn(move || {
+            let mut begun = false;
             for line in io::stdin().lock().lines() {
                 let failed = |error: io::Error| match error.kind() {
                     io::ErrorKind::InvalidData => usage("a line of stdin is not UTF-8"),
@@ -59,12 +60,16 @@ impl Host {
                 };
                 match line.map_err(failed).and_then(|line| control::read(&line)) {
                     Ok(Received::Prompt(blocks)) => {
+                        begun = true;
                         let stop = Stop::default();
                         lock(&open).push_back(stop.clone());
                         drop(sender.send(Ok(Prompted { blocks, stop })));
                     }
                     Ok(Received::Request(id, asked)) => {
                         let answer = match asked {
+                            Control::Initialize(further) if begun && !further.is_empty() => {
+                                control::refused(&id, "instructions are taken before the first message")
+                            }
                             Control::Initialize(further) => {
                                 lock(&told).extend(further);
                                 control::granted(&id, &control::introduction())

@@ -158,6 +158,20 @@ fn what_is_no_file_of_settings_holds_nobody_up() {
 }
 
 #[test]
+fn instructions_that_come_too_late_are_refused() {
+    let scene = Scene::new([says("One.")]);
+    let late =
+        |id: &str, extra: &str| request(id, &json!({ "subtype": "initialize", "systemPrompt": extra }));
+    let stdin = [late("r1", "Speak Latin."), prompt("first"), late("r2", "Speak Greek."), late("r3", "")];
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat().into())).run().succeeded();
+    let answers: Vec<Value> =
+        events(&ran).into_iter().filter(|line| line["type"] == "control_response").collect();
+    let told: Vec<&Value> = answers.iter().map(|line| &line["response"]["subtype"]).collect();
+    assert_eq!(told, ["success", "error", "success"], "{ran}");
+    assert!(scene.server.requests()[0].body.to_string().contains("Speak Latin."));
+}
+
+#[test]
 fn a_line_that_is_no_text_is_a_usage_error() {
     let scene = Scene::new([]);
     let ran = claude(&scene, &SDK).stdin(Stdin::Piped(b"\xff\xfe\n".to_vec())).run();
