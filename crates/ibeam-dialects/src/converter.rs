@@ -31,6 +31,8 @@ pub struct Converter {
     line: u64,
     /// What the event of the last line is called.
     event: String,
+    /// What the event is called that the run began with.
+    head: String,
     /// The first line that had an event.
     first: Option<u64>,
     /// An event of the dialect was there.
@@ -76,6 +78,7 @@ impl Converter {
             losses: Losses::default(),
             line: 0,
             event: String::new(),
+            head: String::new(),
             first: None,
             known: false,
             begun: false,
@@ -154,8 +157,8 @@ impl Converter {
         self.flush(None, out);
         self.leave_open();
         if self.begun && !self.written && out.len() == before {
-            // Without a line there is no id of a session.
-            self.losses.add(self.line, form::session_key(self.from), None, How::Dropped);
+            // Without a line there is nothing of the head either.
+            self.losses.add(self.line, &self.head, None, How::Dropped);
         }
         Ok(self.losses)
     }
@@ -183,6 +186,7 @@ impl Converter {
 
     fn begin(&mut self, session: &str, card: Card, out: &mut Vec<u8>) {
         self.begun = true;
+        self.head.clone_from(&self.event);
         self.compare(Kind::Init, &card);
         let said = form::session(self.to, session);
         if form::session(self.from, &said) != session {

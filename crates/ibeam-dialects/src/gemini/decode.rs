@@ -84,12 +84,13 @@ fn message(mut event: Object, into: &mut Steps<'_>) {
             into.lose_rest("message/user", &event);
             into.push(Step::Prompt(vec![content]));
         }
-        _ => {
+        Some("assistant") => {
             let at = time_of(&mut event);
             event.shift_remove("delta");
             into.lose_rest("message/assistant", &event);
             into.push(Step::Text(Text { text: content, at, answer: None }));
         }
+        role => into.lose(&format!("message/{}", role.unwrap_or_default())),
     }
 }
 

@@ -97,6 +97,7 @@ impl Decode for Decoder {
 
     fn finish(&mut self, into: &mut Steps<'_>) {
         if let Some(error) = self.error.take() {
+            self.used.take().is_some().then(|| into.lose("step_finish"));
             return into.push(Step::End(error));
         }
         let Some((Used { reason, cost, tokens: [total, input, output, reasoning, read, written] }, steps)) =
@@ -104,7 +105,9 @@ impl Decode for Decoder {
         else {
             return;
         };
-        if reason != "tool-calls" {
+        if reason == "tool-calls" {
+            into.lose("step_finish");
+        } else {
             let tokens = json!({
                 "total": total, "input": input, "output": output, "reasoning": reasoning,
                 "cache": { "read": read, "write": written },
@@ -121,6 +124,8 @@ impl Decoder {
         *steps += 1;
         if *steps > 1 {
             into.join("step_finish.part.tokens");
+            // Between steps the reason is that something was called; any other is gone.
+            (used.reason != "tool-calls").then(|| into.lose("step_finish.part.reason"));
         }
         used.reason = take_text(&mut part, "reason").unwrap_or_default();
         used.cost += part.shift_remove("cost").and_then(|cost| cost.as_f64()).unwrap_or_default();

@@ -211,3 +211,28 @@ fn a_call_that_never_ended_comes_back_or_is_lost() {
         }
     }
 }
+
+#[test]
+fn what_the_steps_of_a_run_without_a_good_end_used_is_lost() {
+    let step = |reason: &str| {
+        json!({ "type": "step_finish", "timestamp": 0, "sessionID": "ses_1", "part": {
+            "type": "step-finish", "reason": reason, "cost": 0.5, "tokens": { "input": 3, "output": 1 },
+        } })
+    };
+    let error =
+        json!({ "type": "error", "timestamp": 0, "sessionID": "ses_1", "error": { "name": "APIError" } });
+    let (_, losses) = ours(Dialect::Opencode, &[step("tool-calls")]);
+    dropped(&losses, "step_finish", 1);
+    let (_, losses) = ours(Dialect::Opencode, &[step("stop"), error]);
+    dropped(&losses, "step_finish", 2);
+    let (_, losses) = ours(Dialect::Opencode, &[step("length"), step("stop")]);
+    dropped(&losses, "step_finish.part.reason", 2);
+}
+
+#[test]
+fn what_is_said_by_neither_user_nor_assistant_is_no_answer() {
+    let says = |role: &str| json!({ "type": "message", "timestamp": "", "role": role, "content": role });
+    let (events, losses) = ours(Dialect::Gemini, &[says("user"), says("assistant"), says("tool")]);
+    assert_eq!(texts(&events), ["assistant"]);
+    dropped(&losses, "message/tool", 3);
+}
