@@ -1,6 +1,9 @@
 //! What every command starts from: flags, places, configuration, words. Resolved once.
+//!
+//! A command that needs nothing of this user's starts from less: what is broken or missing there does not stop it.
 
 use std::io;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,19 +21,24 @@ use crate::programs::Programs;
 use crate::shortage;
 use crate::trust::Trust;
 
-/// The resolved start.
-pub(crate) struct App {
+/// What a command starts from that needs nothing of this user's.
+pub(crate) struct Basis {
     pub(crate) flags: Flags,
     /// The version of the output contract that was asked for.
-    pub(crate) asked: Option<Contract>,
+    asked: Option<Contract>,
+    pub(crate) config: Config,
+    pub(crate) catalogue: Arc<Catalogue>,
+}
+
+/// What runs start from, and commands that look after what belongs to this user.
+pub(crate) struct App {
+    basis: Basis,
     pub(crate) places: Places,
     /// Where programs of ours are found.
     pub(crate) programs: Programs,
     /// Whether the project's files count whole, and those files.
     pub(crate) trust: Trust,
-    pub(crate) config: Config,
     pub(crate) credentials: Credentials,
-    pub(crate) catalogue: Arc<Catalogue>,
     /// Absolute and resolved.
     pub(crate) workspace: PathBuf,
     pub(crate) started: Instant,
@@ -38,58 +46,41 @@ pub(crate) struct App {
     pub(crate) voice: Option<Voice>,
 }
 
-impl App {
-    /// Resolves everything from the flags and the environment.
+/// Whoever has all has the basis.
+impl Deref for App {
+    type Target = Basis;
+
+    fn deref(&self) -> &Basis {
+        &self.basis
+    }
+}
+
+impl Basis {
+    /// Resolves the flags alone; the configuration counts where it is whole and there is a place for it.
     ///
     /// # Errors
-    /// `NoInput` for the workspace, `BadConfig`, `Usage`, `Unsupported`.
-    pub(crate) fn new(flags: Flags, voice: Option<Voice>, started: Instant) -> Result<Self, Reason> {
-        refuse_what_does_not_exist(&flags)?;
-        refuse_what_is_not_text()?;
-        // A dialect is made of contract 1.
-        let asked = if voice.is_some() { None } else { asked_contract(&flags)? };
-        let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
-        let no_input = |said: String| Reason::NoInput { path: given.display().to_string(), said };
-        let unread =
-            |error: io::Error| shortage::behind(&error).unwrap_or_else(|| no_input(error.to_string()));
-        let workspace = given.canonicalize().map_err(unread)?;
-        if !workspace.is_dir() {
-            return Err(no_input("not a directory".to_owned()));
-        }
-        let places = Places::of(&workspace)?;
-        let added = flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
-        let roots = std::iter::once(workspace.clone()).chain(added).collect();
-        let programs = Programs::of(std::env::var_os("PATH").as_deref(), roots);
-        let trust = Trust::judge(&flags, &places, &workspace);
-        let config = Config::load(&flags, &places, &trust, &variable)?;
-        let credentials = Credentials::load(&places.credentials)?;
-        let catalogue = match config.text(&["lang"]) {
-            None => catalogue(None),
-            Some(name) => Catalogue::new(Locale::from_name(name).ok_or_else(|| Reason::Usage {
-                said: format!("there is no language `{name}`; there are en, es, id, ja, fr, pt"),
-            })?),
+    /// `Usage`, `NotText`, `Unsupported`.
+    pub(crate) fn offline(flags: Flags, voice: Option<&Voice>) -> Result<Self, Reason> {
+        let asked = refused(&flags).and_then(|()| asked_contract(&flags, voice))?;
+        let whole = || {
+            let (workspace, places) = located(&flags)?;
+            let config =
+                Config::load(&flags, &places, &Trust::judge(&flags, &places, &workspace), &variable)?;
+            let catalogue = catalogue_of(&config)?;
+            Ok((config, catalogue))
         };
-        let catalogue = Arc::new(catalogue);
-        Ok(Self {
-            flags,
-            asked,
-            places,
-            programs,
-            trust,
-            config,
-            credentials,
-            catalogue,
-            workspace,
-            started,
-            voice,
-        })
+        let bare = |_: Reason| {
+            let config = Config::of_flags(&flags)?;
+            let catalogue = catalogue_of(&config)?;
+            Ok((config, catalogue))
+        };
+        let (config, catalogue) = whole().or_else(bare)?;
+        Ok(Self { flags, asked, config, catalogue })
     }
 
-    /// What to say of arguments of another program's that were left out.
-    pub(crate) fn ignored_arguments(&self) -> Option<Notice> {
-        let live = self.voice.as_ref().map(Voice::live).filter(|live| !live.ignored.is_empty())?;
-        let (dialect, arguments) = (live.dialect.to_string(), live.ignored.join(", "));
-        Some(Notice::ArgumentsIgnored { dialect, arguments })
+    /// The version of the output contract that was asked for.
+    pub(crate) fn asked(&self) -> Option<Contract> {
+        self.asked
     }
 
     /// The version of the output contract that holds.
@@ -98,9 +89,65 @@ impl App {
     }
 }
 
-/// Flags of the original whose feature this version does not have, where ignoring them would mislead.
-fn refuse_what_does_not_exist(flags: &Flags) -> Result<(), Reason> {
+impl App {
+    /// Resolves everything from the flags and the environment.
+    ///
+    /// # Errors
+    /// `NoInput` for the workspace, `BadConfig`, `Usage`, `Unsupported`.
+    pub(crate) fn new(flags: Flags, voice: Option<Voice>, started: Instant) -> Result<Self, Reason> {
+        let asked = refused(&flags).and_then(|()| asked_contract(&flags, voice.as_ref()))?;
+        let (workspace, places) = located(&flags)?;
+        let added = flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
+        let roots = std::iter::once(workspace.clone()).chain(added).collect();
+        let programs = Programs::of(std::env::var_os("PATH").as_deref(), roots);
+        let trust = Trust::judge(&flags, &places, &workspace);
+        let config = Config::load(&flags, &places, &trust, &variable)?;
+        let credentials = Credentials::load(&places.credentials)?;
+        let catalogue = catalogue_of(&config)?;
+        let basis = Basis { flags, asked, config, catalogue };
+        Ok(Self { basis, places, programs, trust, credentials, workspace, started, voice })
+    }
+
+    /// What to say of arguments of another program's that were left out.
+    pub(crate) fn ignored_arguments(&self) -> Option<Notice> {
+        let live = self.voice.as_ref().map(Voice::live).filter(|live| !live.ignored.is_empty())?;
+        let (dialect, arguments) = (live.dialect.to_string(), live.ignored.join(", "));
+        Some(Notice::ArgumentsIgnored { dialect, arguments })
+    }
+}
+
+/// The workspace, absolute and resolved, and the places of this user and of the project in it.
+///
+/// # Errors
+/// `NoInput` for the workspace; `CannotCreate` where no home says where.
+pub(crate) fn located(flags: &Flags) -> Result<(PathBuf, Places), Reason> {
+    let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+    let no_input = |said: String| Reason::NoInput { path: given.display().to_string(), said };
+    let unread = |error: io::Error| shortage::behind(&error).unwrap_or_else(|| no_input(error.to_string()));
+    let workspace = given.canonicalize().map_err(unread)?;
+    if !workspace.is_dir() {
+        return Err(no_input("not a directory".to_owned()));
+    }
+    let places = Places::of(&workspace)?;
+    Ok((workspace, places))
+}
+
+/// Words for people, in the language of the configuration.
+fn catalogue_of(config: &Config) -> Result<Arc<Catalogue>, Reason> {
+    let catalogue = match config.text(&["lang"]) {
+        None => catalogue(None),
+        Some(name) => Catalogue::new(Locale::from_name(name).ok_or_else(|| Reason::Usage {
+            said: format!("there is no language `{name}`; there are en, es, id, ja, fr, pt"),
+        })?),
+    };
+    Ok(Arc::new(catalogue))
+}
+
+/// Holds that the environment is text, and that no flag of the original is given whose feature this version does not
+/// have, where ignoring it would mislead.
+fn refused(flags: &Flags) -> Result<(), Reason> {
     let unsupported = |what: &str| Err(Reason::Unsupported { what: what.to_owned() });
+    refuse_what_is_not_text()?;
     if flags.insecure {
         return unsupported("--insecure");
     }
@@ -118,7 +165,11 @@ fn refuse_what_does_not_exist(flags: &Flags) -> Result<(), Reason> {
 }
 
 /// What `--contract`, else `IBEAM_CONTRACT` says.
-fn asked_contract(flags: &Flags) -> Result<Option<Contract>, Reason> {
+fn asked_contract(flags: &Flags, voice: Option<&Voice>) -> Result<Option<Contract>, Reason> {
+    if voice.is_some() {
+        // A dialect is made of contract 1.
+        return Ok(None);
+    }
     let Some(name) = flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")) else { return Ok(None) };
     let known = Contract::from_name(&name);
     known.map(Some).ok_or_else(|| Reason::Usage {

@@ -29,8 +29,8 @@ use ibeam_dialects::Dialect;
 use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
 
-use crate::app::App;
-use crate::cli::{Command, ReportFormat};
+use crate::app::{App, Basis};
+use crate::cli::{Command, Offline, ReportFormat};
 
 pub(crate) use models::list as list_models;
 pub(crate) use setup::install_if_missing;
@@ -49,30 +49,46 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::CreateChat => create_chat::create_chat(app, stdout),
         Command::Ls { all, format } => ls::ls(app, *all, format.unwrap_or_default(), stdout),
         Command::Sessions { what } => sessions::sessions(app, what, stdout),
-        Command::Replay { what, run, speed, longest_pause } => {
-            let wish = replay::Wish::new(app, *run, speed.as_deref(), longest_pause.as_deref(), stdout)?;
-            replay::replay(app, what, &wish, stdout)
-        }
-        Command::Errors { format } => errors::errors(app, format.unwrap_or_default(), stdout),
-        Command::Schema { format } => schema::schema(app, format.unwrap_or_default(), stdout),
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
-        Command::Shim { directory, dialect } => shim::shim(app, directory, dialect, stdout),
         Command::Doctor => doctor::doctor(app, stdout),
-        Command::Completions { shell } => completions::completions(*shell, stdout),
         Command::Mcp { what } => mcp::mcp(app, what, stdout),
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
         Command::Resume { .. } => Err(Reason::Internal { said: "`resume` is a run".to_owned() }.into()),
         // Those whose good ends differ.
         Command::Policy { what } => return policy::policy(app, what, stdout),
-        Command::Convert { from, to, losses, file } => {
-            let to = to.unwrap_or(Dialect::Cursor);
-            return convert::convert(app, (*from, to), file.as_deref(), losses.as_deref(), stdout);
+        Command::Offline(command) => return carry_out_offline(app, command, stdout),
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+/// Carries out a command that needs nothing of this user's. Gives the exit code of a good end.
+///
+/// # Errors
+/// Whatever the command fails with.
+pub(crate) fn carry_out_offline(
+    basis: &Basis,
+    command: &Offline,
+    stdout: &mut File,
+) -> Result<ExitCode, Failure> {
+    let done = match command {
+        Offline::Replay { what, run, speed, longest_pause } => {
+            let wish = replay::Wish::new(basis, *run, speed.as_deref(), longest_pause.as_deref(), stdout)?;
+            replay::replay(basis, what, &wish, stdout)
         }
-        Command::Check { file, format, json } => {
+        Offline::Errors { format } => errors::errors(basis, format.unwrap_or_default(), stdout),
+        Offline::Schema { format } => schema::schema(basis, format.unwrap_or_default(), stdout),
+        Offline::Shim { directory, dialect } => shim::shim(basis, directory, dialect, stdout),
+        Offline::Completions { shell } => completions::completions(*shell, stdout),
+        // Those whose good ends differ.
+        Offline::Convert { from, to, losses, file } => {
+            let to = to.unwrap_or(Dialect::Cursor);
+            return convert::convert(basis, (*from, to), file.as_deref(), losses.as_deref(), stdout);
+        }
+        Offline::Check { file, format, json } => {
             let format = if *json { ReportFormat::Json } else { format.unwrap_or_default() };
-            return check::check(app, file.as_deref(), format, stdout);
+            return check::check(basis, file.as_deref(), format, stdout);
         }
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -40,9 +40,10 @@ use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::time::Instant;
 
+use ibeam_output::Catalogue;
 use ibeam_protocol::Reason;
 
-use crate::app::App;
+use crate::app::{App, Basis};
 use crate::cli::{Cli, Command, Format, Unparsed};
 use crate::dialect::{Input, Voice};
 use crate::exit::{Failed, Report};
@@ -87,21 +88,25 @@ fn main() -> ExitCode {
     let lang = flags.lang.clone();
     let report = Report { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
     let voice = live.and_then(|live| Some(Voice::new(live, stdout.try_clone().ok()?)));
-    let told = |failed: &Failed| voice.iter().for_each(|voice| voice.fail(failed));
-    let app = match exit::report_as(report).and_then(|()| App::new(flags, voice.clone(), started)) {
-        Ok(app) => app,
-        Err(reason) => {
-            let failed = reason.into();
-            told(&failed);
-            return exit::fail(&failed, &environment::catalogue(lang.as_deref()));
-        }
+    let fail = |failed: Failed, catalogue: &Catalogue| {
+        voice.iter().for_each(|voice| voice.fail(&failed));
+        exit::fail(&failed, catalogue)
     };
-    match dispatch(&app, words, command, stdout, stdout_terminal) {
-        Ok(code) => code,
-        Err(failed) => {
-            told(&failed);
-            exit::fail(&failed, &app.catalogue)
-        }
+    let unstarted = |reason: Reason| fail(reason.into(), &environment::catalogue(lang.as_deref()));
+    if let Err(reason) = exit::report_as(report) {
+        return unstarted(reason);
+    }
+    if let Some(Command::Offline(command)) = &command {
+        return match Basis::offline(flags, voice.as_ref()) {
+            Ok(basis) => command::carry_out_offline(&basis, command, &mut stdout)
+                .unwrap_or_else(|failure| fail(failure.into(), &basis.catalogue)),
+            Err(reason) => unstarted(reason),
+        };
+    }
+    match App::new(flags, voice.clone(), started) {
+        Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal)
+            .unwrap_or_else(|failed| fail(failed, &app.catalogue)),
+        Err(reason) => unstarted(reason),
     }
 }
 

@@ -22,7 +22,7 @@ use ibeam_output::{Contract, EventWriter, Html, Json, StreamJson, Text, TextOpti
 use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::app::App;
+use crate::app::{App, Basis};
 use crate::cli::Format;
 use crate::exit::Failed;
 use crate::mcp::Servers;
@@ -133,25 +133,25 @@ pub(crate) fn print(
 
 /// The writer of a format, as the flags want it.
 pub(crate) fn writer<'a>(
-    app: &App,
+    basis: &Basis,
     format: Format,
     out: impl io::Write + Send + 'a,
 ) -> Box<dyn EventWriter + Send + 'a> {
     match format {
-        Format::StreamJson => match app.contract() {
+        Format::StreamJson => match basis.contract() {
             Contract::One => Box::new(StreamJson::new(out)),
-            Contract::Two => Box::new(StreamJson::in_segments(out, app.flags.stream_partial_output)),
+            Contract::Two => Box::new(StreamJson::in_segments(out, basis.flags.stream_partial_output)),
         },
         Format::Json => Box::new(Json::new(out)),
         Format::Text => {
             let options = TextOptions {
-                verbose: app.config.switch(&["verbose"]),
+                verbose: basis.config.switch(&["verbose"]),
                 live: false,
-                message_only: app.contract() == Contract::Two,
+                message_only: basis.contract() == Contract::Two,
             };
-            Box::new(Text::new(out, Arc::clone(&app.catalogue), options))
+            Box::new(Text::new(out, Arc::clone(&basis.catalogue), options))
         }
-        Format::Html => Box::new(Html::new(out, Arc::clone(&app.catalogue))),
+        Format::Html => Box::new(Html::new(out, Arc::clone(&basis.catalogue))),
     }
 }
 

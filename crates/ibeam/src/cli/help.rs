@@ -9,7 +9,7 @@ use ibeam_output::Catalogue;
 
 use super::Cli;
 
-/// Commands that make no run and look at no configuration of one, with the flags of runs that say something there.
+/// The commands of [`super::Offline`], with the flags of runs that say something there.
 const OFFLINE: &[(&str, &[&str])] = &[
     ("check", &["contract"]),
     ("completions", &[]),
@@ -66,6 +66,8 @@ fn localised(command: Command, catalogue: &Catalogue) -> Command {
 
 #[cfg(test)]
 mod tests {
+    use clap::Subcommand;
+
     use super::*;
 
     #[track_caller]
@@ -89,6 +91,14 @@ mod tests {
         check(&["ibeam", "--help"], "--max-turns");
         check(&["ibeam", "policy", "test", "--help"], "--allow ");
         check(&["ibeam", "status", "--help"], "--api-key");
+    }
+
+    #[test]
+    fn every_offline_command_is_told_so() {
+        let commands = super::super::Offline::augment_subcommands(Command::new("ibeam"));
+        let mut names: Vec<&str> = commands.get_subcommands().map(Command::get_name).collect();
+        names.sort_unstable();
+        assert_eq!(names, OFFLINE.iter().map(|(name, _)| *name).collect::<Vec<_>>());
     }
 
     #[test]

@@ -15,7 +15,7 @@ use ibeam_wire::check::{Finding, Report, Severity, check_under};
 use serde_json::{Value, json};
 
 use super::report;
-use crate::app::App;
+use crate::app::Basis;
 use crate::cli::ReportFormat;
 
 /// Findings that are told; all are counted.
@@ -25,14 +25,14 @@ const MOST: usize = 100;
 const BROKEN: u8 = 65;
 
 pub(super) fn check(
-    app: &App,
+    basis: &Basis,
     file: Option<&Path>,
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<ExitCode, Failure> {
     let file = file.filter(|file| *file != Path::new("-"));
     let name = file.map_or("-".into(), Path::to_string_lossy).replace(char::is_control, "\u{fffd}");
-    let unsaid = match app.contract() {
+    let unsaid = match basis.contract() {
         ibeam_output::Contract::One => Contract::One,
         ibeam_output::Contract::Two => Contract::Two,
     };
@@ -41,12 +41,12 @@ pub(super) fn check(
         None => check_under(unsaid, io::stdin().lock(), MOST),
     };
     let found = found.map_err(|error| Reason::NoInput { path: name.clone(), said: error.to_string() })?;
-    report(stdout, format, &as_text(app, &name, &found), &as_json(&name, &found))?;
+    report(stdout, format, &as_text(basis, &name, &found), &as_json(&name, &found))?;
     Ok(if found.holds() { ExitCode::SUCCESS } else { ExitCode::from(BROKEN) })
 }
 
 /// A finding a line, as compilers tell them, then the verdict.
-fn as_text(app: &App, file: &str, found: &Report) -> String {
+fn as_text(basis: &Basis, file: &str, found: &Report) -> String {
     let mut text = String::new();
     for Finding { line, column, rule, severity, message, .. } in &found.findings {
         let warning = match severity {
@@ -59,14 +59,14 @@ fn as_text(app: &App, file: &str, found: &Report) -> String {
     let contract = contract.as_str();
     let more = (errors + warnings).saturating_sub(found.findings.len() as u64);
     if more > 0 {
-        text.push_str(&format!("{}\n", app.catalogue.check(&CheckLine::More { count: more })));
+        text.push_str(&format!("{}\n", basis.catalogue.check(&CheckLine::More { count: more })));
     }
     let verdict = if found.holds() {
         CheckLine::Keeps { file, contract, events, warnings }
     } else {
         CheckLine::Breaks { file, contract, events, errors, warnings }
     };
-    text.push_str(&format!("{}\n", app.catalogue.check(&verdict)));
+    text.push_str(&format!("{}\n", basis.catalogue.check(&verdict)));
     text
 }
 

@@ -13,7 +13,7 @@ use ibeam_output::ConvertLine;
 use ibeam_protocol::{Failure, Reason};
 use serde_json::json;
 
-use crate::app::App;
+use crate::app::Basis;
 use crate::cli::FailOnWord;
 use crate::stderr;
 
@@ -30,7 +30,7 @@ const MOST_TOLD: usize = 40;
 const LOSSY: u8 = 3;
 
 pub(super) fn convert(
-    app: &App,
+    basis: &Basis,
     (from, to): (Dialect, Dialect),
     file: Option<&Path>,
     report: Option<&Path>,
@@ -58,8 +58,8 @@ pub(super) fn convert(
         file.write_all(format!("{object}\n").as_bytes())
             .map_err(|error| Reason::Io { what: path.display().to_string(), said: error.to_string() })?;
     }
-    tell(app, &name, to, &losses);
-    let fails = !losses.is_empty() && app.flags.fail_on.contains(&FailOnWord::Loss);
+    tell(basis, &name, to, &losses);
+    let fails = !losses.is_empty() && basis.flags.fail_on.contains(&FailOnWord::Loss);
     Ok(if fails { ExitCode::from(LOSSY) } else { ExitCode::SUCCESS })
 }
 
@@ -117,11 +117,11 @@ fn no_input(name: &str, error: &io::Error) -> Reason {
 }
 
 /// What was lost, for people.
-fn tell(app: &App, file: &str, to: Dialect, losses: &Losses) {
+fn tell(basis: &Basis, file: &str, to: Dialect, losses: &Losses) {
     if losses.is_empty() {
         return;
     }
-    let line = |line: &ConvertLine<'_>| stderr::say(&app.catalogue.convert(line));
+    let line = |line: &ConvertLine<'_>| stderr::say(&basis.catalogue.convert(line));
     line(&ConvertLine::Lossy { file, to: to.as_str(), count: losses.len() as u64 });
     for Loss { key, tool, how, count, first_line, .. } in losses.iter().take(MOST_TOLD) {
         let key = tool.map_or(key.clone(), |tool| format!("{key} ({tool})"));

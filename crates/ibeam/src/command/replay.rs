@@ -15,7 +15,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ibeam_output::ReplayLine;
 use ibeam_protocol::{Event, Failure, Reason, SessionId};
@@ -23,7 +23,7 @@ use ibeam_session::{Damage, Recorded, SessionError};
 
 use self::pace::Pace;
 use self::player::Player;
-use crate::app::App;
+use crate::app::{Basis, located};
 use crate::cli::Format;
 use crate::mode::{check_partial, usual_format};
 use crate::run::{damaged, nth_newest, reason_of, session_io};
@@ -43,7 +43,7 @@ impl Wish {
     /// # Errors
     /// `Usage` for what is no speed or no time, and for partial output where there is none.
     pub(super) fn new(
-        app: &App,
+        basis: &Basis,
         run: Option<NonZeroU64>,
         speed: Option<&str>,
         longest_pause: Option<&str>,
@@ -51,11 +51,11 @@ impl Wish {
     ) -> Result<Self, Reason> {
         let usual = match rustix::termios::isatty(stdout.as_fd()) {
             true => Format::Text,
-            false => usual_format(app.contract()),
+            false => usual_format(basis.contract()),
         };
         let pace = Pace::new(speed, longest_pause)?;
-        let format = app.flags.output_format.unwrap_or(usual);
-        check_partial(app.contract(), app.flags.stream_partial_output, Some(format))?;
+        let format = basis.flags.output_format.unwrap_or(usual);
+        check_partial(basis.contract(), basis.flags.stream_partial_output, Some(format))?;
         Ok(Self { format, run, pace })
     }
 }
@@ -87,15 +87,15 @@ impl From<io::Error> for Ended {
     }
 }
 
-pub(super) fn replay(app: &App, what: &OsStr, wish: &Wish, stdout: &File) -> Result<(), Failure> {
-    match Source::of(app, what)? {
-        Source::Session(id) => session(app, id, wish, stdout),
-        Source::Stdin => stream(app, "stdin", io::stdin().lock(), wish, stdout),
+pub(super) fn replay(basis: &Basis, what: &OsStr, wish: &Wish, stdout: &File) -> Result<(), Failure> {
+    match Source::of(basis, what)? {
+        Source::Session(directory, id) => session(basis, &directory, id, wish, stdout),
+        Source::Stdin => stream(basis, "stdin", io::stdin().lock(), wish, stdout),
         Source::File(path) => {
             let source = path.display().to_string();
             let file = File::open(&path)
                 .map_err(|error| Reason::NoInput { path: source.clone(), said: error.to_string() })?;
-            stream(app, &source, BufReader::new(file), wish, stdout)
+            stream(basis, &source, BufReader::new(file), wish, stdout)
         }
     }
     .map_err(Into::into)
@@ -103,7 +103,8 @@ pub(super) fn replay(app: &App, what: &OsStr, wish: &Wish, stdout: &File) -> Res
 
 /// Where the events come from.
 enum Source {
-    Session(SessionId),
+    /// Of that directory of sessions.
+    Session(PathBuf, SessionId),
     File(PathBuf),
     Stdin,
 }
@@ -112,37 +113,41 @@ impl Source {
     /// What `-`, `-1`, an id or a path means. A session of that id comes before a file of that name.
     ///
     /// # Errors
-    /// `NoSessionToContinue`, `UnknownSession`.
-    fn of(app: &App, what: &OsStr) -> Result<Self, Failure> {
+    /// `NoSessionToContinue`, `UnknownSession`; those of [`located`] where it can be no file.
+    fn of(basis: &Basis, what: &OsStr) -> Result<Self, Failure> {
         let name = what.to_string_lossy();
         if name == "-" {
             return Ok(Self::Stdin);
         }
         if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
-            return nth_newest(app, position).map(Self::Session);
+            let (workspace, places) = located(&basis.flags)?;
+            let id = nth_newest(&places.sessions(), &workspace, position)?;
+            return Ok(Self::Session(places.sessions(), id));
         }
         let path = PathBuf::from(what);
-        match name.parse() {
-            Ok(id) if ibeam_session::exists(&app.places.sessions(), id) || !path.exists() => {
-                Ok(Self::Session(id))
+        let Ok(id) = name.parse() else { return Ok(Self::File(path)) };
+        match located(&basis.flags) {
+            Ok((_, places)) if !path.exists() || ibeam_session::exists(&places.sessions(), id) => {
+                Ok(Self::Session(places.sessions(), id))
             }
+            Err(reason) if !path.exists() => Err(reason.into()),
             Ok(_) | Err(_) => Ok(Self::File(path)),
         }
     }
 }
 
-fn session(app: &App, id: SessionId, wish: &Wish, stdout: &File) -> Result<(), Reason> {
-    let mut player = Player::of_events(app, wish, stdout);
+fn session(basis: &Basis, directory: &Path, id: SessionId, wish: &Wish, stdout: &File) -> Result<(), Reason> {
+    let mut player = Player::of_events(basis, wish, stdout);
     let (mut gaps, mut next) = (0, 0);
     let mut show = |event: Event| {
         gaps += u64::from(event.seq != next);
         next = event.seq + 1;
         player.show(Some(&event), b"")
     };
-    let read = ibeam_session::read(&app.places.sessions(), id, &mut show);
+    let read = ibeam_session::read(directory, id, &mut show);
     let read = read.and_then(|recorded| Ok((recorded, player.finish()?)));
     if gaps > 0 {
-        warn(app, &ReplayLine::Gaps { count: gaps });
+        warn(basis, &ReplayLine::Gaps { count: gaps });
     }
     let (Recorded { torn_bytes, damage }, runs) = match read {
         Ok(done) => done,
@@ -151,7 +156,7 @@ fn session(app: &App, id: SessionId, wish: &Wish, stdout: &File) -> Result<(), R
         Err(Ended::Session(error)) => return Err(reason_of(&error, id)),
     };
     if torn_bytes > 0 {
-        warn(app, &ReplayLine::Torn { bytes: torn_bytes });
+        warn(basis, &ReplayLine::Torn { bytes: torn_bytes });
     }
     if let Some(Damage { path, line, said }) = damage {
         return Err(damaged(id, &path, line, &said));
@@ -159,13 +164,19 @@ fn session(app: &App, id: SessionId, wish: &Wish, stdout: &File) -> Result<(), R
     wish.exists_among(runs, &id.to_string())
 }
 
-fn stream(app: &App, source: &str, lines: impl BufRead, wish: &Wish, stdout: &File) -> Result<(), Reason> {
+fn stream(
+    basis: &Basis,
+    source: &str,
+    lines: impl BufRead,
+    wish: &Wish,
+    stdout: &File,
+) -> Result<(), Reason> {
     // What a stream holds is in the form of these two already, keys that we do not know included.
     let mut player = match wish.format {
-        Format::StreamJson | Format::Json => Player::of_lines(app, wish, stdout),
-        Format::Text | Format::Html => Player::of_events(app, wish, stdout),
+        Format::StreamJson | Format::Json => Player::of_lines(basis, wish, stdout),
+        Format::Text | Format::Html => Player::of_events(basis, wish, stdout),
     };
-    match stream::play(app, source, lines, wish.format, &mut player) {
+    match stream::play(basis, source, lines, wish.format, &mut player) {
         Ok(runs) => wish.exists_among(runs, source),
         Err(Ended::Enough) => Ok(()),
         Err(Ended::Failed(reason)) => Err(reason),
@@ -173,8 +184,8 @@ fn stream(app: &App, source: &str, lines: impl BufRead, wish: &Wish, stdout: &Fi
     }
 }
 
-fn warn(app: &App, line: &ReplayLine<'_>) {
-    stderr::say(&format!("warning: {}", app.catalogue.replay(line)));
+fn warn(basis: &Basis, line: &ReplayLine<'_>) {
+    stderr::say(&format!("warning: {}", basis.catalogue.replay(line)));
 }
 
 impl Wish {

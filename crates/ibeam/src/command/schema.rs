@@ -8,15 +8,15 @@ use ibeam_output::SchemaOf;
 use ibeam_protocol::Failure;
 
 use super::say;
-use crate::app::App;
+use crate::app::Basis;
 use crate::cli::SchemaFormat;
 
-pub(super) fn schema(app: &App, format: SchemaFormat, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn schema(basis: &Basis, format: SchemaFormat, stdout: &mut File) -> Result<(), Failure> {
     let of = match format {
         SchemaFormat::Text => SchemaOf::Text,
         SchemaFormat::Json => SchemaOf::Json,
         SchemaFormat::StreamJson => SchemaOf::StreamJson,
         SchemaFormat::Error => SchemaOf::Error,
     };
-    say(stdout, &format!("{:#}\n", ibeam_output::schema(of, app.contract())))
+    say(stdout, &format!("{:#}\n", ibeam_output::schema(of, basis.contract())))
 }

@@ -15,7 +15,7 @@ use ibeam_protocol::{Failure, Reason, SessionId};
 use rustix::fs::{Access, access};
 
 use super::say;
-use crate::app::App;
+use crate::app::Basis;
 use crate::cli::ScriptedDialect;
 use crate::{regular_file, stderr};
 
@@ -32,7 +32,7 @@ const HEAD: &[u8] = b"#!/bin/sh\n# Made by `ibeam shim`, which may replace it.\n
 const LARGEST_SCRIPT: u64 = 64 * 1024;
 
 pub(super) fn shim(
-    app: &App,
+    basis: &Basis,
     directory: &Path,
     dialects: &[ScriptedDialect],
     stdout: &mut File,
@@ -70,10 +70,10 @@ pub(super) fn shim(
             // Looked for above, before anything was made.
             Found::Foreign => return Err(shim.taken().into()),
         };
-        say(stdout, &format!("{}\n", app.catalogue.shim(&line)))?;
+        say(stdout, &format!("{}\n", basis.catalogue.shim(&line)))?;
     }
     let made: Vec<&Path> = shims.iter().map(|(shim, _)| shim.path.as_path()).collect();
-    tell_who_finds_them(app, &directory, &made);
+    tell_who_finds_them(basis, &directory, &made);
     Ok(())
 }
 
@@ -173,7 +173,7 @@ impl Shim {
 }
 
 /// Says on stderr whether clients that look in `PATH` find these.
-fn tell_who_finds_them(app: &App, directory: &Path, made: &[&Path]) {
+fn tell_who_finds_them(basis: &Basis, directory: &Path, made: &[&Path]) {
     let shown = directory.display().to_string();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let real = directory.canonicalize();
@@ -184,9 +184,9 @@ fn tell_who_finds_them(app: &App, directory: &Path, made: &[&Path]) {
         let quoted = quoted(directory.as_os_str());
         let command = format!("export PATH={}:\"$PATH\"", String::from_utf8_lossy(&quoted));
         let line = ShimLine::NotInPath { directory: &shown, command: &command };
-        return stderr::say(&format!("hint: {}", app.catalogue.shim(&line)));
+        return stderr::say(&format!("hint: {}", basis.catalogue.shim(&line)));
     }
-    stderr::say(&app.catalogue.shim(&ShimLine::InPath { directory: &shown }));
+    stderr::say(&basis.catalogue.shim(&ShimLine::InPath { directory: &shown }));
     for shim in made {
         let Some(name) = shim.file_name() else { continue };
         let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
@@ -195,7 +195,7 @@ fn tell_who_finds_them(app: &App, directory: &Path, made: &[&Path]) {
         if let Some(other) = first.filter(is_other) {
             let (name, other) = (name.to_string_lossy(), other.to_string_lossy());
             let line = ShimLine::Hidden { name: &name, other: &other, directory: &shown };
-            stderr::say(&format!("warning: {}", app.catalogue.shim(&line)));
+            stderr::say(&format!("warning: {}", basis.catalogue.shim(&line)));
         }
     }
 }

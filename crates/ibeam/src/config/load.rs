@@ -33,12 +33,7 @@ impl Config {
         trust: &Trust,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Reason> {
-        let mut config = Self::default();
-        for key in KEYS {
-            if let Some(default) = key.default {
-                config.set(key.path_words(), Value::parse(key.kind, default), Origin::Default);
-            }
-        }
+        let mut config = Self::of_defaults();
         config.take_files(&places.user_config, &places.user_cursor, Owner::User, &source::read)?;
         let project = Owner::Project { trusted: trust.is_given() };
         let theirs = std::slice::from_ref(&places.project_cursor);
@@ -58,6 +53,26 @@ impl Config {
             config.take(layer, Owner::Managed)?;
         }
         Ok(config)
+    }
+
+    /// What the flags say where nothing else counts.
+    ///
+    /// # Errors
+    /// `Usage`.
+    pub(crate) fn of_flags(flags: &Flags) -> Result<Self, Reason> {
+        let mut config = Self::of_defaults();
+        config.take_flags(flags)?;
+        Ok(config)
+    }
+
+    fn of_defaults() -> Self {
+        let mut config = Self::default();
+        for key in KEYS {
+            if let Some(default) = key.default {
+                config.set(key.path_words(), Value::parse(key.kind, default), Origin::Default);
+            }
+        }
+        config
     }
 
     /// Takes our own file, and the first that is there of those in the original's form.

@@ -52,7 +52,7 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
     let cwd = &app.workspace;
     let (id, known) = match target {
         Target::New => (SessionId::random(), false),
-        Target::Newest => (nth_newest(app, 1)?, true),
+        Target::Newest => (nth_newest(&directory, cwd, 1)?, true),
         Target::Named(name) => named(app, name)?,
     };
     let options = session_options(app)?;
@@ -159,23 +159,22 @@ pub(crate) fn permission_mode(app: &App) -> PermissionMode {
 /// The session of that name; a UUID not seen before is claimed.
 fn named(app: &App, name: &str) -> Result<(SessionId, bool), Failure> {
     if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
-        return Ok((nth_newest(app, position)?, true));
+        return Ok((nth_newest(&app.places.sessions(), &app.workspace, position)?, true));
     }
     let unknown = || Reason::UnknownSession { session: name.to_owned() };
     let id: SessionId = name.parse().map_err(|_| unknown())?;
     Ok((id, ibeam_session::exists(&app.places.sessions(), id)))
 }
 
-/// The session of this workspace in that position, 1 for the newest.
+/// The session of `workspace` in that position, 1 for the newest.
 ///
 /// # Errors
 /// `NoSessionToContinue` when there is none, `UnknownSession` when there are not so many; `Io`.
-pub(crate) fn nth_newest(app: &App, position: usize) -> Result<SessionId, Failure> {
-    let sessions = ibeam_session::list(&app.places.sessions(), Some(&app.workspace))
-        .map_err(|error| session_io(&error))?;
+pub(crate) fn nth_newest(sessions: &Path, workspace: &Path, position: usize) -> Result<SessionId, Failure> {
+    let sessions = ibeam_session::list(sessions, Some(workspace)).map_err(|error| session_io(&error))?;
     let found = position.checked_sub(1).and_then(|index| sessions.get(index));
     let none = || match position {
-        1 => Reason::NoSessionToContinue { cwd: app.workspace.display().to_string() },
+        1 => Reason::NoSessionToContinue { cwd: workspace.display().to_string() },
         position => Reason::UnknownSession { session: format!("-{position}") },
     };
     Ok(found.ok_or_else(none)?.id)

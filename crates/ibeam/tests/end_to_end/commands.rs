@@ -6,6 +6,53 @@ use ibeam_testkit::{Stdin, Workspace};
 
 use crate::scene::{KEY, Scene, says};
 
+/// Commands that need nothing of their user, and what they print of it.
+pub(crate) const OFFLINE: &[(&[&str], &str)] = &[
+    (&["check", "es.ndjson"], "keeps contract 1"),
+    (&["convert", "--from", "cursor", "--to", "codex", "es.ndjson"], "thread.started"),
+    (&["replay", "es.ndjson"], "session_id"),
+    (&["replay", "es.ndjson", "--output-format", "html"], "<html"),
+    (&["schema"], "$schema"),
+    (&["errors"], "usage"),
+    (&["completions", "bash"], "_ibeam"),
+    (&["shim", "bin"], "cursor-agent"),
+];
+
+/// Puts there what those read.
+pub(crate) fn lay_out(scene: &Scene) {
+    std::fs::write(scene.workspace.path().join("es.ndjson"), include_str!("../samples/es.ndjson")).unwrap();
+}
+
+#[test]
+fn a_broken_configuration_stops_no_command_that_needs_none() {
+    for broken in [".config/ibeam/config.toml", ".config/ibeam/credentials.toml", ".cursor/cli-config.json"] {
+        let scene = Scene::new([]);
+        lay_out(&scene);
+        let path = scene.workspace.home().join(broken);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "= [").unwrap();
+        assert_eq!(scene.bare(["status"]).run().code, Some(78), "{broken}");
+        for (args, expect) in OFFLINE {
+            let ran = scene.bare(*args).env("IBEAM_TIMEOUT", "soon").run().succeeded();
+            assert!(ran.stdout.contains(expect), "{broken}, {args:?}: {ran}");
+        }
+    }
+}
+
+#[test]
+fn a_command_that_needs_no_configuration_takes_one_that_is_whole() {
+    let scene = Scene::new([]);
+    lay_out(&scene);
+    let path = scene.workspace.home().join(".config/ibeam/config.toml");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, "lang = \"fr\"\n").unwrap();
+    let ran = scene.bare(["check", "es.ndjson"]).run().succeeded();
+    assert!(ran.stdout.contains("respecte le contrat"), "{ran}");
+    for args in [["errors", "--lang", "xx"], ["errors", "--timeout", "soon"], ["errors", "--contract", "9"]] {
+        assert_eq!(scene.bare(args).run().code, Some(2), "{args:?}");
+    }
+}
+
 #[test]
 fn version_is_the_version_alone() {
     for flag in ["--version", "-v", "-V"] {

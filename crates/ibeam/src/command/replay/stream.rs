@@ -10,7 +10,7 @@ use super::player::Player;
 use super::recast::Recast;
 use super::retold::{retell, time_of};
 use super::{Ended, warn};
-use crate::app::App;
+use crate::app::Basis;
 use crate::cli::Format;
 
 /// A longer line is no event. The last line of a run repeats its whole text, so this is generous.
@@ -23,13 +23,13 @@ const LINE_LIMIT: u64 = 64 << 20;
 /// # Errors
 /// `StreamDamaged` with the line, `NoInput`; those of `player`.
 pub(super) fn play(
-    app: &App,
+    basis: &Basis,
     source: &str,
     mut lines: impl BufRead,
     format: Format,
     player: &mut Player<'_>,
 ) -> Result<u64, Ended> {
-    let (mut line, mut number, mut reading) = (Vec::new(), 0, Reading::new(app, format));
+    let (mut line, mut number, mut reading) = (Vec::new(), 0, Reading::new(basis, format));
     loop {
         line.clear();
         number += 1;
@@ -52,7 +52,7 @@ pub(super) fn play(
             Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < LINE_LIMIT => {
                 player.show_left(&reading.left())?;
                 let runs = player.finish()?;
-                warn(app, &ReplayLine::Torn { bytes: line.len() as u64 });
+                warn(basis, &ReplayLine::Torn { bytes: line.len() as u64 });
                 return Ok(runs);
             }
             Err(said) => {
@@ -85,9 +85,9 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(app: &App, format: Format) -> Self {
-        let asked = app.asked.filter(|_| format == Format::StreamJson);
-        let recast = asked.map(|contract| Recast::new(contract, app.flags.stream_partial_output));
+    fn new(basis: &Basis, format: Format) -> Self {
+        let asked = basis.asked().filter(|_| format == Format::StreamJson);
+        let recast = asked.map(|contract| Recast::new(contract, basis.flags.stream_partial_output));
         Self { format, fresh: true, last_ms: 0, new_text: NewText::default(), recast }
     }
 

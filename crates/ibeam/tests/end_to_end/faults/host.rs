@@ -499,6 +499,11 @@ fn root_entries() -> BTreeSet<PathBuf> {
 /// The binary with a HOME of this kind and no XDG variables, in a world whose list of users says that our home
 /// is `listed`. `None` where no such world can be made.
 fn homed(scene: &Scene, home: Option<&str>, listed: &Path) -> Option<Ibeam> {
+    in_a_world(scene, scene.print::<&str>([]), home, listed)
+}
+
+/// The same with any command.
+fn in_a_world(scene: &Scene, mut ibeam: Ibeam, home: Option<&str>, listed: &Path) -> Option<Ibeam> {
     let users = scene.workspace.outside().join("passwd");
     let id = rustix::process::getuid().as_raw();
     std::fs::write(&users, format!("us:x:{id}:{id}::{}:/bin/sh\n", listed.display())).unwrap();
@@ -506,7 +511,6 @@ fn homed(scene: &Scene, home: Option<&str>, listed: &Path) -> Option<Ibeam> {
     if !works(unshare) {
         return None;
     }
-    let mut ibeam = scene.print::<&str>([]);
     for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
         ibeam = ibeam.env_remove(name);
     }
@@ -562,6 +566,19 @@ fn f141_without_any_home_it_is_told_what_to_set() {
         assert!(ran.stderr.contains("HOME"), "{ran}");
         assert_eq!(scene.server.requests().len(), 0);
         assert_eq!(root_entries(), before, "{home:?}");
+    }
+}
+
+#[test]
+fn f141_what_needs_no_home_goes_without_one() {
+    for (args, expect) in crate::commands::OFFLINE {
+        let scene = Scene::new([]);
+        crate::commands::lay_out(&scene);
+        let Some(ibeam) = in_a_world(&scene, scene.bare(*args), None, Path::new("/")) else {
+            return skip("no mount namespace to put another list of users in");
+        };
+        let ran = ibeam.run().succeeded();
+        assert!(ran.stdout.contains(expect), "{args:?}: {ran}");
     }
 }
 
