@@ -4,7 +4,7 @@
 //! stands: a host that answers with another input gets a refusal.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -16,6 +16,9 @@ use tokio::sync::{mpsc, oneshot};
 use super::control::{self, Control, Received, at};
 use super::table::usage;
 use super::voice::Voice;
+
+/// The longest line that is read, in bytes; as in `convert`.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// What comes until the end of stdin, or an error.
 pub(crate) type Prompts = mpsc::UnboundedReceiver<Result<Prompted, Reason>>;
@@ -53,12 +56,9 @@ impl Host {
         let host = Arc::new(Self { voice: voice.clone(), runs, waiting: Arc::clone(&waiting), instructions });
         std::thread::Builder::new().name("host".to_owned()).spawn(move || {
             let mut begun = false;
-            for line in io::stdin().lock().lines() {
-                let failed = |error: io::Error| match error.kind() {
-                    io::ErrorKind::InvalidData => usage("a line of stdin is not UTF-8"),
-                    _ => Reason::Io { what: "stdin".to_owned(), said: error.to_string() },
-                };
-                match line.map_err(failed).and_then(|line| control::read(&line)) {
+            let mut stdin = io::stdin().lock();
+            while let Some(line) = next_line(&mut stdin).transpose() {
+                match line.and_then(|line| control::read(&line)) {
                     Ok(Received::Prompt(blocks)) => {
                         begun = true;
                         let stop = Stop::default();
@@ -167,6 +167,19 @@ impl Drop for Question<'_> {
             drop(self.host.voice.say(&cancel));
         }
     }
+}
+
+/// The next line without its end; `None` behind the last.
+fn next_line(stdin: &mut impl BufRead) -> Result<Option<String>, Reason> {
+    let mut line = Vec::new();
+    let read = stdin.take(MOST_BYTES).read_until(b'\n', &mut line);
+    let read = read.map_err(|error| Reason::Io { what: "stdin".to_owned(), said: error.to_string() })?;
+    let ends = line.pop_if(|last| *last == b'\n').is_some();
+    if read as u64 == MOST_BYTES && !ends {
+        return Err(usage("a line of stdin is longer than 64 MiB"));
+    }
+    let line = String::from_utf8(line).map_err(|_| usage("a line of stdin is not UTF-8"))?;
+    Ok((read > 0).then_some(line))
 }
 
 /// Ends the run that goes on, or that of the first prompt that waits.

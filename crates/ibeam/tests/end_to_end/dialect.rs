@@ -179,6 +179,15 @@ fn a_line_that_is_no_text_is_a_usage_error() {
 }
 
 #[test]
+fn a_line_without_an_end_is_not_read_for_ever() {
+    let scene = Scene::new([]);
+    let endless = vec![b' '; (64 << 20) + 1];
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(endless)).run();
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert!(ran.stderr.starts_with("error: a line of stdin is longer than 64 MiB\n"), "{ran}");
+}
+
+#[test]
 fn the_host_is_asked_where_it_wants_to_be() {
     let write = |id: &str, name: &str| calls(id, "write", &json!({ "path": name, "fileText": "x" }));
     let scene = Scene::new([write("t1", "yes.txt"), write("t2", "no.txt"), says("Done.")]);
