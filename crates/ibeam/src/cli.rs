@@ -23,7 +23,7 @@ use crate::exit::Report;
 /// A coding agent for the command line that other programs can rely on.
 #[derive(Parser, Debug)]
 #[command(args_override_self = true)]
-#[command(name = "ibeam", version, disable_version_flag = true, disable_help_subcommand = true)]
+#[command(name = "ibeam", version, disable_version_flag = true)]
 #[command(override_usage = "ibeam [OPTIONS] [PROMPT]...\n       ibeam [OPTIONS] <COMMAND>")]
 #[command(after_help = "Exit codes, formats and events: docs/output-format.md")]
 pub(crate) struct Cli {

@@ -74,9 +74,10 @@ fn has_print(args: &[OsString]) -> bool {
 }
 
 fn names_command(word: &str) -> bool {
-    Cli::command()
-        .get_subcommands()
-        .any(|sub| sub.get_name() == word || sub.get_all_aliases().any(|name| name == word))
+    let is_named =
+        |sub: &clap::Command| sub.get_name() == word || sub.get_all_aliases().any(|name| name == word);
+    // That one is made by the parser, as late as it can.
+    word == "help" || Cli::command().get_subcommands().any(is_named)
 }
 
 /// A session id, or `-1`, `-2` … for the newest, the one before.

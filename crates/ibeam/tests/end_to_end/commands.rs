@@ -88,6 +88,24 @@ fn help_reads_well_and_names_every_command() {
 }
 
 #[test]
+fn help_is_a_command_too() {
+    let scene = Scene::new([says("I can.")]);
+    let said = |args: &[&str]| scene.bare(args).run().succeeded().stdout;
+    for command in [&[][..], &["check"], &["trust", "show"], &["login"]] {
+        let (before, behind) = ([&["help"], command].concat(), [command, &["--help"]].concat());
+        assert_eq!(said(&before), said(&behind), "{command:?}");
+        assert_eq!(
+            said(&[&["agent", "--lang", "fr"], &before[..]].concat()),
+            said(&[&["--lang", "fr"], &behind[..]].concat())
+        );
+    }
+    let ran = scene.bare(["help", "nobody"]).run();
+    assert_eq!((ran.code, ran.stderr.contains("nobody"), ran.stdout.as_str()), (Some(2), true, ""), "{ran}");
+    scene.ibeam(["-p", "help"]).run().succeeded();
+    scene.server.assert_played();
+}
+
+#[test]
 fn a_key_that_was_stored_is_used_and_forgotten() {
     let scene = Scene::new([says("hi")]);
     let login = scene.bare(["login"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes())).run().succeeded();
