@@ -13,6 +13,9 @@ pub(crate) use self::decode::Decoder;
 pub(crate) use self::encode::Encoder;
 use crate::step::{Aside, Card, Kind};
 
+/// The version whose forms are written.
+pub const VERSION: &str = "2.1.0";
+
 pub(crate) fn place(aside: Aside) -> Option<&'static str> {
     match aside {
         Aside::Prompt | Aside::Blocks => Some("user/text"),

@@ -72,7 +72,7 @@ impl Converter {
                 Dialect::Cursor => Box::new(cursor::Encoder::default()),
                 Dialect::Claude => Box::new(claude::Encoder::default()),
                 Dialect::Codex => Box::new(codex::Encoder::default()),
-                Dialect::Gemini => Box::new(gemini::Encoder),
+                Dialect::Gemini => Box::new(gemini::Encoder::default()),
                 Dialect::Opencode => Box::new(opencode::Encoder::default()),
             },
             losses: Losses::default(),
@@ -91,6 +91,16 @@ impl Converter {
             spoken: false,
             written: false,
         }
+    }
+
+    /// The same for a run that goes on, which began at `began_ms` (milliseconds since 1970).
+    ///
+    /// Ids that the target makes up are made of `run` too, so those of two runs of one session differ; times that it
+    /// wants before one is known are that of the beginning.
+    #[must_use]
+    pub fn live(mut self, run: &str, began_ms: u64) -> Self {
+        self.encoder.live(run, began_ms);
+        self
     }
 
     /// Takes one line of the source, with or without its end, and appends whole lines of the target to `out`.
@@ -155,6 +165,7 @@ impl Converter {
             steps.into_iter().for_each(|step| self.take(step, out));
         }
         self.flush(None, out);
+        self.encoder.finish(out);
         self.leave_open();
         if self.begun && !self.written && out.len() == before {
             // Without a line there is nothing of the head either.

@@ -20,6 +20,12 @@ pub(crate) fn uuid(name: &str, number: u64) -> String {
     dashed(&format!("{marked:032x}"))
 }
 
+/// The id of an answer as Claude Code writes them: the `number`th of `name`.
+pub(crate) fn message(name: &str, number: u64) -> String {
+    let id = uuid(name, number).replace('-', "");
+    format!("msg_{}", id.get(..24).unwrap_or_default())
+}
+
 /// `id` itself if it is a UUID, the UUID that it was made of, or one that stands for it.
 pub(crate) fn uuid_of(id: &str) -> String {
     if is_uuid(id) {

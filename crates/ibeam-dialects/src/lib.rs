@@ -41,6 +41,7 @@ mod steps;
 mod time;
 mod tools;
 
+pub use claude::VERSION as CLAUDE_CODE_VERSION;
 pub use converter::Converter;
 pub use dialect::{Dialect, UnknownDialect};
 pub use error::ConvertError;

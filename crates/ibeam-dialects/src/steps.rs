@@ -15,8 +15,12 @@ pub(crate) trait Decode {
 
 /// Writes steps, whose cards are in its own form.
 pub(crate) trait Encode {
+    /// The run goes on now: what it is called, as nothing else is, and when it began.
+    fn live(&mut self, _run: &str, _began_ms: u64) {}
     /// Appends whole lines.
     fn step(&mut self, step: Step, out: &mut Vec<u8>);
+    /// Appends what was held back until the end of the source.
+    fn finish(&mut self, _out: &mut Vec<u8>) {}
 }
 
 /// Where a decoder puts what it finds.

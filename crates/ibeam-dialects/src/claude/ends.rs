@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::VERSION;
 use super::call::TOOLS;
 use crate::json::{Object, count_at, into_object, object, take, take_list, take_object, text, text_at};
 use crate::ours;
@@ -69,7 +70,6 @@ pub(super) fn init_from_ours(card: Card) -> Card {
     let mode = text(&init, "permissionMode").and_then(|word| theirs_of(MODES, word)).unwrap_or("default");
     let names = take_list(&mut init, "tools").unwrap_or_default();
     let names = names.iter().filter_map(Value::as_str).map(|name| tools::name_from_ours(TOOLS, name));
-    let version = init.get("ibeam").map_or("", |ibeam| text_at(ibeam, "/version"));
     let or = |value: Value, otherwise: Value| if value.is_null() { otherwise } else { value };
     let init = object([
         ("cwd", or(init.get("cwd").cloned().unwrap_or_default(), "/".into())),
@@ -79,7 +79,7 @@ pub(super) fn init_from_ours(card: Card) -> Card {
         ("permissionMode", mode.into()),
         ("slash_commands", json!([])),
         ("apiKeySource", if needs_none { "none" } else { key }.into()),
-        ("claude_code_version", version.into()),
+        ("claude_code_version", VERSION.into()),
         ("output_style", "default".into()),
         ("agents", json!([])),
         ("skills", json!([])),

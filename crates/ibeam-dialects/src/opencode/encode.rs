@@ -13,6 +13,8 @@ use crate::steps::Encode;
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     session: String,
+    /// What ids are made of: the session and, where it goes on, the run.
+    seed: String,
     /// Parts so far; their ids come of it.
     parts: u64,
     /// The answer whose step is open.
@@ -25,9 +27,16 @@ pub(crate) struct Encoder {
 }
 
 impl Encode for Encoder {
+    fn live(&mut self, run: &str, _began_ms: u64) {
+        run.clone_into(&mut self.seed);
+    }
+
     fn step(&mut self, step: Step, out: &mut Vec<u8>) {
         match step {
-            Step::Init { session, .. } => self.session = session,
+            Step::Init { session, .. } => {
+                self.seed.push_str(&session);
+                self.session = session;
+            }
             Step::Prompt(_) => {}
             Step::Text(Text { text, at, answer }) => {
                 self.enter(answer, out);
@@ -96,7 +105,7 @@ impl Encoder {
         }
         self.answers += 1;
         self.called = false;
-        self.answer = Some(answer.unwrap_or_else(|| format!("msg_{:024}", self.answers)));
+        self.answer = Some(answer.unwrap_or_else(|| ids::message(&self.seed, self.answers)));
         self.part("step_start", 0, json!({ "type": "step-start" }), out);
     }
 
@@ -108,7 +117,7 @@ impl Encoder {
     }
 
     fn part(&mut self, kind: &str, at: u64, part: Value, out: &mut Vec<u8>) {
-        let id = ids::uuid(&self.session, self.parts).replace('-', "");
+        let id = ids::uuid(&self.seed, self.parts).replace('-', "");
         self.parts += 1;
         let mut whole = into_object(json!({
             "id": format!("prt_{id}"),

@@ -9,16 +9,13 @@ mod settings;
 
 use std::ffi::OsString;
 
-use ibeam_dialects::Dialect;
+use ibeam_dialects::{CLAUDE_CODE_VERSION, Dialect};
 use ibeam_protocol::{Reason, SessionId};
 
 use self::flags::FLAGS;
 use super::table::{help, read, usage};
 use super::{Input, Live, Shape, Translated, World, file, ours};
 use crate::cli::Unparsed;
-
-/// What `--version` says: the version whose forms are spoken.
-pub(super) const VERSION: &str = "2.1.0";
 
 /// The first words that are no prompt.
 const COMMANDS: &[&str] =
@@ -70,7 +67,7 @@ pub(super) fn translate(args: &[OsString], world: &World<'_>) -> Result<Translat
     }
     if draft.version {
         return Err(Unparsed::Said(format!(
-            "{VERSION} (Claude Code; ibeam {})\n",
+            "{CLAUDE_CODE_VERSION} (Claude Code; ibeam {})\n",
             env!("CARGO_PKG_VERSION")
         )));
     }

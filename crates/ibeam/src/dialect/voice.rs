@@ -7,12 +7,14 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibeam_dialects::{Converter, Dialect};
+use ibeam_protocol::SessionId;
 use serde_json::Value;
 
 use super::control::at;
 use super::partial::Partial;
 use super::{Live, Shape};
 use crate::exit::Failed;
+use crate::trust::now_ms;
 
 /// A voice that can be shared; lines of one run and of the control protocol do not mix.
 #[derive(Clone)]
@@ -145,7 +147,9 @@ impl Speech {
             self.partial.line(line, &mut self.said);
         }
         let dialect = self.live.dialect;
-        let converter = self.converter.get_or_insert_with(|| Converter::new(Dialect::Cursor, dialect));
+        let converter = self.converter.get_or_insert_with(|| {
+            Converter::new(Dialect::Cursor, dialect).live(&SessionId::random().to_string(), now_ms())
+        });
         converter.line(line, &mut self.said).map_err(io::Error::other)?;
         if ends && let Some(converter) = self.converter.take() {
             // What was lost is in docs/dialects.md; nobody reads it here.

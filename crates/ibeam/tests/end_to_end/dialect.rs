@@ -94,6 +94,51 @@ fn messages_are_runs_of_one_session_and_requests_are_answered() {
     scene.server.assert_played();
 }
 
+/// What stands at `pointer` of each line that has it.
+fn all<'a>(lines: &'a [Value], pointer: &str) -> Vec<&'a str> {
+    lines.iter().filter_map(|line| line.pointer(pointer)?.as_str()).collect()
+}
+
+#[test]
+fn ids_are_those_of_one_line_and_one_message() {
+    let scene = Scene::new([says("Same."), says("Same."), says("Same.")]);
+    let stdin = prompt("do") + &prompt("do");
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
+    let mut lines = events(&ran);
+    // Another process that goes on with the session.
+    let session = lines[0]["session_id"].as_str().unwrap().to_owned();
+    let args = ["-p", "--output-format", "stream-json", "--verbose", "--resume", &session, "do"];
+    lines.extend(events(&claude(&scene, &args).run().succeeded()));
+    for (pointer, count) in [("/uuid", 9), ("/message/id", 3)] {
+        let ids = all(&lines, pointer);
+        let unique: std::collections::BTreeSet<_> = ids.iter().collect();
+        assert_eq!((ids.len(), unique.len()), (count, count), "{pointer}: {ids:?}");
+    }
+    assert!(all(&lines, "/message/id").iter().all(|id| id.starts_with("msg_")), "{lines:?}");
+}
+
+#[test]
+fn the_end_repeats_the_input_of_what_was_refused() {
+    let input = json!({ "path": "a.txt", "fileText": "a" });
+    let scene = Scene::new([calls("toolu_1", "write", &input), says("I may not.")]);
+    let args = ["-p", "--output-format", "stream-json", "--verbose", "write a.txt"];
+    let lines = events(&claude(&scene, &args).run().succeeded());
+    let told = json!([{
+        "tool_name": "Write", "tool_use_id": "toolu_1", "tool_input": { "file_path": "a.txt", "content": "a" },
+    }]);
+    assert_eq!(lines.last().unwrap()["permission_denials"], told);
+}
+
+#[test]
+fn the_version_is_the_same_wherever_it_is_said() {
+    let scene = Scene::new([says("Hello.")]);
+    let said = claude(&scene, &["--version"]).run().succeeded().stdout;
+    let args = ["-p", "--output-format", "stream-json", "--verbose", "hi"];
+    let lines = events(&claude(&scene, &args).run().succeeded());
+    let version = lines[0]["claude_code_version"].as_str().unwrap();
+    assert!(said.starts_with(&format!("{version} ")), "{version} and {said}");
+}
+
 #[test]
 fn an_interrupt_ends_the_run_and_a_signal_the_program() {
     let scene = Scene::new([shell("sleep 60"), says("Here again.")]);
@@ -314,7 +359,10 @@ fn other_dialects_are_output_alone() {
             scene.bare([format!("--dialect={dialect}")]).args(["--model", crate::scene::model(scene.wire)]);
         let program = program.args(["-p", "hi"]).env("ANTHROPIC_BASE_URL", scene.server.url());
         let ran = program.env("ANTHROPIC_API_KEY", "key").run().succeeded();
-        assert_eq!(kinds(&events(&ran))[0], first, "{ran}");
+        let lines = events(&ran);
+        assert_eq!(kinds(&lines)[0], first, "{ran}");
+        let times = all(&lines, "/timestamp");
+        assert!(times.is_sorted() && !times.iter().any(|time| time.starts_with("1970")), "{ran}");
     }
 }
 
