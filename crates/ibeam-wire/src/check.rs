@@ -1,4 +1,4 @@
-//! Whether a stream, or the one object of `json`, keeps its contract, and where it does not.
+//! Whether a stream, the one object of `json`, or that of a failure keeps its contract, and where it does not.
 //!
 //! A stream that has the object `ibeam` in its `init` promises all that docs/output-format.md says; one without it is
 //! another program's, and is held to the published page: what ibeam adds may be absent, and what the page's own
@@ -25,7 +25,8 @@ use crate::lines::Lines;
 
 /// Reads to the end and tells every breach; the first `most` findings are kept, all are counted.
 ///
-/// What begins with a `result` is taken for the one object of `json`, anything else for a stream.
+/// What begins with a `result` is taken for the one object of `json`, what begins with an `error` for that of a failure,
+/// anything else for a stream.
 ///
 /// # Errors
 /// Those of the reader. What it gave until then is lost.

@@ -24,7 +24,7 @@ pub struct Finding {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// It was the one object of `json`, not a stream.
+    /// It was one object, that of `json` or that of a failure, not a stream.
     pub json: bool,
     /// It has the object `ibeam`, so it was held to everything that ibeam promises.
     pub ours: bool,

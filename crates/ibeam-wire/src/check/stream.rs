@@ -170,9 +170,10 @@ impl Checker {
     fn event(&mut self, number: u64, text: &str, event: &Map<String, Value>) {
         let kind = self.kind(number, text, event);
         if self.stage == Stage::Start {
-            self.findings.report.ours =
-                matches!(kind, Kind::Init | Kind::Result) && event.contains_key("ibeam");
-            self.findings.report.json = kind == Kind::Result;
+            // The published page has no object of a failure.
+            self.findings.report.ours = kind == Kind::Error
+                || matches!(kind, Kind::Init | Kind::Result) && event.contains_key("ibeam");
+            self.findings.report.json = matches!(kind, Kind::Result | Kind::Error);
         }
         if kind == Kind::Init && !self.init_seen {
             let said = event.get("ibeam").and_then(|ibeam| ibeam.get("contract")?.as_str());
@@ -192,6 +193,9 @@ impl Checker {
             Kind::ToolCall(_) => hold(&mut here, table::TOOL_CALL, event),
             Kind::Result if here.findings.report.json => hold(&mut here, table::OBJECT, event),
             Kind::Result => hold(&mut here, table::RESULT, event),
+            Kind::Error if here.findings.report.json && !of_a_run(event) => {
+                hold(&mut here, table::FAILURE, event);
+            }
             Kind::Error => hold(&mut here, table::ERROR, event),
             Kind::Unknown => {}
         }
@@ -358,6 +362,11 @@ impl Checker {
 
 fn hold(here: &mut Here<'_>, keys: &'static [Key], event: &Map<String, Value>) {
     hold_keys(here, &mut Vec::new(), keys, event);
+}
+
+/// Whether a run had begun that failed: then all of these are there.
+fn of_a_run(error: &Map<String, Value>) -> bool {
+    ["session_id", "ibeam", "resumable"].iter().any(|key| error.contains_key(*key))
 }
 
 /// A class of failure has its exit code, and says whether to try again.

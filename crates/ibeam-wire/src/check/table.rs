@@ -122,6 +122,19 @@ pub(super) static OBJECT: &[Key] = &[
     ours("ibeam", Shape::Object(SUMMARY)),
 ];
 
+/// A failure before a run.
+pub(super) static FAILURE: &[Key] = &[
+    key("type", Shape::Text),
+    key("code", Shape::Text),
+    key("message", Shape::Text),
+    key("exit_code", Shape::Between(1, 255)),
+    key("retryable", Shape::Flag),
+    maybe("retry_after_ms", Shape::Count),
+    maybe("http_status", Shape::Between(100, 999)),
+    maybe("request_id", Shape::Text),
+];
+
+/// That of a run.
 pub(super) static ERROR: &[Key] = &[
     key("type", Shape::Text),
     key("code", Shape::Text),

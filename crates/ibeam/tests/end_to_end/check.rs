@@ -36,6 +36,25 @@ fn a_failed_run_keeps_the_contract() {
 }
 
 #[test]
+fn the_object_of_a_failure_keeps_the_contract_with_a_run_and_without() {
+    let refused = || Answer::error(401, "authentication_error", "no");
+    for (model, code) in [("anthropic/claude-sonnet-4-20250514", 20), ("nobody/nothing", 21)] {
+        let scene = Scene::new([refused(), refused()]);
+        let args = ["--output-format=json", "--error-format=json", "--error-file=failure", "--model", model];
+        let ran = scene.print(args).run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{ran}");
+        let told = ran.stderr.lines().last().unwrap().to_owned() + "\n";
+        let file = scene.bare(["check", "failure", "--json"]).run().succeeded().json();
+        assert_eq!((&file["format"], &file["ours"]), (&json!("json"), &json!(true)));
+        check(&[], &told).succeeded();
+        let broken = check(&[], &told.replace("\"retryable\":false", "\"retryable\":true"));
+        assert!(broken.stdout.contains(": exit-code-differs: "), "{broken}");
+        let late = check(&[], &told.repeat(2));
+        assert!(late.stdout.starts_with("-:2:1: late-output: "), "{late}");
+    }
+}
+
+#[test]
 fn a_published_sample_is_accepted_and_a_slip_in_one_is_named() {
     assert_eq!(check(&[], ES).succeeded().stdout, "`-` keeps contract 1 (events: 10, warnings: 0)\n");
     let slip = check(&["-", "--lang", "fr"], JA).succeeded();
