@@ -1,7 +1,8 @@
 //! What the chunks of an answer have in common: nearly all of them differ in nothing but their piece of text.
 //!
 //! Pure. Gives nothing that the parser would not give: around a piece stands, byte for byte, what stood around the piece of
-//! a chunk that was parsed, and the piece is one string of JSON. Whatever differs otherwise is left to the parser.
+//! a chunk that was parsed, and the piece is one string of JSON. Whatever differs otherwise is left to the parser, which
+//! takes as many instructions as all else that becomes of a delta.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
