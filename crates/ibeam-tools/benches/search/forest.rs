@@ -13,11 +13,11 @@ const FILES: usize = 100_000;
 /// Files of the tree that is searched where nothing is measured.
 const FEW_FILES: usize = 500;
 /// Another tree needs another number: it is a part of the name.
-const EDITION: u32 = 2;
+const EDITION: u32 = 3;
 
 /// A word that stands in one file of a thousand.
 pub(crate) const RARE: &str = "reconcile_ledger";
-/// What the names of one file in 400 begin with.
+/// What the names of one file in 800 begin with.
 pub(crate) const NAMED: &str = "handler_";
 
 const WORDS: [&str; 24] = [
@@ -80,7 +80,7 @@ fn grow(root: &Path, files: usize) {
             directories.push(directory);
         }
         let directory = rng.choice(&directories).unwrap();
-        let (first, extension) = match (made % 400, made % 25) {
+        let (first, extension) = match (made % 800, made % 25) {
             (0, _) => (NAMED, "rs"),
             (_, 3) => (rng.choice(SYLLABLES).unwrap(), "log"),
             _ => (rng.choice(SYLLABLES).unwrap(), rng.choice(EXTENSIONS).unwrap()),
