@@ -89,6 +89,16 @@ const OUR_NAMES: &[(&str, &str)] = &[
 ];
 
 impl Tool {
+    /// A row of the table of a dialect.
+    pub(crate) const fn new(
+        key: &'static str,
+        names: &'static [&'static str],
+        args: &'static [(&'static str, &'static str)],
+        shape: Shape,
+    ) -> Self {
+        Self { key, names, args, shape }
+    }
+
     /// Their arguments for ours.
     pub(crate) fn theirs(&self, mut args: Object) -> Object {
         match self.shape {

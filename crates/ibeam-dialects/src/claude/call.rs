@@ -14,33 +14,29 @@ const RESULT: &str = "user/tool_result";
 const EDIT: [&str; 3] = ["old_string", "new_string", "replace_all"];
 
 pub(super) const TOOLS: &[Tool] = &[
-    tool("readToolCall", &["Read"], &[("path", "file_path")], Shape::Plain),
-    tool("writeToolCall", &["Write"], &[("path", "file_path"), ("fileText", "content")], Shape::Plain),
-    tool("editToolCall", &["Edit"], &[("path", "file_path")], Shape::Edit(EDIT)),
-    tool("editToolCall", &["MultiEdit"], &[("path", "file_path")], Shape::Edits(EDIT)),
-    tool("shellToolCall", &["Bash"], &[("isBackground", "run_in_background")], Shape::Plain),
-    tool(
+    Tool::new("readToolCall", &["Read"], &[("path", "file_path")], Shape::Plain),
+    Tool::new("writeToolCall", &["Write"], &[("path", "file_path"), ("fileText", "content")], Shape::Plain),
+    Tool::new("editToolCall", &["Edit"], &[("path", "file_path")], Shape::Edit(EDIT)),
+    Tool::new("editToolCall", &["MultiEdit"], &[("path", "file_path")], Shape::Edits(EDIT)),
+    Tool::new("shellToolCall", &["Bash"], &[("isBackground", "run_in_background")], Shape::Plain),
+    Tool::new(
         "grepToolCall",
         &["Grep"],
         &[("outputMode", "output_mode"), ("caseInsensitive", "-i"), ("headLimit", "head_limit")],
         Shape::Plain,
     ),
-    tool("globToolCall", &["Glob"], &[("globPattern", "pattern"), ("targetDirectory", "path")], Shape::Plain),
-    tool("lsToolCall", &["LS"], &[], Shape::Plain),
-    tool("deleteToolCall", &["Delete"], &[("path", "file_path")], Shape::Plain),
-    tool("updateTodosToolCall", &["TodoWrite"], &[], Shape::Todos("content")),
-    tool("webFetchToolCall", &["WebFetch"], &[], Shape::Plain),
-    tool("taskToolCall", &["Task", "Agent"], &[("subagentType", "subagent_type")], Shape::Plain),
+    Tool::new(
+        "globToolCall",
+        &["Glob"],
+        &[("globPattern", "pattern"), ("targetDirectory", "path")],
+        Shape::Plain,
+    ),
+    Tool::new("lsToolCall", &["LS"], &[], Shape::Plain),
+    Tool::new("deleteToolCall", &["Delete"], &[("path", "file_path")], Shape::Plain),
+    Tool::new("updateTodosToolCall", &["TodoWrite"], &[], Shape::Todos("content")),
+    Tool::new("webFetchToolCall", &["WebFetch"], &[], Shape::Plain),
+    Tool::new("taskToolCall", &["Task", "Agent"], &[("subagentType", "subagent_type")], Shape::Plain),
 ];
-
-const fn tool(
-    key: &'static str,
-    names: &'static [&'static str],
-    args: &'static [(&'static str, &'static str)],
-    shape: Shape,
-) -> Tool {
-    Tool { key, names, args, shape }
-}
 
 pub(super) fn to_ours(card: Card, cwd: &str) -> Card {
     let mut card = into_object(card);

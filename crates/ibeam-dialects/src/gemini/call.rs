@@ -12,47 +12,43 @@ const USE: &str = "tool_use";
 const RESULT: &str = "tool_result";
 
 pub(super) const TOOLS: &[Tool] = &[
-    tool("readToolCall", &["read_file"], &[("path", "file_path")], Shape::Plain),
-    tool("writeToolCall", &["write_file"], &[("path", "file_path"), ("fileText", "content")], Shape::Plain),
-    tool(
+    Tool::new("readToolCall", &["read_file"], &[("path", "file_path")], Shape::Plain),
+    Tool::new(
+        "writeToolCall",
+        &["write_file"],
+        &[("path", "file_path"), ("fileText", "content")],
+        Shape::Plain,
+    ),
+    Tool::new(
         "editToolCall",
         &["replace"],
         &[("path", "file_path")],
         Shape::Edit(["old_string", "new_string", "allow_multiple"]),
     ),
-    tool(
+    Tool::new(
         "shellToolCall",
         &["run_shell_command"],
         &[("workingDirectory", "dir_path"), ("isBackground", "is_background")],
         Shape::Plain,
     ),
-    tool(
+    Tool::new(
         "grepToolCall",
         &["grep_search", "search_file_content"],
         &[("path", "dir_path"), ("glob", "include_pattern")],
         Shape::Plain,
     ),
-    tool(
+    Tool::new(
         "globToolCall",
         &["glob"],
         &[("globPattern", "pattern"), ("targetDirectory", "dir_path")],
         Shape::Plain,
     ),
-    tool("lsToolCall", &["list_directory"], &[("path", "dir_path")], Shape::Plain),
-    tool("deleteToolCall", &["delete_file"], &[("path", "file_path")], Shape::Plain),
-    tool("updateTodosToolCall", &["write_todos"], &[], Shape::Todos("description")),
-    tool("webFetchToolCall", &["web_fetch"], &[], Shape::Plain),
-    tool("taskToolCall", &["invoke_agent"], &[("subagentType", "agent_name")], Shape::Plain),
+    Tool::new("lsToolCall", &["list_directory"], &[("path", "dir_path")], Shape::Plain),
+    Tool::new("deleteToolCall", &["delete_file"], &[("path", "file_path")], Shape::Plain),
+    Tool::new("updateTodosToolCall", &["write_todos"], &[], Shape::Todos("description")),
+    Tool::new("webFetchToolCall", &["web_fetch"], &[], Shape::Plain),
+    Tool::new("taskToolCall", &["invoke_agent"], &[("subagentType", "agent_name")], Shape::Plain),
 ];
-
-const fn tool(
-    key: &'static str,
-    names: &'static [&'static str],
-    args: &'static [(&'static str, &'static str)],
-    shape: Shape,
-) -> Tool {
-    Tool { key, names, args, shape }
-}
 
 pub(super) fn to_ours(card: Card, cwd: &str) -> Card {
     let mut card = into_object(card);

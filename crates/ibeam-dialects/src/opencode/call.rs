@@ -11,32 +11,28 @@ use crate::tools::{self, MCP, Shape, Tool};
 const PART: &str = "tool_use.part";
 
 const TOOLS: &[Tool] = &[
-    tool("readToolCall", &["read"], &[("path", "filePath")], Shape::Plain),
-    tool("writeToolCall", &["write"], &[("path", "filePath"), ("fileText", "content")], Shape::Plain),
-    tool(
+    Tool::new("readToolCall", &["read"], &[("path", "filePath")], Shape::Plain),
+    Tool::new("writeToolCall", &["write"], &[("path", "filePath"), ("fileText", "content")], Shape::Plain),
+    Tool::new(
         "editToolCall",
         &["edit"],
         &[("path", "filePath")],
         Shape::Edit(["oldString", "newString", "replaceAll"]),
     ),
-    tool("shellToolCall", &["bash"], &[("workingDirectory", "workdir")], Shape::Plain),
-    tool("grepToolCall", &["grep"], &[("glob", "include")], Shape::Plain),
-    tool("globToolCall", &["glob"], &[("globPattern", "pattern"), ("targetDirectory", "path")], Shape::Plain),
-    tool("lsToolCall", &["list"], &[], Shape::Plain),
-    tool("deleteToolCall", &["delete"], &[("path", "filePath")], Shape::Plain),
-    tool("updateTodosToolCall", &["todowrite"], &[], Shape::Todos("content")),
-    tool("webFetchToolCall", &["webfetch"], &[], Shape::Plain),
-    tool("taskToolCall", &["task"], &[("subagentType", "subagent_type")], Shape::Plain),
+    Tool::new("shellToolCall", &["bash"], &[("workingDirectory", "workdir")], Shape::Plain),
+    Tool::new("grepToolCall", &["grep"], &[("glob", "include")], Shape::Plain),
+    Tool::new(
+        "globToolCall",
+        &["glob"],
+        &[("globPattern", "pattern"), ("targetDirectory", "path")],
+        Shape::Plain,
+    ),
+    Tool::new("lsToolCall", &["list"], &[], Shape::Plain),
+    Tool::new("deleteToolCall", &["delete"], &[("path", "filePath")], Shape::Plain),
+    Tool::new("updateTodosToolCall", &["todowrite"], &[], Shape::Todos("content")),
+    Tool::new("webFetchToolCall", &["webfetch"], &[], Shape::Plain),
+    Tool::new("taskToolCall", &["task"], &[("subagentType", "subagent_type")], Shape::Plain),
 ];
-
-const fn tool(
-    key: &'static str,
-    names: &'static [&'static str],
-    args: &'static [(&'static str, &'static str)],
-    shape: Shape,
-) -> Tool {
-    Tool { key, names, args, shape }
-}
 
 pub(super) fn to_ours(card: Card, cwd: &str) -> Card {
     let mut part = into_object(card).shift_remove(PART).map(into_object).unwrap_or_default();
