@@ -11,11 +11,12 @@ mod story;
 mod verdict;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use install::{Installed, Installer};
 use known::{Client, KNOWN};
 use stage::{Model, Stage};
+
+use crate::program::{NotBuilt, built};
 
 const USAGE: &str = "\
 usage: cargo xtask clients [NAME…] [--bin PATH] [--embedded]
@@ -33,7 +34,10 @@ pub(crate) enum Failed {
     /// Something could not be started, read or written.
     #[error("{0}: {1}")]
     System(String, std::io::Error),
-    /// A client could not be installed, or the program not be built; it has been said why.
+    /// The program could not be built.
+    #[error(transparent)]
+    Program(#[from] NotBuilt),
+    /// A client could not be installed, or does not fit; it has been said why.
     #[error("{0} failed")]
     Setup(String),
     /// Already printed.
@@ -52,7 +56,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
     let options = Options::parse(words)?;
     let program = match &options.program {
         Some(path) => path.canonicalize().map_err(Failed::system(path.display()))?,
-        None => built(root)?,
+        None => built(root, &[])?,
     };
     let model = match options.embedded.then(stage::embedded_model) {
         None => Model::Scripted,
@@ -149,21 +153,5 @@ impl Options {
     fn wants(&self, client: &Client) -> bool {
         let named = self.names.is_empty() || self.names.iter().any(|name| name == client.name);
         named && !(self.embedded && client.embedded.is_none())
-    }
-}
-
-/// A debug build of the program.
-fn built(root: &Path) -> Result<PathBuf, Failed> {
-    let build =
-        Command::new("cargo").args(["build", "--locked", "-q", "-p", "ibeam"]).current_dir(root).status();
-    match build {
-        Ok(status) if status.success() => {
-            let target =
-                std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-            let program = root.join(target).join("debug/ibeam");
-            program.canonicalize().map_err(Failed::system(program.display()))
-        }
-        Ok(_) => Err(Failed::Setup("`cargo build -p ibeam`".to_owned())),
-        Err(error) => Err(Failed::System("cargo".to_owned(), error)),
     }
 }

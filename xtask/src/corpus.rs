@@ -37,6 +37,8 @@ use std::path::Path;
 
 use options::{Options, USAGE};
 
+use crate::program::NotBuilt;
+
 /// Why the cases did not all pass.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failed {
@@ -50,8 +52,8 @@ pub(crate) enum Failed {
     #[error("{0}")]
     Malformed(String),
     /// The program could not be built.
-    #[error("the program could not be built")]
-    Build,
+    #[error(transparent)]
+    Program(#[from] NotBuilt),
     /// Already printed.
     #[error("{0} case(s) failed")]
     Cases(usize),

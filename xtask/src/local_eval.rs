@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use task::{Task, Verdict};
 
+use crate::program::{NotBuilt, built};
+
 const TASKS: &str = "crates/ibeam-local/eval/tasks.toml";
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 const POLL: Duration = Duration::from_millis(50);
@@ -26,9 +28,9 @@ pub(crate) enum Failed {
     /// No task has such a name.
     #[error("no task is named so; `{TASKS}` has the names")]
     NoTask,
-    /// The binary could not be built.
-    #[error("the binary could not be built")]
-    Build,
+    /// The program could not be built.
+    #[error(transparent)]
+    Program(#[from] NotBuilt),
     /// A program or file is not to be had.
     #[error("{0}: {1}")]
     Io(String, std::io::Error),
@@ -51,7 +53,7 @@ struct Run {
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), Failed> {
     let (binary, names) = match args {
         [flag, path, names @ ..] if flag == "--binary" => (PathBuf::from(path), names),
-        names => (build(root)?, names),
+        names => (built(root, &["--release"])?, names),
     };
     let binary = binary.canonicalize().map_err(|error| Failed::Io(binary.display().to_string(), error))?;
     let tasks = Task::load(&root.join(TASKS)).map_err(Failed::Tasks)?;
@@ -74,16 +76,6 @@ pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), Failed> {
         score.add(task, &run, &verdict, started.elapsed());
     }
     score.report()
-}
-
-fn build(root: &Path) -> Result<PathBuf, Failed> {
-    let status = Command::new("cargo")
-        .args(["build", "--release", "--locked", "-p", "ibeam"])
-        .current_dir(root)
-        .status()
-        .map_err(|error| Failed::Io("cargo".into(), error))?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    if status.success() { Ok(target.join("release/ibeam")) } else { Err(Failed::Build) }
 }
 
 /// Runs the binary on `prompt` and reads its stream; one that takes too long is ended.

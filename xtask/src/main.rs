@@ -10,6 +10,7 @@ mod flood;
 mod kill_sweep;
 mod local_eval;
 mod mutations;
+mod program;
 mod schema;
 mod sdks;
 mod size;

@@ -14,6 +14,8 @@ use std::process::Command;
 use ibeam_testkit::{Answer, ModelServer, Request, Workspace};
 use serde_json::json;
 
+use crate::program::{NotBuilt, built};
+
 /// The wheel would bring a program of 160 MB.
 const CLAUDE: &str = "claude-agent-sdk==0.2.187";
 /// Optional dependencies would bring others.
@@ -31,9 +33,9 @@ pub(crate) enum Failed {
     /// Something could not be started, read or written.
     #[error("{0}: {1}")]
     System(String, std::io::Error),
-    /// The program could not be built; it has been said why.
-    #[error("{0} failed")]
-    Setup(&'static str),
+    /// The program could not be built.
+    #[error(transparent)]
+    Program(#[from] NotBuilt),
     /// Already printed.
     #[error("{0} of the SDKs did not understand everything")]
     Checks(usize),
@@ -48,7 +50,7 @@ impl Failed {
 /// Runs both and prints a line for each check.
 pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), Failed> {
     let program = match (words.next().as_deref(), words.next(), words.next()) {
-        (None, ..) => built(root)?,
+        (None, ..) => built(root, &[])?,
         (Some("--bin"), Some(path), None) => fs::canonicalize(&path).map_err(Failed::system(path))?,
         _ => return Err(Failed::Usage("only `--bin PATH` is taken".to_owned())),
     };
@@ -220,16 +222,4 @@ fn check(name: &str, holds: bool) -> bool {
 fn skip(name: &str, missing: &str) -> bool {
     eprintln!("SKIP: {name}: {missing}");
     true
-}
-
-/// A debug build of the program.
-fn built(root: &Path) -> Result<PathBuf, Failed> {
-    let build =
-        Command::new("cargo").args(["build", "--locked", "-q", "-p", "ibeam"]).current_dir(root).status();
-    if !build.map_err(Failed::system("cargo"))?.success() {
-        return Err(Failed::Setup("`cargo build -p ibeam`"));
-    }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let program = root.join(target).join("debug/ibeam");
-    program.canonicalize().map_err(Failed::system(program.display()))
 }

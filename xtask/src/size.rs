@@ -8,13 +8,14 @@ mod counts;
 mod idle;
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::io;
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ibeam_testkit::{Answer, Finished, Ibeam, ModelServer, Workspace};
-use serde_json::Value;
+
+use crate::program::{NotBuilt, built};
 
 const MIB: u64 = 1 << 20;
 /// 15 MiB are promised, and were 13.3 when this was set; the engine is given as much room above 15.8.
@@ -46,12 +47,12 @@ struct Figure {
 /// Why the figures are not told, or not good.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failed {
-    /// Cargo could not be run, or the program could not be looked at.
+    /// The program could not be looked at.
     #[error("cannot measure: {0}")]
     Io(#[from] io::Error),
-    /// The build failed; it has said why.
-    #[error("the program does not compile {0}")]
-    Build(&'static str),
+    /// The program could not be built.
+    #[error(transparent)]
+    Program(#[from] NotBuilt),
     /// The program does not do what is measured.
     #[error("{what} failed under valgrind: {said}")]
     Run {
@@ -89,7 +90,7 @@ pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), Failed> {
     let mut over = Vec::new();
     for Build { what, options, limit } in builds {
         let began = Instant::now();
-        let program = built(root, what, options)?;
+        let program = built(root, options)?;
         println!("\n| {what}, built in {} s | measured | limit |\n|---|---|---|", began.elapsed().as_secs());
         let bytes = fs::metadata(&program)?.len();
         let mut figures = vec![Figure { what: "bytes", measured: bytes, limit: *limit }];
@@ -107,28 +108,6 @@ pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), Failed> {
         return Err(Failed::Over(over.join("; ")));
     }
     if valgrind { idle::hold(root) } else { Ok(()) }
-}
-
-/// Builds it. Gives its path.
-fn built(root: &Path, what: &'static str, options: &[&str]) -> Result<PathBuf, Failed> {
-    let mut cargo = Command::new("cargo")
-        .args(["build", "-p", "ibeam", "--locked", "--message-format", "json-render-diagnostics"])
-        .args(options)
-        .current_dir(root)
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let mut program = None;
-    if let Some(messages) = cargo.stdout.take() {
-        for line in BufReader::new(messages).lines() {
-            let message: Value = serde_json::from_str(&line?).unwrap_or_default();
-            let path = message.get("executable").and_then(Value::as_str);
-            program = path.map(PathBuf::from).or(program);
-        }
-    }
-    match program {
-        Some(program) if cargo.wait()?.success() => Ok(program),
-        Some(_) | None => Err(Failed::Build(what)),
-    }
 }
 
 /// The shortest run with a model, on loopback and without a sandbox.

@@ -250,6 +250,19 @@ pub(crate) fn blocks_from_ours(blocks: Vec<Value>) -> Value {
     blocks.into_iter().map(block).collect()
 }
 
+/// Name and arguments in the dialect of these tools, of a call of ours that is none of a server's.
+pub(crate) fn named(tools: &[Tool], mut call: OurCall) -> (String, Value) {
+    if let Some(tool) = of_key(tools, &call.key, &call.args) {
+        let name = tool.names.first().copied().unwrap_or_default();
+        (name.to_owned(), Value::Object(tool.theirs(call.args)))
+    } else if is_function(&call.key) {
+        let (name, arguments) = call.function_parts();
+        (name, Value::Object(arguments))
+    } else {
+        (call.key, Value::Object(call.args))
+    }
+}
+
 /// A call of a tool that is no key of contract 1.
 pub(crate) fn is_function(key: &str) -> bool {
     key == FUNCTION

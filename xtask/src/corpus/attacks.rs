@@ -15,6 +15,7 @@ use super::report::{Line, Report};
 use super::verdict::Outcome;
 use super::who::{Who, program};
 use super::{Failed, compiled, isolation};
+use crate::program::built;
 
 const CASES: &str = "corpus/attacks.jsonl";
 /// Where what belongs to all cases is kept, below the directory of builds.
@@ -30,7 +31,7 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<(), Failed> {
     let programs_of_tests = compiled::build(&root.join("corpus/helpers"), &scratch)?;
     let binary = match &options.program {
         Some(path) => path.clone(),
-        None => build(root)?,
+        None => built(root, &[])?,
     };
     // Copies, since a build may replace both while cases are played.
     let copies =
@@ -141,13 +142,4 @@ fn play_in_child(player: &Path, isolation: &[OsString], job: &Job) -> io::Result
 
 fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from)
-}
-
-fn build(root: &Path) -> Result<PathBuf, Failed> {
-    let built = Command::new("cargo")
-        .args(["build", "--quiet", "--locked", "-p", "ibeam"])
-        .current_dir(root)
-        .status();
-    let built = built.map_err(|error| Failed::File("cargo".into(), error))?;
-    if built.success() { Ok(target(root).join("debug/ibeam")) } else { Err(Failed::Build) }
 }

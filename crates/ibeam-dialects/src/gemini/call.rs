@@ -98,14 +98,8 @@ pub(super) fn from_ours(card: Card) -> Card {
     let (name, parameters) = if call.key == MCP {
         let (server, tool, parameters) = tools::mcp_from_ours(&mut call.args);
         (format!("mcp_{server}_{tool}"), parameters)
-    } else if let Some(tool) = tools::of_key(TOOLS, &call.key, &call.args) {
-        let name = tool.names.first().copied().unwrap_or_default();
-        (name.to_owned(), Value::Object(tool.theirs(call.args)))
-    } else if tools::is_function(&call.key) {
-        let (name, arguments) = call.function_parts();
-        (name, Value::Object(arguments))
     } else {
-        (call.key, Value::Object(call.args))
+        tools::named(TOOLS, call)
     };
     object([(USE, json!({ "tool_name": name, "parameters": parameters })), (RESULT, result.into())])
 }

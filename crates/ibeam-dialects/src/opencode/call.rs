@@ -111,14 +111,8 @@ pub(super) fn from_ours(card: Card) -> Card {
         let name = format!("{from}_{tool}");
         server = Some(from);
         (name, input)
-    } else if let Some(tool) = tools::of_key(TOOLS, &call.key, &call.args) {
-        let name = tool.names.first().copied().unwrap_or_default();
-        (name.to_owned(), Value::Object(tool.theirs(call.args)))
-    } else if tools::is_function(&call.key) {
-        let (name, arguments) = call.function_parts();
-        (name, Value::Object(arguments))
     } else {
-        (call.key, Value::Object(call.args))
+        tools::named(TOOLS, call)
     };
     let mut state = into_object(state);
     let mut metadata = take_object(&mut state, "metadata").unwrap_or_default();
