@@ -1,6 +1,6 @@
 //! The last steps of a child before it becomes the command.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -9,19 +9,36 @@ use rustix::process::{
     setsid,
 };
 
+use crate::connections::ConnectionRules;
 use crate::raw::{self, Shared};
 use crate::request::{self, Layout};
 
-/// Becomes the command of `request`. If that fails, notes why there and gives the exit code of the child.
-pub(crate) fn become_command(request: &mut Shared, stdio: &[OwnedFd; 3], supervisor: Pid) -> i32 {
-    let errno = attempt(request, stdio, supervisor);
+/// Becomes the command of `request`, whose connections its supervisor makes where there are `rules` for them. If that
+/// fails, notes why there and gives the exit code of the child.
+pub(crate) fn become_command(
+    request: &mut Shared,
+    stdio: &[OwnedFd; 3],
+    supervisor: Pid,
+    rules: Option<(&ConnectionRules, BorrowedFd<'_>)>,
+) -> i32 {
+    let errno = attempt(request, stdio, supervisor, rules);
     request::set_error(request.bytes(), errno.raw_os_error());
     127
 }
 
-fn attempt(request: &mut Shared, stdio: &[OwnedFd; 3], supervisor: Pid) -> Errno {
+fn attempt(
+    request: &mut Shared,
+    stdio: &[OwnedFd; 3],
+    supervisor: Pid,
+    rules: Option<(&ConnectionRules, BorrowedFd<'_>)>,
+) -> Errno {
     let Some(layout) = Layout::of(request.bytes()) else { return Errno::INVAL };
     if let Err(errno) = prepare(request, layout.directory, stdio, supervisor) {
+        return errno;
+    }
+    if let Some((rules, handover)) = rules
+        && let Err(errno) = rules.restrict(handover)
+    {
         return errno;
     }
     raw::unblock_signals();

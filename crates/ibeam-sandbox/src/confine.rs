@@ -24,6 +24,7 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
 };
 
+use crate::connections::ConnectionRules;
 use crate::frame::Frame;
 use crate::plan::Plan;
 use crate::raw;
@@ -45,6 +46,8 @@ pub(crate) struct Preparation {
     /// None where the system has no Landlock.
     pub(crate) rules: Option<landlock::Rules>,
     pub(crate) filter: seccomp::Program,
+    /// By which supervisors make the connections of commands; none where commands have no sockets.
+    pub(crate) connections: Option<ConnectionRules>,
 }
 
 /// The user and the group that we are, each as a line that says that they are the same inside and outside.

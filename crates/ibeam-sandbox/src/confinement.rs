@@ -26,6 +26,8 @@ pub struct Confinement {
     /// What stays visible, but not writable, though it lies where commands have a directory of their own (`/tmp`,
     /// `/run`): the home directory, directories of programs.
     pub visible: Vec<PathBuf>,
+    /// Unix sockets of the host that commands may connect to.
+    pub sockets: Vec<PathBuf>,
     /// Commands get a listener for a proxy of ours; else they have no network but their own loopback.
     pub proxied: bool,
     /// The most bytes a file may grow to, where that is bound.
@@ -54,6 +56,7 @@ impl Confinement {
             read_only: resolve(&self.read_only),
             hidden: resolve(&self.hidden),
             visible: resolve(&self.visible),
+            sockets: resolve(&self.sockets),
             ..*self
         }
     }

@@ -103,7 +103,7 @@ impl Found {
 
     /// The children of all threads of a process.
     fn add_below(&mut self, pid: i32) {
-        let mut path = Path::new();
+        let mut path = ProcPath::new();
         path.text(b"/proc/").number(pid).text(b"/task");
         let Some(path) = path.as_c_str() else { return };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -119,7 +119,7 @@ impl Found {
 
     /// The children of one thread.
     fn add_children(&mut self, pid: i32, task: i32) {
-        let mut path = Path::new();
+        let mut path = ProcPath::new();
         path.text(b"/proc/").number(pid).text(b"/task/").number(task).text(b"/children");
         let Some(path) = path.as_c_str() else { return };
         let Ok(file) = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { return };
@@ -139,25 +139,25 @@ impl Found {
     }
 }
 
-fn number(digits: &[u8]) -> Option<i32> {
+pub(crate) fn number(digits: &[u8]) -> Option<i32> {
     digits.iter().try_fold(0_i32, |number, byte| match byte {
         b'0'..=b'9' => number.checked_mul(10)?.checked_add(i32::from(byte - b'0')),
         _ => None,
     })
 }
 
-/// A path that is put together without allocation.
-struct Path {
+/// A path below /proc, put together without allocation.
+pub(crate) struct ProcPath {
     bytes: [u8; 64],
     length: usize,
 }
 
-impl Path {
-    fn new() -> Self {
+impl ProcPath {
+    pub(crate) fn new() -> Self {
         Self { bytes: [0; 64], length: 0 }
     }
 
-    fn text(&mut self, text: &[u8]) -> &mut Self {
+    pub(crate) fn text(&mut self, text: &[u8]) -> &mut Self {
         for byte in text {
             if let Some(place) = self.bytes.get_mut(self.length) {
                 *place = *byte;
@@ -167,7 +167,7 @@ impl Path {
         self
     }
 
-    fn number(&mut self, number: i32) -> &mut Self {
+    pub(crate) fn number(&mut self, number: i32) -> &mut Self {
         let mut unit = 1_000_000_000;
         while unit > 1 && number / unit == 0 {
             unit /= 10;
@@ -179,7 +179,7 @@ impl Path {
         self
     }
 
-    fn as_c_str(&self) -> Option<&CStr> {
+    pub(crate) fn as_c_str(&self) -> Option<&CStr> {
         CStr::from_bytes_until_nul(&self.bytes).ok()
     }
 }
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn paths_are_put_together() {
-        let mut path = Path::new();
+        let mut path = ProcPath::new();
         path.text(b"/proc/").number(0).text(b"/").number(4_194_304).text(b"/").number(i32::MAX);
         assert_eq!(path.as_c_str().unwrap().to_str().unwrap(), "/proc/0/4194304/2147483647");
     }

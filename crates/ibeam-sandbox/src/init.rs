@@ -17,6 +17,7 @@ use rustix::process::{
 };
 
 use crate::confine::{self, Preparation};
+use crate::connections::ConnectionRules;
 use crate::descendants::{any, kill_all, reap};
 use crate::frame::Frame;
 use crate::memory::{Begin, forget};
@@ -51,12 +52,14 @@ pub(crate) struct Setup<'a> {
 
 /// Serves until the socket closes. Gives the exit code of the process.
 pub(crate) fn live(control: BorrowedFd<'_>, setup: &Setup<'_>) -> i32 {
+    // A copy on the stack, since what the client prepared is forgotten.
+    let connections = setup.confined.and_then(|given| given.connections);
     if let Err((step, errno)) = settle(control, setup) {
         Frame::Refused(step as u8, errno.raw_os_error()).send(raw::placed(CONTROL));
         return 1;
     }
     Frame::Started(getpid().as_raw_pid()).send(raw::placed(CONTROL));
-    Server { supervisors: [const { None }; SUPERVISORS] }.serve();
+    Server { supervisors: [const { None }; SUPERVISORS], connections }.serve();
     if !setup.namespace {
         while reap(|_, _| {}) {
             kill_all(|_| false);
@@ -123,6 +126,8 @@ struct Server {
     /// Those that live, each with a copy of its end of the socket: the client sees the end of the tree only
     /// after what a killed supervisor left is gone too.
     supervisors: [Option<(Pid, OwnedFd)>; SUPERVISORS],
+    /// By which supervisors make the connections of commands, where commands have a network namespace.
+    connections: Option<ConnectionRules>,
 }
 
 impl Server {
@@ -187,11 +192,12 @@ impl Server {
             return Frame::Failed(Errno::AGAIN.raw_os_error()).send(&session);
         };
         let ours = getpid();
+        let connections = self.connections.as_ref();
         let mut given = Some((session, stdio, request));
         let forked = raw::fork(Fork::Plain, || {
-            given
-                .take()
-                .map_or(1, |(session, stdio, request)| supervisor::live(ours, session, stdio, request))
+            given.take().map_or(1, |(session, stdio, request)| {
+                supervisor::live(ours, session, stdio, request, connections)
+            })
         });
         let Some((session, ..)) = given else { return };
         match forked {

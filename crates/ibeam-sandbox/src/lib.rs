@@ -33,6 +33,7 @@ mod cgroup;
 mod command;
 mod confine;
 mod confinement;
+mod connections;
 mod descendants;
 mod frame;
 mod init;

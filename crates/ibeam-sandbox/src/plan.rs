@@ -12,7 +12,7 @@
 //! 6. *Guards*: a path that is kept as it is becomes a read-only mount, and every directory between it and the
 //!    writable root a mount too: what is a mount cannot be renamed, and so a guarded path cannot be moved away. Nor
 //!    can a hidden one, which the next run would look for in vain.
-//! 7. Hidden paths, and the sockets of the host that have one, become empty.
+//! 7. Hidden paths become empty.
 //!
 //! A workspace that is `/` cannot be taken. Then 2 leaves everything writable but [`SYSTEM`]; all else holds. A
 //! workspace that is a home directory is writable but for what its owner guards and hides.
@@ -20,7 +20,7 @@
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::fs;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -56,8 +56,6 @@ const LINKS: [(&str, &str); 5] = [
 ];
 /// What tells more of the machine than commands need.
 const TELLING: [&str; 3] = ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/firmware"];
-/// Sockets of the host that are looked after; a machine has some hundred.
-const SOCKETS: usize = 2048;
 
 /// The directory of the file system in memory that is empty, and the file that is.
 pub(crate) const EMPTY: &std::ffi::CStr = c"empty";
@@ -216,7 +214,7 @@ impl Plan {
 
     fn take(&mut self, confinement: &Confinement) {
         let writable = confinement.writable.iter().map(|path| (path, Kind::Writable));
-        let visible = confinement.visible.iter().map(|path| (path, Kind::Visible));
+        let visible = confinement.visible.iter().chain(&confinement.sockets).map(|path| (path, Kind::Visible));
         // What is above comes first; of both kinds, a path is writable.
         for (path, kind) in visible.chain(writable).collect::<BTreeMap<_, _>>() {
             if path != Path::new("/") {
@@ -273,8 +271,7 @@ impl Plan {
         let telling = TELLING.map(PathBuf::from);
         let wished = confinement.hidden.iter().chain(&telling);
         let wished = wished.filter_map(|path| Some((path.clone(), fs::metadata(path).ok()?.is_dir())));
-        let mut all: BTreeMap<PathBuf, bool> = wished.collect();
-        all.extend(sockets().into_iter().map(|path| (path, false)));
+        let all: BTreeMap<PathBuf, bool> = wished.collect();
         let mut last: Option<PathBuf> = None;
         for (path, is_directory) in all {
             if last.as_ref().is_none_or(|above| !path.starts_with(above)) {
@@ -283,19 +280,6 @@ impl Plan {
             }
         }
     }
-}
-
-/// The sockets that somebody of this network listens at, and that have a path.
-fn sockets() -> Vec<PathBuf> {
-    let table = fs::read("/proc/net/unix").unwrap_or_default();
-    let lines = table.split(|byte| *byte == b'\n');
-    let paths = lines.filter_map(|line| {
-        let place = line.windows(2).position(|both| both == b" /")?;
-        let path = PathBuf::from(std::ffi::OsString::from_vec(line.get(place + 1..)?.to_owned()));
-        let path = fs::canonicalize(path).ok()?;
-        fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_socket()).then_some(path)
-    });
-    paths.take(SOCKETS).collect()
 }
 
 fn is_directory(path: &Path) -> bool {

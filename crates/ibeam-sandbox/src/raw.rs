@@ -21,12 +21,16 @@ use crate::request::Layout;
 
 mod confine;
 mod filters;
+mod notify;
 
 pub(crate) use confine::{raise_loopback, set_mount_attributes};
 #[cfg(test)]
 pub(crate) use filters::any_call;
 pub(crate) use filters::{
     Handled, filter_calls, landlock_abi, landlock_grant, landlock_restrict, landlock_ruleset,
+};
+pub(crate) use notify::{
+    Notification, answer, connect, filter_calls_with_listener, is_pending, read_memory, receive_notification,
 };
 
 /// How a child begins.

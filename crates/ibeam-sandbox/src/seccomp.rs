@@ -10,8 +10,12 @@
 //! This layer holds what the others cannot: io_uring, whose sockets and files pass no other filter; namespaces that
 //! would give capabilities back; calls with a history of holes (bpf, userfaultfd, perf, keyctl, netlink); and
 //! the terminal's input queue. It cannot read paths or addresses, which lie in memory that the caller may change
-//! meanwhile: files are held by mounts and Landlock, connections by the network namespace. Many of its calls
-//! need a capability that is gone too; each layer is to hold alone.
+//! meanwhile: files are held by mounts and Landlock, connections by the network namespace and by the supervisor, which
+//! makes those of Unix sockets (`connections.rs`). Many of its calls need a capability that is gone too; each layer is to
+//! hold alone.
+//!
+//! There are two programs. One holds for the fork server and everything below it. In namespaces each command gets a
+//! second one, which refuses what supervisors need, and hands its connections to its supervisor.
 //!
 //! `prctl` and `seccomp` stay whole: a further filter can only take away.
 //!
@@ -20,6 +24,7 @@
 mod lists;
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 
 use libc::c_long;
 use rustix::io::Errno;
@@ -44,16 +49,63 @@ pub(crate) enum Beside {
     },
 }
 
+/// Whether somebody checks the connections of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connections {
+    /// Its supervisor makes them.
+    Checked,
+    /// Nobody does, so there are no Unix sockets.
+    Unchecked,
+}
+
 /// The filter, ready for [`install`].
 pub(crate) struct Program(Vec<libc::sock_filter>);
 
-/// Compiles the filter.
+/// The most instructions of a [`CommandProgram`].
+const INSTRUCTIONS: usize = 128;
+
+/// A filter of commands, in memory of a fixed size: the fork server keeps no heap.
+#[derive(Clone, Copy)]
+pub(crate) struct CommandProgram {
+    steps: [libc::sock_filter; INSTRUCTIONS],
+    length: usize,
+}
+
+/// Compiles the filter for the fork server and everything below it.
 ///
 /// # Errors
 /// This machine is neither x86-64 nor 64-bit ARM.
 pub(crate) fn program(beside: Beside) -> Result<Program, BackendError> {
+    let steps = prologue(lists::absent(beside)).into_iter().chain(compile(lists::refused(beside))?);
+    Ok(Program(steps.collect()))
+}
+
+/// Compiles the filter that commands in namespaces get in addition.
+///
+/// # Errors
+/// This machine is neither x86-64 nor 64-bit ARM.
+pub(crate) fn command_program(connections: Connections) -> Result<CommandProgram, BackendError> {
+    let notify = match connections {
+        Connections::Checked => vec![
+            statement(LOAD, NUMBER),
+            unless(libc::BPF_JEQ, libc::SYS_connect as u32),
+            statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_USER_NOTIF),
+        ],
+        Connections::Unchecked => Vec::new(),
+    };
+    let mut steps = [statement(0, 0); INSTRUCTIONS];
+    let mut length = 0;
+    let compiled = notify.into_iter().chain(compile(lists::refused_to_commands(connections))?);
+    for (place, step) in steps.iter_mut().zip(compiled) {
+        *place = step;
+        length += 1;
+    }
+    Ok(CommandProgram { steps, length })
+}
+
+fn compile(refused: impl Iterator<Item = lists::Partly>) -> Result<Vec<libc::sock_filter>, BackendError> {
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
-    for (call, refused) in lists::refused(beside) {
+    for (call, refused) in refused {
         let groups = rules.entry(call).or_default();
         for tests in refused {
             groups.push(rule(tests)?);
@@ -62,8 +114,7 @@ pub(crate) fn program(beside: Beside) -> Result<Program, BackendError> {
     let machine = TargetArch::try_from(std::env::consts::ARCH)?;
     let refusal = SeccompAction::Errno(Errno::PERM.raw_os_error().cast_unsigned());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refusal, machine)?;
-    let program = BpfProgram::try_from(filter)?;
-    Ok(Program(prologue(lists::absent(beside)).into_iter().chain(program.iter().map(instruction)).collect()))
+    Ok(BpfProgram::try_from(filter)?.iter().map(instruction).collect())
 }
 
 /// The filter holds from here on, for this process and all it starts. Needs no_new_privs or CAP_SYS_ADMIN.
@@ -76,17 +127,47 @@ pub(crate) fn install(program: &Program) -> Result<(), Errno> {
     raw::filter_calls(&program.0)
 }
 
+impl CommandProgram {
+    /// The filter holds from here on. Uses system calls only.
+    ///
+    /// # Errors
+    /// As [`install`].
+    pub(crate) fn install(&self) -> Result<(), Errno> {
+        raw::filter_calls(self.steps())
+    }
+
+    /// The filter holds from here on. Returns the descriptor on which connections are announced.
+    ///
+    /// # Errors
+    /// As [`install`]; `BUSY` where an outer filter has such a descriptor already.
+    pub(crate) fn install_with_listener(&self) -> Result<OwnedFd, Errno> {
+        raw::filter_calls_with_listener(self.steps())
+    }
+
+    fn steps(&self) -> &[libc::sock_filter] {
+        self.steps.get(..self.length).unwrap_or_default()
+    }
+}
+
+const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+/// Where the number of a call is.
+const NUMBER: u32 = 0;
+
+fn statement(code: u32, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt: 0, jf: 0, k }
+}
+
+/// Skips the next instruction unless the test holds.
+fn unless(test: u32, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: (libc::BPF_JMP | test | libc::BPF_K) as u16, jt: 0, jf: 1, k }
+}
+
 /// Refuses as if the system had them not: numbers that nobody has looked at, those of x32 among them, and the
 /// `absent`.
 fn prologue(absent: &[c_long]) -> Vec<libc::sock_filter> {
-    const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-    const NUMBER: u32 = 0;
     const REFUSAL: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
-    let unless =
-        |test, k| libc::sock_filter { code: (libc::BPF_JMP | test | libc::BPF_K) as u16, jt: 0, jf: 1, k };
-    let plain = |code, k| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let refuse = plain(libc::BPF_RET | libc::BPF_K, REFUSAL);
-    let mut steps = vec![plain(LOAD, NUMBER), unless(libc::BPF_JGT, NEWEST), refuse];
+    let refuse = statement(libc::BPF_RET | libc::BPF_K, REFUSAL);
+    let mut steps = vec![statement(LOAD, NUMBER), unless(libc::BPF_JGT, NEWEST), refuse];
     steps.extend(absent.iter().flat_map(|call| [unless(libc::BPF_JEQ, *call as u32), refuse]));
     steps
 }

@@ -22,9 +22,10 @@ pub(crate) enum Step {
     Privileges,
     Landlock,
     Seccomp,
+    Sockets,
 }
 
-const ALL: [Step; 17] = [
+const ALL: [Step; 18] = [
     Step::Start,
     Step::Filter,
     Step::Identity,
@@ -42,6 +43,7 @@ const ALL: [Step; 17] = [
     Step::Privileges,
     Step::Landlock,
     Step::Seccomp,
+    Step::Sockets,
 ];
 
 impl Step {
@@ -69,6 +71,7 @@ impl Step {
             Self::Privileges => "no_new_privs",
             Self::Landlock => "Landlock",
             Self::Seccomp => "seccomp",
+            Self::Sockets => "the list of granted sockets",
         }
     }
 }

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal};
 
 use crate::command::become_command;
+use crate::connections::{self, ConnectionRules};
 use crate::descendants::{kill_all, reap, signal_all};
 use crate::frame::Frame;
 use crate::raw::{self, Fork, Shared};
@@ -20,11 +21,21 @@ use crate::request;
 const SESSION: i32 = 0;
 /// Where signals are read; taken over from the server.
 pub(crate) const SIGNALS: i32 = 1;
+/// Where the connections of the command are announced, where they are checked.
+const LISTENER: i32 = 2;
 /// Between two passes over a tree that does not end.
 pub(crate) const PASS: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Starts the command and stays until its tree is gone. Gives the exit code of the process.
-pub(crate) fn live(server: Pid, session: OwnedFd, stdio: [OwnedFd; 3], mut request: Shared) -> i32 {
+///
+/// With `rules`, it makes the connections of the command.
+pub(crate) fn live(
+    server: Pid,
+    session: OwnedFd,
+    stdio: [OwnedFd; 3],
+    mut request: Shared,
+    rules: Option<&ConnectionRules>,
+) -> i32 {
     // The command must not outlive the server either.
     let _ = set_parent_process_death_signal(Some(Signal::HUP));
     // In a new namespace the first process has number 1 and so has its parent here.
@@ -34,7 +45,17 @@ pub(crate) fn live(server: Pid, session: OwnedFd, stdio: [OwnedFd; 3], mut reque
     let ours = getpid();
     let _ = set_child_subreaper(Some(ours));
     let _ = rustix::thread::set_name(c"ibeam-watch");
-    let forked = raw::fork(Fork::Waiting, || become_command(&mut request, &stdio, ours));
+    let handover = match rules.map(|_| connections::handover()).transpose() {
+        Ok(handover) => handover,
+        Err(errno) => {
+            Frame::Failed(errno.raw_os_error()).send(&session);
+            return 0;
+        }
+    };
+    let forked = raw::fork(Fork::Waiting, || {
+        let rules = rules.zip(handover.as_ref().map(|(_, theirs)| theirs.as_fd()));
+        become_command(&mut request, &stdio, ours, rules)
+    });
     let command = match (forked, request::error(request.bytes())) {
         (Ok(command), 0) => command,
         (Err(errno), _) => {
@@ -46,24 +67,32 @@ pub(crate) fn live(server: Pid, session: OwnedFd, stdio: [OwnedFd; 3], mut reque
             return 0;
         }
     };
+    let listener = handover.as_ref().and_then(|(ours, _)| connections::received_listener(ours.as_fd()));
     Frame::Started(command.as_raw_pid()).send(&session);
-    if settle(&session).is_ok() {
+    if settle(&session, listener.as_ref()).is_ok() {
         drop(request);
-        // Both are closed already, with all others.
-        std::mem::forget((session, stdio));
-        watch(command);
+        let rules = rules.filter(|_| listener.is_some());
+        // All are closed already.
+        std::mem::forget((session, stdio, handover, listener));
+        watch(command, rules);
     }
     0
 }
 
-/// Keeps the socket and the signals, and closes everything else: what is inherited would hold pipes open.
-fn settle(session: &OwnedFd) -> Result<(), Errno> {
+/// Keeps the socket, the signals and the listener, and closes everything else: what is inherited would hold pipes open.
+fn settle(session: &OwnedFd, listener: Option<&OwnedFd>) -> Result<(), Errno> {
     raw::place(session.as_fd(), SESSION)?;
-    raw::close_from(2);
+    if let Some(listener) = listener {
+        raw::place(listener.as_fd(), LISTENER)?;
+        raw::close_from(3);
+    } else {
+        raw::close_from(2);
+    }
     Ok(())
 }
 
-fn watch(command: Pid) {
+/// `rules` where connections are announced.
+fn watch(command: Pid, mut rules: Option<&ConnectionRules>) {
     let mut killing = false;
     loop {
         let left = reap(|pid, status| {
@@ -80,7 +109,7 @@ fn watch(command: Pid) {
         if killing {
             continue;
         }
-        match next_wish() {
+        match next_wish(&mut rules) {
             Wish::Nothing => {}
             Wish::Terminate => {
                 // A stopped process takes TERM only when it goes on.
@@ -100,12 +129,22 @@ enum Wish {
     Kill,
 }
 
-/// Waits for a signal or a word of the client.
-fn next_wish() -> Wish {
+/// Waits for a signal, a word of the client, or a connection of the command, which is made at once.
+fn next_wish(rules: &mut Option<&ConnectionRules>) -> Wish {
     let (session, signals) = (raw::placed(SESSION), raw::placed(SIGNALS));
-    let mut both = [PollFd::new(&session, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
-    let _ = poll(&mut both, None);
-    let [from_session, from_signals] = both.map(|descriptor| !descriptor.revents().is_empty());
+    let listener = if rules.is_some() { raw::placed(LISTENER) } else { signals };
+    let mut all = [session, signals, listener].map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+    let _ = poll(&mut all, None);
+    let [from_session, from_signals, from_listener] = all.map(|descriptor| descriptor.revents());
+    if let Some(given) = *rules {
+        if from_listener.contains(PollFlags::IN) {
+            connections::answer_next(listener, given);
+        } else if !from_listener.is_empty() {
+            // No process is left that could connect.
+            *rules = None;
+        }
+    }
+    let [from_session, from_signals] = [from_session, from_signals].map(|events| !events.is_empty());
     if from_signals {
         match read_signals() {
             Wish::Nothing => {}

@@ -13,6 +13,7 @@ use rustix::process::{getegid, geteuid};
 
 use crate::confine::{Identity, Preparation};
 use crate::confinement::{Confinement, Refusal, Tier, Unavailable};
+use crate::connections::ConnectionRules;
 use crate::plan::Plan;
 use crate::raw::Fork;
 use crate::seccomp::Beside;
@@ -117,6 +118,10 @@ impl Way {
             largest_file: confinement.largest_file,
             rules,
             filter: seccomp::program(beside).map_err(|_other_machine| (Step::Filter, Errno::NOSYS))?,
+            connections: namespaces
+                .then(|| ConnectionRules::new(&confinement.sockets))
+                .transpose()
+                .map_err(|errno| (Step::Sockets, errno))?,
         };
         let bound = Bound::new(processes);
         let Begun { pid, control, listener: inner } = begin(self.fork(), &bound, Some(&preparation))?;

@@ -2,7 +2,7 @@
 
 use libc::c_long;
 
-use super::Beside;
+use super::{Beside, Connections};
 use Test::{Has, Is, IsNot, Masked};
 
 /// The newest call that was looked at: `file_setattr`, of Linux 6.17. The same on all machines.
@@ -33,11 +33,9 @@ pub(super) const WHOLE: &[c_long] = &[
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
-    // The memory and descriptors of other processes.
+    // The memory and descriptors of other processes; see also `SUPERVISION`.
     libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
-    libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
     // What is where.
     libc::SYS_mount,
@@ -163,12 +161,34 @@ pub(super) const PARTLY: &[Partly] = &[
     ),
 ];
 
-/// Beside a network namespace: no sockets of the system itself (netlink, packets, algorithms) or of a machine
-/// below this one (vsock, which knows no namespace).
-const NAMESPACES: &[Partly] = &[
-    (libc::SYS_socket, &[&[IsNot(0, libc::AF_UNIX), IsNot(0, libc::AF_INET), IsNot(0, libc::AF_INET6)]]),
-    (libc::SYS_socketpair, &[&[IsNot(0, libc::AF_UNIX)]]),
+/// The memory and descriptors of other processes, which supervisors read where they make the connections of commands
+/// (`connections.rs`). There commands are refused them by a filter of their own; elsewhere everybody is.
+pub(super) const SUPERVISION: &[c_long] = &[libc::SYS_process_vm_readv, libc::SYS_pidfd_getfd];
+
+/// What commands in a network namespace are refused, and supervisors are not: sockets of the system itself (netlink,
+/// packets, algorithms) or of a machine below this one (vsock, which has no namespace), and Unix datagram sockets, which
+/// can send to any path without connecting to it.
+const COMMANDS: &[Partly] = &[
+    (
+        libc::SYS_socket,
+        &[
+            &[IsNot(0, libc::AF_UNIX), IsNot(0, libc::AF_INET), IsNot(0, libc::AF_INET6)],
+            &[Is(0, libc::AF_UNIX), Masked(1, TYPE, libc::SOCK_DGRAM)],
+            &[Is(0, libc::AF_UNIX), Masked(1, TYPE, libc::SOCK_RAW)],
+        ],
+    ),
+    (
+        libc::SYS_socketpair,
+        &[
+            &[IsNot(0, libc::AF_UNIX)],
+            &[Masked(1, TYPE, libc::SOCK_DGRAM)],
+            &[Masked(1, TYPE, libc::SOCK_RAW)],
+        ],
+    ),
 ];
+
+/// What they are refused as well where nobody can check their connections: Unix sockets, but for connected pairs.
+const UNIX_SOCKETS: &[Partly] = &[(libc::SYS_socket, &[&[Is(0, libc::AF_UNIX)]])];
 
 /// Without namespaces: nothing waits for connections; the shared memory, queues and semaphores of others, which no
 /// path names, stay theirs; and nobody's files get other attributes, which Landlock does not see. It sees neither
@@ -226,15 +246,26 @@ const TRUNCATION: &[Partly] = &[
 const ACCESS_AND_CUT: i32 = libc::O_ACCMODE | libc::O_TRUNC;
 const READ_AND_CUT: i32 = libc::O_RDONLY | libc::O_TRUNC;
 
-/// Every call that is refused, and when; whatever its arguments where no group is named. Groups of a call add up.
+/// Every call that is refused to the fork server and all below it, and when; whatever its arguments where no group is
+/// named. Groups of a call add up.
 pub(super) fn refused(beside: Beside) -> impl Iterator<Item = Partly> {
-    let more: &[&[Partly]] = match beside {
-        Beside::Namespaces => &[NAMESPACES],
-        Beside::Landlock { truncates: true } => &[ALONE],
-        Beside::Landlock { truncates: false } => &[ALONE, TRUNCATION],
+    let (supervision, more): (&[c_long], &[&[Partly]]) = match beside {
+        Beside::Namespaces => (&[], &[]),
+        Beside::Landlock { truncates: true } => (SUPERVISION, &[ALONE]),
+        Beside::Landlock { truncates: false } => (SUPERVISION, &[ALONE, TRUNCATION]),
     };
-    let whole = WHOLE.iter().map(|call| -> Partly { (*call, &[]) });
+    let whole = WHOLE.iter().chain(supervision).map(|call| -> Partly { (*call, &[]) });
     whole.chain(PARTLY.iter().chain(more.iter().copied().flatten()).copied())
+}
+
+/// What a command in namespaces is refused in addition.
+pub(super) fn refused_to_commands(connections: Connections) -> impl Iterator<Item = Partly> {
+    let sockets: &[Partly] = match connections {
+        Connections::Checked => &[],
+        Connections::Unchecked => UNIX_SOCKETS,
+    };
+    let whole = SUPERVISION.iter().map(|call| -> Partly { (*call, &[]) });
+    whole.chain(COMMANDS.iter().chain(sockets).copied())
 }
 
 /// Calls whose arguments lie in memory, and cannot be looked at. Whoever hears that they do not exist turns to an older

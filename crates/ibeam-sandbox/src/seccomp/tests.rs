@@ -8,7 +8,7 @@ use rustix::process::{WaitOptions, waitpid};
 use rustix::thread::set_no_new_privs;
 
 use super::lists::{self, NEWEST, WHOLE};
-use super::{Beside, Program, install, program};
+use super::{Beside, CommandProgram, Connections, Program, command_program, install, program};
 use crate::raw::{self, Fork, any_call};
 
 const PAIRS: Beside = Beside::Landlock { truncates: true };
@@ -21,11 +21,30 @@ const NO_GROUPS: &[&[lists::Test]] = &[];
 /// What the child says when the filter itself was refused.
 const NO_FILTER: i32 = 255;
 
-/// What a call says in a child, which has the filter or not.
-fn said(filter: Option<&Program>, call: c_long, arguments: [usize; 6]) -> Result<(), Errno> {
+/// The filters that a command has where its connections are checked.
+struct Filters {
+    all: Program,
+    command: Option<CommandProgram>,
+}
+
+impl Filters {
+    fn new(beside: Beside) -> Self {
+        let command = (beside == Beside::Namespaces).then(|| command_program(Connections::Checked).unwrap());
+        Self { all: program(beside).unwrap(), command }
+    }
+
+    fn install(&self) -> Result<(), Errno> {
+        set_no_new_privs(true)?;
+        install(&self.all)?;
+        self.command.as_ref().map_or(Ok(()), CommandProgram::install)
+    }
+}
+
+/// What a call says in a child, which has the filters or not.
+fn said(filters: Option<&Filters>, call: c_long, arguments: [usize; 6]) -> Result<(), Errno> {
     let child = raw::fork(Fork::Plain, || {
-        if let Some(filter) = filter
-            && set_no_new_privs(true).and_then(|()| install(filter)).is_err()
+        if let Some(filters) = filters
+            && filters.install().is_err()
         {
             return NO_FILTER;
         }
@@ -42,8 +61,8 @@ fn said(filter: Option<&Program>, call: c_long, arguments: [usize; 6]) -> Result
 /// `expected` with the filter. Without it, something else.
 #[track_caller]
 fn refused(beside: Beside, call: c_long, arguments: [usize; 6], expected: Errno) {
-    let program = program(beside).unwrap();
-    assert_eq!(said(Some(&program), call, arguments), Err(expected), "call {call} {arguments:x?}");
+    let filters = Filters::new(beside);
+    assert_eq!(said(Some(&filters), call, arguments), Err(expected), "call {call} {arguments:x?}");
     let without = said(None, call, arguments);
     if without == Err(Errno::PERM) && !rustix::process::geteuid().is_root() {
         return eprintln!("SKIP: call {call} without the filter, which only root may make");
@@ -54,8 +73,8 @@ fn refused(beside: Beside, call: c_long, arguments: [usize; 6], expected: Errno)
 /// The same with the filter as without.
 #[track_caller]
 fn passes(beside: Beside, call: c_long, arguments: [usize; 6]) {
-    let program = program(beside).unwrap();
-    let with = said(Some(&program), call, arguments);
+    let filters = Filters::new(beside);
+    let with = said(Some(&filters), call, arguments);
     assert_eq!(with, said(None, call, arguments), "call {call} {arguments:x?}");
     assert_ne!(with, Err(Errno::PERM), "call {call} {arguments:x?} proves nothing");
 }
@@ -73,7 +92,7 @@ fn what_nobody_needs_is_refused_whatever_the_arguments() {
     for call in WHOLE {
         if *call == libc::SYS_vhangup {
             // Has no argument that could be wrong, and ends the terminal of whoever runs the test.
-            let filter = program(Beside::Namespaces).unwrap();
+            let filter = Filters::new(Beside::Namespaces);
             assert_eq!(said(Some(&filter), *call, [0; 6]), Err(Errno::PERM));
         } else {
             refused(Beside::Namespaces, *call, [BAD; 6], Errno::PERM);
@@ -176,11 +195,47 @@ fn sockets_are_those_that_the_other_layers_bound() {
         socket(PAIRS, AF_INET, kind, 0, false);
     }
     socket(Beside::Namespaces, AF_INET, SOCK_DGRAM, 0, true);
-    socket(Beside::Namespaces, AF_UNIX, SOCK_DGRAM, 0, true);
+    // A datagram needs no connection: it could be sent to any path.
+    for kind in [SOCK_DGRAM, SOCK_RAW, SOCK_DGRAM | SOCK_CLOEXEC] {
+        socket(Beside::Namespaces, AF_UNIX, kind, 0, false);
+    }
+    socket(Beside::Namespaces, AF_UNIX, SOCK_SEQPACKET, 0, true);
 }
 
 #[test]
-fn without_namespaces_pairs_lead_nowhere_else() {
+fn where_nobody_checks_connections_there_are_no_unix_sockets() {
+    let filters = Filters {
+        all: program(Beside::Namespaces).unwrap(),
+        command: Some(command_program(Connections::Unchecked).unwrap()),
+    };
+    let call = |call, given| said(Some(&filters), call, given);
+    let socket = |domain| call(libc::SYS_socket, arguments([domain, libc::SOCK_STREAM]));
+    assert_eq!(socket(libc::AF_UNIX), Err(Errno::PERM));
+    assert_eq!(socket(libc::AF_INET), Ok(()));
+    assert_eq!(call(libc::SYS_connect, [BAD; 6]), Err(Errno::BADF));
+    let [domain, kind, protocol, ..] = arguments([libc::AF_UNIX, libc::SOCK_STREAM, 0]);
+    assert_eq!(call(libc::SYS_socketpair, [domain, kind, protocol, BAD, 0, 0]), Err(Errno::FAULT));
+}
+
+#[test]
+fn a_connection_is_made_by_nobody_but_the_supervisor() {
+    // Nobody listens for it here, so the system refuses it.
+    let filters = Filters::new(Beside::Namespaces);
+    assert_eq!(said(Some(&filters), libc::SYS_connect, [BAD; 6]), Err(Errno::NOSYS));
+}
+
+#[test]
+fn supervisors_read_what_commands_may_not() {
+    for call in lists::SUPERVISION {
+        refused(Beside::Namespaces, *call, [BAD; 6], Errno::PERM);
+        refused(PAIRS, *call, [BAD; 6], Errno::PERM);
+        let filters = Filters { all: program(Beside::Namespaces).unwrap(), command: None };
+        assert_ne!(said(Some(&filters), *call, [BAD; 6]), Err(Errno::PERM));
+    }
+}
+
+#[test]
+fn pairs_lead_nowhere_else() {
     let pair = |kind| [usize::try_from(libc::AF_UNIX).unwrap(), usize::try_from(kind).unwrap(), 0, BAD, 0, 0];
     for beside in ALL {
         for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC] {
@@ -188,8 +243,9 @@ fn without_namespaces_pairs_lead_nowhere_else() {
         }
     }
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK] {
-        passes(Beside::Namespaces, libc::SYS_socketpair, pair(kind));
-        refused(PAIRS, libc::SYS_socketpair, pair(kind), Errno::PERM);
+        for beside in ALL {
+            refused(beside, libc::SYS_socketpair, pair(kind), Errno::PERM);
+        }
     }
 }
 
@@ -217,7 +273,6 @@ fn without_namespaces_nobody_is_waited_for_and_nothing_is_shared_without_a_name(
         }
     }
     refused(PAIRS, libc::SYS_connect, [BAD; 6], Errno::PERM);
-    passes(Beside::Namespaces, libc::SYS_connect, [BAD; 6]);
 }
 
 #[test]
@@ -329,7 +384,7 @@ fn numbers_that_nobody_looked_at_do_not_exist() {
         // Another machine's numbers mean something else.
         assert_eq!(verdict(&program, I386, getpid), libc::SECCOMP_RET_KILL_PROCESS);
     }
-    let program = program(Beside::Namespaces).unwrap();
-    assert_eq!(said(Some(&program), c_long::from(X32 | getpid), [0; 6]), Err(Errno::NOSYS));
-    assert_eq!(said(Some(&program), -1, [0; 6]), Err(Errno::NOSYS));
+    let filters = Filters::new(Beside::Namespaces);
+    assert_eq!(said(Some(&filters), c_long::from(X32 | getpid), [0; 6]), Err(Errno::NOSYS));
+    assert_eq!(said(Some(&filters), -1, [0; 6]), Err(Errno::NOSYS));
 }

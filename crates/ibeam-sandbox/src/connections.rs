@@ -1,0 +1,348 @@
+//! The connections of a command in namespaces, made by its supervisor.
+//!
+//! A network namespace holds everything but Unix sockets with a path: whoever can reach the file can connect, whatever
+//! mounts and Landlock say, and a socket may appear, move or be linked anywhere while a command runs. So a filter hands
+//! every `connect` of a command to its supervisor, which is confined like the command itself. The supervisor copies the
+//! socket and the address, finds the file once, and connects to that very file if its listener belongs to this network
+//! namespace (another command of this run, then) or if a person granted the path. The answer of the system is the answer
+//! to the command. Nothing is decided by what the command could change after the look: neither its memory nor its
+//! descriptors are used again.
+//!
+//! Whether a listener belongs to this namespace is asked of the system (`sock_diag`), which lists only its sockets, with
+//! the file of each. Where the system cannot tell, no socket with a path is connected to.
+//!
+//! Only system calls and the stack.
+
+use std::ffi::CStr;
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fcntl_getfl, fstat, openat, openat2, stat};
+use rustix::io::{Errno, IoSliceMut};
+use rustix::net::sockopt::{socket_domain, socket_type};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, netlink, recv, recvmsg, send, sendmsg,
+    socket_with, socketpair,
+};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+
+use crate::descendants::{ProcPath, number};
+use crate::raw::{self, Fork, Notification};
+use crate::seccomp::{CommandProgram, Connections, command_program};
+
+/// The paths of all granted sockets together, in bytes.
+const GRANTED: usize = 4096;
+/// No address of a socket is longer.
+const ADDRESS: usize = 128;
+/// Where the path of a Unix address begins: after the family.
+const PATH: usize = 2;
+
+/// What holds the connections of commands.
+#[derive(Clone, Copy)]
+pub(crate) struct ConnectionRules {
+    checked: CommandProgram,
+    unchecked: CommandProgram,
+    granted: [u8; GRANTED],
+}
+
+impl ConnectionRules {
+    /// Commands may connect to their own sockets, and to those at the `granted` paths.
+    ///
+    /// # Errors
+    /// `NAMETOOLONG`: the paths are longer than 4 KiB together. `NOSYS`: there is no filter for this machine.
+    pub(crate) fn new(granted: &[PathBuf]) -> Result<Self, Errno> {
+        let compile = |connections| command_program(connections).map_err(|_other_machine| Errno::NOSYS);
+        let mut texts = [0; GRANTED];
+        let bytes: Vec<u8> =
+            granted.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
+        texts.get_mut(..bytes.len()).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(&bytes);
+        Ok(Self {
+            checked: compile(Connections::Checked)?,
+            unchecked: compile(Connections::Unchecked)?,
+            granted: texts,
+        })
+    }
+
+    /// Restricts the calling process, which is to become a command, and hands its connections to the supervisor.
+    ///
+    /// # Errors
+    /// What seccomp(2) or sendmsg(2) return; the process must not become the command then.
+    pub(crate) fn restrict(&self, supervisor: BorrowedFd<'_>) -> Result<(), Errno> {
+        match self.checked.install_with_listener() {
+            Ok(listener) => send_descriptor(supervisor, listener.as_fd()),
+            // Something around us answers calls of its own: nobody can answer these.
+            Err(Errno::BUSY) => self.unchecked.install(),
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Whether the file is at one of the granted paths now.
+    fn grants(&self, file: &Stat) -> bool {
+        let mut rest = self.granted.as_slice();
+        while let Ok(path) = CStr::from_bytes_until_nul(rest) {
+            if path.is_empty() {
+                return false;
+            }
+            if stat(path).is_ok_and(|found| (found.st_dev, found.st_ino) == (file.st_dev, file.st_ino)) {
+                return true;
+            }
+            rest = rest.get(path.count_bytes() + 1..).unwrap_or_default();
+        }
+        false
+    }
+}
+
+/// Returns two connected sockets, over which a command hands its listener to its supervisor.
+pub(crate) fn handover() -> Result<(OwnedFd, OwnedFd), Errno> {
+    socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+}
+
+fn send_descriptor(socket: BorrowedFd<'_>, descriptor: BorrowedFd<'_>) -> Result<(), Errno> {
+    let descriptors = [descriptor];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    sendmsg(socket, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL).map(drop)
+}
+
+/// Returns the listener that a command handed over before it began, if it did.
+pub(crate) fn received_listener(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    recvmsg(socket, &mut [IoSliceMut::new(&mut [0])], &mut ancillary, flags).ok()?;
+    ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    })
+}
+
+/// Answers the next `connect` of the command. What may wait is left to a child of this process.
+pub(crate) fn answer_next(listener: BorrowedFd<'_>, rules: &ConnectionRules) {
+    let Ok(call) = raw::receive_notification(listener) else { return };
+    match Connection::read(listener, &call) {
+        Ok(connection) if connection.may_wait => {
+            let forked = raw::fork(Fork::Plain, || {
+                raw::answer(listener, &call, connection.make(rules));
+                0
+            });
+            if let Err(errno) = forked {
+                raw::answer(listener, &call, Err(errno));
+            }
+        }
+        Ok(connection) => raw::answer(listener, &call, connection.make(rules)),
+        Err(errno) => raw::answer(listener, &call, Err(errno)),
+    }
+}
+
+/// A connection that a command asked for, copied from it.
+struct Connection {
+    socket: OwnedFd,
+    address: [u8; ADDRESS],
+    length: usize,
+    /// The file that a Unix address names.
+    file: Option<OwnedFd>,
+    may_wait: bool,
+}
+
+impl Connection {
+    fn read(listener: BorrowedFd<'_>, call: &Notification) -> Result<Self, Errno> {
+        let [number, place, length, ..] = call.arguments;
+        // The system reads both as numbers of 32 bits.
+        let number = (number as u32).cast_signed();
+        let length = usize::try_from((length as u32).cast_signed()).map_err(|_negative| Errno::INVAL)?;
+        let mut address = [0; ADDRESS];
+        let wanted = address.get_mut(..length).ok_or(Errno::INVAL)?;
+        if raw::read_memory(call.thread, place, wanted)? != length {
+            return Err(Errno::FAULT);
+        }
+        let process = pidfd_open(process_of(call.thread).ok_or(Errno::SRCH)?, PidfdFlags::empty())?;
+        let socket = pidfd_getfd(process, number, PidfdGetfdFlags::empty())?;
+        let is_unix = socket_domain(&socket)? == AddressFamily::UNIX;
+        let file = match unix_path(&address, length) {
+            Some(path) if is_unix => Some(open(call.thread, path)?),
+            Some(_) | None => None,
+        };
+        // The number of the thread meant that thread, and no later one, in all of the above.
+        if !raw::is_pending(listener, call) {
+            return Err(Errno::SRCH);
+        }
+        let may_wait =
+            socket_type(&socket)? != SocketType::DGRAM && !fcntl_getfl(&socket)?.contains(OFlags::NONBLOCK);
+        Ok(Self { socket, address, length, file, may_wait })
+    }
+
+    fn make(&self, rules: &ConnectionRules) -> Result<(), Errno> {
+        let Some(file) = &self.file else {
+            // The network namespace holds these.
+            return raw::connect(self.socket.as_fd(), self.address.get(..self.length).unwrap_or_default());
+        };
+        let found = fstat(file)?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::Socket {
+            return Err(Errno::CONNREFUSED);
+        }
+        if !is_bound_here(&found) && !rules.grants(&found) {
+            return Err(Errno::ACCESS);
+        }
+        let mut path = ProcPath::new();
+        path.text(b"/proc/self/fd/").number(file.as_raw_fd());
+        let path = path.as_c_str().ok_or(Errno::NAMETOOLONG)?.to_bytes_with_nul();
+        let mut address = [0; ADDRESS];
+        let length = PATH + path.len();
+        address.first_chunk_mut().map(|family| *family = AddressFamily::UNIX.as_raw().to_ne_bytes());
+        address.get_mut(PATH..length).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(path);
+        raw::connect(self.socket.as_fd(), address.get(..length).unwrap_or_default())
+    }
+}
+
+/// The path of a Unix address, which ends with NUL; `None` for other addresses and names without a file.
+fn unix_path(address: &[u8; ADDRESS], length: usize) -> Option<&CStr> {
+    let family = u16::from_ne_bytes(*address.first_chunk()?);
+    // What follows `length` is zero, and no address fills all of it.
+    let path = CStr::from_bytes_until_nul(address.get(PATH..)?).ok()?;
+    (family == AddressFamily::UNIX.as_raw() && length > PATH && !path.is_empty()).then_some(path)
+}
+
+/// Finds the file that a path means to a thread.
+fn open(thread: u32, path: &CStr) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    // Through links of /proc, a path would mean something else to the command than to this process.
+    let find = |from: BorrowedFd<'_>| {
+        openat2(from, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
+    };
+    if path.to_bytes().starts_with(b"/") {
+        return find(CWD);
+    }
+    let mut directory = ProcPath::new();
+    directory.text(b"/proc/").number(thread.cast_signed()).text(b"/cwd");
+    let directory = openat(CWD, directory.as_c_str().ok_or(Errno::SRCH)?, flags, Mode::empty())?;
+    find(directory.as_fd())
+}
+
+/// The process that a thread belongs to.
+fn process_of(thread: u32) -> Option<Pid> {
+    let mut path = ProcPath::new();
+    path.text(b"/proc/").number(thread.cast_signed()).text(b"/status");
+    let file = openat(CWD, path.as_c_str()?, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut status = [0; 1024];
+    let count = rustix::io::read(file, &mut status).ok()?;
+    let mut lines = status.get(..count)?.split(|byte| *byte == b'\n');
+    let digits = lines.find_map(|line| line.strip_prefix(b"Tgid:\t"))?;
+    Pid::from_raw(number(digits)?)
+}
+
+/// Whether a socket of this network namespace listens at the file.
+fn is_bound_here(file: &Stat) -> bool {
+    sockets_at(file).unwrap_or(false)
+}
+
+/// Asks the system for the listening Unix sockets of this namespace, with their files.
+fn sockets_at(file: &Stat) -> Result<bool, Errno> {
+    let kind = SocketType::RAW;
+    let socket = socket_with(AddressFamily::NETLINK, kind, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
+    send(&socket, &diag::request(), SendFlags::empty())?;
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        let (count, _) = recv(&socket, &mut buffer[..], RecvFlags::empty())?;
+        match diag::find(buffer.get(..count).unwrap_or_default(), file)? {
+            diag::Answer::Found => return Ok(true),
+            diag::Answer::More if count > 0 => {}
+            diag::Answer::More | diag::Answer::End => return Ok(false),
+        }
+    }
+}
+
+/// Messages of `sock_diag`, see sock_diag(7).
+mod diag {
+    use rustix::fs::{Stat, major, minor};
+    use rustix::io::Errno;
+
+    const HEADER: usize = 16;
+    const BY_FAMILY: u16 = 20;
+    const REQUEST_AND_DUMP: u16 = 0x1 | 0x300;
+    const ERROR: u16 = 2;
+    const DONE: u16 = 3;
+    /// The states that are asked for, as bits: sockets that listen.
+    const LISTENING: u32 = 1 << 10;
+    /// Tell the file of each.
+    const SHOW_FILE: u32 = 2;
+    /// The attribute with the number and the device of the file.
+    const FILE: u16 = 1;
+    /// `struct unix_diag_msg`.
+    const MESSAGE: usize = 16;
+
+    /// What a part of the list says.
+    pub(super) enum Answer {
+        Found,
+        More,
+        End,
+    }
+
+    /// The request for all listening Unix sockets: `struct nlmsghdr` and `struct unix_diag_req`.
+    pub(super) fn request() -> [u8; 40] {
+        let words = [
+            40,
+            u32::from(REQUEST_AND_DUMP) << 16 | u32::from(BY_FAMILY),
+            1,
+            0,
+            // The family, in the first byte.
+            u32::from_le(libc::AF_UNIX.cast_unsigned()),
+            LISTENING,
+            0,
+            SHOW_FILE,
+            u32::MAX,
+            u32::MAX,
+        ];
+        let mut bytes = [0; 40];
+        for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    /// Looks for the file among the sockets of one answer.
+    pub(super) fn find(mut rest: &[u8], file: &Stat) -> Result<Answer, Errno> {
+        while rest.len() >= HEADER {
+            let length = word(rest, 0)? as usize;
+            let kind = half(rest, 4)?;
+            let message = rest.get(HEADER..length).ok_or(Errno::PROTO)?;
+            match kind {
+                DONE => return Ok(Answer::End),
+                // No such list: the system was built without it.
+                ERROR => return Err(Errno::OPNOTSUPP),
+                BY_FAMILY if is_at(message, file)? => return Ok(Answer::Found),
+                _ => {}
+            }
+            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        }
+        Ok(Answer::More)
+    }
+
+    fn is_at(message: &[u8], file: &Stat) -> Result<bool, Errno> {
+        let mut attributes = message.get(MESSAGE..).ok_or(Errno::PROTO)?;
+        while attributes.len() >= 4 {
+            let length = usize::from(half(attributes, 0)?);
+            if half(attributes, 2)? == FILE {
+                // The system tells the lower half of the number, and the device as it numbers it itself.
+                let number = word(attributes, 4)?;
+                let device = word(attributes, 8)?;
+                let expected = major(file.st_dev) << 20 | minor(file.st_dev);
+                return Ok(number == file.st_ino as u32 && device == expected);
+            }
+            attributes = attributes.get(length.max(4).next_multiple_of(4)..).unwrap_or_default();
+        }
+        Ok(false)
+    }
+
+    fn word(bytes: &[u8], at: usize) -> Result<u32, Errno> {
+        bytes.get(at..).and_then(<[u8]>::first_chunk).map(|word| u32::from_ne_bytes(*word)).ok_or(Errno::PROTO)
+    }
+
+    fn half(bytes: &[u8], at: usize) -> Result<u16, Errno> {
+        bytes.get(at..).and_then(<[u8]>::first_chunk).map(|half| u16::from_ne_bytes(*half)).ok_or(Errno::PROTO)
+    }
+}

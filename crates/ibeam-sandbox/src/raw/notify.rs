@@ -1,0 +1,110 @@
+//! The system calls by which a supervisor answers calls of its command: seccomp user notifications.
+
+use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::last_error;
+
+/// A system call that waits for an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Notification {
+    id: u64,
+    /// The thread that made the call, as a number in the namespace of the reader.
+    pub(crate) thread: u32,
+    /// The arguments of the call.
+    pub(crate) arguments: [u64; 6],
+}
+
+/// Installs a filter as [`super::filter_calls`] does and returns the descriptor on which its notifications arrive.
+///
+/// # Errors
+/// `BUSY`: an outer filter of this process has a listener already, and there can be only one.
+pub(crate) fn filter_calls_with_listener(program: &[libc::sock_filter]) -> Result<OwnedFd, Errno> {
+    let program = libc::sock_fprog {
+        len: program.len().try_into().map_err(|_long| Errno::INVAL)?,
+        filter: program.as_ptr().cast_mut(),
+    };
+    // SAFETY: the system copies the program; the descriptor is new and belongs to nobody else.
+    unsafe {
+        let listener = libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            &raw const program,
+        );
+        i32::try_from(listener)
+            .ok()
+            .filter(|listener| *listener >= 0)
+            .map(|listener| OwnedFd::from_raw_fd(listener))
+            .ok_or_else(last_error)
+    }
+}
+
+/// Takes the next notification; waits for one.
+///
+/// # Errors
+/// `NOENT`: the caller was killed before its notification was read.
+pub(crate) fn receive_notification(listener: BorrowedFd<'_>) -> Result<Notification, Errno> {
+    // SAFETY: zero is a valid value of this plain structure, and the system demands it.
+    let mut given: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the system writes one structure of this type.
+    let done =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut given) };
+    if done < 0 {
+        return Err(last_error());
+    }
+    Ok(Notification { id: given.id, thread: given.pid, arguments: given.data.args })
+}
+
+/// Whether the call still waits, so that the number of its thread is still that of its thread.
+pub(crate) fn is_pending(listener: BorrowedFd<'_>, notification: &Notification) -> bool {
+    let id = notification.id;
+    // SAFETY: the system reads one number.
+    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
+}
+
+/// Ends the call with success (0) or an error.
+pub(crate) fn answer(listener: BorrowedFd<'_>, notification: &Notification, result: Result<(), Errno>) {
+    let error = result.map_or_else(|errno| -errno.raw_os_error(), |()| 0);
+    let response = libc::seccomp_notif_resp { id: notification.id, val: 0, error, flags: 0 };
+    // SAFETY: the system reads one structure of this type. A caller that is gone needs no answer.
+    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response) };
+}
+
+/// Reads memory of another process into `buffer`; returns how many bytes could be read.
+///
+/// # Errors
+/// `PERM`: the process hides its memory. `FAULT`: nothing is at that address.
+pub(crate) fn read_memory(thread: u32, address: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
+    let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
+    let address = usize::try_from(address).map_err(|_wide| Errno::FAULT)?;
+    let remote = libc::iovec { iov_base: address as *mut _, iov_len: buffer.len() };
+    let thread = i32::try_from(thread).map_err(|_large| Errno::SRCH)?;
+    let one: libc::c_ulong = 1;
+    let no_flags: libc::c_ulong = 0;
+    // SAFETY: the system writes at most the length of the buffer; the other address is only read, and checked by it.
+    let count = unsafe {
+        libc::syscall(
+            libc::SYS_process_vm_readv,
+            thread,
+            &raw const local,
+            one,
+            &raw const remote,
+            one,
+            no_flags,
+        )
+    };
+    usize::try_from(count).map_err(|_negative| last_error())
+}
+
+/// Connects a socket to the address of these bytes.
+///
+/// # Errors
+/// What connect(2) returns.
+pub(crate) fn connect(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
+    let length = address.len().try_into().map_err(|_long| Errno::INVAL)?;
+    // SAFETY: the system reads this many bytes of the slice, whatever they are.
+    let done = unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) };
+    if done == 0 { Ok(()) } else { Err(last_error()) }
+}
