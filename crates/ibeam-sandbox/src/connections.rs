@@ -20,7 +20,9 @@ use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fcntl_getfl, fstat, openat, openat2, stat};
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fcntl_getfl, fstat, major, minor, openat, openat2, stat,
+};
 use rustix::io::{Errno, IoSliceMut};
 use rustix::net::sockopt::{socket_domain, socket_type};
 use rustix::net::{
@@ -185,7 +187,7 @@ impl Connection {
         if FileType::from_raw_mode(found.st_mode) != FileType::Socket {
             return Err(Errno::CONNREFUSED);
         }
-        if !is_bound_here(&found) && !rules.grants(&found) {
+        if !is_bound_here(file, &found) && !rules.grants(&found) {
             return Err(Errno::ACCESS);
         }
         let mut path = ProcPath::new();
@@ -193,7 +195,9 @@ impl Connection {
         let path = path.as_c_str().ok_or(Errno::NAMETOOLONG)?.to_bytes_with_nul();
         let mut address = [0; ADDRESS];
         let length = PATH + path.len();
-        address.first_chunk_mut().map(|family| *family = AddressFamily::UNIX.as_raw().to_ne_bytes());
+        if let Some(family) = address.first_chunk_mut() {
+            *family = AddressFamily::UNIX.as_raw().to_ne_bytes();
+        }
         address.get_mut(PATH..length).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(path);
         raw::connect(self.socket.as_fd(), address.get(..length).unwrap_or_default())
     }
@@ -211,9 +215,7 @@ fn unix_path(address: &[u8; ADDRESS], length: usize) -> Option<&CStr> {
 fn open(thread: u32, path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     // Through links of /proc, a path would mean something else to the command than to this process.
-    let find = |from: BorrowedFd<'_>| {
-        openat2(from, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS)
-    };
+    let find = |from: BorrowedFd<'_>| openat2(from, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
     if path.to_bytes().starts_with(b"/") {
         return find(CWD);
     }
@@ -236,19 +238,25 @@ fn process_of(thread: u32) -> Option<Pid> {
 }
 
 /// Whether a socket of this network namespace listens at the file.
-fn is_bound_here(file: &Stat) -> bool {
-    sockets_at(file).unwrap_or(false)
+fn is_bound_here(file: &OwnedFd, found: &Stat) -> bool {
+    let device = (major(found.st_dev), minor(found.st_dev));
+    if listens_at(found.st_ino, device).unwrap_or(false) {
+        return true;
+    }
+    // Some file systems (btrfs) show other device numbers to users than to the system.
+    let own = mount_device::of_file(file).filter(|own| *own != device);
+    own.is_some_and(|own| listens_at(found.st_ino, own).unwrap_or(false))
 }
 
 /// Asks the system for the listening Unix sockets of this namespace, with their files.
-fn sockets_at(file: &Stat) -> Result<bool, Errno> {
+fn listens_at(inode: u64, device: (u32, u32)) -> Result<bool, Errno> {
     let kind = SocketType::RAW;
     let socket = socket_with(AddressFamily::NETLINK, kind, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
     send(&socket, &diag::request(), SendFlags::empty())?;
     let mut buffer = [0; 16 * 1024];
     loop {
         let (count, _) = recv(&socket, &mut buffer[..], RecvFlags::empty())?;
-        match diag::find(buffer.get(..count).unwrap_or_default(), file)? {
+        match diag::find(buffer.get(..count).unwrap_or_default(), inode, device)? {
             diag::Answer::Found => return Ok(true),
             diag::Answer::More if count > 0 => {}
             diag::Answer::More | diag::Answer::End => return Ok(false),
@@ -258,7 +266,6 @@ fn sockets_at(file: &Stat) -> Result<bool, Errno> {
 
 /// Messages of `sock_diag`, see sock_diag(7).
 mod diag {
-    use rustix::fs::{Stat, major, minor};
     use rustix::io::Errno;
 
     const HEADER: usize = 16;
@@ -305,7 +312,7 @@ mod diag {
     }
 
     /// Looks for the file among the sockets of one answer.
-    pub(super) fn find(mut rest: &[u8], file: &Stat) -> Result<Answer, Errno> {
+    pub(super) fn find(mut rest: &[u8], inode: u64, device: (u32, u32)) -> Result<Answer, Errno> {
         while rest.len() >= HEADER {
             let length = word(rest, 0)? as usize;
             let kind = half(rest, 4)?;
@@ -314,7 +321,7 @@ mod diag {
                 DONE => return Ok(Answer::End),
                 // No such list: the system was built without it.
                 ERROR => return Err(Errno::OPNOTSUPP),
-                BY_FAMILY if is_at(message, file)? => return Ok(Answer::Found),
+                BY_FAMILY if is_at(message, inode, device)? => return Ok(Answer::Found),
                 _ => {}
             }
             rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
@@ -322,16 +329,14 @@ mod diag {
         Ok(Answer::More)
     }
 
-    fn is_at(message: &[u8], file: &Stat) -> Result<bool, Errno> {
+    fn is_at(message: &[u8], inode: u64, (major, minor): (u32, u32)) -> Result<bool, Errno> {
         let mut attributes = message.get(MESSAGE..).ok_or(Errno::PROTO)?;
         while attributes.len() >= 4 {
             let length = usize::from(half(attributes, 0)?);
             if half(attributes, 2)? == FILE {
                 // The system tells the lower half of the number, and the device as it numbers it itself.
-                let number = word(attributes, 4)?;
-                let device = word(attributes, 8)?;
-                let expected = major(file.st_dev) << 20 | minor(file.st_dev);
-                return Ok(number == file.st_ino as u32 && device == expected);
+                let (number, device) = (word(attributes, 4)?, word(attributes, 8)?);
+                return Ok(number == inode as u32 && device == (major << 20 | minor));
             }
             attributes = attributes.get(length.max(4).next_multiple_of(4)..).unwrap_or_default();
         }
@@ -339,10 +344,95 @@ mod diag {
     }
 
     fn word(bytes: &[u8], at: usize) -> Result<u32, Errno> {
-        bytes.get(at..).and_then(<[u8]>::first_chunk).map(|word| u32::from_ne_bytes(*word)).ok_or(Errno::PROTO)
+        bytes
+            .get(at..)
+            .and_then(<[u8]>::first_chunk)
+            .map(|word| u32::from_ne_bytes(*word))
+            .ok_or(Errno::PROTO)
     }
 
     fn half(bytes: &[u8], at: usize) -> Result<u16, Errno> {
-        bytes.get(at..).and_then(<[u8]>::first_chunk).map(|half| u16::from_ne_bytes(*half)).ok_or(Errno::PROTO)
+        bytes
+            .get(at..)
+            .and_then(<[u8]>::first_chunk)
+            .map(|half| u16::from_ne_bytes(*half))
+            .ok_or(Errno::PROTO)
+    }
+}
+
+/// The device of a file system as the system numbers it, from the list of mounts.
+mod mount_device {
+    use std::os::fd::OwnedFd;
+
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
+
+    /// Returns the numbers of the device that the file lies on; `None` where the system does not tell the mount.
+    pub(super) fn of_file(file: &OwnedFd) -> Option<(u32, u32)> {
+        let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+        let mount = (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let mounts = openat(CWD, c"/proc/self/mountinfo", flags, Mode::empty()).ok()?;
+        let mut buffer = [0; 4096];
+        let mut line = Line::default();
+        while let Ok(count @ 1..) = rustix::io::read(&mounts, &mut buffer) {
+            for byte in buffer.get(..count)? {
+                if line.read(*byte) && line.mount == mount {
+                    return Some((line.major, line.minor));
+                }
+                if *byte == b'\n' {
+                    line = Line::default();
+                }
+            }
+        }
+        None
+    }
+
+    /// The start of a line: `mount parent major:minor …`.
+    #[derive(Default)]
+    struct Line {
+        field: usize,
+        mount: u64,
+        major: u32,
+        minor: u32,
+    }
+
+    impl Line {
+        /// Reads the next byte; whether the numbers are complete now.
+        fn read(&mut self, byte: u8) -> bool {
+            let digit = byte.wrapping_sub(b'0');
+            match (self.field, byte) {
+                (0, b'0'..=b'9') => self.mount = self.mount.wrapping_mul(10).wrapping_add(digit.into()),
+                (2, b'0'..=b'9') => self.major = self.major.wrapping_mul(10).wrapping_add(digit.into()),
+                (3, b'0'..=b'9') => self.minor = self.minor.wrapping_mul(10).wrapping_add(digit.into()),
+                (2, b':') | (0 | 1 | 3, b' ') => self.field += 1,
+                (_, _) => {}
+            }
+            self.field == 4 && byte == b' '
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn the_device_of_a_mount_is_read_from_its_line() {
+            let mut line = Line::default();
+            let complete: Vec<bool> =
+                b"2143 98 0:37 /sub /home rw,relatime shared:1 - btrfs /dev/vda5 rw 4 5"
+                    .iter()
+                    .map(|byte| line.read(*byte))
+                    .collect();
+            assert_eq!((line.mount, line.major, line.minor), (2143, 0, 37));
+            assert_eq!(complete.iter().position(|complete| *complete), Some(12));
+        }
+
+        #[test]
+        fn a_file_lies_on_the_device_of_its_mount() {
+            let file = OwnedFd::from(std::fs::File::open("/proc/self/mounts").unwrap());
+            let found = rustix::fs::fstat(&file).unwrap();
+            let expected = (rustix::fs::major(found.st_dev), rustix::fs::minor(found.st_dev));
+            assert_eq!(of_file(&file), Some(expected));
+        }
     }
 }

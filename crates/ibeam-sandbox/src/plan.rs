@@ -214,7 +214,8 @@ impl Plan {
 
     fn take(&mut self, confinement: &Confinement) {
         let writable = confinement.writable.iter().map(|path| (path, Kind::Writable));
-        let visible = confinement.visible.iter().chain(&confinement.sockets).map(|path| (path, Kind::Visible));
+        let visible =
+            confinement.visible.iter().chain(&confinement.sockets).map(|path| (path, Kind::Visible));
         // What is above comes first; of both kinds, a path is writable.
         for (path, kind) in visible.chain(writable).collect::<BTreeMap<_, _>>() {
             if path != Path::new("/") {

@@ -21,7 +21,8 @@ type Identity = (u64, u64, Option<SystemTime>);
 impl Seen {
     /// What is there now. To be asked before a view is made of it.
     pub(crate) fn new(confinement: &Confinement) -> Self {
-        let Confinement { writable, read_only, hidden, visible, sockets, proxied: _, largest_file: _ } = confinement;
+        let Confinement { writable, read_only, hidden, visible, sockets, proxied: _, largest_file: _ } =
+            confinement;
         let paths = writable.iter().chain(read_only).chain(hidden).chain(visible).chain(sockets);
         Self(paths.map(|path| (path.clone(), identity(path))).collect())
     }

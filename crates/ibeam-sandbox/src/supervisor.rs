@@ -133,7 +133,8 @@ enum Wish {
 fn next_wish(rules: &mut Option<&ConnectionRules>) -> Wish {
     let (session, signals) = (raw::placed(SESSION), raw::placed(SIGNALS));
     let listener = if rules.is_some() { raw::placed(LISTENER) } else { signals };
-    let mut all = [session, signals, listener].map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
+    let mut all =
+        [session, signals, listener].map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
     let _ = poll(&mut all, None);
     let [from_session, from_signals, from_listener] = all.map(|descriptor| descriptor.revents());
     if let Some(given) = *rules {

@@ -116,11 +116,15 @@ fn as_both_users(name: &str, body: fn()) {
         .output();
     match output {
         Ok(output) => {
-            let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+            let text = String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr);
             if text.contains("Permission denied") && !text.contains("running 1 test") {
                 return eprintln!("SKIP: an ordinary user may not run this test: {text}");
             }
-            assert!(output.status.success() && text.contains("1 passed"), "{name} as an ordinary user: {text}");
+            assert!(
+                output.status.success() && text.contains("1 passed"),
+                "{name} as an ordinary user: {text}"
+            );
         }
         Err(error) => eprintln!("SKIP: setpriv: {error}"),
     }

@@ -171,9 +171,13 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "TOKEN", global = true)]
     pub(crate) ask: Vec<String>,
 
-    /// Let commands connect to this host and port, e.g. `registry.npmjs.org:443`
+    /// Let commands connect to this host and port, e.g. `example.com:443`
     #[arg(long, value_name = "HOST:PORT", global = true)]
     pub(crate) allow_net: Vec<String>,
+
+    /// Let commands connect to the Unix socket at this path
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) allow_socket: Vec<String>,
 
     /// What becomes of calls that no rule covers: `sandboxed`, `allowlist` or `strict`
     #[arg(long, value_name = "WORD", global = true)]

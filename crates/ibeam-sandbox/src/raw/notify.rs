@@ -49,8 +49,7 @@ pub(crate) fn receive_notification(listener: BorrowedFd<'_>) -> Result<Notificat
     // SAFETY: zero is a valid value of this plain structure, and the system demands it.
     let mut given: libc::seccomp_notif = unsafe { std::mem::zeroed() };
     // SAFETY: the system writes one structure of this type.
-    let done =
-        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut given) };
+    let done = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut given) };
     if done < 0 {
         return Err(last_error());
     }

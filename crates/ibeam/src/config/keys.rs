@@ -68,6 +68,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("sandbox.mode", Kind::Word(&["enabled", "disabled"]), None, Reach::Only("enabled")),
     key("sandbox.environment", Kind::Set, None, Reach::Trusted),
     key("sandbox.writable", Kind::Set, None, Reach::Trusted),
+    // Whoever listens there acts with the user's rights, or with more.
+    key("sandbox.sockets", Kind::Set, None, Reach::Never),
     key("network.allow", Kind::Set, None, Reach::Trusted),
     // Where a name leads is where keys and pages come from.
     key("network.resolve.*", Kind::Text, None, Reach::Never),

@@ -214,6 +214,7 @@ impl Config {
             ("--ask", "permissions.ask", &flags.ask),
             ("--deny", "permissions.deny", &flags.deny),
             ("--allow-net", "network.allow", &flags.allow_net),
+            ("--allow-socket", "sandbox.sockets", &flags.allow_socket),
         ] {
             let Some(key) = KEYS.iter().find(|key| key.path == name) else { continue };
             let value = Value::List(entries.clone());

@@ -55,7 +55,8 @@ impl Guards {
             Wanted::Off(reason) => (off(reason), Vec::new(), Launcher::new(processes)),
             Wanted::On => {
                 let mut confinement = survey(&workspace, &shield).confinement;
-                confinement.writable.extend(writable(app));
+                confinement.writable.extend(paths(app, "writable"));
+                confinement.sockets = paths(app, "sockets");
                 confinement.largest_file = Some(largest_file(app));
                 confinement.proxied = web.is_granted();
                 let held = confinement.read_only.clone();
@@ -142,13 +143,14 @@ fn off(reason: &str) -> Sandbox {
     Sandbox { reason: reason.to_owned(), ..Sandbox::default() }
 }
 
-/// Directories that people let commands write to; `~/` is the home directory.
-fn writable(app: &App) -> Vec<PathBuf> {
+/// Returns the existing paths of a list in `[sandbox]`; `~/` is the home directory, and relative ones lie in the
+/// workspace.
+fn paths(app: &App, list: &str) -> Vec<PathBuf> {
     let resolved = |entry: &str| match entry.strip_prefix("~/") {
         Some(below) => app.places.home.join(below),
         None => app.workspace.join(entry),
     };
-    let entries = app.config.list(&["sandbox", "writable"]);
+    let entries = app.config.list(&["sandbox", list]);
     entries.into_iter().filter_map(|(entry, _)| resolved(entry).canonicalize().ok()).collect()
 }
 

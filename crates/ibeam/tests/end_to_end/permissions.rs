@@ -225,6 +225,28 @@ fn a_directory_that_was_added_may_be_written() {
     assert_eq!(fs::read_to_string(extra.join("made.txt")).unwrap(), "x");
 }
 
+/// Dials a socket of the host from a command; returns whether a connection arrived there.
+#[track_caller]
+fn is_socket_reached(configure: impl FnOnce(&str) -> (String, Vec<String>)) -> bool {
+    let dial = "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('daemon')\"";
+    let scene = Scene::new([shell(dial), says("done")]);
+    let listener = std::os::unix::net::UnixListener::bind(scene.workspace.path().join("daemon")).unwrap();
+    let (config, flags) = configure(&scene.workspace.path().join("daemon").display().to_string());
+    let directory = scene.workspace.home().join(".config/ibeam");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("config.toml"), config).unwrap();
+    scene.print(flags.iter().map(String::as_str)).run().succeeded();
+    listener.set_nonblocking(true).unwrap();
+    listener.accept().is_ok()
+}
+
+#[test]
+fn a_socket_of_the_host_is_reached_only_where_it_was_granted() {
+    assert!(!is_socket_reached(|_| (String::new(), vec!["--force".to_owned()])));
+    assert!(is_socket_reached(|path| (String::new(), vec!["--allow-socket".to_owned(), path.to_owned()])));
+    assert!(is_socket_reached(|path| (format!("[sandbox]\nsockets = [\"{path}\"]\n"), Vec::new())));
+}
+
 #[test]
 fn the_stored_keys_are_kept_from_the_model() {
     let scene = Scene::new([]);

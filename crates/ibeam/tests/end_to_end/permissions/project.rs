@@ -97,6 +97,7 @@ fn some_things_are_no_projects_to_say() {
     check("sandbox.mode", Some("\"disabled\""), "\"enabled\"", Some("\"enabled\""), Some("\"enabled\""));
     check("sandbox.mode", Some("\"enabled\""), "\"disabled\"", Some("\"enabled\""), Some("\"enabled\""));
     check("network.resolve.name", None, "\"127.0.0.1\"", None, None);
+    check("sandbox.sockets", None, "[\"/run/docker.sock\"]", None, None);
 }
 
 /// The rule of the default stands in the file of the project; the flag of the user is stronger.
