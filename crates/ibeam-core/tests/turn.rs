@@ -190,6 +190,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         extra_dirs: vec![],
         home: "/home/nobody".into(),
         private: vec![],
+        credentials: vec![],
         allow: vec![],
         ask: vec![],
         deny: vec![],

@@ -8,6 +8,7 @@ mod fetch;
 mod fold;
 pub mod glob;
 mod mcp;
+pub mod names;
 mod place;
 pub mod policy;
 pub mod rule;
@@ -16,7 +17,9 @@ mod shield;
 
 pub use access::Access;
 pub use explain::{Explanation, Finding, List, Part, Redirection};
-pub use place::{is_kept_at_root, kept_in_git, kept_in_stores};
+pub use names::{
+    credentials_named_by, is_kept, is_kept_at_root, kept_in_git, kept_in_stores, protected_entry,
+};
 pub use policy::{Approval, Policy, Verdict};
 pub use rule::{BadRule, Rule};
 pub use shield::Shield;

@@ -1,12 +1,13 @@
 //! The decision. Deny rules first, then what nothing but a spelled-out rule lifts, then the mode; then ask rules,
 //! which `--force` lifts, then allow rules, then what is not covered.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use ibeam_protocol::PermissionMode;
 
 use crate::access::Access;
 use crate::glob::PathGlob;
+use crate::names;
 use crate::place;
 use crate::rule::Rule;
 
@@ -23,6 +24,9 @@ pub struct Policy {
     pub home: PathBuf,
     /// Our own directories for keys and sessions, wherever the environment puts them: neither read nor written.
     pub private: Vec<PathBuf>,
+    /// Files with credentials of other programs that the environment names, beside those of the table: neither
+    /// read nor written.
+    pub credentials: Vec<PathBuf>,
     /// Widen what may be done.
     pub allow: Vec<Rule>,
     /// Put a call to a person, whatever allows it; `--force` lifts that.
@@ -96,6 +100,7 @@ impl Policy {
             extra_dirs: Vec::new(),
             home,
             private: Vec::new(),
+            credentials: Vec::new(),
             allow: Vec::new(),
             ask: Vec::new(),
             deny: Vec::new(),
@@ -237,12 +242,17 @@ impl Policy {
         if self.private.iter().any(|private| path.starts_with(private)) {
             return Some("ibeam's own directory");
         }
+        if self.credentials.iter().any(|named| path.starts_with(named)) {
+            return Some("credentials that the environment names");
+        }
         place::credential(path, &self.home)
     }
 
     /// The protected name on the way to `path`, or the secret it is.
     pub(crate) fn guarded(&self, path: &Path) -> Option<&'static str> {
-        place::protected(path).or_else(|| self.secret(path))
+        let own = std::iter::once(&self.workspace).chain(&self.extra_dirs);
+        let own = own.filter(|directory| path.starts_with(directory)).map(|own| normal_count(own)).max();
+        names::protected(path, own.unwrap_or(0)).map(|entry| entry.name).or_else(|| self.secret(path))
     }
 
     /// The ask rule about `path`, unless `--force` lifts it.
@@ -271,6 +281,11 @@ impl Policy {
         let pairs = self.allow.iter().filter_map(|rule| Some((rule, glob(rule)?)));
         pairs.into_iter().find(|(_, glob)| glob.allows(path, &self.workspace, &self.home))
     }
+}
+
+/// How many names `path` has.
+fn normal_count(path: &Path) -> usize {
+    path.components().filter(|component| matches!(component, Component::Normal(_))).count()
 }
 
 pub(crate) fn read_glob(rule: &Rule) -> Option<&PathGlob> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::access::Access;
 use crate::glob::PathGlob;
-use crate::place;
+use crate::names;
 use crate::policy::{Policy, Verdict, read_glob, spelled, write_glob};
 use crate::rule::Rule;
 
@@ -60,8 +60,9 @@ impl Shield {
     pub fn hidden(&self) -> Vec<PathBuf> {
         let Some(policy) = &self.0 else { return Vec::new() };
         let named = policy.deny.iter().filter_map(read_glob).filter(|glob| glob.is_tree());
-        let mut hidden: Vec<PathBuf> = place::credentials(&policy.home)
+        let mut hidden: Vec<PathBuf> = names::credentials(&policy.home)
             .chain(policy.private.iter().cloned())
+            .chain(policy.credentials.iter().cloned())
             .chain(named.map(|glob| glob.root(&policy.workspace, &policy.home)))
             .collect();
         hidden.sort();

@@ -50,7 +50,9 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
         places.names_at(root);
     }
     for hidden in shield.hidden() {
-        if let Ok(real) = hidden.canonicalize()
+        // Most of the table is not there, which one call tells.
+        if hidden.symlink_metadata().is_ok()
+            && let Ok(real) = hidden.canonicalize()
             && !shield.may_read(&hidden)
         {
             places.hide(&hidden, real, 0);

@@ -1,8 +1,8 @@
 //! The policy of a run, and where each of its rules stands: the same for runs and for `ibeam policy`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ibeam_policy::{Approval, BadRule, List, Policy, Rule};
+use ibeam_policy::{Approval, BadRule, List, Policy, Rule, credentials_named_by};
 use ibeam_protocol::{PermissionMode, Reason};
 
 use crate::app::App;
@@ -27,6 +27,7 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
     let configuration = places.user_config.parent().unwrap_or(&places.user_config);
     policy.private = vec![places.sessions(), configuration.to_owned()];
     policy.private.extend(places.user_cursor.iter().cloned());
+    policy.credentials = named_credentials(&places.home, &app.workspace);
     for SetRule { list, rule, .. } in rules(app)? {
         match list {
             List::Deny => policy.deny.push(rule),
@@ -41,6 +42,16 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
         Some(_) | None => Approval::Sandboxed,
     };
     Ok(policy)
+}
+
+/// Credentials whose place the environment decides, as the variables spell them and as links lead to them.
+fn named_credentials(home: &Path, workspace: &Path) -> Vec<PathBuf> {
+    let mut named = credentials_named_by(|name| std::env::var_os(name), home, workspace);
+    let resolved = named.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
+    named.extend(resolved);
+    named.sort();
+    named.dedup();
+    named
 }
 
 /// Every rule, in the order of their strength and then of their layers.

@@ -1,0 +1,301 @@
+//! The table of names that are protected and of files that hold credentials, with the reason of each.
+//!
+//! `docs/protected-names.md` lists the same table, and a test holds the two together. Names are compared folded
+//! (see [`crate::fold`]), on every file system: some file system would open the same file for both spellings.
+//! Answers about spellings alone; refuses to look at the disk.
+
+mod credentials;
+mod protected;
+mod variables;
+
+use std::collections::HashMap;
+use std::path::{Component, Path, PathBuf};
+use std::sync::LazyLock;
+
+use crate::fold::{fold, is_short_form};
+
+pub use variables::credentials_named_by;
+
+/// What an entry protects, and from whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Protection {
+    /// Neither file tools nor commands change it, wherever it lies in a directory of the workspace.
+    Kept,
+    /// File tools do not change it. Commands may, but for the parts of it that are `Kept`.
+    KeptFromFileTools,
+    /// Neither file tools nor commands read it; the name is relative to the home directory.
+    Credential,
+    /// Neither file tools nor commands read it; the name is an absolute path.
+    SystemCredential,
+}
+
+/// Names that are in the table for one reason.
+#[derive(Debug)]
+pub struct Group {
+    /// What is protected from whom.
+    pub protection: Protection,
+    /// Why, in words that follow "because".
+    pub reason: &'static str,
+    /// One name, several joined by `/`, or `*` and the end of a name.
+    pub names: &'static [&'static str],
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name, as [`Group::names`] has it.
+    pub name: &'static str,
+    /// What is protected from whom.
+    pub protection: Protection,
+    /// Why, in words that follow "because".
+    pub reason: &'static str,
+}
+
+/// The whole table.
+pub fn groups() -> impl Iterator<Item = &'static Group> {
+    protected::GROUPS.iter().chain(credentials::GROUPS)
+}
+
+/// Every entry of the table.
+pub fn entries() -> impl Iterator<Item = Entry> {
+    groups().flat_map(|group| {
+        let entry = |name: &&'static str| Entry { name, protection: group.protection, reason: group.reason };
+        group.names.iter().map(entry)
+    })
+}
+
+/// The name of the file that makes a directory a repository of git. A directory of this name does not.
+const HEAD: &str = "HEAD";
+
+/// The table, arranged for looking up.
+struct Index {
+    /// Entries of one name, by that name folded.
+    single: HashMap<String, Entry>,
+    /// Entries of several names, folded and split.
+    nested: Vec<(Vec<String>, Entry)>,
+    /// Entries that are the end of a name, folded.
+    endings: Vec<(String, Entry)>,
+    /// Credentials below the home directory, by their folded path.
+    credentials: HashMap<String, Entry>,
+    /// Credentials of the system.
+    system: Vec<Entry>,
+    /// The first characters of `single` and `nested`, and of `credentials`.
+    starts: Vec<char>,
+    credential_starts: Vec<char>,
+    /// The most names that a path of `credentials` has.
+    depth: usize,
+}
+
+static INDEX: LazyLock<Index> = LazyLock::new(|| {
+    let mut index = Index {
+        single: HashMap::new(),
+        nested: Vec::new(),
+        endings: Vec::new(),
+        credentials: HashMap::new(),
+        system: Vec::new(),
+        starts: Vec::new(),
+        credential_starts: Vec::new(),
+        depth: 0,
+    };
+    for entry in entries() {
+        let parts: Vec<String> = entry.name.split('/').map(fold).collect();
+        let start = parts.first().and_then(|part| part.chars().next()).unwrap_or('.');
+        match entry.protection {
+            Protection::Kept | Protection::KeptFromFileTools => {
+                if let Some(ending) = entry.name.strip_prefix('*') {
+                    index.endings.push((fold(ending), entry));
+                    continue;
+                }
+                index.starts.push(start);
+                if parts.len() == 1 {
+                    index.single.insert(parts.concat(), entry);
+                } else {
+                    index.nested.push((parts, entry));
+                }
+            }
+            Protection::Credential => {
+                index.credential_starts.push(start);
+                index.depth = index.depth.max(parts.len());
+                index.credentials.insert(parts.join("/"), entry);
+            }
+            Protection::SystemCredential => index.system.push(entry),
+        }
+    }
+    for starts in [&mut index.starts, &mut index.credential_starts] {
+        starts.sort_unstable();
+        starts.dedup();
+    }
+    index
+});
+
+impl Index {
+    /// The entry that the one name `name` is, whatever is above it.
+    fn single(&self, name: &str) -> Option<Entry> {
+        let may_end = || {
+            let end = name.split(':').next().unwrap_or(name).trim_end_matches(['.', ' ']);
+            self.endings.iter().any(|(ending, _)| {
+                let start = end.len().checked_sub(ending.len());
+                start.and_then(|start| end.get(start..)).is_some_and(|tail| tail.eq_ignore_ascii_case(ending))
+            })
+        };
+        if !may_start(name, &self.starts) && !may_end() {
+            return None;
+        }
+        let name = fold(name);
+        if let Some(entry) = self.single.get(&name) {
+            return Some(*entry);
+        }
+        let ending = self.endings.iter().find(|(ending, _)| name.ends_with(ending.as_str()));
+        if let Some((_, entry)) = ending {
+            return Some(*entry);
+        }
+        if !name.contains('~') {
+            return None;
+        }
+        let short = self.single.iter().find(|(long, _)| is_short_form(&name, long));
+        let short_ending = || self.endings.iter().find(|(ending, _)| is_short_ending(&name, ending));
+        short.map(|(_, entry)| *entry).or_else(|| short_ending().map(|(_, entry)| *entry))
+    }
+
+    /// The entry of several names that `names` begins with, and how many they are.
+    fn nested(&self, names: &[&str]) -> Option<(Entry, usize)> {
+        let first = names.first()?;
+        if !may_start(first, &self.starts) {
+            return None;
+        }
+        let is_one = |part: &String, name: &&str| {
+            let name = fold(name);
+            name == *part || is_short_form(&name, part)
+        };
+        let found = self.nested.iter().find(|(parts, _)| {
+            parts.len() <= names.len() && parts.iter().zip(names).all(|(part, name)| is_one(part, name))
+        });
+        found.map(|(parts, entry)| (*entry, parts.len()))
+    }
+}
+
+/// Whether `name` may fold to, or be a short name of, one that starts with a character of `starts`.
+fn may_start(name: &str, starts: &[char]) -> bool {
+    let begins = |c: char| starts.binary_search(&c.to_ascii_lowercase()).is_ok();
+    !name.is_ascii() || name.starts_with(begins) || name.contains('~')
+}
+
+/// Whether the folded `name` may be the short name (8.3) of a name with this ending.
+fn is_short_ending(name: &str, ending: &str) -> bool {
+    let Some((base, extension)) = name.split_once('.') else { return false };
+    let short: String = ending.trim_start_matches('.').chars().take(3).collect();
+    let has_number = base
+        .rsplit_once('~')
+        .is_some_and(|(_, number)| !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()));
+    has_number && extension == short
+}
+
+/// The first protected place on the way to `path`, of which the first `own` names are the path of a directory of
+/// the workspace. An entry of several names does not count where it lies within these: who works in
+/// `~/.config/fish` has chosen that place.
+pub(crate) fn protected(path: &Path, own: usize) -> Option<Entry> {
+    let names = normal_names(path);
+    let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
+    (0..names.len()).find_map(|index| {
+        let rest = names.get(index..)?;
+        let is_last = rest.len() == 1;
+        let single = rest.first().and_then(|name| INDEX.single(name));
+        single.filter(|entry| is_last || entry.name != HEAD).or_else(|| {
+            let (entry, count) = INDEX.nested(rest)?;
+            (index + count > own).then_some(entry)
+        })
+    })
+}
+
+/// The entry of the table that `relative`, a path below a directory of the workspace, is itself: not one that it
+/// lies in.
+pub fn protected_entry(relative: &Path) -> Option<Entry> {
+    let names = normal_names(relative);
+    let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
+    let (last, above) = names.split_last()?;
+    if let Some(entry) = INDEX.single(last) {
+        return Some(entry);
+    }
+    // Few paths have a name that could begin an entry.
+    (0..above.len()).find_map(|index| {
+        let rest = names.get(index..)?;
+        INDEX.nested(rest).filter(|(_, count)| *count == rest.len()).map(|(entry, _)| entry)
+    })
+}
+
+/// Whether commands must leave what has this path below a directory of the workspace, and all below it, as it is.
+/// A directory of version control is not kept whole: see [`kept_in_git`] and [`kept_in_stores`].
+pub fn is_kept(relative: &Path) -> bool {
+    let Some(entry) = protected_entry(relative) else { return false };
+    match entry.protection {
+        Protection::Kept => true,
+        // Another spelling of a repository is one for some file system, and not the one that is in use here.
+        Protection::KeptFromFileTools => {
+            entry.name != HEAD && relative.file_name().is_none_or(|name| name != entry.name)
+        }
+        Protection::Credential | Protection::SystemCredential => false,
+    }
+}
+
+/// [`is_kept`] for one name in a directory of the workspace.
+pub fn is_kept_at_root(name: &str) -> bool {
+    is_kept(Path::new(name))
+}
+
+/// What git reads programs to run, or the way to such configuration, from: names in its directory.
+pub fn kept_in_git() -> &'static [&'static str] {
+    &["config", "config.worktree", "commondir", "hooks", "info"]
+}
+
+/// Kept places of several names, to look for below a directory of the workspace.
+pub fn kept_in_stores() -> &'static [&'static str] {
+    static NESTED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+        let nested =
+            entries().filter(|entry| entry.protection == Protection::Kept && entry.name.contains('/'));
+        nested.map(|entry| entry.name).collect()
+    });
+    &NESTED
+}
+
+/// The places of the credentials below `home` and of the system's, whether they exist or not.
+pub(crate) fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
+    entries().filter_map(move |entry| match entry.protection {
+        Protection::Credential => Some(home.join(entry.name)),
+        Protection::SystemCredential => Some(PathBuf::from(entry.name)),
+        Protection::Kept | Protection::KeptFromFileTools => None,
+    })
+}
+
+/// The entry of a credential that `path` is or lies in.
+pub(crate) fn credential(path: &Path, home: &Path) -> Option<Entry> {
+    let spelled = path.as_os_str().as_encoded_bytes();
+    let is_in = |entry: &&Entry| spelled.starts_with(entry.name.as_bytes()) && path.starts_with(entry.name);
+    if let Some(entry) = INDEX.system.iter().find(is_in) {
+        return Some(*entry);
+    }
+    let relative = path.strip_prefix(home).ok()?;
+    let names = normal_names(relative);
+    if !names.first().is_some_and(|first| may_start(first, &INDEX.credential_starts)) {
+        return None;
+    }
+    let mut known = String::new();
+    names.iter().take(INDEX.depth).find_map(|name| {
+        if !known.is_empty() {
+            known.push('/');
+        }
+        known.push_str(&fold(name));
+        INDEX.credentials.get(&known).copied()
+    })
+}
+
+fn normal_names(path: &Path) -> Vec<std::borrow::Cow<'_, str>> {
+    let names = path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_string_lossy()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+    });
+    names.collect()
+}
+
+#[cfg(test)]
+#[path = "names_test.rs"]
+mod tests;

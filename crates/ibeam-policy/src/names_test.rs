@@ -1,0 +1,179 @@
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::{Protection, credential, entries, groups, is_kept, protected, protected_entry};
+
+#[track_caller]
+fn guarded(path: &str, expect: Option<&str>) {
+    assert_eq!(protected(Path::new(path), 0).map(|entry| entry.name), expect, "{path}");
+}
+
+#[track_caller]
+fn kept(path: &str, expect: bool) {
+    assert_eq!(is_kept(Path::new(path)), expect, "{path}");
+}
+
+#[track_caller]
+fn secret(path: &str, expect: Option<&str>) {
+    let found = credential(Path::new(path), Path::new("/home/ann"));
+    assert_eq!(found.map(|entry| entry.name), expect, "{path}");
+}
+
+#[test]
+fn no_name_is_twice_in_the_table_and_each_has_a_reason() {
+    let mut seen = HashSet::new();
+    for entry in entries() {
+        let secret = matches!(entry.protection, Protection::Credential | Protection::SystemCredential);
+        assert!(seen.insert((secret, entry.name.to_lowercase())), "{} is there twice", entry.name);
+        assert!(!entry.name.ends_with('/') && !entry.name.contains("//"), "{}", entry.name);
+        let absolute = entry.name.starts_with('/');
+        assert_eq!(absolute, entry.protection == Protection::SystemCredential, "{}", entry.name);
+    }
+    let mut reasons = HashSet::new();
+    for group in groups() {
+        assert!(!group.names.is_empty() && reasons.insert(group.reason), "{}", group.reason);
+    }
+}
+
+#[test]
+fn every_entry_is_found_by_its_own_name_in_any_case_and_below_it() {
+    for entry in entries() {
+        let name = entry.name.replace('*', "x");
+        for name in [name.clone(), name.to_uppercase()] {
+            match entry.protection {
+                Protection::Kept | Protection::KeptFromFileTools => {
+                    let found = protected_entry(Path::new("packages/app").join(&name).as_path());
+                    // A longer entry may lie in a shorter one.
+                    assert!(found.is_some(), "{name}");
+                    assert!(
+                        protected(Path::new("/home/ann/work").join(&name).as_path(), 3).is_some(),
+                        "{name}"
+                    );
+                    let below = Path::new("/home/ann/work/a").join(&name).join("b");
+                    assert_eq!(protected(&below, 3).is_some(), entry.name != super::HEAD, "{name}/b");
+                }
+                Protection::Credential => {
+                    let path = Path::new("/home/ann").join(&name);
+                    assert!(credential(&path, Path::new("/home/ann")).is_some(), "{name}");
+                    assert!(credential(&path.join("b"), Path::new("/home/ann")).is_some(), "{name}/b");
+                    assert!(credential(&path, Path::new("/home/bob")).is_none(), "{name}");
+                }
+                Protection::SystemCredential => {}
+            }
+        }
+        if entry.protection == Protection::SystemCredential {
+            for home in ["/home/ann", "/", "/etc"] {
+                assert!(credential(Path::new(entry.name), Path::new(home)).is_some(), "{}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn names_that_act_by_themselves_are_protected_wherever_they_lie() {
+    guarded("/w/.pre-commit-config.yaml", Some(".pre-commit-config.yaml"));
+    guarded("/w/sub/lefthook.yml", Some("lefthook.yml"));
+    guarded("/w/.githooks/pre-commit", Some(".githooks"));
+    guarded("/w/a/.cargo/config.toml", Some(".cargo/config.toml"));
+    guarded("/w/.Cargo/CONFIG.toml", Some(".cargo/config.toml"));
+    guarded("/w/.cargo/conf~1.tom", None);
+    guarded("/w/.cargo/config~1.tom", Some(".cargo/config.toml"));
+    guarded("/w/proj.code-workspace", Some("*.code-workspace"));
+    guarded("/w/Proj.CODE-Workspace.", Some("*.code-workspace"));
+    guarded("/w/proj.code-workspace::$DATA", Some("*.code-workspace"));
+    guarded("/w/proj.code\u{200d}-workspace", Some("*.code-workspace"));
+    guarded("/w/proj~1.cod", Some("*.code-workspace"));
+    guarded("/w/.config/git/config", Some(".config/git"));
+    guarded("/w/.config/systemd/user/x.service", Some(".config/systemd"));
+    guarded("/w/.local/bin/ls", Some(".local/bin"));
+    guarded("/w/.github/hooks/x.json", Some(".github/hooks"));
+}
+
+#[test]
+fn ordinary_work_is_not_protected() {
+    for path in [
+        "/w/package.json",
+        "/w/.eslintrc.json",
+        "/w/.editorconfig",
+        "/w/.github/workflows/ci.yml",
+        "/w/.gitignore",
+        "/w/.gitattributes",
+        "/w/.gitmodules",
+        "/w/.tool-versions",
+        "/w/.cargo/audit.toml",
+        "/w/.config/nextest.toml",
+        "/w/config.toml",
+        "/w/bin/x",
+        "/w/local/bin/x",
+        "/w/hooks/useState.ts",
+        "/w/src/head/mod.rs",
+        "/w/components/Head/index.tsx",
+        "/w/src/head.rs",
+        "/w/lefthook/readme.md",
+        "/w/my-code-workspace",
+        "/w/a.code-workspaces",
+        "/w/AGENTS.md",
+        "/w/CLAUDE.md",
+    ] {
+        guarded(path, None);
+    }
+    guarded("/w/HEAD", Some("HEAD"));
+    guarded("/w/sub/head", Some("HEAD"));
+}
+
+#[test]
+fn several_names_count_below_the_workspace_and_not_in_its_own_path() {
+    let find = |path: &str, own| protected(Path::new(path), own).map(|entry| entry.name);
+    assert_eq!(find("/home/ann/.config/fish/config.fish", 4), None);
+    assert_eq!(find("/home/ann/.config/fish/config.fish", 3), Some(".config/fish"));
+    assert_eq!(find("/home/ann/.config/fish/.bashrc", 4), Some(".bashrc"));
+    assert_eq!(find("/home/ann/.git/hooks/x", 4), Some(".git"));
+}
+
+#[test]
+fn commands_keep_all_but_what_version_control_writes() {
+    for (path, expect) in [
+        (".git", false),
+        (".GIT", true),
+        ("git~1", true),
+        (".hg", false),
+        (".hg/hgrc", true),
+        ("HEAD", false),
+        ("a/b/.envrc", true),
+        ("a/.vscode", true),
+        ("a/.vscode/tasks.json", false),
+        (".cargo", false),
+        (".cargo/config.toml", true),
+        ("sub/.cargo/config.toml", true),
+        (".cargo/registry/config.toml", false),
+        (".config", false),
+        (".config/fish", true),
+        ("x.code-workspace", true),
+        ("src/main.rs", false),
+        ("", false),
+    ] {
+        kept(path, expect);
+    }
+}
+
+#[test]
+fn credentials_of_other_programs_are_known_below_the_home_directory() {
+    secret("/home/ann/.claude.json", Some(".claude.json"));
+    secret("/home/ann/.claude/.credentials.json", Some(".claude/.credentials.json"));
+    secret("/home/ann/.Claude/.Credentials.JSON", Some(".claude/.credentials.json"));
+    secret("/home/ann/.claude/CLAUDE.md", None);
+    secret("/home/ann/.config/github-copilot/apps.json", Some(".config/github-copilot"));
+    secret("/home/ann/.gradle/gradle.properties", Some(".gradle/gradle.properties"));
+    secret("/home/ann/.gradle/caches/x", None);
+    secret("/home/ann/.m2/repository/x", None);
+    secret("/home/ann/.config/BraveSoftware/Brave-Browser/Default/Cookies", Some(".config/BraveSoftware"));
+    secret("/home/ann/.cargo/credentials.toml", Some(".cargo/credentials.toml"));
+    secret("/home/ann/.cargo/registry/x", None);
+    secret("/home/ann/.cargo/config.toml", None);
+    secret("/home/ann/.gitconfig", None);
+    secret("/home/ann/.config/git/config", None);
+    secret("/home/ann/.config/git/credentials", Some(".config/git/credentials"));
+    secret("/home/ann/work/.aws/credentials", None);
+    secret("/etc/wireguard/wg0.conf", Some("/etc/wireguard"));
+    secret("/etc/shadows", None);
+}

@@ -1,0 +1,44 @@
+//! The table of names is the one that `docs/protected-names.md` shows.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked #[test] as tests")]
+
+use std::fmt::Write as _;
+
+use ibeam_policy::names::{Group, Protection, groups};
+
+const DOCUMENT: &str = include_str!("../../../docs/protected-names.md");
+const START: &str = "<!-- table -->\n";
+
+/// The part of the document that the table decides.
+fn rendered() -> String {
+    let mut text = String::from(START);
+    for (protection, heading, column) in [
+        (Protection::Kept, "Kept from file tools and commands", "not changed, because"),
+        (
+            Protection::KeptFromFileTools,
+            "Kept from file tools, and in part from commands",
+            "not changed, because",
+        ),
+        (Protection::Credential, "Credentials, below the home directory", "not read, because there are"),
+        (Protection::SystemCredential, "Credentials of the system", "not read, because there are"),
+    ] {
+        write!(text, "\n## {heading}\n\n| names | {column} |\n|---|---|\n").unwrap();
+        for Group { names, reason, .. } in groups().filter(|group| group.protection == protection) {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            writeln!(text, "| {} | {reason} |", names.join(", ")).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "leaves the right text beside the other output of tests")]
+fn the_document_shows_the_table() {
+    let expect = rendered();
+    let start = DOCUMENT.find(START).unwrap();
+    if DOCUMENT[start..] != expect {
+        let path = format!("{}/protected-names.md", env!("CARGO_TARGET_TMPDIR"));
+        std::fs::write(&path, format!("{}{expect}", &DOCUMENT[..start])).unwrap();
+        panic!("docs/protected-names.md does not show the table of names; `{path}` does: copy it");
+    }
+}
