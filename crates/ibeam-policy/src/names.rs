@@ -5,6 +5,7 @@
 //! Answers about spellings alone; refuses to look at the disk.
 
 mod credentials;
+mod personal_data;
 mod protected;
 mod variables;
 
@@ -53,7 +54,7 @@ pub struct Entry {
 
 /// The whole table.
 pub fn groups() -> impl Iterator<Item = &'static Group> {
-    protected::GROUPS.iter().chain(credentials::GROUPS)
+    protected::GROUPS.iter().chain(credentials::GROUPS).chain(personal_data::GROUPS)
 }
 
 /// Every entry of the table.
@@ -62,6 +63,16 @@ pub fn entries() -> impl Iterator<Item = Entry> {
         let entry = |name: &&'static str| Entry { name, protection: group.protection, reason: group.reason };
         group.names.iter().map(entry)
     })
+}
+
+/// Credentials below the home directory.
+const fn home(reason: &'static str, names: &'static [&'static str]) -> Group {
+    Group { protection: Protection::Credential, reason, names }
+}
+
+/// Credentials of the system.
+const fn system(reason: &'static str, names: &'static [&'static str]) -> Group {
+    Group { protection: Protection::SystemCredential, reason, names }
 }
 
 /// The name of the file that makes a directory a repository of git. A directory of this name does not.
