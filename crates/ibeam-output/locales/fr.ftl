@@ -248,6 +248,7 @@ notice-hooks-not-run = `{ $path }` contient des hooks que cette version n'exécu
 notice-trust-changed = `{ $path }` a changé depuis que cet espace de travail a été approuvé : ce que ses fichiers élargiraient ou exécuteraient ne compte pas tant qu’il n’est pas approuvé à nouveau (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = ce qui a été approuvé ne compte que pour cette exécution, car `{ $path }` n’a pas pu être écrit : { $said }
 notice-trust-unreadable = `{ $path }` n’approuve aucun espace de travail, car il n’est pas comme il devrait : { $said }
+notice-rules-lost = `{ $path }` est vide ou absent, alors qu’il contenait des règles d’autorisation lors de la dernière exécution ; elles ne s’appliquent plus
 notice-mcp-tools-changed = des outils du serveur MCP `{ $server }` ne sont pas ceux qui ont été approuvés et ne seront pas appelés : { $tools } (`--approve-mcps` les approuve)
 notice-background-awaited = { $count ->
         [one] attente de la fin de { $count } commande en arrière-plan

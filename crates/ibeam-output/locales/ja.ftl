@@ -224,6 +224,7 @@ notice-hooks-not-run = `{ $path }` には、このバージョンでは実行し
 notice-trust-changed = このワークスペースを信頼した後に `{ $path }` が変更されました: 再び信頼するまで、プロジェクトのファイルによる許可の拡大や実行は無効です (`ibeam trust show`、`--trust`)
 notice-trust-not-kept = `{ $path }` に書き込めなかったため、信頼や承認が有効なのは今回の実行だけです: { $said }
 notice-trust-unreadable = `{ $path }` の内容が正しくないため、どのワークスペースも信頼されません: { $said }
+notice-rules-lost = `{ $path }` は空か存在しませんが、前回の実行では権限ルールが書かれていました。そのルールは現在適用されません
 notice-mcp-tools-changed = `{ $server }` という MCP サーバーのツールが承認時と異なるため、呼び出しません: { $tools } (`--approve-mcps` で承認できます)
 notice-background-awaited = { $count } 個のバックグラウンドコマンドの終了を待っています
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました

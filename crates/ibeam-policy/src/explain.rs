@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::access::Access;
-use crate::fetch::{covers, host_of};
+use crate::fetch::{UnnamedPorts, covers, origin_of};
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
 use crate::shell::Opaque;
@@ -88,7 +88,7 @@ impl Policy {
                 Err(Opaque(what)) => (Some(what), Vec::new()),
             },
             Access::Read(path) | Access::Write(path) => (None, vec![self.path_part(access, path)]),
-            Access::Fetch { url } => (None, vec![self.part(url, |_, rule| host(rule, url))]),
+            Access::Fetch { url } => (None, vec![self.part(url, |list, rule| host(list, rule, url))]),
             Access::Mcp { server, tool, .. } => (
                 None,
                 vec![self.part(&format!("{server}:{tool}"), |list, rule| tools(list, rule, server, tool))],
@@ -224,9 +224,15 @@ fn matched(applies: bool, what: &str) -> (bool, String) {
     (applies, format!("{what} {} its pattern", if applies { "matches" } else { "does not match" }))
 }
 
-fn host(rule: &Rule, url: &str) -> (bool, String) {
-    match (rule, host_of(url)) {
-        (Rule::WebFetch(domain), Some(host)) => matched(covers(domain, &host), &format!("the host `{host}`")),
+fn host(list: List, rule: &Rule, url: &str) -> (bool, String) {
+    let unnamed = match list {
+        List::Allow => UnnamedPorts::Web,
+        List::Deny | List::Ask | List::BuiltIn => UnnamedPorts::All,
+    };
+    match (rule, origin_of(url)) {
+        (Rule::WebFetch(domain), Some((host, port))) => {
+            matched(covers(domain, &host, port, unnamed), &format!("the host `{host}` at port {port}"))
+        }
         (Rule::WebFetch(_), None) => (false, "the address has no host that is sure".to_owned()),
         (Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::Mcp { .. }, _) => {
             (false, NOT_ABOUT.to_owned())

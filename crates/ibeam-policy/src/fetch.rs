@@ -1,59 +1,75 @@
-//! What may be fetched from the web: `WebFetch(domain)` against the host of an address.
+//! What may be fetched from the web: `WebFetch(domain)` and `WebFetch(domain:port)` against host and port of an address.
 //!
-//! An address that two readers could take for two hosts is refused, whatever the rules say. Which addresses a
-//! name leads to is not known here: whoever connects holds those that are nobody's public ones back.
+//! A domain without a port allows the ports of web pages, 80 and 443, and denies or asks for every port. An address
+//! that two readers could take for two hosts is refused, whatever the rules say. Which addresses a name leads to is
+//! not known here: whoever connects holds those that are nobody's public ones back.
 
 use ibeam_protocol::PermissionMode;
 
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
 
+/// What a domain without a port allows.
+const WEB_PORTS: [u16; 2] = [80, 443];
+
+/// Which ports a domain without one covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnnamedPorts {
+    /// Those of web pages: for rules that allow.
+    Web,
+    /// Every port: for rules that deny or ask.
+    All,
+}
+
 impl Policy {
     /// Decides about fetching `url`.
     pub(crate) fn fetch(&self, url: &str) -> Verdict {
-        let Some(host) = host_of(url) else {
+        let Some((host, port)) = origin_of(url) else {
             return Verdict::deny(
                 "default",
                 "the address is not a plain `http://` or `https://` one with a host name, without user, \
                  password, backslash or percent sign before the path",
             );
         };
-        let rule = |rules: &[Rule]| {
+        let rule = |rules: &[Rule], unnamed: UnnamedPorts| {
             rules
                 .iter()
-                .find(|rule| matches!(rule, Rule::WebFetch(domain) if covers(domain, &host)))
+                .find(|rule| matches!(rule, Rule::WebFetch(domain) if covers(domain, &host, port, unnamed)))
                 .map(Rule::to_string)
         };
-        if let Some(rule) = rule(&self.deny) {
+        if let Some(rule) = rule(&self.deny, UnnamedPorts::All) {
             let reason = format!("fetching from `{host}` is denied by the rule `{rule}`");
             return Verdict::deny(rule, reason);
         }
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
-        if let Some(rule) = rule(&self.ask) {
+        if let Some(rule) = rule(&self.ask, UnnamedPorts::All) {
             let reason = format!("fetching from `{host}` needs an approval by the rule `{rule}`");
             return Verdict::ask(rule, reason);
         }
-        match rule(&self.allow) {
+        match rule(&self.allow, UnnamedPorts::Web) {
             Some(rule) => Verdict::allow(rule),
-            None => Verdict::ask(
-                "default",
-                format!(
-                    "no rule allows fetching from `{host}`; a person may allow it with \
-                     `--allow 'WebFetch({host})'`"
-                ),
-            ),
+            None => {
+                let place = if WEB_PORTS.contains(&port) { host } else { format!("{host}:{port}") };
+                let reason = format!(
+                    "no rule allows fetching from `{place}`; a person may allow it with \
+                     `--allow 'WebFetch({place})'`"
+                );
+                Verdict::ask("default", reason)
+            }
         }
     }
 }
 
-/// The host of a web address, folded; `None` for anything that is not plainly one.
-pub(crate) fn host_of(url: &str) -> Option<String> {
+/// Returns the host of a web address, in lower case, and its port; `None` for anything that is not plainly one.
+pub(crate) fn origin_of(url: &str) -> Option<(String, u16)> {
     let (scheme, rest) = url.split_once("://")?;
-    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
-        return None;
-    }
+    let usual = match scheme.to_ascii_lowercase().as_str() {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
     let authority = rest.split(['/', '?', '#']).next()?;
     let (host, port) = match authority.strip_prefix('[') {
         Some(inner) => {
@@ -67,16 +83,31 @@ pub(crate) fn host_of(url: &str) -> Option<String> {
     let digits = port.strip_prefix(':').unwrap_or(port);
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '_');
     let is_host = !host.is_empty() && !host.starts_with(['.', '-']) && host.chars().all(plain);
-    (is_host && digits.chars().all(|c| c.is_ascii_digit()))
-        .then(|| host.trim_end_matches('.').to_ascii_lowercase())
+    let port = match digits {
+        "" => Some(usual),
+        digits if digits.bytes().all(|byte| byte.is_ascii_digit()) => digits.parse().ok(),
+        _ => None,
+    };
+    is_host.then(|| host.trim_end_matches('.').to_ascii_lowercase()).zip(port)
 }
 
-/// Whether the domain of a token covers `host`; `*.example.org` is every name below it and not itself.
-pub(crate) fn covers(domain: &str, host: &str) -> bool {
-    match domain.strip_prefix("*.") {
+/// Whether the domain of a token, with or without a port, covers `host` at `port`; `*.example.org` is every name below
+/// it and not itself.
+pub(crate) fn covers(token: &str, host: &str, port: u16, unnamed: UnnamedPorts) -> bool {
+    let (domain, named) = match token.rsplit_once(':') {
+        Some((domain, named)) => (domain, Some(named)),
+        None => (token, None),
+    };
+    let covers_port = match (named, unnamed) {
+        (Some(named), _) => named.parse() == Ok(port),
+        (None, UnnamedPorts::Web) => WEB_PORTS.contains(&port),
+        (None, UnnamedPorts::All) => true,
+    };
+    let covers_host = match domain.strip_prefix("*.") {
         Some(parent) => {
             host.strip_suffix(parent).is_some_and(|below| below.len() > 1 && below.ends_with('.'))
         }
         None => domain == "*" || domain == host,
-    }
+    };
+    covers_port && covers_host
 }

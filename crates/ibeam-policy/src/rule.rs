@@ -9,7 +9,7 @@ use crate::glob::{PathGlob, TextGlob};
 
 /// The accepted forms, for messages.
 const FORMS: &str = "`Shell(program)`, `Shell(program:arguments)`, `Read(glob)`, `Write(glob)`, \
-                     `WebFetch(domain)`, `Mcp(server:tool)`";
+                     `WebFetch(domain)`, `WebFetch(domain:port)`, `Mcp(server:tool)`";
 
 /// A token that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -95,12 +95,22 @@ fn shell(inner: &str) -> Result<ShellRule, String> {
 }
 
 fn domain(inner: &str) -> Result<String, String> {
-    let name = inner.strip_prefix("*.").unwrap_or(inner);
+    let (domain, port) = match inner.rsplit_once(':') {
+        Some((domain, port)) => (domain, Some(port)),
+        None => (inner, None),
+    };
+    let name = domain.strip_prefix("*.").unwrap_or(domain);
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '-';
-    if inner == "*" || (!name.starts_with('.') && name.chars().all(plain)) {
+    let is_domain = domain == "*" || (!name.is_empty() && !name.starts_with('.') && name.chars().all(plain));
+    let is_port = |port: &str| {
+        port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse().is_ok_and(|port: u16| port != 0)
+    };
+    if is_domain && port.is_none_or(is_port) {
         return Ok(inner.to_ascii_lowercase());
     }
-    Err("a domain is a host name, `*.` and a host name, or `*`, without scheme, port and path".to_owned())
+    Err("a domain is a host name, `*.` and a host name, or `*`, without scheme and path; a port may follow, as in \
+         `example.org:8080`"
+        .to_owned())
 }
 
 impl fmt::Display for Rule {

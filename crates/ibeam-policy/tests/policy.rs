@@ -84,6 +84,7 @@ fn a_token_prints_as_it_is_written() {
         "Read(~/x/**)",
         "Write(src/)",
         "WebFetch(*.a.test)",
+        "WebFetch(a.test:8080)",
         "Mcp(db:read*)",
     ] {
         assert_eq!(token.parse::<Rule>().unwrap().to_string(), token);
@@ -102,6 +103,11 @@ fn a_token_that_cannot_be_read_names_itself_and_the_accepted_forms() {
         "Read([)",
         "Mcp(db)",
         "WebFetch(http://a)",
+        "WebFetch(a:0)",
+        "WebFetch(a:65536)",
+        "WebFetch(a:+80)",
+        "WebFetch(a:)",
+        "WebFetch(:80)",
         "Read(../x)",
     ] {
         let said = token.parse::<Rule>().unwrap_err().to_string();
@@ -943,11 +949,37 @@ fn fetch(url: &str, expect: Says) {
 }
 
 #[test]
+fn a_port_other_than_those_of_web_pages_must_be_named() {
+    let fetch = |allow: &[&str], deny: &[&str], url: &str, expect| {
+        let policy = policy(PermissionMode::Default, allow, deny);
+        check(&policy, Access::Fetch { url: url.into() }, expect);
+    };
+    for (token, url, expect) in [
+        ("WebFetch(docs.test)", "http://docs.test:8080/", Says::Ask),
+        ("WebFetch(docs.test:8080)", "http://docs.test:8080/", Says::Allow),
+        ("WebFetch(docs.test:8080)", "https://docs.test:8080/", Says::Allow),
+        ("WebFetch(docs.test:8080)", "http://docs.test/", Says::Ask),
+        ("WebFetch(docs.test:8080)", "http://docs.test:80801/", Says::Deny),
+        ("WebFetch(*.test:8080)", "http://docs.test:8080/", Says::Allow),
+        ("WebFetch(*)", "http://docs.test:6379/", Says::Ask),
+        ("WebFetch(*:6379)", "http://docs.test:6379/", Says::Allow),
+        ("WebFetch(*)", "https://docs.test/", Says::Allow),
+    ] {
+        fetch(&[token], &[], url, expect);
+    }
+    // What is denied without a port is denied at every port.
+    fetch(&["WebFetch(*:22)"], &["WebFetch(docs.test)"], "http://docs.test:22/", Says::Deny);
+    fetch(&["WebFetch(*)"], &["WebFetch(docs.test:22)"], "http://docs.test/", Says::Allow);
+}
+
+#[test]
 fn a_domain_is_the_whole_host_and_nothing_else() {
     for url in [
         "http://docs.test/",
         "https://docs.test",
-        "HTTPS://DOCS.test:8443/a?b#c",
+        "HTTPS://DOCS.test:443/a?b#c",
+        "https://docs.test:80/",
+        "http://docs.test:/",
         "https://docs.test./x",
         "https://a.good.test/@evil.test",
         "https://a.b.good.test/%00",
@@ -956,6 +988,9 @@ fn a_domain_is_the_whole_host_and_nothing_else() {
         fetch(url, Says::Allow);
     }
     for url in [
+        "HTTPS://DOCS.test:8443/a?b#c",
+        "http://docs.test:22/",
+        "http://a.good.test:8080/",
         "http://docs.test.evil.test/",
         "http://evil.test/docs.test",
         "http://evil.test#docs.test",
@@ -982,6 +1017,7 @@ fn a_domain_is_the_whole_host_and_nothing_else() {
         "http://docs%2etest/",
         "http://docs.test:80:90/",
         "http://docs.test:8a/",
+        "http://docs.test:99999/",
         "http://[::1/",
         "http://[::1]x/",
         "http://[docs.test]/",

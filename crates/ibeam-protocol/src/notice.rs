@@ -93,6 +93,11 @@ pub enum Notice {
         /// What went wrong.
         said: String,
     },
+    /// A configuration file without content, which held permission rules in the last run.
+    RulesLost {
+        /// The file.
+        path: String,
+    },
     /// Tools of an MCP server are not what a person approved; they are not called.
     McpToolsChanged {
         /// The server.
@@ -198,6 +203,7 @@ impl Notice {
             | Self::TrustChanged { .. }
             | Self::TrustNotKept { .. }
             | Self::TrustUnreadable { .. }
+            | Self::RulesLost { .. }
             | Self::McpToolsChanged { .. }
             | Self::BackgroundAwaited { .. }
             | Self::BackgroundStopped { .. } => None,

@@ -12,6 +12,12 @@ use crate::secret::{KeyReader, Secret};
 /// Words in the names of headers that carry secrets.
 const SECRET_NAMES: &[&str] = &["auth", "key", "token", "secret", "cookie", "password"];
 
+/// Whether a header of this name carries a secret.
+pub fn is_secret_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|word| name.contains(word))
+}
+
 /// The keys of one endpoint.
 #[derive(Debug)]
 pub(crate) struct Keys {
@@ -30,11 +36,7 @@ struct State {
 impl Keys {
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
         let mut sent: Vec<String> = endpoint.key.iter().map(|key| key.expose().to_owned()).collect();
-        let is_secret = |name: &str| {
-            let name = name.to_ascii_lowercase();
-            SECRET_NAMES.iter().any(|word| name.contains(word))
-        };
-        for (_, value) in endpoint.headers.iter().filter(|(name, _)| is_secret(name)) {
+        for (_, value) in endpoint.headers.iter().filter(|(name, _)| is_secret_header(name)) {
             // `Bearer KEY`: the scheme is no secret, what comes after it is.
             sent.extend(value.split_whitespace().last().map(str::to_owned));
         }

@@ -6,6 +6,7 @@
 
 mod answer;
 pub mod anthropic;
+mod base_url;
 mod body;
 mod bounds;
 pub mod catalogue;
@@ -29,10 +30,12 @@ mod transport;
 mod trust;
 pub mod wire;
 
+pub use base_url::{PlainHttpServer, has_credentials, with_scheme};
 pub use bounds::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use catalogue::{KnownModel, default_model, known_model, model_label, newest_model};
 pub use download::Download;
 pub use endpoint::{Endpoint, Timeouts};
+pub use keys::is_secret_header;
 pub use prices::{known_prices, parse_prices};
 pub use provider::{HttpProvider, ListedModel};
 pub use secret::{KeyReader, Secret};

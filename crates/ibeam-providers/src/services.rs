@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::base_url::usual_scheme;
 use crate::endpoint::Timeouts;
 use crate::wire::Wire;
 
@@ -193,11 +194,15 @@ impl Service {
 
     /// The base URL that a user's value for this service means.
     ///
-    /// Adds what is commonly left out: the scheme (`http`), the port for values like `OLLAMA_HOST=0.0.0.0`, and
-    /// `/v1` on the OpenAI wire where the value has no path. The address to listen on, 0.0.0.0, means this machine.
+    /// Adds what is commonly left out: the scheme, the port for values like `OLLAMA_HOST=0.0.0.0`, and `/v1` on the
+    /// OpenAI wire where the value has no path. The address to listen on, 0.0.0.0, means this machine.
+    ///
+    /// A missing scheme is `https`, but `http` for this machine and for services that take no key: those listen
+    /// without TLS, and a variable such as `OLLAMA_HOST` means `http` to the service itself.
     pub fn base_url_from(&self, value: &str) -> String {
         let value = value.trim().trim_end_matches('/');
-        let (scheme, rest) = value.split_once("://").unwrap_or(("http", value));
+        let usual = || if self.is_keyless() { "http" } else { usual_scheme(value) };
+        let (scheme, rest) = value.split_once("://").unwrap_or_else(|| (usual(), value));
         let (authority, path) =
             rest.split_once('/').map_or((rest, ""), |(authority, path)| (authority, path));
         let has_port = authority.rsplit(']').next().is_some_and(|tail| tail.contains(':'));
@@ -236,6 +241,11 @@ mod tests {
         check("openai", "https://gateway.example/v1/", "https://gateway.example/v1");
         check("openai", "http://127.0.0.1:9/api/v3", "http://127.0.0.1:9/api/v3");
         check("openai", "http://[::1]:9", "http://[::1]:9/v1");
+        check("openai", "api.example.com/v1", "https://api.example.com/v1");
+        check("openai", "api.example.com:8080", "https://api.example.com:8080/v1");
+        check("openai", "localhost:9", "http://localhost:9/v1");
+        check("anthropic", "10.0.0.5:9", "https://10.0.0.5:9");
+        check("openai", "127.0.0.1@api.example.com", "https://127.0.0.1@api.example.com/v1");
         check("anthropic", "http://127.0.0.1:9", "http://127.0.0.1:9");
     }
 

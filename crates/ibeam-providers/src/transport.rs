@@ -14,6 +14,7 @@ use reqwest::{Client, Method, Response, StatusCode};
 use rustls::ClientConfig;
 
 use crate::anthropic;
+use crate::base_url::is_loopback;
 use crate::endpoint::Endpoint;
 use crate::failure::{Head, Origin};
 use crate::keys::Keys;
@@ -178,10 +179,7 @@ impl Transport {
         let Ok(url) = reqwest::Url::parse(&self.endpoint.base_url) else {
             return false;
         };
-        url.host_str().is_some_and(|host| {
-            let host = host.trim_start_matches('[').trim_end_matches(']');
-            host == "localhost" || host.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
-        })
+        url.host_str().is_some_and(is_loopback)
     }
 
     fn headers(&self) -> Result<HeaderMap, String> {

@@ -152,8 +152,8 @@ impl Fetcher {
                 let next = target
                     .redirected(&location)
                     .map_err(|said| FetchError::BadRedirect { from: from.clone(), said })?;
-                // Whoever let the first host through, let it through to the end.
-                if next.host != asked.host && !(self.judge)(next.url.as_str()) {
+                // Whoever let the first host and its port through, let them through to the end.
+                if !next.is_beside(&asked) && !(self.judge)(next.url.as_str()) {
                     return Err(FetchError::RefusedRedirect { from, to: next.url.into() });
                 }
                 target = next;

@@ -37,22 +37,36 @@ enum Hosts {
 }
 
 impl Grant {
-    /// Ports 80 and 443 of the domain of a `WebFetch` token: a name, `*.` and a name, or `*`.
+    /// What a `WebFetch` token allows: the port that it names, else ports 80 and 443, of its domain, which is a name,
+    /// `*.` and a name, or `*`.
     ///
     /// # Errors
     /// The domain is none.
-    pub fn of_pages(domain: &str) -> Result<[Self; 2], BadGrant> {
-        let hosts = Hosts::parse(domain).map_err(|said| BadGrant { given: domain.to_owned(), said })?;
-        Ok([80, 443].map(|port| Self { hosts: hosts.clone(), port: Some(port) }))
+    pub fn of_pages(token: &str) -> Result<Vec<Self>, BadGrant> {
+        let (hosts, named) = Self::of_token(token)?;
+        let ports = named.map_or_else(|| vec![80, 443], |port| vec![port]);
+        Ok(ports.into_iter().map(|port| Self { hosts: hosts.clone(), port: Some(port) }).collect())
     }
 
-    /// Every port of such a domain: what a denied `WebFetch` token takes away.
+    /// What a denied `WebFetch` token takes away: the port that it names, else every port.
     ///
     /// # Errors
     /// The domain is none.
-    pub fn of_every_port(domain: &str) -> Result<Self, BadGrant> {
-        let hosts = Hosts::parse(domain).map_err(|said| BadGrant { given: domain.to_owned(), said })?;
-        Ok(Self { hosts, port: None })
+    pub fn of_every_port(token: &str) -> Result<Self, BadGrant> {
+        let (hosts, port) = Self::of_token(token)?;
+        Ok(Self { hosts, port })
+    }
+
+    /// Returns the hosts of a `WebFetch` token, and the port that it names.
+    fn of_token(token: &str) -> Result<(Hosts, Option<u16>), BadGrant> {
+        let bad = |said: String| BadGrant { given: token.to_owned(), said };
+        let (domain, port) = match token.rsplit_once(':') {
+            // `https://a` has no port.
+            Some((domain, port)) if !port.starts_with('/') => (domain, Some(port)),
+            Some(_) | None => (token, None),
+        };
+        let port = port.map(|port| parse_port(port).ok_or_else(|| bad(BAD_PORT.to_owned()))).transpose()?;
+        Ok((Hosts::parse(domain).map_err(bad)?, port))
     }
 
     fn covers(&self, host: &Host, port: u16) -> bool {
@@ -89,6 +103,13 @@ impl Hosts {
     }
 }
 
+const BAD_PORT: &str = "a port is a number from 1 to 65535";
+
+fn parse_port(text: &str) -> Option<u16> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten().filter(|port| *port != 0)
+}
+
 impl FromStr for Grant {
     type Err = BadGrant;
 
@@ -107,9 +128,7 @@ impl FromStr for Grant {
         if hosts.contains(':') && !hosts.starts_with('[') {
             return Err(bad("an IPv6 address stands in brackets: `[::1]:8080`".to_owned()));
         }
-        let digits = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-        let port = digits.then(|| port.parse().ok()).flatten().filter(|port| *port != 0);
-        let port = port.ok_or_else(|| bad("a port is a number from 1 to 65535".to_owned()))?;
+        let port = parse_port(port).ok_or_else(|| bad(BAD_PORT.to_owned()))?;
         Ok(Self { hosts: Hosts::parse(hosts).map_err(bad)?, port: Some(port) })
     }
 }

@@ -58,6 +58,14 @@ impl Target {
         Ok(target)
     }
 
+    /// Whether leave to fetch `asked` is leave to fetch this one too: the same host, at the same port or both at ports
+    /// of web pages, as from `http://` to `https://`.
+    pub(crate) fn is_beside(&self, asked: &Self) -> bool {
+        let is_of_pages = |port: u16| port == 80 || port == 443;
+        let same_ports = self.port == asked.port || (is_of_pages(self.port) && is_of_pages(asked.port));
+        self.host == asked.host && same_ports
+    }
+
     fn of(mut url: Url) -> Result<Self, String> {
         let secure = match url.scheme() {
             "http" => false,
@@ -140,6 +148,22 @@ mod tests {
             ("http://", "no address"),
         ] {
             check(text, Err(said));
+        }
+    }
+
+    #[test]
+    fn leave_for_one_port_is_no_leave_for_another() {
+        for (asked, next, expect) in [
+            ("http://a.test/", "https://a.test/x", true),
+            ("https://a.test/", "http://a.test:443/", true),
+            ("http://a.test:8080/", "http://a.test:8080/x", true),
+            ("http://a.test/", "http://a.test:8080/", false),
+            ("http://a.test:8080/", "http://a.test/", false),
+            ("http://a.test:8080/", "http://a.test:8081/", false),
+            ("http://a.test/", "http://b.test/", false),
+        ] {
+            let [asked, next] = [asked, next].map(|url| Target::parse(url).unwrap());
+            assert_eq!(next.is_beside(&asked), expect, "{} {}", asked.url, next.url);
         }
     }
 

@@ -105,16 +105,17 @@ impl Credentials {
 }
 
 fn read(path: &Path) -> io::Result<String> {
-    let file = regular_file::open(path, false)?;
-    let mode = file.metadata()?.permissions().mode();
-    if mode & 0o077 != 0 {
-        return Err(io::Error::other(format!(
-            "others may read it (mode {:o}); `chmod 600` it",
-            mode & 0o777
-        )));
-    }
-    String::from_utf8(regular_file::bytes_of(&file, LARGEST)?)
-        .map_err(|_| io::Error::other("it is not UTF-8"))
+    let bytes = regular_file::read_whole(path, false, LARGEST, &|found| {
+        let mode = found.permissions().mode();
+        match mode & 0o077 {
+            0 => Ok(()),
+            _ => {
+                let said = format!("others may read it (mode {:o}); `chmod 600` it", mode & 0o777);
+                Err(io::Error::other(said))
+            }
+        }
+    })?;
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -77,6 +77,14 @@ pub(crate) struct Translated {
 struct World<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
     read: fn(&str) -> io::Result<String>,
+    /// Whether a directory lies in a git repository; the current one where none is named.
+    is_in_repository: fn(Option<&str>) -> bool,
+}
+
+/// Whether `directory` or one above it holds `.git`. A directory that is not there is for the run to refuse.
+fn is_in_repository(directory: Option<&str>) -> bool {
+    let Ok(directory) = std::path::Path::new(directory.unwrap_or(".")).canonicalize() else { return true };
+    crate::git::top_of(&directory).is_some()
 }
 
 /// Translates a command line that begins with `--dialect`, or where the variable says one; any other stays as it is.
@@ -90,7 +98,7 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, Unparsed> {
         .parse()
         .map_err(|_| wrong(table::usage(format!("there is no dialect `{name}`; there are {}", names()))))?;
     let rest = args.get(rest..).unwrap_or_default();
-    let world = World { variable: &crate::environment::variable, read: text_of };
+    let world = World { variable: &crate::environment::variable, read: text_of, is_in_repository };
     match dialect {
         Dialect::Claude => claude::translate(rest, &world),
         Dialect::Codex => codex::translate(rest, &world),

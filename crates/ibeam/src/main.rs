@@ -19,6 +19,7 @@ mod instructions;
 mod mcp;
 mod mode;
 mod model;
+mod own_directories;
 mod place;
 mod private_file;
 mod programs;

@@ -166,7 +166,8 @@ fn config_of(app: &App, declaration: &Declaration, launcher: Arc<Launcher>) -> R
         return Err("it is reached over HTTP, which is not supported".to_owned());
     };
     let placeholders = Placeholders { home: &app.places.home, workspace: &app.workspace };
-    let fill = |text: &String| placeholders.fill(text, &crate::environment::variable);
+    let keys = if declaration.source.of_project { ModelKeys::new(app) } else { ModelKeys::default() };
+    let fill = |text: &String| placeholders.fill(text, &|name| keys.variable(name));
     let mut environment = inherited(app);
     let own_path = own.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| fill(path)).transpose()?;
     let programs = match own_path {
@@ -191,6 +192,37 @@ fn config_of(app: &App, declaration: &Declaration, launcher: Arc<Launcher>) -> R
         start_timeout: app.config.bound("mcp_start"),
         call_timeout: app.config.bound("mcp_call"),
     })
+}
+
+/// The keys of models, which a server of a project never gets: its file is a stranger's, and a person who approves the
+/// server does not thereby hand over a key.
+#[derive(Default)]
+struct ModelKeys {
+    variables: Vec<String>,
+    keys: Vec<String>,
+}
+
+impl ModelKeys {
+    fn new(app: &App) -> Self {
+        Self { variables: crate::model::secret_variables(app), keys: crate::model::key_values(app) }
+    }
+
+    /// Returns the value of a variable of the environment.
+    ///
+    /// # Errors
+    /// That the variable holds a key of a model, under whatever name.
+    fn variable(&self, name: &str) -> Result<Option<String>, String> {
+        let value = crate::environment::variable(name);
+        let is_key = self.variables.iter().any(|variable| variable == name)
+            || value.as_ref().is_some_and(|value| self.keys.iter().any(|key| key == value.trim()));
+        match is_key {
+            true => Err(format!(
+                "the variable `{name}` holds the key of a model, which is not given to a server of a project; \
+                 declare the server in your own configuration if it needs the key"
+            )),
+            false => Ok(value),
+        }
+    }
 }
 
 /// Our environment without the keys of models, as commands get it.

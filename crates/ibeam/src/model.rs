@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::trust::Trust;
 pub(crate) use connect::list_of;
 pub(crate) use embedded::{DISPLAY as EMBEDDED_DISPLAY, is_installed, model_file};
-pub(crate) use provider::{Provider, keys, known_provider, secret_variables, secrets};
+pub(crate) use provider::{Provider, key_values, keys, known_provider, secret_variables, secrets};
 
 /// The provider name of the embedded model.
 pub(crate) const EMBEDDED: &str = "embedded";
@@ -62,7 +62,8 @@ impl Choice {
 /// Chooses the model.
 ///
 /// # Errors
-/// `UnknownModel`, `UnknownProvider`, `NoKey`, `ModelNotInstalled`, `NoLocalEngine`.
+/// `UnknownModel`, `UnknownProvider`, `NoKey`, `ModelNotInstalled`, `NoLocalEngine`; `Usage` and `BadConfig` for an
+/// address or a key that must not be used so.
 pub(crate) fn choose(app: &App) -> Result<Choice, Reason> {
     let setting = app.config.get(&["model"]);
     let why = setting.map(|setting| setting.origin.to_string());
@@ -74,12 +75,26 @@ pub(crate) fn choose(app: &App) -> Result<Choice, Reason> {
 }
 
 /// The first provider with a key, else the embedded model.
+///
+/// # Errors
+/// `Usage` for an address or a key that is given for a model that nobody named.
 fn unnamed(app: &App) -> Result<Choice, Reason> {
+    if let Some(url) = &app.flags.endpoint {
+        let said = format!(
+            "`--endpoint {url}` needs `--model NAME`, the name of a model of that server; \
+             `ibeam models --endpoint {url}` lists them"
+        );
+        return Err(Reason::Usage { said });
+    }
+    if app.flags.api_key.is_some() {
+        let said = "`--api-key` needs `--model PROVIDER/NAME`, which says whose key it is".to_owned();
+        return Err(Reason::Usage { said });
+    }
     if let Some(provider) = Provider::first_with_key(app)
         && let Some(model) = default_model(&provider.name)
     {
         let why = format!("first provider with a key: {}", provider.name);
-        return Ok(remote(app, provider, model, why));
+        return remote(app, provider, model, why);
     }
     embedded(app, "no key is set".to_owned())
 }
@@ -104,22 +119,22 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
         if model.is_empty() {
             return Err(Reason::UnknownModel { model: name.clone(), provider: None });
         }
-        return Ok(remote(app, provider.with_key()?, model, why));
+        return remote(app, provider.with_key()?, model, why);
     }
     if let Some(known) = known_model(&name)
         && let Some(provider) = Provider::find(app, known.provider)?
         && let Ok(provider) = provider.with_key()
     {
-        return Ok(remote(app, provider, &name, why));
+        return remote(app, provider, &name, why);
     }
     if let Some(reason) = only_of_an_untrusted_project(app, &name) {
         return Err(reason);
     }
     if let Some(provider) = Provider::only_one(app)? {
-        return Ok(remote(app, provider, &name, why));
+        return remote(app, provider, &name, why);
     }
     match known_model(&name).map(|known| Provider::find(app, known.provider)) {
-        Some(Ok(Some(provider))) => provider.with_key().map(|provider| remote(app, provider, &name, why)),
+        Some(Ok(Some(provider))) => remote(app, provider.with_key()?, &name, why),
         Some(Err(reason)) => Err(reason),
         Some(Ok(None)) | None => Err(Reason::UnknownModel { model: name, provider: None }),
     }
@@ -139,11 +154,16 @@ fn alias(app: &App, name: &str) -> Option<String> {
     app.config.text(&["models", "aliases", name]).map(str::to_owned)
 }
 
-fn remote(app: &App, provider: Provider, model: &str, why: String) -> Choice {
+/// A model of `provider`.
+///
+/// # Errors
+/// `BadConfig` where the key would travel unencrypted.
+fn remote(app: &App, provider: Provider, model: &str, why: String) -> Result<Choice, Reason> {
+    provider.check_encryption(app)?;
     let display =
         app.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };
-    Choice { info, provider: Some(provider), why }
+    Ok(Choice { info, provider: Some(provider), why })
 }
 
 fn embedded(app: &App, why: String) -> Result<Choice, Reason> {

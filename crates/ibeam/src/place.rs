@@ -1,16 +1,13 @@
 //! Where things of ours are: configuration, keys, sessions, models, caches.
 //!
-//! The XDG directories on every system. Refuses to make anything in `/`, and to go through a link that stands
-//! where a directory of ours should be.
+//! The XDG directories on every system. Only names them: `own_directories` makes and checks them.
 
-use std::fs::{self, Metadata};
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::Reason;
 use nix::unistd::{User, getuid};
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 
 /// Absolute paths; nothing of them need exist.
 #[derive(Clone, Debug)]
@@ -39,9 +36,10 @@ impl Places {
     /// The places of this user and of the project in `workspace`.
     ///
     /// # Errors
-    /// `CannotCreate` when neither a home directory nor the XDG variables say where.
+    /// `CannotCreate` when neither a home directory nor the XDG variables say where; `BadConfig` for a variable that
+    /// is a relative path.
     pub(crate) fn of(workspace: &Path) -> Result<Self, Reason> {
-        let home = home();
+        let home = home()?;
         let ours = |variable: &str, usual: &str| {
             let given = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
             let base = given.or_else(|| Some(home.as_ref()?.join(usual)));
@@ -54,7 +52,7 @@ impl Places {
         Ok(Self {
             user_config: config.join("config.toml"),
             project_config: workspace.join(".ibeam").join("config.toml"),
-            user_cursor: user_cursor(home.as_deref()),
+            user_cursor: user_cursor(home.as_deref())?,
             project_cursor: workspace.join(".cursor").join("cli.json"),
             managed_config: PathBuf::from("/etc/ibeam/config.toml"),
             credentials: config.join("credentials.toml"),
@@ -76,50 +74,38 @@ impl Places {
         self.data.join("sessions")
     }
 
+    /// The directory of what commands in the background print.
+    pub(crate) fn background_logs(&self) -> PathBuf {
+        self.cache.join("background")
+    }
+
+    /// The directory of what commands made in protected places.
+    pub(crate) fn quarantine(&self) -> PathBuf {
+        self.cache.join("quarantine")
+    }
+
     /// The directory of models.
     #[cfg_attr(not(feature = "embedded"), expect(dead_code, reason = "only the embedded model has files"))]
     pub(crate) fn models(&self) -> PathBuf {
         self.data.join("models")
     }
 
-    /// Holds that what stands where a run writes is a directory of this user's own, or nothing yet.
-    ///
-    /// # Errors
-    /// `CannotCreate` for a link, a file, or another user's directory.
-    pub(crate) fn check_owned(&self) -> Result<(), Reason> {
-        for path in [&self.data, &self.sessions(), &self.cache, &self.cache.join("background")] {
-            let planted = match fs::symlink_metadata(path) {
-                Ok(found) => what_is_wrong(&found),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                Err(error) => Some(error.to_string()),
-            };
-            if let Some(said) = planted {
-                return Err(Reason::CannotCreate { path: path.display().to_string(), said });
-            }
-        }
-        Ok(())
+    /// The directory of the user's configuration.
+    pub(crate) fn config_directory(&self) -> &Path {
+        self.user_config.parent().unwrap_or(&self.user_config)
     }
-}
-
-fn what_is_wrong(found: &Metadata) -> Option<String> {
-    let kind = found.file_type();
-    if kind.is_symlink() {
-        return Some("a symbolic link stands there, which is not followed".to_owned());
-    }
-    if !kind.is_dir() {
-        return Some("it is not a directory".to_owned());
-    }
-    // Root may keep its things with whom it likes, e.g. in a container with a mounted home.
-    let (owner, us) = (found.uid(), getuid());
-    (owner != us.as_raw() && !us.is_root()).then(|| format!("it belongs to another user (uid {owner})"))
 }
 
 /// Where the original looks for the user's file. `CURSOR_CONFIG_DIR` means that one alone.
-fn user_cursor(home: Option<&Path>) -> Vec<PathBuf> {
+///
+/// # Errors
+/// `BadConfig` for a `CURSOR_CONFIG_DIR` that is relative: the workspace would decide which file it is.
+fn user_cursor(home: Option<&Path>) -> Result<Vec<PathBuf>, Reason> {
     let given =
         |variable: &str| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
     let directories = match given("CURSOR_CONFIG_DIR") {
-        Some(only) => vec![std::path::absolute(&only).unwrap_or(only)],
+        Some(only) if !only.is_absolute() => return Err(relative("CURSOR_CONFIG_DIR", &only)),
+        Some(only) => vec![only],
         None => {
             let of_xdg = given("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
             of_xdg
@@ -129,36 +115,38 @@ fn user_cursor(home: Option<&Path>) -> Vec<PathBuf> {
                 .collect()
         }
     };
-    directories.into_iter().map(|directory| directory.join("cli-config.json")).collect()
+    Ok(directories.into_iter().map(|directory| directory.join("cli-config.json")).collect())
 }
 
-/// The home directory: `HOME`, else what the list of users says, whichever can hold something of ours.
-fn home() -> Option<PathBuf> {
-    let named = std::env::var_os("HOME").map(PathBuf::from).filter(|home| is_one(home));
-    let listed = || User::from_uid(getuid()).ok().flatten().map(|user| user.dir).filter(|home| is_one(home));
-    match named {
-        Some(home) if can_hold(&home) => Some(home),
-        named => listed().filter(|home| can_hold(home)).or_else(|| named.filter(|home| can_enter(home))),
+/// The home directory: `HOME` as it is given; where it is unset or empty, the one in the system's list of users.
+///
+/// Never another one than `HOME` names, whatever can be written there: the user's rules are read from it.
+///
+/// # Errors
+/// `BadConfig` for a relative `HOME`, which would make files of the workspace the user's; `CannotCreate` for a
+/// directory that this user may not enter, since nothing in it can be read or written.
+fn home() -> Result<Option<PathBuf>, Reason> {
+    let Some(given) = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from) else {
+        let listed = User::from_uid(getuid()).ok().flatten().map(|user| user.dir);
+        return Ok(listed.filter(|home| home.is_absolute() && home != Path::new("/")));
+    };
+    if !given.is_absolute() {
+        return Err(relative("HOME", &given));
+    }
+    match access(&given, Access::EXEC_OK) {
+        Err(Errno::ACCESS) => Err(Reason::CannotCreate {
+            path: given.display().to_string(),
+            said: "this user may not enter the directory that HOME names; set HOME to another one".to_owned(),
+        }),
+        Ok(()) | Err(_) => Ok(Some(given)),
     }
 }
 
-/// A home that holds nothing new may still hold a configuration to read.
-fn can_enter(home: &Path) -> bool {
-    access(home, Access::EXEC_OK).is_ok()
-}
-
-/// Never `/`, and no directory that would first have to be made in it.
-fn is_one(home: &Path) -> bool {
-    let root = Path::new("/");
-    home.is_absolute() && home != root && (home.parent() != Some(root) || home.is_dir())
-}
-
-/// Whether a directory can be made in it, or it beside its neighbours.
-fn can_hold(home: &Path) -> bool {
-    let writable = |path: &Path| access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok();
-    match fs::metadata(home) {
-        Ok(found) => found.is_dir() && writable(home),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => home.parent().is_some_and(writable),
-        Err(_) => false,
+fn relative(variable: &str, path: &Path) -> Reason {
+    Reason::BadConfig {
+        path: format!("${variable}"),
+        line: None,
+        column: None,
+        said: format!("`{}` is a relative path; set {variable} to an absolute one", path.display()),
     }
 }

@@ -3,12 +3,18 @@
 //! Refuses whatever is no regular file (a FIFO would be waited for, a device may never end) and what is too large
 //! to be what it should be.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt};
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
+
+/// A file that was changed less than this ago may be half written: it is read again after this time.
+const SETTLED: Duration = Duration::from_millis(50);
+/// How often a file that another program is writing is read again.
+const RETRIES: u32 = 2;
 
 /// Opens a regular file for reading, at once whatever stands there.
 ///
@@ -46,9 +52,168 @@ pub(crate) fn bytes_of(file: &File, largest: u64) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Returns all bytes of a file that decides what is allowed, which another program may be writing at this moment.
+///
+/// A file that nobody has changed for a while is read at once. One that was changed a moment ago is read again after
+/// a short pause, and once more if it has changed since. `check` judges the file that is open.
+///
+/// # Errors
+/// Those of `open`, of `bytes_of` and of `check`; and that the file does not stay the same.
+pub(crate) fn read_whole(
+    path: &Path,
+    follow: bool,
+    largest: u64,
+    check: &dyn Fn(&Metadata) -> io::Result<()>,
+) -> io::Result<Vec<u8>> {
+    let mut last = Snapshot::take(path, follow, largest, check)?;
+    if last.is_settled() {
+        return Ok(last.bytes);
+    }
+    for _ in 0..RETRIES {
+        std::thread::sleep(SETTLED);
+        let next = match Snapshot::take(path, follow, largest, check) {
+            // It was there a moment ago: another program is putting a new one in its place.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            next => next?,
+        };
+        if next.is_consistent && next == last {
+            return Ok(next.bytes);
+        }
+        last = next;
+    }
+    Err(io::Error::other("another program is writing it at this moment; run again when it is complete"))
+}
+
+/// A file as it was read.
+struct Snapshot {
+    bytes: Vec<u8>,
+    state: State,
+    /// Nothing changed while it was read, twice.
+    is_consistent: bool,
+}
+
+/// Device, inode, size, and the times of the last change of content and of the inode, in nanoseconds.
+type State = (u64, u64, u64, i128, i128);
+
+impl PartialEq for Snapshot {
+    fn eq(&self, other: &Self) -> bool {
+        self.state == other.state && self.bytes == other.bytes
+    }
+}
+
+impl Snapshot {
+    fn take(
+        path: &Path,
+        follow: bool,
+        largest: u64,
+        check: &dyn Fn(&Metadata) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let mut file = open(path, follow)?;
+        let before = file.metadata()?;
+        check(&before)?;
+        let bytes = bytes_of(&file, largest)?;
+        file.rewind()?;
+        let again = bytes_of(&file, largest)?;
+        let state = state_of(&before);
+        let is_whole = u64::try_from(bytes.len()).is_ok_and(|length| length == before.len());
+        let is_consistent = is_whole && bytes == again && state == state_of(&file.metadata()?);
+        Ok(Self { bytes, state, is_consistent })
+    }
+
+    /// Whether nothing has changed for a while.
+    fn is_settled(&self) -> bool {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (.., content, inode) = self.state;
+        let age = i128::try_from(now.as_nanos()).unwrap_or(i128::MAX).saturating_sub(content.max(inode));
+        self.is_consistent && age >= i128::try_from(SETTLED.as_nanos()).unwrap_or(i128::MAX)
+    }
+}
+
+fn state_of(found: &Metadata) -> State {
+    let time = |seconds: i64, nanoseconds: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
+    let content = time(found.mtime(), found.mtime_nsec());
+    (found.dev(), found.ino(), found.size(), content, time(found.ctime(), found.ctime_nsec()))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Instant;
+
     use super::*;
+
+    const TEXT: &str = "[permissions]\ndeny = [\"Shell(rm)\"]\n";
+
+    fn read_policy(path: &Path) -> io::Result<Vec<u8>> {
+        read_whole(path, true, 1000, &|_| Ok(()))
+    }
+
+    #[test]
+    fn a_file_that_was_left_alone_is_read_at_once() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("file");
+        std::fs::write(&path, TEXT).unwrap();
+        std::thread::sleep(SETTLED * 2);
+        let begun = Instant::now();
+        for _ in 0..20 {
+            assert_eq!(read_policy(&path).unwrap(), TEXT.as_bytes());
+        }
+        assert!(begun.elapsed() < SETTLED * 10, "no read waited: {:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_file_that_is_written_a_moment_later_is_read_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("file");
+        // The writer has emptied it.
+        std::fs::write(&path, "").unwrap();
+        let later = path.clone();
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(SETTLED / 5);
+            std::fs::write(later, TEXT).unwrap();
+        });
+        assert_eq!(read_policy(&path).unwrap(), TEXT.as_bytes());
+        writer.join().unwrap();
+    }
+
+    #[test]
+    fn beside_a_writer_a_file_is_whole_or_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("file");
+        std::fs::write(&path, TEXT).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::fs::write(&path, "").unwrap();
+                    std::thread::sleep(Duration::from_millis(3));
+                    std::fs::write(&path, TEXT).unwrap();
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            for _ in 0..8 {
+                match read_policy(&path) {
+                    Ok(bytes) => assert_eq!(bytes, TEXT.as_bytes()),
+                    Err(error) => assert!(error.to_string().contains("another program"), "{error}"),
+                }
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn a_file_that_goes_while_it_is_looked_at_is_not_taken_for_none() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("file");
+        std::fs::write(&path, "").unwrap();
+        let gone = path.clone();
+        let remover = std::thread::spawn(move || {
+            std::thread::sleep(SETTLED / 5);
+            std::fs::remove_file(gone).unwrap();
+        });
+        assert_ne!(read_policy(&path).unwrap_err().kind(), ErrorKind::NotFound);
+        remover.join().unwrap();
+    }
 
     #[test]
     fn what_is_no_regular_file_is_refused_at_once() {

@@ -6,6 +6,7 @@ mod figures;
 mod heartbeat;
 pub(crate) mod policy;
 mod ports;
+mod rule_markers;
 pub(crate) mod sandbox;
 mod shutdown;
 mod start;

@@ -15,7 +15,7 @@ use ibeam_protocol::{Notice, Reason};
 
 use crate::cli::Flags;
 use crate::place::Places;
-pub(crate) use files::PolicyFiles;
+pub(crate) use files::{PolicyFiles, fingerprint};
 pub(crate) use pins::{approve, unapproved};
 pub(crate) use store::Store;
 use store::Trusted;

@@ -16,6 +16,8 @@ mod bounds;
 mod check;
 #[path = "end_to_end/commands.rs"]
 mod commands;
+#[path = "end_to_end/configuration.rs"]
+mod configuration;
 #[path = "end_to_end/contract_two.rs"]
 mod contract_two;
 #[path = "end_to_end/convert.rs"]

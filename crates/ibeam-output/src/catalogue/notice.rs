@@ -60,6 +60,7 @@ pub(crate) fn words(notice: &Notice) -> Words {
         Notice::TrustUnreadable { path, said } => {
             Words::new("notice-trust-unreadable").text("path", path).text("said", said)
         }
+        Notice::RulesLost { path } => Words::new("notice-rules-lost").text("path", path),
         Notice::McpToolsChanged { server, tools } => {
             Words::new("notice-mcp-tools-changed").text("server", server).text("tools", tools)
         }

@@ -213,6 +213,7 @@ fn every_notice() -> Vec<Notice> {
         Notice::TrustChanged { path: s() },
         Notice::TrustNotKept { path: s(), said: s() },
         Notice::TrustUnreadable { path: s(), said: s() },
+        Notice::RulesLost { path: s() },
         Notice::McpToolsChanged { server: s(), tools: s() },
         Notice::BackgroundAwaited { count: 1 },
         Notice::BackgroundStopped { count: 1 },

@@ -11,10 +11,11 @@ use super::{say, told};
 use crate::app::App;
 use crate::cli::Switch;
 use crate::model;
-use crate::run::sandbox::Guards;
+use crate::run::sandbox::{Begun, Guards};
 
 pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
-    let sandbox = Guards::begin(app, true)?.stand().map(|guards| guards.sandbox);
+    let begun = Guards::begin(app, true).map_err(|failure| failure.reason);
+    let sandbox = begun.and_then(Begun::stand).map(|guards| guards.sandbox);
     if app.flags.sandbox == Some(Switch::Enabled) {
         return layers(stdout, sandbox);
     }

@@ -25,13 +25,19 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
     };
     let runtime = crate::run::runtime()?;
     for provider in Provider::usable(app)? {
+        if let Err(reason) = provider.check_encryption(app) {
+            drop(writeln!(io::stderr(), "warning: {}: {}", provider.name, told(app, &reason)));
+            continue;
+        }
         match runtime.block_on(model::list_of(&provider)) {
             Ok(models) => {
                 for found in models {
-                    add(
-                        &format!("{}/{}", provider.name, found.id),
-                        found.label.as_deref().unwrap_or(&found.id),
-                    );
+                    // The server of `--endpoint` is none of the providers.
+                    let id = match app.flags.endpoint {
+                        Some(_) => found.id.clone(),
+                        None => format!("{}/{}", provider.name, found.id),
+                    };
+                    add(&id, found.label.as_deref().unwrap_or(&found.id));
                 }
             }
             Err(failure) => {

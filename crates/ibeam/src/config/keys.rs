@@ -71,6 +71,8 @@ pub(crate) const KEYS: &[Key] = &[
     // Whoever listens there acts with the user's rights, or with more.
     key("sandbox.sockets", Kind::Set, None, Reach::Never),
     key("network.allow", Kind::Set, None, Reach::Trusted),
+    // A key would travel unencrypted.
+    key("network.insecure_hosts", Kind::Set, None, Reach::Never),
     // Where a name leads is where keys and pages come from.
     key("network.resolve.*", Kind::Text, None, Reach::Never),
     with_variable(key("limits.max_turns", Kind::Number, Some("200"), Reach::Lower), "IBEAM_MAX_TURNS"),

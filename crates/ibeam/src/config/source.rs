@@ -1,6 +1,7 @@
 //! A file of the configuration, in whatever language: its bytes, and errors that name the place in it.
 //!
-//! A missing file is none. Anything that is no regular file or too large is an error, at once.
+//! A missing file is none. Anything that is no regular file or too large is an error, at once; so is, after a moment,
+//! a file that another program keeps changing.
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
@@ -19,7 +20,7 @@ pub(crate) const LARGEST: u64 = 1024 * 1024;
 /// # Errors
 /// `BadConfig`, or `System` where it is the system that has too little.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Reason> {
-    found(path, regular_file::read(path, LARGEST))
+    found(path, regular_file::read_whole(path, true, LARGEST, &|_| Ok(())))
 }
 
 /// The same of a file by which whoever administers this machine rules: nobody but root may have written it.
@@ -28,19 +29,21 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Reason> {
 /// `BadConfig` for one that somebody else could change, too.
 pub(crate) fn read_managed(path: &Path) -> Result<Option<Vec<u8>>, Reason> {
     let read = || {
-        let file = regular_file::open(path, true).map_err(|error| match path.symlink_metadata() {
+        let check = |file: &Metadata| {
+            check_managed(file, "it")?;
+            match path.parent() {
+                // Who may rename in it may put another file there.
+                Some(directory) => check_managed(&fs::metadata(directory)?, "its directory"),
+                None => Ok(()),
+            }
+        };
+        regular_file::read_whole(path, true, LARGEST, &check).map_err(|error| match path.symlink_metadata() {
             // Rules were meant to be here; a broken link is not taken for none.
             Ok(found) if found.is_symlink() && error.kind() == ErrorKind::NotFound => {
                 io::Error::other("it is a link that leads nowhere")
             }
             Ok(_) | Err(_) => error,
-        })?;
-        check_managed(&file.metadata()?, "it")?;
-        if let Some(directory) = path.parent() {
-            // Who may rename in it may put another file there.
-            check_managed(&fs::metadata(directory)?, "its directory")?;
-        }
-        regular_file::bytes_of(&file, LARGEST)
+        })
     };
     found(path, read())
 }

@@ -7,7 +7,7 @@ fn translated(args: &[&str]) -> Result<Translated, Unparsed> {
         "settings.json" => Ok(r#"{"permissions":{"deny":["Read(./.env)"]}}"#.to_owned()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
-    translate(&args, &World { variable: &|_| None, read })
+    translate(&args, &World { variable: &|_| None, read, is_in_repository: |_| true })
 }
 
 /// `expect` is what stands behind the arguments of every run that prints.

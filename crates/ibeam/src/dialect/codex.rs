@@ -37,6 +37,9 @@ struct Draft {
     model: Option<String>,
     endpoint: Option<String>,
     newest: bool,
+    /// Where it should work, if not in the current directory.
+    directory: Option<String>,
+    skips_repository_check: bool,
     /// A file with the JSON Schema that the answer should keep.
     schema: Option<String>,
     /// Given as they are, `--flag=value`.
@@ -68,12 +71,15 @@ const FLAGS: &[Flag<Draft>] = &[
     taken(&["--dangerously-bypass-approvals-and-sandbox", "--yolo"], Nothing, |draft, _| {
         put(&mut draft.bypass, true)
     }),
-    taken(&["--cd", "-C"], Value, |draft, value| draft.pass("--workspace", value)),
+    taken(&["--cd", "-C"], Value, |draft, value| {
+        draft.directory = Some(value.to_owned());
+        draft.pass("--workspace", value)
+    }),
     taken(&["--add-dir"], Value, |draft, value| draft.pass("--add-dir", value)),
     taken(&["--config", "-c"], Value, |draft, value| draft.setting(value)),
     taken(&["--last"], Nothing, |draft, _| put(&mut draft.newest, true)),
     taken(&["--output-schema"], Value, |draft, value| put(&mut draft.schema, Some(value.to_owned()))),
-    flag(&["--skip-git-repo-check"], Nothing, Idle),
+    taken(&["--skip-git-repo-check"], Nothing, |draft, _| put(&mut draft.skips_repository_check, true)),
     flag(&["--strict-config"], Nothing, Idle),
     flag(&["--color"], Value, Idle),
     flag(&["--thread-source"], Value, Idle),
@@ -149,6 +155,7 @@ impl Draft {
         if words == ["-"] {
             words.clear();
         }
+        self.check_repository(world)?;
         self.permissions()?;
         self.provider(world)?;
         if let Some(path) = self.schema.take() {
@@ -169,6 +176,17 @@ impl Draft {
             ignored: self.ignored,
         };
         Ok(Translated { args: ours(self.flags, words), live: Some(live) })
+    }
+
+    /// Refuses to work outside of a git repository, as Codex does, unless a flag says that this is meant.
+    fn check_repository(&self, world: &World<'_>) -> Result<(), Reason> {
+        let is_meant = self.skips_repository_check || self.bypass;
+        match is_meant || (world.is_in_repository)(self.directory.as_deref()) {
+            true => Ok(()),
+            false => Err(usage(
+                "Not inside a trusted directory and --skip-git-repo-check was not specified.".to_owned(),
+            )),
+        }
     }
 
     /// What may be done: never more than they say.

@@ -1,6 +1,14 @@
 use super::*;
 
 fn translated(args: &[&str], key: Option<&str>) -> Result<Translated, Unparsed> {
+    translated_where(args, key, |_| true)
+}
+
+fn translated_where(
+    args: &[&str],
+    key: Option<&str>,
+    is_in_repository: fn(Option<&str>) -> bool,
+) -> Result<Translated, Unparsed> {
     let args: Vec<OsString> = args.iter().map(Into::into).collect();
     let key = key.map(str::to_owned);
     let variable = |name: &str| key.clone().filter(|_| name == "CODEX_API_KEY");
@@ -8,7 +16,7 @@ fn translated(args: &[&str], key: Option<&str>) -> Result<Translated, Unparsed> 
         "schema.json" => Ok("{}".to_owned()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
-    translate(&args, &World { variable: &variable, read })
+    translate(&args, &World { variable: &variable, read, is_in_repository })
 }
 
 /// `expect` is what stands behind the arguments of every run that prints.
@@ -206,5 +214,30 @@ fn help_says_what_becomes_of_each_flag() {
             said.starts_with("Usage: ibeam --dialect codex") && said.ends_with("docs/dialects.md\n"),
             "{said}"
         );
+    }
+}
+
+#[test]
+fn outside_of_a_git_repository_nothing_runs_unless_a_flag_says_so() {
+    let only_w: fn(Option<&str>) -> bool = |directory| directory == Some("/w");
+    for (args, expect) in [
+        (&["exec", "x"][..], false),
+        (&["exec", "--json", "resume", "an-id"], false),
+        (&["exec", "--cd", "/other", "x"], false),
+        (&["exec", "--cd", "/w", "x"], true),
+        (&["exec", "--skip-git-repo-check", "x"], true),
+        (&["exec", "--dangerously-bypass-approvals-and-sandbox", "x"], true),
+        (&["exec", "--full-auto", "x"], false),
+    ] {
+        match translated_where(args, None, only_w) {
+            Ok(_) => assert!(expect, "{args:?} is taken"),
+            Err(Unparsed::Wrong(Reason::Usage { said })) => {
+                assert!(
+                    !expect && said.contains("--skip-git-repo-check was not specified"),
+                    "{args:?}: {said}"
+                );
+            }
+            Err(_) => panic!("{args:?} fails otherwise"),
+        }
     }
 }

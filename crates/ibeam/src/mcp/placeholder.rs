@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+/// Returns the value of a variable, `None` where it is not set, or in words why it must not be used.
+pub(super) type Variable<'a> = dyn Fn(&str) -> Result<Option<String>, String> + 'a;
+
 /// What the names that are no variables stand for.
 pub(super) struct Placeholders<'a> {
     pub(super) home: &'a Path,
@@ -13,12 +16,8 @@ impl Placeholders<'_> {
     /// the directories. What is not closed stays as it is.
     ///
     /// # Errors
-    /// A variable that is not set, in words.
-    pub(super) fn fill(
-        &self,
-        text: &str,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<String, String> {
+    /// A variable that is not set or must not be used, in words.
+    pub(super) fn fill(&self, text: &str, variable: &Variable<'_>) -> Result<String, String> {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -31,13 +30,13 @@ impl Placeholders<'_> {
         Ok(filled)
     }
 
-    fn value(&self, name: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<String, String> {
+    fn value(&self, name: &str, variable: &Variable<'_>) -> Result<String, String> {
         match name {
             "userHome" => Ok(self.home.to_string_lossy().into_owned()),
             "workspaceFolder" => Ok(self.workspace.to_string_lossy().into_owned()),
             name => {
                 let name = name.strip_prefix("env:").unwrap_or(name);
-                variable(name).ok_or_else(|| format!("the variable `{name}` is not set"))
+                variable(name)?.ok_or_else(|| format!("the variable `{name}` is not set"))
             }
         }
     }
@@ -50,7 +49,10 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expect: Result<&str, &str>) {
         let placeholders = Placeholders { home: Path::new("/h"), workspace: Path::new("/w") };
-        let variable = |name: &str| (name == "TOKEN").then(|| "t-1".to_owned());
+        let variable = |name: &str| match name {
+            "KEY" => Err("not this one".to_owned()),
+            name => Ok((name == "TOKEN").then(|| "t-1".to_owned())),
+        };
         let filled = placeholders.fill(text, &variable);
         assert_eq!(filled.as_deref().map_err(String::as_str), expect, "{text}");
     }
@@ -67,5 +69,6 @@ mod tests {
     fn a_variable_that_is_not_set_is_an_error() {
         check("${env:GONE}", Err("the variable `GONE` is not set"));
         check("${GONE}", Err("the variable `GONE` is not set"));
+        check("x${TOKEN}${env:KEY}", Err("not this one"));
     }
 }

@@ -2,7 +2,9 @@
 
 use ibeam_protocol::{KeySource, Reason};
 use ibeam_providers::services::{self, COMMON, Quirks, SERVICES, Service};
-use ibeam_providers::{Secret, Timeouts, Wire};
+use ibeam_providers::{
+    PlainHttpServer, Secret, Timeouts, Wire, has_credentials, is_secret_header, with_scheme,
+};
 
 use crate::app::App;
 use crate::config::{Setting, Value};
@@ -14,6 +16,8 @@ pub(crate) struct Provider {
     pub(crate) name: String,
     pub(crate) wire: Wire,
     pub(crate) base_url: String,
+    /// The flag, variable, or file and line that set the base URL; `None` for the one of the table.
+    base_url_source: Option<String>,
     pub(crate) key: Option<Secret>,
     pub(crate) key_source: KeySource,
     /// The variable that would hold the key; `None` where none is needed.
@@ -53,15 +57,21 @@ impl Provider {
         let variables = service.map_or(&[][..], |service| service.base_url_variables);
         let ruled = app.config.ruled(&["providers", name, "base_url"]);
         refuse_contradiction("--endpoint", app.flags.endpoint.as_deref(), ruled)?;
+        let configured = || {
+            let origin = app.config.get(&["providers", name, "base_url"])?.origin.to_string();
+            Some((text("base_url")?.to_owned(), origin))
+        };
+        let of_variable = |name: &&'static str| Some((variable(name)?, format!("${name}")));
         let given = ruled
-            .and_then(|_| text("base_url").map(str::to_owned))
-            .or_else(|| app.flags.endpoint.clone())
-            .or_else(|| variables.iter().find_map(|name| variable(name)))
-            .or_else(|| text("base_url").map(str::to_owned));
+            .and_then(|_| configured())
+            .or_else(|| Some((app.flags.endpoint.clone()?, "--endpoint".to_owned())))
+            .or_else(|| variables.iter().find_map(of_variable))
+            .or_else(configured);
         let addressed = given.is_some();
+        let (given, base_url_source) = given.unzip();
         let base_url = match (given, service) {
             (Some(url), Some(service)) => service.base_url_from(&url),
-            (Some(url), None) => url,
+            (Some(url), None) => with_scheme(&url),
             (None, Some(service)) => service.base_url.to_owned(),
             (None, None) => {
                 return Err(Reason::BadConfig {
@@ -74,7 +84,8 @@ impl Provider {
         };
         let mut quirks = service.map_or(COMMON, |service| service.quirks);
         quirks.text_tool_calls |= app.config.switch(&["providers", name, "text_tool_calls"]);
-        let (key, key_source) = find_key(app, name, service);
+        let gets_own_key = !is_endpoint_of_another_server(app, name);
+        let (key, key_source) = if gets_own_key { find_key(app, name, service) } else { flag_key(app) };
         let key_variable = text("key_variable").map(str::to_owned).or_else(|| {
             service.and_then(|service| service.key_variables.first()).map(|name| (*name).to_owned())
         });
@@ -82,10 +93,12 @@ impl Provider {
             name: name.to_owned(),
             wire,
             base_url,
+            base_url_source,
             key,
             key_source,
-            key_variable,
-            headers: headers(app, name)?,
+            // A server of one's own may want no key.
+            key_variable: key_variable.filter(|_| gets_own_key),
+            headers: headers(app, name, gets_own_key)?,
             quirks,
             timeouts: timeouts(app, service),
             addressed,
@@ -105,6 +118,34 @@ impl Provider {
         }
     }
 
+    /// Refuses to send a key over plain HTTP to another machine, unless a setting names the host.
+    ///
+    /// # Errors
+    /// `BadConfig` with what set the base URL; also for a base URL that cannot be used at all.
+    pub(crate) fn check_encryption(&self, app: &App) -> Result<(), Reason> {
+        let bad = |said: String| Reason::BadConfig {
+            path: self.base_url_source.clone().unwrap_or_else(|| format!("providers.{}", self.name)),
+            line: None,
+            column: None,
+            said,
+        };
+        let server = PlainHttpServer::from_base_url(&self.base_url).map_err(bad)?;
+        let carries_secret = self.key.is_some()
+            || self.headers.iter().any(|(name, _)| is_secret_header(name))
+            || has_credentials(&self.base_url);
+        let Some(server) = server.filter(|_| carries_secret) else { return Ok(()) };
+        let hosts = app.config.list(&["network", "insecure_hosts"]);
+        if hosts.iter().any(|(entry, _)| server.is_named_by(entry)) {
+            return Ok(());
+        }
+        let (url, host) = (without_credentials(&self.base_url), &server.host);
+        Err(bad(format!(
+            "`{url}` would send the key of `{}` unencrypted; use `https://`, or add \"{host}\" to \
+             `network.insecure_hosts` in your own configuration",
+            self.name
+        )))
+    }
+
     /// The first with a key, in the order of the table, then of the configuration.
     pub(crate) fn first_with_key(app: &App) -> Option<Self> {
         names(app).into_iter().find_map(|name| {
@@ -113,42 +154,49 @@ impl Provider {
         })
     }
 
-    /// Those that can be asked now: they have the key or the address they need.
+    /// Those that can be asked now: they have the key or the address they need. With `--endpoint`, the server there.
     ///
     /// # Errors
     /// As `find`.
     pub(crate) fn usable(app: &App) -> Result<Vec<Self>, Reason> {
+        if app.flags.endpoint.is_some() {
+            return Ok(Self::find(app, "openai")?.into_iter().collect());
+        }
         let mut usable = Vec::new();
         for name in names(app) {
             let Some(provider) = Self::find(app, &name)? else { continue };
             let has_key = provider.key.is_some() && provider.key_source != KeySource::Flag;
-            let has_address = provider.addressed && app.flags.endpoint.is_none();
-            if has_key || has_address {
+            if has_key || provider.addressed {
                 usable.push(provider);
             }
         }
         Ok(usable)
     }
 
-    /// The one that any name means: the only one with a key or an address of its own.
-    ///
-    /// With `--endpoint` alone, an OpenAI-compatible server is meant.
+    /// The one that any name means: the only one with a key or an address of its own; with `--endpoint`, the server
+    /// there, which speaks Chat Completions.
     ///
     /// # Errors
     /// As `find`.
     pub(crate) fn only_one(app: &App) -> Result<Option<Self>, Reason> {
         let mut usable = Self::usable(app)?;
-        let only = if usable.len() > 1 { None } else { usable.pop() };
-        match (only, &app.flags.endpoint) {
-            // One that is known by its address alone may want no key; its 401 says so otherwise.
-            (Some(provider), _) => Ok(Some(provider)),
-            (None, Some(_)) => {
-                let provider = Self::find(app, "openai")?;
-                // A server of one's own may want no key.
-                Ok(provider.map(|provider| Self { key_variable: None, ..provider }))
-            }
-            (None, None) => Ok(None),
-        }
+        // One that is known by its address alone may want no key; its 401 says so otherwise.
+        Ok(if usable.len() > 1 { None } else { usable.pop() })
+    }
+}
+
+/// Whether `--endpoint` leads to a server that is not known to be the one of provider `name`: only `--model NAME/…`
+/// on the same command line says that it is. Such a server gets no key and no header but those of flags.
+fn is_endpoint_of_another_server(app: &App, name: &str) -> bool {
+    let named = app.flags.model.as_deref().and_then(|model| model.trim().split_once('/'));
+    app.flags.endpoint.is_some() && named.is_none_or(|(provider, _)| provider != name)
+}
+
+/// Returns `url` without a user name and a password, for messages.
+fn without_credentials(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) if has_credentials(url) => format!("{scheme}://{rest}"),
+        (Some(_) | None, Some(_) | None) => url.to_owned(),
     }
 }
 
@@ -196,12 +244,17 @@ pub(crate) fn secret_variables(app: &App) -> Vec<String> {
     names(app).iter().flat_map(|name| key_variables(app, name, services::service(name))).collect()
 }
 
+/// Returns every key of a model there is: of variables, stored ones, and the one of the flag.
+pub(crate) fn key_values(app: &App) -> Vec<String> {
+    let variables = secret_variables(app).into_iter().filter_map(|name| variable(&name));
+    let stored = app.credentials.all().map(str::to_owned);
+    variables.chain(stored).chain(app.flags.api_key.clone()).map(|key| key.trim().to_owned()).collect()
+}
+
 /// Every key and every value of a header there is: none of them may be recorded or shown.
 pub(crate) fn secrets(app: &App) -> Vec<String> {
-    let variables = secret_variables(app).into_iter().filter_map(|name| variable(&name));
-    let headers = names(app).into_iter().flat_map(|name| headers(app, &name).unwrap_or_default());
-    let stored = app.credentials.all().map(str::to_owned);
-    variables.chain(headers.map(|(_, value)| value)).chain(stored).chain(app.flags.api_key.clone()).collect()
+    let headers = names(app).into_iter().flat_map(|name| headers(app, &name, true).unwrap_or_default());
+    key_values(app).into_iter().chain(headers.map(|(_, value)| value)).collect()
 }
 
 fn key_variables(app: &App, name: &str, service: Option<&Service>) -> Vec<String> {
@@ -210,10 +263,18 @@ fn key_variables(app: &App, name: &str, service: Option<&Service>) -> Vec<String
     configured.into_iter().chain(known.iter().map(|name| (*name).to_owned())).collect()
 }
 
+/// Returns the key of `--api-key`, which goes wherever the run goes.
+fn flag_key(app: &App) -> (Option<Secret>, KeySource) {
+    match &app.flags.api_key {
+        Some(key) => (Some(Secret::new(key)), KeySource::Flag),
+        None => (None, KeySource::None),
+    }
+}
+
 /// Flag, then variables, then what `login` stored.
 fn find_key(app: &App, name: &str, service: Option<&Service>) -> (Option<Secret>, KeySource) {
-    if let Some(key) = &app.flags.api_key {
-        return (Some(Secret::new(key)), KeySource::Flag);
+    if app.flags.api_key.is_some() {
+        return flag_key(app);
     }
     if let Some(key) = key_variables(app, name, service).iter().find_map(|name| variable(name)) {
         return (Some(Secret::new(&key)), KeySource::Env);
@@ -234,9 +295,11 @@ fn refuse_contradiction(flag: &str, given: Option<&str>, ruled: Option<&Setting>
     }
 }
 
-fn headers(app: &App, provider: &str) -> Result<Vec<(String, String)>, Reason> {
+/// Returns the headers of a provider: those of files where `with_configured`, then those of flags.
+fn headers(app: &App, provider: &str, with_configured: bool) -> Result<Vec<(String, String)>, Reason> {
     let mut headers = Vec::new();
-    for header in app.config.children(&["providers", provider, "headers"]) {
+    let configured = app.config.children(&["providers", provider, "headers"]);
+    for header in configured.into_iter().filter(|_| with_configured) {
         let value = app.config.text(&["providers", provider, "headers", header]).unwrap_or_default();
         headers.push((header.to_owned(), value.to_owned()));
     }

@@ -57,12 +57,12 @@ pub(super) fn build(
         ToolSettings {
             environment: std::env::vars_os().collect(),
             secret_variables: crate::model::secret_variables(app),
-            log_directory: Some(app.places.cache.join("background")),
+            log_directory: Some(app.places.background_logs()),
             more_environment: more_environment(app),
             command_environment,
             shield,
             held,
-            quarantine: Some(app.places.cache.join("quarantine")),
+            quarantine: Some(app.places.quarantine()),
             background: background.clone(),
         },
     );

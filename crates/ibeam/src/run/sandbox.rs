@@ -54,8 +54,12 @@ impl Guards {
         let (sandbox, held, launcher) = match wanted(app, mode, printing) {
             Wanted::Off(reason) => (off(reason), Vec::new(), Launcher::new(processes)),
             Wanted::On => {
+                let granted = paths(app, "writable");
+                let roots = workspace.directories().map(Path::to_owned).chain(granted.iter().cloned());
+                let kept = app.places.keep_from_commands(&roots.collect::<Vec<_>>())?;
                 let mut confinement = survey(&workspace, &shield).confinement;
-                confinement.writable.extend(paths(app, "writable"));
+                confinement.writable.extend(granted);
+                confinement.read_only.extend(kept);
                 confinement.sockets = paths(app, "sockets");
                 confinement.largest_file = Some(largest_file(app));
                 confinement.proxied = web.is_granted();

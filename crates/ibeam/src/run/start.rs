@@ -9,6 +9,7 @@ use ibeam_protocol::{
 };
 use ibeam_session::{Durability, Options, Session, SessionError};
 
+use super::rule_markers;
 use crate::app::App;
 use crate::cli::Mode;
 use crate::model::Choice;
@@ -47,7 +48,7 @@ pub(super) struct Started {
 
 /// Opens or makes the session and connects the model.
 pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started, Failure> {
-    app.places.check_owned()?;
+    app.places.prepare()?;
     let directory = app.places.sessions();
     let cwd = &app.workspace;
     let (id, known) = match target {
@@ -83,6 +84,7 @@ pub(super) fn start(app: &App, target: &Target, model: Choice) -> Result<Started
         (false, true) => return Err(Reason::UnknownSession { session: id.to_string() }.into()),
     };
     let mut notices = app.config.notices.clone();
+    notices.extend(rule_markers::update(app));
     notices.extend(model.notice());
     let (provider, info, key_source) = model.connect(app)?;
     let head = SessionStarted {

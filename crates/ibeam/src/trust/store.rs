@@ -185,17 +185,17 @@ fn lock(directory: &File) -> Result<(), String> {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = regular_file::open(path, false)?;
-    let found = file.metadata()?;
-    let us = rustix::process::geteuid();
-    if found.uid() != us.as_raw() && !us.is_root() {
-        return Err(io::Error::other(format!("it belongs to user {}", found.uid())));
-    }
-    if found.mode() & 0o077 != 0 {
-        let mode = found.mode() & 0o777;
-        return Err(io::Error::other(format!("it is not for its owner alone (mode {mode:o})")));
-    }
-    regular_file::bytes_of(&file, LARGEST)
+    regular_file::read_whole(path, false, LARGEST, &|found| {
+        let us = rustix::process::geteuid();
+        if found.uid() != us.as_raw() && !us.is_root() {
+            return Err(io::Error::other(format!("it belongs to user {}", found.uid())));
+        }
+        if found.mode() & 0o077 != 0 {
+            let mode = found.mode() & 0o777;
+            return Err(io::Error::other(format!("it is not for its owner alone (mode {mode:o})")));
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]

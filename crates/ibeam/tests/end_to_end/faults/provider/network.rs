@@ -13,6 +13,9 @@ use super::raw::{Act, RawServer, call_answer, open_head, response, text_answer};
 use super::{QUICK, configured, fails, retries, survives};
 use crate::scene::Scene;
 
+/// A key goes to this host over plain HTTP.
+const PLAIN_HTTP: &str = "[network]\ninsecure_hosts = [\"model.ibeam.example\"]\n";
+
 /// A run whose model is at this address.
 fn asking(config: &str, url: &str) -> (Scene, Ibeam) {
     let scene = Scene::new([]).within(configured(config));
@@ -117,7 +120,7 @@ fn with_names(says: Says) -> Option<(Finished, usize)> {
         Says::Code(_) => "10s",
         Says::Nothing => "500ms",
     };
-    let config = format!("{QUICK}[timeouts]\nconnect = \"{bound}\"\n");
+    let config = format!("{QUICK}[timeouts]\nconnect = \"{bound}\"\n{PLAIN_HTTP}");
     let ran = fails(26, || {
         let (scene, ibeam) = asking(&config, "http://model.ibeam.example:8080");
         let file = scene.workspace.outside().join("resolv.conf");
@@ -162,7 +165,7 @@ fn f023_a_proxy_that_refuses_is_told_with_its_variable() {
     {
         let ran = fails(26, || {
             let proxy = RawServer::start(vec![Act::SendAndClose(refusal.to_vec()); 8]);
-            let (scene, ibeam) = asking(QUICK, url);
+            let (scene, ibeam) = asking(&format!("{QUICK}{PLAIN_HTTP}"), url);
             (scene, ibeam.env(variable, proxy.url()))
         });
         assert!(ran.stderr.contains("proxy") && ran.stderr.contains("HTTPS_PROXY"), "{ran}");

@@ -1,0 +1,63 @@
+//! Which configuration files held permission rules in the last run: a file that has lost them all is a warning.
+//!
+//! A program that rewrites a configuration file may leave it empty for good, and an empty file is a valid
+//! configuration that denies nothing. One empty marker for each file stands below the data directory. It is only
+//! looked at, so a run whose files have not changed writes nothing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ibeam_protocol::Notice;
+
+use crate::app::App;
+use crate::config::{Config, Origin};
+use crate::trust::fingerprint;
+
+/// The lists whose rules narrow what is allowed.
+const NARROWING: [&str; 2] = ["deny", "ask"];
+
+/// Remembers which files hold rules now, and returns a notice for each that held some in the last run and is empty or
+/// missing. A marker that cannot be written is left out: the run itself does not depend on it.
+pub(super) fn update(app: &App) -> Vec<Notice> {
+    let directory = app.places.data.join("rules");
+    let files = [&app.places.user_config, &app.places.managed_config];
+    let files = files.into_iter().chain(&app.places.user_cursor);
+    files.filter_map(|file| update_one(&app.config, &directory, file)).collect()
+}
+
+fn update_one(config: &Config, directory: &Path, file: &Path) -> Option<Notice> {
+    let marker = marker_of(directory, file);
+    match (holds_rules(config, file), marker.exists()) {
+        (true, true) | (false, false) => None,
+        (true, false) => {
+            if fs::create_dir_all(directory).is_ok() {
+                drop(fs::File::create_new(&marker));
+            }
+            None
+        }
+        (false, true) => {
+            drop(fs::remove_file(&marker));
+            is_empty(file).then(|| Notice::RulesLost { path: file.display().to_string() })
+        }
+    }
+}
+
+fn marker_of(directory: &Path, file: &Path) -> PathBuf {
+    directory.join(fingerprint(file.as_os_str().as_encoded_bytes()))
+}
+
+/// Whether a rule that narrows comes from `file`.
+fn holds_rules(config: &Config, file: &Path) -> bool {
+    NARROWING.iter().flat_map(|list| config.list(&["permissions", list])).any(|(_, origin)| match origin {
+        Origin::User { path, .. } | Origin::Managed { path, .. } => path == file,
+        Origin::Default | Origin::Project { .. } | Origin::Env(_) | Origin::Flag(_) => false,
+    })
+}
+
+/// Whether there is no such file, or nothing but white space in it.
+fn is_empty(file: &Path) -> bool {
+    match fs::read(file) {
+        Ok(bytes) => bytes.iter().all(u8::is_ascii_whitespace),
+        Err(_) => !file.exists(),
+    }
+}

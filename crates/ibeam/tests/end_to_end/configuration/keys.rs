@@ -1,0 +1,233 @@
+//! A key goes to the service that it is for, encrypted, and nowhere else.
+
+use ibeam_testkit::{Finished, Ibeam, Workspace};
+use serde_json::json;
+
+use crate::faults::host::failed;
+use crate::scene::{KEY, Scene, calls, says};
+
+/// Every request of a run, and whether the key is in one of its headers.
+#[track_caller]
+fn check_key(scene: &Scene, ran: &Finished, is_sent: bool) {
+    let requests = scene.server.requests();
+    assert_eq!(requests.len(), 1, "{ran}");
+    let headers = ["authorization", "x-api-key", "x-gateway-token"];
+    let sent: Vec<&str> = headers.iter().filter_map(|name| requests[0].header(name)).collect();
+    assert_eq!(sent.iter().any(|value| value.contains(KEY)), is_sent, "{sent:?} {ran}");
+}
+
+fn endpoint(scene: &Scene) -> String {
+    format!("{}/v1", scene.server.url())
+}
+
+#[test]
+fn the_key_of_a_service_goes_to_no_other_server() {
+    let header = format!("[providers.openai.headers]\nX-Gateway-Token = \"{KEY}\"\n");
+    let model = "model = \"anthropic/claude-sonnet-4-20250514\"\n".to_owned();
+    for (config, flags) in [
+        (String::new(), &["--model", "foo"][..]),
+        (String::new(), &["--model", "claude-sonnet-4-20250514"]),
+        (String::new(), &["--model", "Qwen/Qwen3-8B"]),
+        (header, &["--model", "foo"]),
+        // The service is named, but not for this server.
+        (model, &[]),
+    ] {
+        let scene = Scene::on(wire_of(&config, flags), [says("hi")]);
+        let scene = scene.within(Workspace::new().user_config(&config));
+        let run = scene.bare(["-p", "x", "--endpoint", &endpoint(&scene)]).args(flags);
+        let ran = with_every_key(run).run().succeeded();
+        check_key(&scene, &ran, false);
+    }
+}
+
+fn wire_of(config: &str, flags: &[&str]) -> ibeam_testkit::Wire {
+    let is_claude = config.contains("claude") || flags.iter().any(|flag| flag.contains("claude"));
+    if is_claude { ibeam_testkit::Wire::Anthropic } else { ibeam_testkit::Wire::OpenAi }
+}
+
+fn with_every_key(run: Ibeam) -> Ibeam {
+    ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"]
+        .into_iter()
+        .fold(run, |run, name| run.env(name, KEY))
+}
+
+#[test]
+fn the_only_key_there_is_goes_to_no_other_server() {
+    for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GROQ_API_KEY"] {
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+        let run = scene.bare(["-p", "x", "--model", "foo", "--endpoint", &endpoint(&scene)]);
+        let ran = run.env(name, KEY).run().succeeded();
+        check_key(&scene, &ran, false);
+        assert_eq!(ran.stream().init()["ibeam"]["api_key"], "none", "{ran}");
+    }
+}
+
+#[test]
+fn a_key_goes_to_a_server_that_is_given_for_its_service() {
+    let configured = |scene: &Scene| format!("[providers.openai]\nbase_url = \"{}\"\n", endpoint(scene));
+    for by_flag in [true, false] {
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+        let config = if by_flag { String::new() } else { configured(&scene) };
+        let scene = scene.within(Workspace::new().user_config(&config));
+        let run = scene.bare(["-p", "x", "--model", "openai/foo"]).env("OPENAI_API_KEY", KEY);
+        let url = endpoint(&scene);
+        let run = if by_flag { run.args(["--endpoint", &url]) } else { run };
+        let ran = run.run().succeeded();
+        check_key(&scene, &ran, true);
+    }
+    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+    let url = endpoint(&scene);
+    let ran =
+        scene.bare(["-p", "x", "--model", "foo", "--endpoint", &url, "--api-key", KEY]).run().succeeded();
+    check_key(&scene, &ran, true);
+}
+
+#[test]
+fn an_address_or_a_key_without_a_model_is_an_error() {
+    let scene = Scene::new([]);
+    let url = endpoint(&scene);
+    for flags in [
+        &["--endpoint", &url, "--api-key", KEY][..],
+        &["--endpoint", &url],
+        &["--endpoint", &url, "--model", "auto"],
+        &["--api-key", KEY],
+    ] {
+        let run = scene.bare(["-p", "x"]).args(flags).env("ANTHROPIC_API_KEY", "another");
+        let ran = run.env("ANTHROPIC_BASE_URL", scene.server.url()).run();
+        failed(&ran, 2);
+        assert!(ran.stderr.contains("--model") && !ran.stderr.contains(KEY), "{ran}");
+        assert_eq!(scene.server.requests().len(), 0);
+    }
+    let listed = scene.bare(["models", "--endpoint", &url]).env("ANTHROPIC_API_KEY", KEY).run().succeeded();
+    assert!(listed.stdout.contains("\nscripted-1 - "), "{listed}");
+}
+
+/// A run whose every connection goes to the scripted server as its proxy, on the wire of OpenAI.
+fn through_proxy(scene: &Scene, config_model: &str) -> Ibeam {
+    let run = scene.bare(["-p", "x", "--model", config_model]);
+    ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"]
+        .into_iter()
+        .fold(run, |run, name| run.env(name, scene.server.url()))
+}
+
+const QUICK: &str = "[retry]\nattempts = 1\n";
+
+#[test]
+fn a_key_is_not_sent_unencrypted() {
+    let cases: [(&str, &[(&str, &str)], &[&str], &str); 6] = [
+        ("openai/foo", &[("OPENAI_BASE_URL", "http://api.example.com/v1")], &[], "$OPENAI_BASE_URL"),
+        ("openai/foo", &[("OPENAI_BASE_URL", "HTTP://API.example.com/v1")], &[], "$OPENAI_BASE_URL"),
+        ("openai/foo", &[("OPENAI_API_BASE", "http://127.0.0.1@api.example.com")], &[], "$OPENAI_API_BASE"),
+        ("openai/foo", &[], &["--endpoint", "http://api.example.com/v1"], "--endpoint"),
+        ("foo", &[], &["--endpoint", "http://api.example.com/v1", "--api-key", KEY], "--endpoint"),
+        ("foo", &[], &["--endpoint", "http://a.example.com", "--header", "X-Api-Key: k"], "--endpoint"),
+    ];
+    for (model, variables, flags, source) in cases {
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("never")]);
+        let run = through_proxy(&scene, model).args(flags).env("OPENAI_API_KEY", KEY);
+        let run = variables.iter().fold(run, |run, (name, value)| run.env(name, value));
+        let ran = run.run();
+        failed(&ran, 78);
+        assert!(ran.stderr.contains(source) && ran.stderr.contains("network.insecure_hosts"), "{ran}");
+        assert_eq!((scene.server.requests().len(), scene.server.connections()), (0, 0), "{ran}");
+    }
+}
+
+#[test]
+fn a_base_url_of_a_file_is_held_to_the_same() {
+    let config = "[providers.mine]\nbase_url = \"http://box.example.com:8000/v1\"\nkey_variable = \"MINE\"\n";
+    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("never")]);
+    let scene = scene.within(Workspace::new().user_config(config));
+    let ran = through_proxy(&scene, "mine/foo").env("MINE", KEY).run();
+    failed(&ran, 78);
+    assert!(ran.stderr.contains("config.toml:2") && ran.stderr.contains("box.example.com"), "{ran}");
+    assert_eq!(scene.server.connections(), 0);
+}
+
+/// What names no scheme is asked by TLS: no request reaches a proxy that could read it.
+#[test]
+fn a_base_url_without_a_scheme_is_encrypted() {
+    for flags in [&[][..], &["--endpoint", "api.example.com/v1"]] {
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("never")]);
+        let scene = scene.within(Workspace::new().user_config(QUICK));
+        let run = through_proxy(&scene, "openai/foo").args(flags).env("OPENAI_API_KEY", KEY);
+        let ran = run.env("OPENAI_BASE_URL", "api.example.com/v1").run();
+        assert!(matches!(ran.code, Some(26 | 27)), "{ran}");
+        assert_eq!(scene.server.requests().len(), 0, "{ran}");
+        assert!(scene.server.connections() > 0, "the proxy was asked for a tunnel: {ran}");
+    }
+    // This machine is asked without TLS.
+    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+    let url = endpoint(&scene);
+    let run = scene.bare(["-p", "x", "--model", "openai/foo"]).env("OPENAI_API_KEY", KEY);
+    let ran = run.env("OPENAI_BASE_URL", url.strip_prefix("http://").unwrap()).run().succeeded();
+    check_key(&scene, &ran, true);
+}
+
+#[test]
+fn a_setting_of_the_users_lets_a_key_go_unencrypted_to_one_host() {
+    let setting = |host: &str| format!("[network]\ninsecure_hosts = [\"{host}\"]\n");
+    for (host, is_named) in [("api.example.com", true), ("api.example.com:80", true), ("example.com", false)]
+    {
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+        let scene = scene.within(Workspace::new().user_config(&setting(host)));
+        let run = through_proxy(&scene, "openai/foo").env("OPENAI_API_KEY", KEY);
+        let ran = run.env("OPENAI_BASE_URL", "http://api.example.com/v1").run();
+        match is_named {
+            true => check_key(&scene, &ran.succeeded(), true),
+            false => failed(&ran, 78),
+        }
+    }
+    // A project may not say so, trusted or not.
+    let workspace = Workspace::new().file(".ibeam/config.toml", setting("api.example.com"));
+    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("never")]).within(workspace);
+    let run = through_proxy(&scene, "openai/foo").args(["--trust"]).env("OPENAI_API_KEY", KEY);
+    let ran = run.env("OPENAI_BASE_URL", "http://api.example.com/v1").run();
+    failed(&ran, 78);
+}
+
+/// A server that wants no key gets none, and may be asked in the clear.
+#[test]
+fn without_a_key_plain_http_is_no_error() {
+    let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+    let run = through_proxy(&scene, "ollama/foo").env("OLLAMA_HOST", "10.0.0.5:8000");
+    check_key(&scene, &run.env("OPENAI_API_KEY", KEY).run().succeeded(), false);
+}
+
+/// A project's file may name a server, and a person approve it; the key of a model is not part of that.
+#[test]
+fn the_key_of_a_model_is_not_expanded_for_a_server_of_a_project() {
+    let Some(python) = crate::mcp::python() else { return };
+    let server = include_str!("../mcp/server.py");
+    let declared = |variable: &str| {
+        let env = json!({ "COPY": format!("x${{env:{variable}}}") });
+        json!({ "mcpServers": { "test": { "command": python, "args": ["server.py"], "env": env } } })
+            .to_string()
+    };
+    let ask = || calls("toolu_variable", "mcp_test_variable", &json!({ "name": "COPY" }));
+    let run = |workspace: Workspace, flag: &str| {
+        let scene = Scene::new([ask(), says("done")]).within(workspace.file("server.py", server));
+        let ran = scene.print([flag]).env("SAME", KEY).env("OTHER_API_KEY", "theirs").run().succeeded();
+        (ran, scene)
+    };
+    for (variable, is_expanded) in
+        [("ANTHROPIC_API_KEY", false), ("XAI_API_KEY", false), ("SAME", false), ("OTHER_API_KEY", true)]
+    {
+        for flag in ["--approve-mcps", "--trust", "--force"] {
+            let flags = Workspace::new().file(".cursor/mcp.json", declared(variable));
+            let (ran, scene) = run(flags, flag);
+            let status = ran.stream().init()["mcp_servers"][0]["status"].clone();
+            assert_eq!(status, if is_expanded { "connected" } else { "failed" }, "{variable}: {ran}");
+            let warned = ran.stderr.contains(variable) && ran.stderr.contains("the key of a model");
+            assert_eq!(warned, !is_expanded, "{ran}");
+            let seen: Vec<String> = scene.server.requests().iter().flat_map(|one| one.transcript()).collect();
+            assert!(!seen.iter().any(|text| text.contains(KEY)), "{seen:?}");
+        }
+    }
+    // The user's own file may.
+    let workspace = Workspace::new();
+    std::fs::create_dir_all(workspace.home().join(".cursor")).unwrap();
+    std::fs::write(workspace.home().join(".cursor/mcp.json"), declared("ANTHROPIC_API_KEY")).unwrap();
+    let (ran, _scene) = run(workspace, "--force");
+    assert_eq!(ran.stream().init()["mcp_servers"][0]["status"], "connected", "{ran}");
+}

@@ -1,0 +1,103 @@
+//! The directories of this program where the workspace is the home directory, or above it.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use ibeam_testkit::{Finished, Workspace};
+
+use crate::faults::host::failed;
+use crate::scene::{Scene, says, shell};
+
+const HOOKS: &str = r#"{"version": 1, "hooks": {"sessionStart": [{"command": "touch \"$HOME\"/hooked"}]}}"#;
+
+/// Runs a command where commands may write `root`, and then another run in the same home.
+fn attack(scene: Scene, root: &Path, command: &str) -> (Finished, Finished, Scene) {
+    let scene = scene.then([shell(command), says("done")]);
+    let workspace = root.to_str().unwrap().to_owned();
+    let first = scene.print(["--force", "--workspace", &workspace]).run();
+    let scene = scene.then([says("again")]);
+    let second = scene.print(["--force", "--workspace", &workspace]).run();
+    (first, second, scene)
+}
+
+#[test]
+fn commands_do_not_make_a_configuration_that_the_next_run_obeys() {
+    for above in [false, true] {
+        for directory in [".config/ibeam", ".cursor"] {
+            for way in [
+                "mkdir -p D; printf '%s' \"$H\" > D/hooks.json",
+                "mkdir -p x/D; printf '%s' \"$H\" > x/D/hooks.json; mv ${P} old; mv x/${P} ${P}",
+                "mkdir -p x; printf '%s' \"$H\" > x/hooks.json; rm -rf D; ln -s \"$PWD/x\" D",
+            ] {
+                let scene = Scene::new([]);
+                let home = scene.workspace.home().to_owned();
+                let root = if above { scene.workspace.outside().to_owned() } else { home.clone() };
+                let parent = directory.split('/').next().unwrap();
+                let script = way.replace('D', directory).replace("${P}", parent);
+                let command = format!("cd '{}'; H='{HOOKS}'; {script}", home.display());
+                let (first, second, _scene) = attack(scene, &root, &command);
+                assert!(!home.join("hooked").exists(), "{command}: {first} {second}");
+                assert!(!home.join(directory).join("hooks.json").exists(), "{command}: {first} {second}");
+                second.succeeded();
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_do_not_lead_what_is_written_elsewhere() {
+    for directory in ["background", "quarantine", ""] {
+        let scene = Scene::new([]);
+        let home = scene.workspace.home().to_owned();
+        let target = scene.workspace.outside().join("target");
+        std::fs::create_dir(&target).unwrap();
+        let command = format!(
+            "rm -rf .cache/ibeam/{directory}; mkdir -p .cache/ibeam; rmdir .cache/ibeam/{directory}; \
+             ln -s '{}' .cache/ibeam/{directory}",
+            target.display()
+        );
+        let (first, second, scene) = attack(scene, &home, &command);
+        first.succeeded();
+        second.succeeded();
+        // What a protected name is moved away to.
+        let scene = scene.then([shell("printf x > .envrc"), says("done")]);
+        let ran = scene.print(["--force", "--workspace", home.to_str().unwrap()]).run();
+        assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0, "{ran}");
+    }
+}
+
+#[test]
+fn links_that_were_left_are_not_followed() {
+    for name in ["background", "quarantine"] {
+        let scene = Scene::new([says("never")]);
+        let (home, target) = (scene.workspace.home(), scene.workspace.outside().join("target"));
+        std::fs::create_dir(&target).unwrap();
+        std::fs::create_dir_all(home.join(".cache/ibeam")).unwrap();
+        symlink(&target, home.join(".cache/ibeam").join(name)).unwrap();
+        let ran = scene.print::<&str>([]).run();
+        failed(&ran, 73);
+        assert!(ran.stderr.contains(name) && ran.stderr.contains("XDG_CACHE_HOME"), "{ran}");
+        assert_eq!(scene.server.requests().len(), 0);
+    }
+    // A configuration that leads into the workspace is the model's to write.
+    let workspace = Workspace::new().file("own/config.toml", "");
+    let scene = Scene::new([says("never")]).within(workspace);
+    std::fs::create_dir_all(scene.workspace.home().join(".config")).unwrap();
+    symlink(scene.workspace.path().join("own"), scene.workspace.home().join(".config/ibeam")).unwrap();
+    failed(&scene.print::<&str>([]).run(), 73);
+}
+
+/// As programs arrange it that keep configuration files in one place.
+#[test]
+fn linked_configuration_directories_work_where_commands_cannot_write_them() {
+    for (link, to) in [(".config", "kept"), (".config/ibeam", "kept/ibeam"), (".cache", "kept")] {
+        let scene = Scene::new([shell("touch made"), says("done")]);
+        let (home, kept) = (scene.workspace.home(), scene.workspace.outside().join("kept"));
+        std::fs::create_dir_all(kept.join("ibeam")).unwrap();
+        std::fs::create_dir_all(home.join(link).parent().unwrap()).unwrap();
+        std::fs::write(kept.join("ibeam/config.toml"), "[permissions]\ndeny = [\"Shell(touch)\"]\n").unwrap();
+        symlink(scene.workspace.outside().join(to), home.join(link)).unwrap();
+        let ran = scene.print(["--force"]).run().succeeded();
+        assert_eq!(ran.stdout.contains("rejected"), link != ".cache", "{ran}");
+    }
+}

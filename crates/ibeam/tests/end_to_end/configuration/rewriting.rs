@@ -1,0 +1,90 @@
+//! A configuration that another program is writing: its rules hold, or nothing runs.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ibeam_testkit::Workspace;
+
+use crate::scene::{Scene, says, shell};
+
+const RULES: &str = "[permissions]\ndeny = [\"Shell(touch)\"]\n";
+const CURSOR_RULES: &str = r#"{"permissions": {"deny": ["Shell(touch)"]}}"#;
+
+/// Runs beside a program that empties `path` and writes `text` into it, over and over.
+fn runs_beside_a_writer(path: &str, text: &str) {
+    let workspace = Workspace::new();
+    let path = workspace.home().join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    let mut scene = Scene::new([]).within(workspace);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                rewrite(&path, text);
+            }
+        });
+        for _ in 0..6 {
+            scene = std::mem::replace(&mut scene, Scene::new([])).then([shell("touch made"), says("done")]);
+            let ran = scene.print(["--force"]).run();
+            if ran.code != Some(78) && !ran.stdout.contains("rejected") {
+                done.store(true, Ordering::Relaxed);
+                panic!("it ran without its rule: {ran}");
+            }
+            assert!(ran.code != Some(78) || ran.stderr.contains(path.to_str().unwrap()), "{ran}");
+            assert_eq!(scene.workspace.read("made"), None);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+/// As programs do that write in place.
+fn rewrite(path: &Path, text: &str) {
+    let (first, second) = text.split_at(text.len() / 2);
+    std::fs::write(path, "").unwrap();
+    std::thread::sleep(Duration::from_millis(2));
+    std::fs::write(path, first).unwrap();
+    std::thread::sleep(Duration::from_millis(2));
+    std::fs::write(path, [first, second].concat()).unwrap();
+    std::thread::sleep(Duration::from_millis(1));
+}
+
+#[test]
+fn rules_that_are_being_written_hold_or_nothing_runs() {
+    runs_beside_a_writer(".config/ibeam/config.toml", RULES);
+}
+
+#[test]
+fn so_do_rules_in_the_form_of_the_original() {
+    runs_beside_a_writer(".cursor/cli-config.json", CURSOR_RULES);
+}
+
+#[test]
+fn a_file_that_has_lost_its_rules_is_a_warning_once() {
+    for (path, rules) in [(".config/ibeam/config.toml", RULES), (".cursor/cli-config.json", CURSOR_RULES)] {
+        let is_toml = rules == RULES;
+        for lost in [Some(if is_toml { "\n" } else { "{}" }), None] {
+            let scene = Scene::new([says("one")]);
+            let file = scene.workspace.home().join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, rules).unwrap();
+            let first = scene.print::<&str>([]).run().succeeded();
+            assert_eq!(first.stderr, "", "{first}");
+            match lost {
+                Some(text) => std::fs::write(&file, text).unwrap(),
+                None => std::fs::remove_file(&file).unwrap(),
+            }
+            let scene = scene.then([says("two")]);
+            let second = scene.print::<&str>([]).run().succeeded();
+            // Somebody has written `{}`.
+            let is_warned = lost != Some("{}");
+            let warned = second.stderr.contains("held permission rules in the last run")
+                && second.stderr.contains(path);
+            assert_eq!(warned, is_warned, "{second}");
+            let scene = scene.then([says("three")]);
+            let third = scene.print::<&str>([]).run().succeeded();
+            assert_eq!(third.stderr, "", "{third}");
+        }
+    }
+}
