@@ -86,14 +86,30 @@ async fn a_page_comes_as_markdown_and_the_request_tells_nothing_of_the_user() {
 async fn redirects_of_a_host_are_followed_and_the_model_is_told_where_to() {
     let site = Site::start(|head| match head.split(' ').nth(1) {
         Some("/one") => Reply::redirect("/two"),
-        Some("/two") => Reply::redirect("http://docs.example.test:81/three"),
+        Some("/two") => Reply::redirect("http://docs.example.test:443/three"),
         _ => Reply::page("text/plain", "here"),
     })
     .await;
     let tool = tool(dialer(&[("docs.example.test", site.address)]));
     let outcome = run(&tool, "http://docs.example.test/one").await;
-    assert_eq!(&*outcome.for_model(), "(from http://docs.example.test:81/three)\n\nhere");
-    assert_eq!(page(outcome).0, "http://docs.example.test:81/three");
+    assert_eq!(&*outcome.for_model(), "(from http://docs.example.test:443/three)\n\nhere");
+    assert_eq!(page(outcome).0, "http://docs.example.test:443/three");
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_port_needs_a_rule() {
+    let site = Site::start(|head| match head.split(' ').nth(1) {
+        Some("/one") => Reply::redirect("http://docs.example.test:6379/"),
+        _ => Reply::page("text/plain", "here"),
+    })
+    .await;
+    let dialer = dialer(&[("docs.example.test", site.address)]);
+    let reason = refusal(run(&tool(Arc::clone(&dialer)), "http://docs.example.test/one").await);
+    assert!(reason.contains("`http://docs.example.test:6379/`, which no rule allows"), "{reason}");
+    assert_eq!(site.requests().len(), 1);
+    let judge: Judge = Arc::new(|url| url == "http://docs.example.test:6379/");
+    let open = WebFetch::new(dialer, judge, no_tls(), Bounds::default());
+    assert_eq!(page(run(&open, "http://docs.example.test/one").await).1, "here");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@
 
 mod git;
 mod quarantine;
+mod rebase;
 mod state;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -132,6 +132,51 @@ fn ordinary_work_is_let_alone() {
 }
 
 #[test]
+fn a_rebase_may_stop_and_go_on_but_leaves_no_step_that_runs_a_command() {
+    let guarded = Guarded::new(repository());
+    guarded.permits(
+        "git checkout -q -b side; echo side > README.md; git commit -q -a -m side; echo 2 > two; git add two; \
+         git commit -q -m two; git checkout -q main; echo main > README.md; git commit -q -a -m main",
+    );
+    guarded.permits(
+        "git checkout -q side; git rebase -q main >/dev/null 2>&1 || true; test -d .git/rebase-merge",
+    );
+    let steps = ".git/rebase-merge/git-rebase-todo";
+    let before = std::fs::read(guarded.fixture.path(steps)).unwrap();
+    for step in ["exec touch pwned", "x touch pwned"] {
+        guarded.stops(&format!("echo '{step}' >> {steps}"), steps);
+        assert_eq!(std::fs::read(guarded.fixture.path(steps)).unwrap(), before);
+    }
+    guarded.stops(
+        &format!("cp {steps} list; echo 'x touch pwned' >> list; ln -sf \"$PWD/list\" {steps}"),
+        steps,
+    );
+    guarded.permits(
+        "echo both > README.md; git add README.md; GIT_EDITOR=true git rebase --continue >/dev/null 2>&1",
+    );
+    assert!(!guarded.exists("pwned") && !guarded.exists(".git/rebase-merge"));
+    // A directory that was not there.
+    guarded.stops(&format!("mkdir .git/rebase-merge; echo 'exec touch pwned' > {steps}"), steps);
+    guarded.permits("rm -r .git/rebase-merge");
+    guarded.stops(
+        "mkdir made; echo 'exec touch pwned' > made/git-rebase-todo; ln -s ../made .git/rebase-merge",
+        ".git/rebase-merge",
+    );
+}
+
+#[test]
+fn a_step_of_the_persons_own_stays() {
+    let guarded = Guarded::new(repository());
+    let steps = ".git/rebase-merge/git-rebase-todo";
+    bash(&guarded.fixture.root(), "mkdir .git/rebase-merge");
+    let list = "pick 1\nexec make test\npick 2\nexec make test\n";
+    std::fs::write(guarded.fixture.path(steps), list).unwrap();
+    guarded.permits(&format!("printf 'pick 2\\nexec make test\\n' > {steps}"));
+    guarded.stops(&format!("printf 'pick 2\\nexec make evil\\n' > {steps}"), steps);
+    guarded.permits("rm -r .git/rebase-merge");
+}
+
+#[test]
 fn a_repository_that_a_command_makes_stays() {
     let guarded = Guarded::new(Fixture::with("f", "x"));
     guarded.permits("git init -q -b main; git add f; git commit -q -m one");

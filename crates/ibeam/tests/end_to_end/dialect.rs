@@ -18,7 +18,7 @@ fn claude(scene: &Scene, args: &[&str]) -> ibeam_testkit::Ibeam {
 fn codex(scene: &Scene, args: &[&str]) -> ibeam_testkit::Ibeam {
     let base = format!("openai_base_url=\"{}/v1\"", scene.server.url());
     scene
-        .bare(["--dialect", "codex", "exec", "--json", "-c", &base])
+        .bare(["--dialect", "codex", "exec", "--json", "--skip-git-repo-check", "-c", &base])
         .args(args)
         .env("CODEX_API_KEY", "key-of-codex")
 }
@@ -92,6 +92,31 @@ fn messages_are_runs_of_one_session_and_requests_are_answered() {
     let second = scene.server.requests().remove(1).transcript();
     assert!(second.iter().any(|said| said.contains("first")), "{second:?}");
     scene.server.assert_played();
+}
+
+#[test]
+fn codex_runs_in_a_git_repository_or_where_a_flag_says_so() {
+    let run = |directory: &str, flags: &[&str]| {
+        let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("hi")]);
+        std::fs::create_dir_all(scene.workspace.path().join(directory).join("below")).unwrap();
+        let base = format!("openai_base_url=\"{}/v1\"", scene.server.url());
+        let program = scene.bare(["--dialect", "codex", "exec", "--json", "-c", &base]).args(flags);
+        let ran = program.args(["do it"]).env("CODEX_API_KEY", "key-of-codex").run();
+        (ran, scene.server.requests().len())
+    };
+    for (directory, flags) in [("x", &[][..]), (".git", &["--cd", "/"]), ("x/.git", &["--cd", "y"])] {
+        let (ran, requests) = run(directory, flags);
+        let is_missing = flags.last() == Some(&"y");
+        assert_eq!((ran.code, requests), (Some(if is_missing { 66 } else { 2 }), 0), "{ran}");
+        let said = "Not inside a trusted directory and --skip-git-repo-check was not specified.";
+        assert_eq!(ran.stderr.contains(said), !is_missing, "{ran}");
+    }
+    for (directory, flags) in
+        [(".git", &[][..]), ("x", &["--skip-git-repo-check"]), ("x/.git", &["--cd", "x/.git/below"])]
+    {
+        let (ran, requests) = run(directory, flags);
+        assert_eq!(requests, 1, "{}", ran.succeeded());
+    }
 }
 
 /// What stands at `pointer` of each line that has it.

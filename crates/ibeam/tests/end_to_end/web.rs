@@ -121,6 +121,23 @@ fn a_star_allows_the_names_below_it() {
 }
 
 #[test]
+fn a_port_that_is_not_of_web_pages_must_be_named() {
+    let url = "http://docs.example.test:8080/";
+    let rules = |token: &'static str| ["--allow", token];
+    for token in ["WebFetch(docs.example.test)", "WebFetch(*)", "WebFetch(docs.example.test:8081)"] {
+        let site = Site::page();
+        let config = site.pinned_as(&["docs.example.test"]);
+        check_rejected(&config, url, &rules(token), "WebFetch(docs.example.test:8080)");
+        assert!(site.asked().is_empty(), "{token}");
+    }
+    for token in ["WebFetch(docs.example.test:8080)", "WebFetch(*.example.test:8080)"] {
+        let site = Site::page();
+        let (arm, ..) = fetch(&site.pinned_as(&["docs.example.test"]), url, &rules(token));
+        assert_eq!((arm.as_str(), site.asked().len()), ("success", 1), "{token}");
+    }
+}
+
+#[test]
 fn what_no_rule_covers_is_rejected_and_nobody_is_connected_to() {
     let site = Site::page();
     let names = ["docs.example.test.evil.test", "evil.test", "evilgood.test", "good.test"];

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::rebase;
 use super::state::Entry;
 use crate::git_config;
 
@@ -17,7 +18,7 @@ pub(super) fn innermost(way: &Path) -> (&Path, bool) {
         return (way, true);
     }
     for above in way.ancestors() {
-        let names = ["config", "config.worktree", "commondir", "gitdir", "hooks", "info"];
+        let names = ["config", "config.worktree", "commondir", "gitdir", "hooks", "info", rebase::DIRECTORY];
         if names.iter().any(|name| above.file_name().is_some_and(|last| last == *name))
             && let Some(parent) = above.parent()
         {
@@ -34,6 +35,9 @@ pub(super) fn is_permitted(way: &Path, was: Option<&Entry>, now: &Entry, born: b
     let parent = way.parent().unwrap_or(Path::new(""));
     if way.as_os_str().is_empty() {
         return now.is_directory();
+    }
+    if rebase::is_part(way) {
+        return rebase::is_permitted(way, was, now);
     }
     if parent.as_os_str().is_empty() {
         return match (&*name, now.content()) {
@@ -64,5 +68,9 @@ pub(super) fn is_permitted(way: &Path, was: Option<&Entry>, now: &Entry, born: b
 /// Whether this may be missing after a command.
 pub(super) fn may_go(way: &Path, was: &Entry) -> bool {
     let sample = way.extension().is_some_and(|extension| extension == "sample");
-    sample || way == Path::new("info/refs") || way == Path::new("commondir") || !was.is_kept()
+    sample
+        || rebase::is_part(way)
+        || way == Path::new("info/refs")
+        || way == Path::new("commondir")
+        || !was.is_kept()
 }

@@ -14,7 +14,7 @@ use ibeam_policy::{Shield, is_kept_at_root, kept_in_git, kept_in_stores};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::Base;
+use super::{Base, rebase};
 use crate::beneath;
 
 /// A larger file is told when it changes, and cannot be put back.
@@ -215,6 +215,7 @@ impl Look<'_> {
         for name in kept_in_git().iter().map(OsStr::new) {
             self.tree(directory, way.join(name), name, 0);
         }
+        self.rebase(directory, way);
         if let Ok(modules) = beneath::directory(directory, Path::new("modules")) {
             self.modules(modules.as_fd(), &way.join("modules"), 0);
         }
@@ -230,6 +231,15 @@ impl Look<'_> {
     fn work_tree(&mut self, directory: BorrowedFd<'_>, way: &Path) {
         for name in ["commondir", "config.worktree"].map(OsStr::new) {
             self.tree(directory, way.join(name), name, 0);
+        }
+        self.rebase(directory, way);
+    }
+
+    /// What a rebase that stopped would run when somebody continues it.
+    fn rebase(&mut self, directory: BorrowedFd<'_>, way: &Path) {
+        let way = way.join(rebase::DIRECTORY);
+        if let Some(inner) = self.enter(directory, &way, OsStr::new(rebase::DIRECTORY)) {
+            self.tree(inner.as_fd(), way.join(rebase::STEPS), OsStr::new(rebase::STEPS), 0);
         }
     }
 

@@ -1,0 +1,63 @@
+//! The list of steps of a rebase that stopped: an `exec` step runs a command when somebody continues the rebase.
+//!
+//! Commands may rebase, and stop at a conflict. They may not leave a step that runs a command and that was not in the
+//! list before.
+
+use std::path::Path;
+
+use super::state::Entry;
+
+/// The directory of an interrupted rebase, in a directory of git.
+pub(super) const DIRECTORY: &str = "rebase-merge";
+/// The list of steps in that directory.
+pub(super) const STEPS: &str = "git-rebase-todo";
+
+/// Whether `way`, within a directory of git, is the directory or the list.
+pub(super) fn is_part(way: &Path) -> bool {
+    way.strip_prefix(DIRECTORY).is_ok_and(|rest| rest.as_os_str().is_empty() || rest == Path::new(STEPS))
+}
+
+/// Whether a command may have made or changed this part of a rebase.
+pub(super) fn is_permitted(way: &Path, was: Option<&Entry>, now: &Entry) -> bool {
+    if way == Path::new(DIRECTORY) {
+        return now.is_directory();
+    }
+    let old = was.and_then(Entry::content).unwrap_or_default();
+    now.content().is_some_and(|new| !adds_commands(old, new))
+}
+
+/// Whether `new` has a step that runs a command and that `old` has not.
+fn adds_commands(old: &[u8], new: &[u8]) -> bool {
+    commands(new).any(|step| !commands(old).any(|known| known == step))
+}
+
+/// Returns the steps that run a command, as git reads them: `exec COMMAND` or `x COMMAND`.
+fn commands(steps: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let steps = steps.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    steps.filter(|step| {
+        let rest = step.strip_prefix(b"exec").or_else(|| step.strip_prefix(b"x"));
+        rest.and_then(|rest| rest.first()).is_some_and(u8::is_ascii_whitespace)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(old: &str, new: &str, expect: bool) {
+        assert_eq!(adds_commands(old.as_bytes(), new.as_bytes()), expect, "{old:?} {new:?}");
+    }
+
+    #[test]
+    fn only_a_new_step_that_runs_a_command_counts() {
+        check("", "pick 1234567 exec x\nfixup 89abcde\n\n# exec a\nlabel exec\n", false);
+        check("", "pick 1234567\nexec make\n", true);
+        check("", "x make", true);
+        check("", " \texec\tmake\r\n", true);
+        check("", "execute make\nxmake\nx\nexec\n", false);
+        check("pick 1\nexec make\npick 2\nexec make\n", "pick 2\nexec make\n", false);
+        check("exec make\n", "exec make evil\n", true);
+        check("# exec make\n", "exec make\n", true);
+    }
+}
