@@ -99,7 +99,7 @@ impl Credentials {
         document.insert("keys", Item::Table(table));
         write(&self.path, document.to_string().as_bytes()).map_err(|error| Reason::CannotCreate {
             path: self.path.display().to_string(),
-            said: error.to_string(),
+            said: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
         })
     }
 }

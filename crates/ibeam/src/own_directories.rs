@@ -54,18 +54,22 @@ impl Places {
     pub(crate) fn keep_from_commands(&self, writable: &[PathBuf]) -> Result<Vec<PathBuf>, Reason> {
         self.check()?;
         let is_writable = |path: &Path| writable.iter().any(|root| path.starts_with(root));
-        let read = self.user_cursor.iter().filter_map(|file| file.parent()).map(Path::to_owned);
-        let read = read.chain([self.home.join(".cursor")]).map(|path| (path, "CURSOR_CONFIG_DIR"));
-        let managed = MANAGED.iter().map(|path| (PathBuf::from(path), "--workspace"));
-        let read = read.chain(managed);
-        let read = read.map(|(path, variable)| OwnDirectory { path, variable, may_be_link: true });
         let mut kept = Vec::new();
-        for directory in self.own_directories().into_iter().chain(read) {
-            if directory.parent_resolved().is_some_and(|parent| is_writable(&parent)) {
-                // What cannot be made here, a command cannot make either.
-                drop(directory.make(&self.home));
-            }
+        for directory in self.own_directories() {
+            directory.make_before_commands(&self.home, &is_writable);
             kept.extend(directory.resolved(&is_writable)?);
+        }
+        // Read here and written by other programs: a link among these is the person's arrangement.
+        let read = self.user_cursor.iter().filter_map(|file| file.parent()).map(Path::to_owned);
+        let mut read: Vec<PathBuf> = read.chain([self.home.join(".cursor")]).collect();
+        // In a workspace that is `/`, the system's directories are read-only anyway, and none is made in them.
+        if !writable.iter().any(|root| root == Path::new("/")) {
+            read.extend(MANAGED.map(PathBuf::from));
+        }
+        for path in read {
+            let directory = OwnDirectory { path, variable: "CURSOR_CONFIG_DIR", may_be_link: true };
+            directory.make_before_commands(&self.home, &is_writable);
+            kept.extend(directory.path.canonicalize().ok().filter(|place| is_writable(place)));
         }
         kept.sort();
         kept.dedup();
@@ -92,10 +96,7 @@ impl Places {
 
 impl OwnDirectory {
     fn refused(&self, path: &Path, what: &str) -> Reason {
-        let said = match self.variable.starts_with("--") {
-            true => format!("{what}; choose another directory with `{}`", self.variable),
-            false => format!("{what}; set {} to another directory", self.variable),
-        };
+        let said = format!("{what}; set {} to another directory", self.variable);
         Reason::CannotCreate { path: path.display().to_string(), said }
     }
 
@@ -141,9 +142,15 @@ impl OwnDirectory {
         access(&self.path, Access::WRITE_OK | Access::EXEC_OK).map_err(refused)
     }
 
-    fn parent_resolved(&self) -> Option<PathBuf> {
-        let nearest = self.path.ancestors().skip(1).find(|path| path.exists())?;
-        nearest.canonicalize().ok()
+    /// Makes the directory where commands could make it. What cannot be made here, a command cannot make either.
+    fn make_before_commands(&self, home: &Path, is_writable: &dyn Fn(&Path) -> bool) {
+        let nearest = self.path.ancestors().skip(1).find(|path| path.exists());
+        if nearest
+            .and_then(|nearest| nearest.canonicalize().ok())
+            .is_some_and(|nearest| is_writable(&nearest))
+        {
+            drop(self.make(home));
+        }
     }
 
     /// Returns the place itself, where commands could write it.

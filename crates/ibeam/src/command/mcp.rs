@@ -105,7 +105,8 @@ fn switch(app: &App, name: &str, enabled: bool, stdout: &mut File) -> Result<(),
     let path = &app.places.user_config;
     let bad =
         |said: String| Reason::BadConfig { path: path.display().to_string(), line: None, column: None, said };
-    let bytes = match regular_file::read(path, LARGEST) {
+    // Half a file would be written back as a whole one.
+    let bytes = match regular_file::read_whole(path, true, LARGEST, &|_| Ok(())) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => return Err(bad(error.to_string()).into()),
@@ -116,7 +117,7 @@ fn switch(app: &App, name: &str, enabled: bool, stdout: &mut File) -> Result<(),
     set(&mut document, name, enabled).ok_or_else(|| bad("`mcp_servers` is no table".to_owned()))?;
     replace(path, document.to_string().as_bytes()).map_err(|error| Reason::CannotCreate {
         path: path.display().to_string(),
-        said: error.to_string(),
+        said: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
     })?;
     let word = if enabled { "enabled" } else { "disabled" };
     say(stdout, &format!("{word} `{}` in {}\n", printable(&server.name), path.display()))

@@ -69,9 +69,8 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
     }
     let cursor = home.join(".cursor");
     listed.take(&cursor.join("hooks.json"), &cursor)?;
-    if let Some(directory) = app.places.user_config.parent() {
-        listed.take(&directory.join("hooks.json"), directory)?;
-    }
+    let directory = app.places.config_directory();
+    listed.take(&directory.join("hooks.json"), directory)?;
     Ok(listed)
 }
 

@@ -23,9 +23,8 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
     let places = &app.places;
     let mut policy = Policy::new(mode, app.workspace.clone(), places.home.clone());
     policy.extra_dirs = extra_dirs(app)?;
-    // All that stands beside the user's file: keys, hooks, what is trusted.
-    let configuration = places.user_config.parent().unwrap_or(&places.user_config);
-    policy.private = vec![places.sessions(), configuration.to_owned()];
+    // All that stands beside the user's file (keys, hooks, what is trusted), and all data: sessions, markers.
+    policy.private = vec![places.data.clone(), places.config_directory().to_owned()];
     policy.private.extend(places.user_cursor.iter().cloned());
     policy.credentials = named_credentials(&places.home, &app.workspace);
     for SetRule { list, rule, .. } in rules(app)? {

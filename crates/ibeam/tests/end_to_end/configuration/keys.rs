@@ -114,19 +114,19 @@ const QUICK: &str = "[retry]\nattempts = 1\n";
 
 #[test]
 fn a_key_is_not_sent_unencrypted() {
-    let cases: [(&str, &[(&str, &str)], &[&str], &str); 6] = [
-        ("openai/foo", &[("OPENAI_BASE_URL", "http://api.example.com/v1")], &[], "$OPENAI_BASE_URL"),
-        ("openai/foo", &[("OPENAI_BASE_URL", "HTTP://API.example.com/v1")], &[], "$OPENAI_BASE_URL"),
-        ("openai/foo", &[("OPENAI_API_BASE", "http://127.0.0.1@api.example.com")], &[], "$OPENAI_API_BASE"),
-        ("openai/foo", &[], &["--endpoint", "http://api.example.com/v1"], "--endpoint"),
-        ("foo", &[], &["--endpoint", "http://api.example.com/v1", "--api-key", KEY], "--endpoint"),
-        ("foo", &[], &["--endpoint", "http://a.example.com", "--header", "X-Api-Key: k"], "--endpoint"),
+    let none = ("UNUSED", "");
+    let cases = [
+        ("openai/foo", ("OPENAI_BASE_URL", "http://api.example.com/v1"), &[][..], "$OPENAI_BASE_URL"),
+        ("openai/foo", ("OPENAI_BASE_URL", "HTTP://API.example.com/v1"), &[], "$OPENAI_BASE_URL"),
+        ("openai/foo", ("OPENAI_API_BASE", "http://127.0.0.1@api.example.com"), &[], "$OPENAI_API_BASE"),
+        ("openai/foo", none, &["--endpoint", "http://api.example.com/v1"], "--endpoint"),
+        ("foo", none, &["--endpoint", "http://api.example.com/v1", "--api-key", KEY], "--endpoint"),
+        ("foo", none, &["--endpoint", "http://a.example.com", "--header", "X-Api-Key: k"], "--endpoint"),
     ];
-    for (model, variables, flags, source) in cases {
+    for (model, (name, value), flags, source) in cases {
         let scene = Scene::on(ibeam_testkit::Wire::OpenAi, [says("never")]);
         let run = through_proxy(&scene, model).args(flags).env("OPENAI_API_KEY", KEY);
-        let run = variables.iter().fold(run, |run, (name, value)| run.env(name, value));
-        let ran = run.run();
+        let ran = run.env(name, value).run();
         failed(&ran, 78);
         assert!(ran.stderr.contains(source) && ran.stderr.contains("network.insecure_hosts"), "{ran}");
         assert_eq!((scene.server.requests().len(), scene.server.connections()), (0, 0), "{ran}");
