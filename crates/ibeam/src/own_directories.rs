@@ -128,11 +128,30 @@ impl OwnDirectory {
             found => found,
         };
         let wrong = match found {
-            Ok(found) => what_is_wrong(&found),
+            Ok(found) => self.what_is_wrong(&found),
             Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => None,
             Err(error) => Some(error.to_string()),
         };
         wrong.map_or(Ok(()), |what| Err(self.refused(&self.path, &what)))
+    }
+
+    fn what_is_wrong(&self, found: &Metadata) -> Option<String> {
+        let kind = found.file_type();
+        if kind.is_symlink() {
+            return Some("a symbolic link stands there, which is not followed".to_owned());
+        }
+        if !kind.is_dir() {
+            return Some("it is not a directory".to_owned());
+        }
+        // Root may keep its things with whom it likes, e.g. in a container with a mounted home; and where a link may
+        // stand, what is only read may be root's.
+        let (owner, us) = (found.uid(), geteuid());
+        let may_be_roots = self.may_be_link && owner == 0;
+        if owner != us.as_raw() && !us.is_root() && !may_be_roots {
+            return Some(format!("it belongs to another user (uid {owner})"));
+        }
+        let mode = found.mode() & 0o7777;
+        (mode & WRITABLE_BY_ALL != 0).then(|| format!("every user may write it (mode {mode:04o})"))
     }
 
     fn check_writable(&self) -> Result<(), Reason> {
@@ -195,23 +214,6 @@ fn make_one(path: &Path) -> io::Result<()> {
         drop(parent.sync_all());
     }
     Ok(())
-}
-
-fn what_is_wrong(found: &Metadata) -> Option<String> {
-    let kind = found.file_type();
-    if kind.is_symlink() {
-        return Some("a symbolic link stands there, which is not followed".to_owned());
-    }
-    if !kind.is_dir() {
-        return Some("it is not a directory".to_owned());
-    }
-    // Root may keep its things with whom it likes, e.g. in a container with a mounted home.
-    let (owner, us) = (found.uid(), geteuid());
-    if owner != us.as_raw() && !us.is_root() {
-        return Some(format!("it belongs to another user (uid {owner})"));
-    }
-    let mode = found.mode() & 0o7777;
-    (mode & WRITABLE_BY_ALL != 0).then(|| format!("every user may write it (mode {mode:04o})"))
 }
 
 #[cfg(test)]

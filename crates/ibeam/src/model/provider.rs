@@ -140,9 +140,8 @@ impl Provider {
         }
         let (url, host) = (without_credentials(&self.base_url), &server.host);
         Err(bad(format!(
-            "`{url}` would send the key of `{}` unencrypted; use `https://`, or add \"{host}\" to \
-             `network.insecure_hosts` in your own configuration",
-            self.name
+            "`{url}` would send a key unencrypted; use `https://`, or add \"{host}\" to \
+             `network.insecure_hosts` in your own configuration"
         )))
     }
 
