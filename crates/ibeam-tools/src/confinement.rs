@@ -13,7 +13,7 @@ use ibeam_sandbox::Confinement;
 
 use crate::files::Identities;
 use crate::git_config;
-use crate::git_directory::GitDirectories;
+use crate::git_directory::{CONFIGURATION, GitDirectories, read_small};
 use crate::workspace::Workspace;
 
 /// Entries of directories that are looked at for deny rules.
@@ -130,7 +130,7 @@ struct Places<'a> {
 impl Places<'_> {
     /// The git directories of a root become writable, but for what makes git run something.
     fn repository(&mut self, root: &Path) {
-        let GitDirectories { whole, linked } = GitDirectories::of(root);
+        let GitDirectories { whole, linked } = GitDirectories::of(root, self.shield.home());
         for directory in whole {
             // What is not there can be made by a command; what is there is kept.
             if directory.join("HEAD").exists() {
@@ -141,7 +141,7 @@ impl Places<'_> {
             for name in kept_in_git() {
                 self.keep(&directory.join(name));
             }
-            let says = std::fs::read(directory.join("config")).unwrap_or_default();
+            let says = read_small(&directory.join("config"), CONFIGURATION).unwrap_or_default();
             if let Some(hooks) = git_config::value(&says, "core.hookspath") {
                 self.keep(&root.join(hooks));
             }

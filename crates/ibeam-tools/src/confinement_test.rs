@@ -143,6 +143,59 @@ fn a_linked_work_tree_brings_its_repository_and_only_its_own() {
 }
 
 #[test]
+fn a_git_file_that_leads_to_the_workspace_itself_makes_nothing_else_writable() {
+    let fixture = Fixture::new();
+    let shield =
+        |root: &Path| Policy::new(PermissionMode::Force, root.to_owned(), fixture.outside("home")).shield();
+    // `gitdir: .` in a directory under `worktrees`, with the grandparent as the common directory.
+    let root = fixture.path("worktrees/x");
+    fixture.put("worktrees/x/.git", "gitdir: .\n");
+    fixture.put("worktrees/x/gitdir", format!("{}\n", root.join(".git").display()));
+    fixture.put("worktrees/x/commondir", "../..\n");
+    let writable = |root: &Path| {
+        let confinement = survey(&Workspace::new(root, &[]).unwrap(), &shield(root)).confinement;
+        told(&fixture, &confinement.writable)
+    };
+    assert_eq!(writable(&root), ["ws/worktrees/x"]);
+    // Even where the grandparent looks like a repository, it contains the workspace.
+    for name in ["objects", "refs"] {
+        std::fs::create_dir(fixture.path(name)).unwrap();
+    }
+    fixture.put("HEAD", "ref: refs/heads/main\n");
+    assert_eq!(writable(&root), ["ws/worktrees/x"]);
+    // A directory in the work tree proves nothing about one outside of it.
+    repository(&fixture.outside("main"));
+    git(&fixture.outside("main"), &["worktree", "add", "-q", "../tree"]);
+    let tree = fixture.outside("tree");
+    std::fs::create_dir_all(tree.join("d/worktrees/x")).unwrap();
+    std::fs::write(tree.join(".git"), "gitdir: d/worktrees/x\n").unwrap();
+    std::fs::write(tree.join("d/worktrees/x/gitdir"), format!("{}\n", tree.join(".git").display())).unwrap();
+    std::fs::write(tree.join("d/worktrees/x/commondir"), "../../../../main/.git\n").unwrap();
+    assert_eq!(writable(&tree), ["tree"]);
+    // The common directory must be a repository.
+    let parent = fixture.outside("plain");
+    std::fs::create_dir_all(parent.join("worktrees/y")).unwrap();
+    let inner = fixture.path("y");
+    fixture.put("y/.git", format!("gitdir: {}\n", parent.join("worktrees/y").display()));
+    std::fs::write(parent.join("worktrees/y/gitdir"), format!("{}\n", inner.join(".git").display())).unwrap();
+    std::fs::write(parent.join("worktrees/y/commondir"), "../..\n").unwrap();
+    assert_eq!(writable(&inner), ["ws/y"]);
+}
+
+#[test]
+fn a_repository_that_contains_the_home_directory_does_not_become_writable() {
+    let fixture = Fixture::new();
+    repository(&fixture.outside("main"));
+    git(&fixture.outside("main"), &["worktree", "add", "-q", "../ws/tree"]);
+    let root = fixture.path("tree");
+    let workspace = Workspace::new(&root, &[]).unwrap();
+    let home = fixture.outside("main/.git/home");
+    let policy = Policy::new(PermissionMode::Force, root, home);
+    let confinement = survey(&workspace, &policy.shield()).confinement;
+    assert_eq!(told(&fixture, &confinement.writable), ["ws/tree"]);
+}
+
+#[test]
 fn repositories_of_submodules_are_kept_like_their_own() {
     let fixture = Fixture::new();
     repository(&fixture.outside("other"));

@@ -3,8 +3,14 @@
 //! A `.git` file may name any directory; it is believed only when what it names points back: the work tree's own
 //! directory by its `gitdir` file and its place below the common one, a submodule's by `core.worktree`. Whoever
 //! can write those could write the repository anyway.
+//!
+//! A command can write everything in the root, so nothing in the root proves anything about a directory outside of
+//! it: a git directory in its own work tree leads to nothing else. Outside, a directory must be a repository, and
+//! must not contain the root or the home directory.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +18,9 @@ use std::path::{Path, PathBuf};
 use crate::git_config;
 
 /// Bytes of the small files that lead from one place to another.
-const POINTER: usize = 4096;
+const POINTER: u64 = 4096;
+/// Bytes of a configuration of git; a larger one is not read.
+pub(crate) const CONFIGURATION: u64 = 1 << 20;
 /// Directories of submodules and work trees that are looked at.
 const PARTS: usize = 256;
 
@@ -26,15 +34,20 @@ pub(crate) struct GitDirectories {
 }
 
 impl GitDirectories {
-    /// Those of `root`, without links; empty where there is no repository, or none that is to be believed.
-    pub(crate) fn of(root: &Path) -> Self {
+    /// Returns the directories of `root`, without links; empty where there is no repository, or none that can be
+    /// trusted. None of them contains `root` or `home`.
+    pub(crate) fn of(root: &Path, home: Option<&Path>) -> Self {
         let entry = root.join(".git");
         let mut found = Self::default();
         let Ok(kind) = entry.symlink_metadata().map(|metadata| metadata.file_type()) else { return found };
         if kind.is_dir() {
             found.whole.push(entry);
         } else if kind.is_file() {
-            found.follow(root, &entry);
+            found.follow(root, home, &entry);
+        } else if kind.is_symlink()
+            && let Some(directory) = real(root, &entry)
+        {
+            found.add_inner(root, directory);
         }
         if let Some(common) = found.whole.first().cloned() {
             modules(&common.join("modules"), 0, &mut found.whole);
@@ -45,8 +58,23 @@ impl GitDirectories {
         found
     }
 
-    fn follow(&mut self, root: &Path, entry: &Path) {
+    /// Adds a git directory under another name in the work tree itself, such as `.bare`.
+    fn add_inner(&mut self, root: &Path, directory: PathBuf) {
+        if directory != root && directory.starts_with(root) && is_repository(&directory) {
+            self.whole.push(directory);
+        }
+    }
+
+    fn follow(&mut self, root: &Path, home: Option<&Path>, entry: &Path) {
         let Some(directory) = pointer(entry, b"gitdir: ").and_then(|path| real(root, &path)) else { return };
+        if directory.starts_with(root) {
+            let common = pointer(&directory.join("commondir"), b"").and_then(|path| real(&directory, &path));
+            self.add_inner(root, common.unwrap_or(directory));
+            return;
+        }
+        let is_apart = |path: &Path| {
+            !root.starts_with(path) && !home.is_some_and(|home| home.starts_with(path)) && is_repository(path)
+        };
         if !is_ours(&directory) {
             return;
         }
@@ -59,6 +87,7 @@ impl GitDirectories {
             if let Some(common) = common
                 && directory.parent() == Some(common.join("worktrees").as_path())
                 && is_ours(&common)
+                && is_apart(&common)
             {
                 self.whole.push(common);
                 self.linked.push(directory);
@@ -66,22 +95,45 @@ impl GitDirectories {
             return;
         }
         // A submodule's is a repository of its own.
-        let says = std::fs::read(directory.join("config")).unwrap_or_default();
+        let says = read_small(&directory.join("config"), CONFIGURATION).unwrap_or_default();
         let work_tree =
             git_config::value(&says, "core.worktree").and_then(|path| real(&directory, Path::new(&path)));
-        if work_tree.as_deref() == Some(root) {
+        if work_tree.as_deref() == Some(root) && is_apart(&directory) {
             self.whole.push(directory);
         }
     }
 }
 
-/// The path in a file of one line that begins with `before`.
-fn pointer(file: &Path, before: &[u8]) -> Option<PathBuf> {
-    let metadata = file.symlink_metadata().ok()?;
-    if !metadata.is_file() || metadata.len() > POINTER as u64 {
+/// Whether `directory` has what git requires of a repository: `HEAD`, and directories `objects` and `refs`.
+pub(crate) fn is_repository(directory: &Path) -> bool {
+    let is_directory = |name: &str| {
+        directory.join(name).symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_dir())
+    };
+    directory.join("HEAD").symlink_metadata().is_ok_and(|metadata| !metadata.is_dir())
+        && is_directory("objects")
+        && is_directory("refs")
+}
+
+/// Returns the content of a regular file of at most `limit` bytes; `None` for anything else. Never waits.
+pub(crate) fn read_small(file: &Path, limit: u64) -> Option<Vec<u8>> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(file, flags, Mode::empty()).ok()?);
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > limit {
         return None;
     }
-    let content = std::fs::read(file).ok()?;
+    let mut content = Vec::new();
+    file.take(limit + 1).read_to_end(&mut content).ok()?;
+    (content.len() as u64 <= limit).then_some(content)
+}
+
+/// The path in a file of one line that begins with `before`.
+pub(crate) fn pointer(file: &Path, before: &[u8]) -> Option<PathBuf> {
+    if !file.symlink_metadata().ok()?.is_file() {
+        return None;
+    }
+    let content = read_small(file, POINTER)?;
     let line = content.strip_prefix(before)?.trim_ascii_end();
     (!line.is_empty() && !line.contains(&0)).then(|| PathBuf::from(OsStr::from_bytes(line)))
 }

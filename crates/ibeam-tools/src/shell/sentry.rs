@@ -77,7 +77,7 @@ impl Sentry {
         let Some(quarantine) = settings.quarantine.clone() else { return Self(None) };
         let mut repositories = Vec::new();
         for root in workspace.directories() {
-            let GitDirectories { whole, linked } = GitDirectories::of(root);
+            let GitDirectories { whole, linked } = GitDirectories::of(root, settings.shield.home());
             let watched = whole
                 .into_iter()
                 .map(|path| (path, Watch::Repository))
