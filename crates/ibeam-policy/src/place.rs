@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path};
 
+use crate::fold::fold;
 use crate::names;
 
 /// System files that tell the state of the machine, wait, or never end.
@@ -24,6 +25,17 @@ pub(crate) fn credential(path: &Path, home: &Path) -> Option<&'static str> {
             .map(|_| "/proc");
     }
     names::credential(path, home).map(|entry| entry.name)
+}
+
+/// Whether `path` is `place` or lies below it, for some file system.
+pub(crate) fn lies_in(path: &Path, place: &Path) -> bool {
+    let mut names = path.components();
+    place.components().all(|name| {
+        names.next().is_some_and(|other| {
+            name == other
+                || fold(&name.as_os_str().to_string_lossy()) == fold(&other.as_os_str().to_string_lossy())
+        })
+    })
 }
 
 /// True for a path that can be judged by its spelling: absolute, without `..` and NUL.

@@ -27,6 +27,9 @@ pub struct Policy {
     /// Files with credentials of other programs that the environment names, beside those of the table: neither
     /// read nor written.
     pub credentials: Vec<PathBuf>,
+    /// Places in the workspace whose content makes other programs run something, though no name tells: the directory
+    /// that `core.hooksPath` names, a git directory under another name. Protected like the names.
+    pub protected: Vec<PathBuf>,
     /// Widen what may be done.
     pub allow: Vec<Rule>,
     /// Put a call to a person, whatever allows it; `--force` lifts that.
@@ -101,6 +104,7 @@ impl Policy {
             home,
             private: Vec::new(),
             credentials: Vec::new(),
+            protected: Vec::new(),
             allow: Vec::new(),
             ask: Vec::new(),
             deny: Vec::new(),
@@ -249,10 +253,15 @@ impl Policy {
     }
 
     /// The protected name on the way to `path`, or the secret it is.
-    pub(crate) fn guarded(&self, path: &Path) -> Option<&'static str> {
+    pub(crate) fn guarded(&self, path: &Path) -> Option<&str> {
         let own = std::iter::once(&self.workspace).chain(&self.extra_dirs);
         let own = own.filter(|directory| path.starts_with(directory)).map(|own| normal_count(own)).max();
-        names::protected(path, own.unwrap_or(0)).map(|entry| entry.name).or_else(|| self.secret(path))
+        let by_use = || {
+            let place = self.protected.iter().find(|place| place::lies_in(path, place))?;
+            place.file_name()?.to_str()
+        };
+        let by_name = names::protected(path, own.unwrap_or(0)).map(|entry| entry.name);
+        by_name.or_else(|| self.secret(path)).or_else(by_use)
     }
 
     /// The ask rule about `path`, unless `--force` lifts it.

@@ -114,6 +114,36 @@ impl Shield {
         self.0.as_ref().is_some_and(|policy| policy.denied(path, read_glob).is_some())
     }
 
+    /// Places in the workspace that are protected by their use, such as the directory that `core.hooksPath` names.
+    pub fn protected(&self) -> &[PathBuf] {
+        self.0.as_ref().map(|policy| policy.protected.as_slice()).unwrap_or_default()
+    }
+
+    /// Whether an allow rule that spells `name` out lets commands change `path`, or something below it.
+    pub fn opens_as(&self, path: &Path, name: &str) -> bool {
+        self.0.as_ref().is_none_or(|policy| {
+            policy.allow.iter().filter_map(write_glob).any(|glob| {
+                spelled(glob, name)
+                    && (glob.allows(path, &policy.workspace, &policy.home)
+                        || glob.may_allow_below(path, &policy.workspace, &policy.home))
+            })
+        })
+    }
+
+    /// Whether a rule denies reading anything by its path.
+    pub fn denies_reads(&self) -> bool {
+        self.0.as_ref().is_some_and(|policy| policy.deny.iter().any(|rule| read_glob(rule).is_some()))
+    }
+
+    /// Whether an allow rule that spells `name` out covers reading what is below `path`.
+    pub fn shows_as(&self, path: &Path, name: &str) -> bool {
+        self.0.as_ref().is_some_and(|policy| {
+            policy.allow.iter().filter_map(read_glob).any(|glob| {
+                spelled(glob, name) && glob.allows(&path.join("_"), &policy.workspace, &policy.home)
+            })
+        })
+    }
+
     /// Whether a rule that spells the place out lets commands change `path`, or something below it, which is
     /// protected otherwise.
     pub fn opens(&self, path: &Path) -> bool {

@@ -81,7 +81,10 @@ pub struct Sandbox {
     pub layers: Vec<String>,
     /// Commands reach some of the network.
     pub network: bool,
-    /// Why it is so, in one English sentence.
+    /// Directories outside of the workspace that commands may write, such as the repository of a linked work tree.
+    #[serde(default)]
+    pub writable: Vec<String>,
+    /// Why it is so, in English.
     pub reason: String,
 }
 
@@ -89,7 +92,7 @@ impl Default for Sandbox {
     /// Nothing does; what sessions of earlier versions were recorded with.
     fn default() -> Self {
         let reason = "commands are confined by permission rules only".to_owned();
-        Self { mode: SandboxMode::Off, layers: Vec::new(), network: true, reason }
+        Self { mode: SandboxMode::Off, layers: Vec::new(), network: true, writable: Vec::new(), reason }
     }
 }
 

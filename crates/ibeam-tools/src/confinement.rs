@@ -4,16 +4,19 @@
 //! itself and not a name of it. Searches a bounded part for what deny rules cover, and says when that was not all.
 
 use std::collections::BTreeSet;
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use ibeam_policy::{Shield, is_kept_at_root, kept_in_git, kept_in_stores};
+use ibeam_policy::{Shield, kept_in_git};
 use ibeam_sandbox::Confinement;
 
 use crate::files::Identities;
-use crate::git_config;
-use crate::git_directory::{CONFIGURATION, GitDirectories, read_small};
+use crate::git_directory::{GitDirectories, pointer};
+use crate::git_index;
+use crate::shell::inventory::{Bounds, Directory, Inventory, Walk};
 use crate::workspace::Workspace;
 
 /// Entries of directories that are looked at for deny rules.
@@ -22,6 +25,12 @@ const SEARCHED: usize = 200_000;
 const PLACES: usize = 4096;
 /// Entries of a hidden directory of which a rule opens some.
 const SIBLINGS: usize = 4096;
+/// Entries of the workspace that are looked at for protected names before a run.
+const LISTED: usize = 50_000;
+/// Time for that.
+const TIME: Duration = Duration::from_millis(50);
+/// Directories that programs make from nothing, and remove whole.
+const MADE_AGAIN: [&str; 4] = ["node_modules", "target", ".venv", "venv"];
 /// Entries of directories that are looked at for the files that may not be read.
 const LINKED: usize = 50_000;
 
@@ -33,6 +42,8 @@ pub struct Survey {
     /// Everything that a deny rule covers was found. Otherwise some of it is kept from commands by their analysis
     /// only, and from the file tools as ever.
     pub complete: bool,
+    /// What a person should know of these bounds, in English sentences without a full stop.
+    pub notes: Vec<String>,
 }
 
 /// Finds what commands may touch in `workspace`, and makes the directories of `.git` that could not be kept as
@@ -44,10 +55,14 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
         read_only: BTreeSet::new(),
         hidden: BTreeSet::new(),
         complete: true,
+        notes: Vec::new(),
     };
-    for root in workspace.directories() {
+    for (root, directory) in workspace.held() {
         places.repository(root);
-        places.names_at(root);
+        places.below(root, directory);
+    }
+    for path in shield.protected() {
+        places.keep(path);
     }
     for hidden in shield.hidden() {
         // Most of the table is not there, which one call tells.
@@ -59,7 +74,10 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
         }
     }
     places.search();
-    let Places { writable, read_only, hidden, complete, .. } = places;
+    let Places { writable, read_only, hidden, complete, mut notes, .. } = places;
+    if !complete {
+        notes.push("deny rules cover more places than could be found or hidden".to_owned());
+    }
     let below_writable = |path: &&PathBuf| writable.iter().any(|root| path.starts_with(root));
     let hides = |path: &&PathBuf| path.ancestors().skip(1).any(|above| hidden.contains(above));
     let confinement = Confinement {
@@ -69,20 +87,7 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
         writable: writable.into_iter().collect(),
         ..Confinement::default()
     };
-    Survey { confinement, complete }
-}
-
-/// Names in a root that commands leave as they are, and that are there.
-pub(crate) fn kept_names(root: &Path) -> Vec<PathBuf> {
-    let mut kept: Vec<PathBuf> = std::fs::read_dir(root)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| is_kept_at_root(&entry.file_name().to_string_lossy()))
-        .map(|entry| entry.path())
-        .collect();
-    kept.extend(kept_in_stores().iter().map(|name| root.join(name)).filter(|path| path.exists()));
-    kept
+    Survey { confinement, complete, notes }
 }
 
 /// The files that may not be read, by device and inode: of what deny rules cover, and of credentials. Searches a
@@ -125,6 +130,7 @@ struct Places<'a> {
     read_only: BTreeSet<PathBuf>,
     hidden: BTreeSet<PathBuf>,
     complete: bool,
+    notes: Vec<String>,
 }
 
 impl Places<'_> {
@@ -138,13 +144,8 @@ impl Places<'_> {
                     let _ = std::fs::create_dir(directory.join(name));
                 }
             }
-            for name in kept_in_git() {
-                self.keep(&directory.join(name));
-            }
-            let says = read_small(&directory.join("config"), CONFIGURATION).unwrap_or_default();
-            if let Some(hooks) = git_config::value(&says, "core.hookspath") {
-                self.keep(&root.join(hooks));
-            }
+            self.keep_git(&directory);
+            self.hide_objects(root, &directory);
             self.writable.insert(directory);
         }
         for directory in linked {
@@ -158,9 +159,97 @@ impl Places<'_> {
         }
     }
 
-    fn names_at(&mut self, root: &Path) {
-        for path in kept_names(root) {
-            self.keep(&path);
+    /// Keeps what is protected by its name in each directory of a root, and in each repository below it. What was not
+    /// reached is watched by the sentry.
+    fn below(&mut self, root: &Path, directory: BorrowedFd<'_>) {
+        let walk = Walk {
+            root: directory,
+            path: root,
+            shield: &Shield::default(),
+            quarantine: None,
+            first: &BTreeSet::new(),
+            bounds: Bounds { entries: LISTED, time: TIME },
+            fresh_from: i128::MAX,
+        };
+        let inventory = Inventory::new(&walk, None);
+        let mut is_whole = inventory.unseen.is_empty();
+        for (way, found) in inventory.of_interest() {
+            // Such directories are removed and made again whole, which a mount in them would prevent.
+            if way.iter().any(|name| MADE_AGAIN.iter().any(|made| name == *made)) {
+                continue;
+            }
+            is_whole &= self.read_only.len() < PLACES;
+            if self.read_only.len() < PLACES {
+                self.directory(&root.join(way), found, way.as_os_str().is_empty());
+            }
+        }
+        if !is_whole {
+            self.notes.push(format!(
+                "the workspace is too large to be searched whole at the start: protected files beyond the first \
+                 {LISTED} entries are put back after each command instead of being read-only"
+            ));
+        }
+    }
+
+    fn directory(&mut self, path: &Path, found: &Directory, is_root: bool) {
+        for name in &found.protected {
+            let entry = path.join(name);
+            if name != ".git" {
+                self.keep(&entry);
+            } else if !is_root && let Ok(metadata) = entry.symlink_metadata() {
+                if metadata.is_dir() {
+                    self.keep_git(&entry);
+                    self.hide_objects(path, &entry);
+                } else if metadata.is_file() {
+                    self.keep(&entry);
+                    if let Some(directory) = pointer(&entry, b"gitdir: ").map(|target| path.join(target)) {
+                        self.hide_objects(path, &directory);
+                    }
+                }
+            }
+        }
+        if found.is_repository {
+            self.keep_git(path);
+        }
+    }
+
+    /// Keeps what git obeys in one of its directories.
+    fn keep_git(&mut self, directory: &Path) {
+        let name = directory.file_name().unwrap_or_default().to_string_lossy();
+        let is_named = directory.iter().any(|name| name == ".git");
+        for path in kept_in_git().iter().map(|name| directory.join(name)) {
+            if is_named {
+                self.keep(&path);
+            } else if !self.shield.opens_as(&path, &name)
+                && let Ok(real) = path.canonicalize()
+            {
+                self.read_only.insert(real);
+            }
+        }
+    }
+
+    /// Hides the objects of a repository that tracks what a rule denies: they hold its content too.
+    fn hide_objects(&mut self, work_tree: &Path, directory: &Path) {
+        if !self.shield.denies_reads() {
+            return;
+        }
+        let is_denied = |path: &Path| self.shield.denies_read(&work_tree.join(path));
+        let Some(path) = git_index::find_file(&work_tree.join(".git"), is_denied) else { return };
+        let common = pointer(&directory.join("commondir"), b"").map(|common| directory.join(common));
+        let common = common.as_deref().unwrap_or(directory);
+        for name in ["objects", "lfs"] {
+            if let Ok(real) = common.join(name).canonicalize()
+                && !self.shield.shows_as(&real, name)
+                && self.hidden.insert(real)
+                && name == "objects"
+            {
+                self.notes.push(format!(
+                    "the objects of git are hidden from commands, since git tracks `{}`, which a rule denies to read; \
+                     `--allow 'Read({})'` shows them",
+                    path.display(),
+                    common.join("objects/**").display()
+                ));
+            }
         }
     }
 

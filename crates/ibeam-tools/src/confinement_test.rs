@@ -52,10 +52,11 @@ fn what_runs_something_is_kept_and_the_rest_is_writable() {
     repository(&fixture.root());
     fixture.put(".Mcp.json", "{}");
     fixture.put("sub/.envrc", "");
-    let Survey { confinement, complete } = surveyed(&fixture, &[], &[]);
-    assert!(complete);
+    let Survey { confinement, complete, notes } = surveyed(&fixture, &[], &[]);
+    assert!(complete && notes.is_empty(), "{notes:?}");
     assert_eq!(told(&fixture, &confinement.writable), ["ws", "ws/.git"]);
-    let expect = ["ws/.Mcp.json", "ws/.git/config", "ws/.git/hooks", "ws/.git/info", "ws/.vscode"];
+    let expect =
+        ["ws/.Mcp.json", "ws/.git/config", "ws/.git/hooks", "ws/.git/info", "ws/.vscode", "ws/sub/.envrc"];
     assert_eq!(told(&fixture, &confinement.read_only), expect);
     assert_eq!(told(&fixture, &confinement.hidden), [""; 0]);
 }
@@ -207,4 +208,74 @@ fn repositories_of_submodules_are_kept_like_their_own() {
     let policy = Policy::new(PermissionMode::Force, inner.clone(), fixture.outside("home"));
     let confinement = survey(&Workspace::new(&inner, &[]).unwrap(), &policy.shield()).confinement;
     assert_eq!(told(&fixture, &confinement.writable), ["ws/.git/modules/lib/sub", "ws/lib/sub"]);
+}
+
+#[test]
+fn what_is_protected_is_kept_wherever_it_lies() {
+    let fixture = Fixture::with("packages/app/.vscode/tasks.json", "{}");
+    repository(&fixture.root());
+    repository(&fixture.path("vendor/lib"));
+    git(&fixture.root(), &["init", "-q", "--bare", "--template=", "deep/er/repo.git"]);
+    for name in [
+        "packages/app/.husky/pre-commit",
+        "packages/b/.Envrc",
+        "vendor/lib/.git/hooks/pre-push",
+        "h/.hg/hgrc",
+    ] {
+        fixture.put(name, "mine");
+    }
+    fixture.put("link/.git", "gitdir: ../vendor/lib/.git\n");
+    fixture.put("node_modules/pkg/.vscode/tasks.json", "{}");
+    fixture.put("other/HEAD", "");
+    let expect = [
+        "ws/.git/config",
+        "ws/.git/hooks",
+        "ws/.git/info",
+        "ws/deep/er/repo.git/config",
+        "ws/h/.hg/hgrc",
+        "ws/link/.git",
+        "ws/packages/app/.husky",
+        "ws/packages/app/.vscode",
+        "ws/packages/b/.Envrc",
+        "ws/vendor/lib/.git/config",
+        "ws/vendor/lib/.git/hooks",
+    ];
+    assert_eq!(told(&fixture, &surveyed(&fixture, &[], &[]).confinement.read_only), expect);
+    let opened = surveyed(&fixture, &["Write(**/repo.git/**)", "Write(packages/**/.vscode/**)"], &[]);
+    let read_only = told(&fixture, &opened.confinement.read_only);
+    assert!(!read_only.contains(&"ws/deep/er/repo.git/config".to_owned()), "{read_only:?}");
+    assert!(!read_only.contains(&"ws/packages/app/.vscode".to_owned()), "{read_only:?}");
+}
+
+#[test]
+fn objects_that_hold_what_a_rule_denies_are_hidden() {
+    let fixture = Fixture::with("s/a.pem", "secret");
+    repository(&fixture.root());
+    assert_eq!(
+        told(&fixture, &surveyed(&fixture, &[], &["Read(**/*.pem)"]).confinement.hidden),
+        ["ws/s/a.pem"]
+    );
+    git(&fixture.root(), &["add", "s/a.pem"]);
+    let survey = surveyed(&fixture, &[], &["Read(**/*.pem)"]);
+    assert_eq!(told(&fixture, &survey.confinement.hidden), ["ws/.git/objects", "ws/s/a.pem"]);
+    assert!(survey.notes.concat().contains("`s/a.pem`"), "{:?}", survey.notes);
+    let shown = surveyed(&fixture, &["Read(.git/objects/**)"], &["Read(**/*.pem)"]);
+    assert_eq!(told(&fixture, &shown.confinement.hidden), ["ws/s/a.pem"]);
+    let other = surveyed(&fixture, &[], &["Read(**/*.key)"]);
+    assert_eq!((told(&fixture, &other.confinement.hidden), other.notes), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_workspace_that_is_too_large_to_be_searched_is_reported() {
+    let fixture = Fixture::new();
+    for directory in 0..60 {
+        let directory = fixture.path(&format!("d{directory}"));
+        std::fs::create_dir(&directory).unwrap();
+        for file in 0..1000 {
+            std::fs::write(directory.join(file.to_string()), "").unwrap();
+        }
+    }
+    fixture.put("d0/sub/.envrc", "");
+    let survey = surveyed(&fixture, &[], &[]);
+    assert!(survey.complete && survey.notes.concat().contains("too large"), "{:?}", survey.notes);
 }

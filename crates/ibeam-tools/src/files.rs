@@ -15,6 +15,7 @@ use rustix::fs::Stat;
 
 use crate::confinement::denied_files;
 use crate::file_error::FileError;
+use crate::git_directory::obeyed_in;
 use crate::met::Met;
 use crate::workspace::{PathError, ResolvedPath, Workspace};
 
@@ -197,6 +198,19 @@ impl Files {
             // Whoever could be asked has been.
             Some(Verdict::Ask { .. }) if was_judged => {}
             Some(Verdict::Ask { reason, .. } | Verdict::Deny { reason, .. }) => return forbidden(reason),
+        }
+        if writes
+            && let Some(git) = obeyed_in(&found.real)
+            && !self
+                .readable
+                .shield
+                .opens_as(&found.real, &git.file_name().unwrap_or_default().to_string_lossy())
+        {
+            return forbidden(format!(
+                "`{asked}` is protected: `{}` is a git directory, whose configuration and hooks run commands; a person \
+                 may allow it with `--allow 'Write({asked})'`",
+                git.display()
+            ));
         }
         // A link may lead from a protected or secret name to a place without one.
         let by_name = writes.then(|| found.asked.clone()).filter(|named| *named != found.real);

@@ -373,3 +373,23 @@ fn nothing_is_read_while_files_and_links_to_denied_ones_change_places() {
         })
     });
 }
+
+#[test]
+fn what_git_obeys_is_protected_in_a_git_directory_under_any_name() {
+    let fixture = Fixture::guarded(&["Write(open.git/**)"], &[]);
+    for name in ["store", "open.git"] {
+        fixture.put(&format!("{name}/HEAD"), "ref: refs/heads/main");
+        for inner in ["objects", "refs"] {
+            std::fs::create_dir(fixture.path(&format!("{name}/{inner}"))).unwrap();
+        }
+    }
+    for path in
+        ["store/config", "store/Hooks/pre-commit", "store/worktrees/x/commondir", "store/info/attributes"]
+    {
+        let (_, for_model) = failure(fixture.call("write", json!({"path": path, "fileText": "x"})));
+        assert!(for_model.contains("is protected"), "{path}: {for_model}");
+    }
+    for path in ["open.git/config", "store/other", "plain/config", "hooks/x"] {
+        success(fixture.call("write", json!({"path": path, "fileText": "x"})));
+    }
+}

@@ -67,7 +67,7 @@ fn is_plain_entry(key: &str, value: &str) -> bool {
 
 /// Every key, section and name in lower case, with its value; `None` for a text that git would not read, or that
 /// this does not.
-fn entries(text: &[u8]) -> Option<Vec<(String, String)>> {
+pub(crate) fn entries(text: &[u8]) -> Option<Vec<(String, String)>> {
     let text = std::str::from_utf8(text).ok()?;
     let mut entries = Vec::new();
     let mut section = None;

@@ -15,6 +15,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use ibeam_policy::kept_in_git;
+
 use crate::git_config;
 
 /// Bytes of the small files that lead from one place to another.
@@ -112,6 +114,21 @@ pub(crate) fn is_repository(directory: &Path) -> bool {
     directory.join("HEAD").symlink_metadata().is_ok_and(|metadata| !metadata.is_dir())
         && is_directory("objects")
         && is_directory("refs")
+}
+
+/// Returns the git directory under another name than `.git` in which `path` is something that git obeys; `path` is
+/// absolute and without links.
+pub(crate) fn obeyed_in(path: &Path) -> Option<&Path> {
+    let is_obeyed = |name: &OsStr| {
+        let names = kept_in_git().iter().chain(&["modules", "worktrees"]);
+        names.into_iter().any(|kept| name.as_bytes().eq_ignore_ascii_case(kept.as_bytes()))
+    };
+    path.ancestors().skip(1).find(|above| {
+        let inner = path.strip_prefix(above).ok().and_then(|rest| rest.iter().next());
+        inner.is_some_and(is_obeyed)
+            && (is_repository(above)
+                || (above.join("HEAD").is_file() && above.join("commondir").symlink_metadata().is_ok()))
+    })
 }
 
 /// Returns the content of a regular file of at most `limit` bytes; `None` for anything else. Never waits.

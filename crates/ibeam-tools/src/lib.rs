@@ -18,6 +18,8 @@ mod files;
 mod fixture;
 mod git_config;
 mod git_directory;
+mod git_index;
+mod git_references;
 mod glob;
 mod grep;
 mod ground;
@@ -43,6 +45,7 @@ use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::Shield;
 
 pub use confinement::{Survey, survey};
+pub use git_references::places_named_by_git;
 pub use ibeam_sandbox::PROCESSES;
 pub use shell::background::{BackgroundProcesses, Timeouts};
 pub use shell::tree::Tree as ProcessTree;
@@ -62,8 +65,6 @@ pub struct ToolSettings {
     pub secret_variables: Vec<String>,
     /// What holds whatever a command or a tool does. The default holds nothing.
     pub shield: Shield,
-    /// Places that the sandbox itself keeps as they are, so that nobody needs to look after them.
-    pub held: Vec<PathBuf>,
     /// Where a thing goes that a command has put where it must not; `None` looks for no such things.
     pub quarantine: Option<PathBuf>,
     /// Where logs of background commands go; `None` keeps none.

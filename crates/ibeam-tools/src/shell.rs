@@ -31,8 +31,9 @@ use crate::file_error::FileError;
 use crate::tree::Start;
 use crate::workspace::Workspace;
 use background::{BackgroundProcesses, KILLED, Timeouts};
-use report::{ended, output, status_parts, stopped, with_newline};
-use sentry::Sentry;
+use report::{ended, output, status_parts, stopped, with_newline, with_note};
+pub(crate) use sentry::inventory;
+use sentry::{Sentry, told_cut};
 use spawn::{Launcher, Running};
 
 /// How long output is waited for after the command itself has ended.
@@ -146,7 +147,8 @@ impl Tool for Shell {
             if !goes_on {
                 findings.extend(self.sentry.after().await);
             }
-            stopped(outcome, &findings)
+            let outcome = stopped(outcome, &findings);
+            if self.sentry.take_is_cut() { with_note(outcome, told_cut()) } else { outcome }
         })
     }
 }

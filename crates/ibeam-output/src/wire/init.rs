@@ -96,19 +96,23 @@ struct SandboxEntry<'a> {
     layers: &'a [String],
     /// Whether commands reach some of the network.
     network: bool,
+    /// Directories outside of the workspace that commands may write; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    writable: Option<&'a [String]>,
     /// Why it is so, in English.
     reason: &'a str,
 }
 
 impl<'a> SandboxEntry<'a> {
     fn new(sandbox: &'a Sandbox) -> Self {
-        let Sandbox { mode, layers, network, reason } = sandbox;
+        let Sandbox { mode, layers, network, writable, reason } = sandbox;
+        let writable = Some(writable.as_slice()).filter(|writable| !writable.is_empty());
         let mode = match mode {
             SandboxMode::Off => "off",
             SandboxMode::Namespaces => "namespaces",
             SandboxMode::Landlock => "landlock",
         };
-        Self { mode, layers, network: *network, reason }
+        Self { mode, layers, network: *network, writable, reason }
     }
 }
 

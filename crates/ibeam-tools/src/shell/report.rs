@@ -48,6 +48,17 @@ pub(super) fn stopped(outcome: ToolOutcome, findings: &[Finding]) -> ToolOutcome
     }
 }
 
+/// The outcome with one more line for the model.
+pub(super) fn with_note(mut outcome: ToolOutcome, note: &str) -> ToolOutcome {
+    match &mut outcome {
+        ToolOutcome::Success { for_model, .. } | ToolOutcome::Failure { for_model, .. } => {
+            *for_model = format!("{}{note}", with_newline(for_model)).into();
+        }
+        ToolOutcome::Rejected { .. } => {}
+    }
+    outcome
+}
+
 /// The facts of a command, with what it said until now.
 pub(super) fn output(
     command: &str,

@@ -4,16 +4,26 @@
 //! system allows no mounts. So the sentry looks before and after each command, when nothing of the command lives.
 //! What it takes away goes to the quarantine, and nothing is deleted.
 //!
-//! It watches the protected names in each root, and in each directory of git what makes git run something. A
-//! command may still make a repository, and change of its own repositories what git writes of itself: see
-//! [`git`]. A rule that spells a place out (`Write(.vscode/**)`) lifts it.
+//! It watches the protected names in each directory of each root, and in each directory of git what makes git run
+//! something. A command may still make a repository, and change of its own repositories what git writes of itself:
+//! see [`git`]. It may move or remove a directory with what is protected in it. A rule that spells a place out
+//! (`Write(.vscode/**)`) lifts the protection.
+//!
+//! A walk over a root is bounded. What lies below a bound and was there before the first command is not watched,
+//! which is reported; what a command made below a bound is taken away whole.
 
 mod git;
+pub(crate) mod inventory;
+mod looks;
+mod modes;
 mod quarantine;
 mod rebase;
 mod state;
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,6 +32,7 @@ use ibeam_policy::Shield;
 use crate::ToolSettings;
 use crate::git_directory::GitDirectories;
 use crate::workspace::Workspace;
+use looks::Looks;
 use quarantine::Quarantine;
 use state::{Entry, State, Watch};
 
@@ -37,8 +48,6 @@ struct Post {
     /// Directories of git outside the roots, of linked work trees and submodules.
     repositories: Vec<(PathBuf, OwnedFd, Watch)>,
     shield: Shield,
-    /// What the sandbox keeps itself.
-    held: Vec<PathBuf>,
     quarantine: PathBuf,
     seen: Mutex<Seen>,
 }
@@ -47,8 +56,10 @@ struct Post {
 #[derive(Default)]
 struct Seen {
     states: Vec<State>,
-    /// Roots without a repository at the first look: what is there later, commands have made.
-    without_repository: Vec<bool>,
+    /// Git directories at the first look, for each base: what is there later, commands have made.
+    repositories: Vec<BTreeSet<PathBuf>>,
+    /// The first look did not reach everything, which was not reported yet.
+    is_cut: bool,
     /// Commands that may still write.
     commands: usize,
     /// What was found when a command in the background had ended, not told yet.
@@ -69,6 +80,8 @@ struct Base<'a> {
     path: &'a Path,
     directory: BorrowedFd<'a>,
     watch: Watch,
+    /// Where things go that are taken away.
+    quarantine: &'a Path,
 }
 
 impl Sentry {
@@ -92,7 +105,6 @@ impl Sentry {
             workspace: Arc::clone(workspace),
             repositories,
             shield: settings.shield.clone(),
-            held: settings.held.clone(),
             quarantine,
             seen: Mutex::default(),
         })))
@@ -123,6 +135,11 @@ impl Sentry {
     pub(super) fn untold(&self) -> Vec<Finding> {
         self.0.as_ref().map(|post| std::mem::take(&mut post.lock().untold)).unwrap_or_default()
     }
+
+    /// Whether the first look did not reach everything; once.
+    pub(super) fn take_is_cut(&self) -> bool {
+        self.0.as_ref().is_some_and(|post| std::mem::take(&mut post.lock().is_cut))
+    }
 }
 
 impl Post {
@@ -132,12 +149,18 @@ impl Post {
     }
 
     fn bases(&self) -> impl Iterator<Item = Base<'_>> {
-        let roots =
-            self.workspace.held().map(|(path, directory)| Base { path, directory, watch: Watch::Root });
-        let repositories = self.repositories.iter().map(|(path, directory, watch)| Base {
+        let quarantine = self.quarantine.as_path();
+        let roots = self.workspace.held().map(move |(path, directory)| Base {
+            path,
+            directory,
+            watch: Watch::Root,
+            quarantine,
+        });
+        let repositories = self.repositories.iter().map(move |(path, directory, watch)| Base {
             path,
             directory: directory.as_fd(),
             watch: *watch,
+            quarantine,
         });
         roots.chain(repositories)
     }
@@ -151,16 +174,12 @@ impl Post {
         }
         seen.commands += 1;
         let old = std::mem::take(&mut seen.states);
-        let empty = State::default();
-        let states = self.bases().enumerate().map(|(index, base)| {
-            State::look(&base, old.get(index).unwrap_or(&empty), &self.shield, &self.held)
-        });
+        let states =
+            self.bases().enumerate().map(|(index, base)| State::look(&base, old.get(index), &self.shield));
         seen.states = states.collect();
-        if seen.without_repository.is_empty() {
-            let is_without = |(base, state): (Base<'_>, &State)| {
-                base.watch == Watch::Root && !state.entries.contains_key(Path::new(".git"))
-            };
-            seen.without_repository = self.bases().zip(&seen.states).map(is_without).collect();
+        if seen.repositories.is_empty() {
+            seen.repositories = seen.states.iter().map(State::repositories_there).collect();
+            seen.is_cut = seen.states.iter().any(|state| !state.inventory.unseen.is_empty());
         }
     }
 
@@ -169,16 +188,17 @@ impl Post {
         seen.commands = seen.commands.saturating_sub(1);
         let mut quarantine = Quarantine::new(&self.quarantine);
         let mut findings = Vec::new();
-        let old = std::mem::take(&mut seen.states);
-        let empty = State::default();
+        let olds = std::mem::take(&mut seen.states);
+        let (empty, none) = (State::default(), BTreeSet::new());
         for (index, base) in self.bases().enumerate() {
-            let old = old.get(index).unwrap_or(&empty);
-            let born = seen.without_repository.get(index).copied().unwrap_or_default();
-            let mut now = State::look(&base, old, &self.shield, &self.held);
+            let old = olds.get(index).unwrap_or(&empty);
+            let at_start = seen.repositories.get(index).unwrap_or(&none);
+            let mut now = State::look(&base, Some(old), &self.shield);
             // With a root that was removed all is gone, and nothing can be put back.
             let is_there = rustix::fs::fstat(base.directory).is_ok_and(|stat| stat.st_nlink > 0);
-            if is_there && self.set_right(&base, old, &now, born, &mut quarantine, &mut findings) {
-                now = State::look(&base, &now, &self.shield, &self.held);
+            let looks = Looks { base: &base, old, now: &now, at_start };
+            if is_there && self.set_right(&looks, &mut quarantine, &mut findings) {
+                now = State::look(&base, Some(&now), &self.shield);
             }
             seen.states.push(now);
         }
@@ -186,30 +206,31 @@ impl Post {
     }
 
     /// Whether anything had to be done.
-    fn set_right(
-        &self,
-        base: &Base<'_>,
-        old: &State,
-        now: &State,
-        born: bool,
-        quarantine: &mut Quarantine,
-        findings: &mut Vec<Finding>,
-    ) -> bool {
+    fn set_right(&self, looks: &Looks<'_>, quarantine: &mut Quarantine, findings: &mut Vec<Finding>) -> bool {
+        let Looks { base, old, now, .. } = *looks;
         let before = findings.len();
-        // Who takes away or puts back what was only not seen does harm.
-        let overlooked = |way: &Path, path: &Path| {
-            let is_denied = self.shield.denies_write(path);
-            old.may_overlook(way, is_denied) || now.may_overlook(way, is_denied)
-        };
         let mut gone: Vec<&Path> = Vec::new();
         let mut restored: Vec<&Path> = Vec::new();
+        let cut = looks.newly_cut().filter(|way| !self.is_open(looks, way, &base.path.join(way)));
+        for way in looks.newly_unseen().chain(cut) {
+            let path = base.path.join(way);
+            if gone.iter().any(|above| way.starts_with(above)) {
+                continue;
+            }
+            let taken = quarantine.take(base, way);
+            gone.push(way);
+            let done = format!("has more entries than can be watched and {taken}");
+            findings.push(Finding { path, done });
+        }
         for (way, entry) in &now.entries {
             let was = old.entries.get(way);
             if was.is_some_and(|was| was.is_same(entry)) || gone.iter().any(|above| way.starts_with(above)) {
                 continue;
             }
             let path = base.path.join(way);
-            if self.is_permitted(base, way, was, entry, born) || (was.is_none() && overlooked(way, &path)) {
+            // Who takes away what was only not seen before does harm.
+            let overlooked = was.is_none() && looks.was_overlooked(way);
+            if overlooked || self.is_permitted(looks, way, was, entry) {
                 continue;
             }
             let taken = quarantine.take(base, way);
@@ -222,12 +243,13 @@ impl Post {
             let is_gone = !now.entries.contains_key(way);
             let is_taken = gone.iter().any(|above| way.starts_with(above));
             let path = base.path.join(way);
-            let missing = is_gone && !self.may_go(base, way, was, now) && !overlooked(way, &path);
+            let missing =
+                is_gone && !self.may_go(looks, way, was) && !old.may_overlook(way) && !now.may_overlook(way);
             if !is_taken && !missing {
                 continue;
             }
             let told = restored.iter().any(|above| way.starts_with(above));
-            match (was.put_back(base, way), told) {
+            match (was.put_back(base, way, &mut quarantine.modes), told) {
                 (Ok(()), true) => {}
                 (Ok(()), false) => {
                     restored.push(way);
@@ -242,55 +264,69 @@ impl Post {
         findings.len() > before
     }
 
-    fn is_permitted(
-        &self,
-        base: &Base<'_>,
-        way: &Path,
-        was: Option<&Entry>,
-        now: &Entry,
-        born: bool,
-    ) -> bool {
-        let path = base.path.join(way);
-        if self.shield.denies_write(&path) {
+    /// Whether a rule lets commands change what is at `way`.
+    fn is_open(&self, looks: &Looks<'_>, way: &Path, path: &Path) -> bool {
+        if self.shield.denies_write(path) {
             return false;
         }
-        if self.shield.opens(&path) {
-            return true;
+        match looks.in_git(way) {
+            // By its name alone nobody knows a git directory under another name.
+            Some(inner) if inner.name != ".git" => self.shield.opens_as(path, &inner.name),
+            Some(_) | None => self.shield.opens(path),
         }
-        base.in_git(way).is_some_and(|(way, is_own)| {
-            let born = if is_own { born } else { was.is_none() };
-            git::is_permitted(way, was, now, born, is_own)
-        })
     }
 
-    fn may_go(&self, base: &Base<'_>, way: &Path, was: &Entry, now: &State) -> bool {
-        let path = base.path.join(way);
+    fn is_permitted(&self, looks: &Looks<'_>, way: &Path, was: Option<&Entry>, now: &Entry) -> bool {
+        let path = looks.base.path.join(way);
         if self.shield.denies_write(&path) {
             return false;
         }
-        if self.shield.opens(&path) {
+        if self.is_open(looks, way, &path) || (was.is_none() && looks.was_moved(way, now)) {
             return true;
         }
-        match base.in_git(way) {
+        let Some(inner) = looks.in_git(way) else { return looks.came_with_package(way) };
+        if inner.way.as_os_str().is_empty() && !now.is_directory() {
+            return was.is_none() && self.leads_to_watched(looks, way, now);
+        }
+        let born = if inner.is_own { inner.is_born } else { was.is_none() };
+        git::is_permitted(inner.way, was, now, born, inner.is_own)
+    }
+
+    /// Whether a new `.git` file below a root leads to a git directory that is watched itself.
+    fn leads_to_watched(&self, looks: &Looks<'_>, way: &Path, now: &Entry) -> bool {
+        let above = way.parent().filter(|above| !above.as_os_str().is_empty());
+        let Some((above, content)) = above.zip(now.content()) else { return false };
+        let work_tree = looks.base.path.join(above);
+        let target =
+            content.strip_prefix(b"gitdir: ").map(|line| Path::new(OsStr::from_bytes(line.trim_ascii_end())));
+        let Some(Ok(target)) = target.map(|target| work_tree.join(target).canonicalize()) else {
+            return false;
+        };
+        let is_inside = self.workspace.contains(&target)
+            || self.repositories.iter().any(|(repository, ..)| target.starts_with(repository));
+        is_inside && !work_tree.starts_with(&target)
+    }
+
+    fn may_go(&self, looks: &Looks<'_>, way: &Path, was: &Entry) -> bool {
+        let path = looks.base.path.join(way);
+        if self.shield.denies_write(&path) {
+            return false;
+        }
+        if self.is_open(looks, way, &path) || looks.went_with_directory(way) {
+            return true;
+        }
+        match looks.in_git(way) {
             // A repository may go; with it goes what it would make git run.
-            Some((inner, _)) => {
-                inner.as_os_str().is_empty()
-                    || !now.entries.keys().any(|way| base.in_git(way).is_some())
-                    || git::may_go(inner, was)
-            }
+            Some(inner) => inner.is_gone || git::may_go(inner.way, was),
             None => false,
         }
     }
 }
 
-impl Base<'_> {
-    /// The way within a directory of git, and whether that is the repository of a root itself.
-    fn in_git<'a>(&self, way: &'a Path) -> Option<(&'a Path, bool)> {
-        match self.watch {
-            Watch::Root => way.strip_prefix(".git").ok().map(git::innermost),
-            Watch::Repository | Watch::WorkTree => Some((git::innermost(way).0, true)),
-        }
-    }
+/// What the model is told where not everything is watched.
+pub(super) fn told_cut() -> &'static str {
+    "(the workspace has more entries than can be watched: protected files deep in it are kept from file tools, not from \
+     commands)\n"
 }
 
 /// What the model is told of findings.

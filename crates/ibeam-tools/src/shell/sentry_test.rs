@@ -126,7 +126,7 @@ fn ordinary_work_is_let_alone() {
     guarded
         .permits("git merge -q feature; git tag v1; git stash -q -u || true; git gc -q; git repack -q -a -d");
     guarded.permits("git branch -q other; git branch -q --set-upstream-to=main other");
-    guarded.permits("git worktree add -q tree; git init -q sub; git config -f sub/.git/config core.pager x");
+    guarded.permits("git worktree add -q tree; git init -q sub; git -C sub commit -q --allow-empty -m one");
     guarded.permits("git worktree remove tree");
     assert_eq!(guarded.quarantined(), [""; 0]);
 }
@@ -337,4 +337,137 @@ fn a_finding_is_told_with_the_way_out() {
         "(stopped by the sandbox: commands must not change protected places. `/w/.cursor` was made and is now at \
          `/q/.cursor`. A person may allow it with `--allow 'Write(/w/.cursor)'`)\n"
     );
+}
+
+#[test]
+fn configuration_of_a_new_repository_below_the_root_is_plain_or_taken_away() {
+    let guarded = Guarded::new(repository());
+    guarded.permits("git init -q sub; git -C sub commit -q --allow-empty -m one; git clone -q sub a/b/copy");
+    guarded.permits("git clone -q --bare sub bare.git; git -C sub worktree add -q ../linked");
+    guarded.stops(
+        "git -C sub config core.fsmonitor 'touch x'; git update-index --add --cacheinfo \
+         160000,$(git -C sub rev-parse HEAD),sub",
+        "sub/.git/config",
+    );
+    guarded.stops("printf x > a/b/copy/.git/hooks/post-commit", "a/b/copy/.git/hooks/post-commit");
+    guarded.stops("git --git-dir bare.git config core.fsmonitor x", "bare.git/config");
+    guarded.stops("printf x > bare.git/hooks/post-update", "bare.git/hooks/post-update");
+    guarded.stops("echo ../../evil > bare.git/commondir", "bare.git/commondir");
+    guarded.stops(
+        "git init -q more; mkdir d; mv more/.git d/.g; echo '[core] pager = x' >> d/.g/config; \
+         mv d/.g d/.git",
+        "d/.git/config",
+    );
+    guarded.stops(
+        "mkdir -p evil/repo.git; cd evil/repo.git; mkdir refs objects hooks; printf 'ref: refs/heads/main' \
+         > HEAD; printf '[core]\nfsmonitor=x\n' > config",
+        "evil/repo.git/config",
+    );
+    guarded.stops("mkdir e; cp -r .git e/.git; printf x > e/.git/hooks/pre-push", "e/.git/hooks/pre-push");
+    guarded.stops("git init -q x; rm -rf x/.git/hooks; ln -s ../../evil x/.git/hooks", "x/.git/hooks");
+    guarded.stops("mkdir y; ln -s ../evil/repo.git y/.git", "y/.git");
+    guarded.stops("mkdir z; echo 'gitdir: /nowhere/evil' > z/.git", "z/.git");
+    guarded.stops("mkdir w; echo 'gitdir: .' > w/.git", "w/.git");
+    guarded.stops(
+        "git init -q v; echo '[core] hooksPath = h' > v/.git/config.worktree",
+        "v/.git/config.worktree",
+    );
+    guarded.stops("mkdir -p u/.jj/repo; echo x > u/.jj/repo/config.toml", "u/.jj/repo/config.toml");
+    for (name, evil) in [("sub/.git/config", "fsmonitor"), ("bare.git/config", "fsmonitor")] {
+        assert!(!String::from_utf8(guarded.fixture.bytes(name)).unwrap().contains(evil), "{name}");
+    }
+    assert!(!guarded.exists("d/.git/config") && guarded.exists("d/.git/HEAD"));
+    // What the person runs afterwards runs nothing.
+    bash(&guarded.fixture.root(), "git status >/dev/null");
+}
+
+#[test]
+fn existing_protected_places_below_the_root_are_put_back() {
+    let fixture = repository();
+    for name in [
+        "packages/app/.vscode/tasks.json",
+        "packages/app/.envrc",
+        "a/.husky/pre-commit",
+        "b/.Cursor/mcp.json",
+    ] {
+        fixture.put(name, "mine");
+    }
+    bash(&fixture.root(), "git init -q vendor/lib; git init -q --bare deep/er/repo.git");
+    fixture.put("vendor/lib/.git/hooks/pre-push", "mine");
+    fixture.put("node_modules/pkg/.vscode/tasks.json", "mine");
+    let guarded = Guarded::new(fixture);
+    guarded.stops("echo PWN >> packages/app/.vscode/tasks.json", "packages/app/.vscode/tasks.json");
+    guarded.stops("rm packages/app/.envrc", "packages/app/.envrc");
+    guarded.stops("ln packages/app/.envrc y; echo PWN >> y", "packages/app/.envrc");
+    guarded.stops("ln -sf ../evil a/.husky/pre-commit", "a/.husky/pre-commit");
+    guarded.stops("mv b/.Cursor b/c; mkdir b/.Cursor", "b/.Cursor/mcp.json");
+    guarded.stops("git -C vendor/lib config core.fsmonitor x", "vendor/lib/.git/config");
+    guarded.stops("echo PWN > vendor/lib/.git/hooks/pre-push", "vendor/lib/.git/hooks/pre-push");
+    guarded.stops(
+        "rm -rf vendor/lib/.git; git init -q vendor/lib; git -C vendor/lib config alias.x '!y'; \
+         printf mine > vendor/lib/.git/hooks/pre-push",
+        "vendor/lib/.git/config",
+    );
+    guarded.stops("printf x > deep/er/repo.git/hooks/pre-receive", "deep/er/repo.git/hooks/pre-receive");
+    guarded.stops("echo PWN >> node_modules/pkg/.vscode/tasks.json", "node_modules/pkg/.vscode/tasks.json");
+    assert_eq!(guarded.fixture.bytes("packages/app/.envrc"), b"mine");
+    assert_eq!(guarded.fixture.bytes("node_modules/pkg/.vscode/tasks.json"), b"mine");
+    guarded.permits("rm -rf vendor/lib packages; mv deep/er deep/down; rm -rf node_modules");
+    guarded.permits("mkdir -p node_modules/pkg/.vscode; echo new > node_modules/pkg/.vscode/tasks.json");
+}
+
+#[test]
+fn a_protected_name_below_the_root_is_taken_away_wherever_a_command_makes_it() {
+    let guarded = Guarded::new(Fixture::with("a/b/c/f", "x"));
+    guarded.stops("mkdir a/b/c/.vscode; echo x > a/b/c/.vscode/tasks.json", "a/b/c/.vscode");
+    guarded.stops(
+        "mkdir -p /tmp/ibeam-$$/d; touch /tmp/ibeam-$$/d/.envrc; mv /tmp/ibeam-$$/d a/moved",
+        "a/moved/.envrc",
+    );
+    guarded.stops("mkdir -p t/u; touch t/u/.mcp.json; chmod 000 t/u; chmod 500 t .", "t/u/.mcp.json");
+    assert_eq!(guarded.fixture.root().metadata().unwrap().permissions().mode() & 0o777, 0o500);
+    guarded.permits("chmod 755 . t t/u; mkdir -p some/dir; echo x > some/dir/file");
+}
+
+#[test]
+fn a_directory_with_what_is_protected_in_it_may_be_moved_as_it_is() {
+    let fixture = repository();
+    fixture.put("packages/app/.vscode/tasks.json", "mine");
+    bash(&fixture.root(), "git init -q vendor/lib; git -C vendor/lib config core.pager mine");
+    let guarded = Guarded::new(fixture);
+    guarded.permits("mv packages/app packages/other; mv vendor/lib elsewhere");
+    guarded.stops(
+        "mv packages/other packages/third; echo PWN > packages/third/.vscode/tasks.json",
+        "packages/third/.vscode/tasks.json",
+    );
+    guarded.stops("mv elsewhere/.git elsewhere/g; mkdir n; mv elsewhere/g n/.git", "n/.git/config");
+}
+
+#[test]
+fn what_is_new_in_a_directory_that_is_too_large_is_taken_away_with_it() {
+    let guarded = Guarded::new(Fixture::new());
+    guarded.stops(
+        "git init -q; mkdir -p .git/hooks; cd .git/hooks; touch $(seq 1 5000); echo x > post-commit",
+        ".git/hooks",
+    );
+    assert!(!guarded.exists(".git/hooks/post-commit") && guarded.exists(".git/HEAD"));
+    guarded.stops(
+        "mkdir -p $(printf 'd%.0s/' $(seq 1 40)).git/hooks; cd $(printf 'd%.0s/' $(seq 1 40)).git; \
+         mkdir objects refs; touch HEAD; printf x > hooks/pre-push",
+        &format!("{}.git/hooks/pre-push", "d/".repeat(40)),
+    );
+    // Longer than any path that the system takes at once.
+    guarded.stops(
+        "for i in $(seq 1 30); do n=$(printf 'n%.0s' $(seq 1 200)); mkdir $n; cd $n; done; touch .envrc",
+        &"n".repeat(200),
+    );
+}
+
+#[test]
+fn a_deny_rule_for_writing_holds_at_any_depth_and_in_git() {
+    let guarded = Guarded::with_rules(&[], &["Write(*.key)"], repository());
+    let deep = "d/".repeat(40);
+    guarded.stops(&format!("mkdir -p {deep}; echo x > {deep}z.key"), &format!("{deep}z.key"));
+    guarded.stops("echo x > .git/z.key", ".git/z.key");
+    guarded.stops("mkdir .git/objects/zz; echo x > .git/objects/zz/z.key", ".git/objects/zz/z.key");
 }

@@ -44,6 +44,7 @@ static SANDBOX: &[Key] = &[
     key("mode", Shape::OpenWord(&["off", "namespaces", "landlock"])),
     key("layers", Shape::List(&Shape::Text)),
     key("network", Shape::Flag),
+    maybe("writable", Shape::List(&Shape::Text)),
     key("reason", Shape::Text),
 ];
 

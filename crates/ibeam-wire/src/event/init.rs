@@ -85,6 +85,8 @@ pub struct Sandbox {
     pub layers: Vec<String>,
     /// Commands reach some of the network. Since 0.1.0.
     pub network: bool,
+    /// Directories outside of the workspace that commands may write. Since 0.1.0.
+    pub writable: Vec<String>,
     /// Why it is so: one English sentence. Since 0.1.0.
     pub reason: String,
 }

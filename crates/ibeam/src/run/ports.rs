@@ -45,7 +45,7 @@ pub(super) fn build(
     stop: Stop,
 ) -> Result<Ports, Failure> {
     let Foundation { mut head, provider, guards, further } = foundation;
-    let Guards { mut policy, workspace, shield, background, sandbox: _, web, held } = guards;
+    let Guards { mut policy, workspace, shield, background, sandbox: _, web } = guards;
     policy.unapproved.clone_from(&servers.unapproved);
     let web = Arc::new(web);
     let listener = background.launcher().proxy_listener();
@@ -61,7 +61,6 @@ pub(super) fn build(
             more_environment: more_environment(app),
             command_environment,
             shield,
-            held,
             quarantine: Some(app.places.quarantine()),
             background: background.clone(),
         },

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use ibeam_policy::{Policy, Shield};
 use ibeam_protocol::{Failure, PermissionMode, Reason, Sandbox, SandboxMode};
 use ibeam_sandbox::{Launcher, Layers, Tier, Unavailable};
-use ibeam_tools::{BackgroundProcesses, Workspace, survey};
+use ibeam_tools::{BackgroundProcesses, Survey, Workspace, survey};
 
 use super::web::Web;
 use super::{no_thread, policy, ports};
@@ -27,8 +27,6 @@ pub(crate) struct Guards {
     /// What `init` tells of them.
     pub(crate) sandbox: Sandbox,
     pub(super) web: Web,
-    /// What the sandbox keeps as it is, so that nobody needs to look after it.
-    pub(super) held: Vec<PathBuf>,
 }
 
 /// Guards on their way.
@@ -51,20 +49,23 @@ impl Guards {
         let shield = policy.shield();
         let web = Web::new(app, &policy, printing)?;
         let processes = app.config.most_processes();
-        let (sandbox, held, launcher) = match wanted(app, mode, printing) {
-            Wanted::Off(reason) => (off(reason), Vec::new(), Launcher::new(processes)),
+        let (sandbox, launcher) = match wanted(app, mode, printing) {
+            Wanted::Off(reason) => (off(reason), Launcher::new(processes)),
             Wanted::On => {
                 let granted = paths(app, "writable");
                 let roots = workspace.directories().map(Path::to_owned).chain(granted.iter().cloned());
                 let kept = app.places.keep_from_commands(&roots.collect::<Vec<_>>())?;
-                let mut confinement = survey(&workspace, &shield).confinement;
+                let Survey { mut confinement, notes, .. } = survey(&workspace, &shield);
                 confinement.writable.extend(granted);
                 confinement.read_only.extend(kept);
                 confinement.sockets = paths(app, "sockets");
                 confinement.largest_file = Some(largest_file(app));
                 confinement.proxied = web.is_granted();
-                let held = confinement.read_only.clone();
-                (Sandbox::default(), held, Launcher::confined(processes, confinement))
+                let outside = confinement.writable.iter().filter(|path| !workspace.contains(path));
+                let writable = outside.map(|path| path.display().to_string()).collect();
+                // What holds is known later, and the beginning of the reason with it.
+                let sandbox = Sandbox { writable, reason: notes.join("; "), ..Sandbox::default() };
+                (sandbox, Launcher::confined(processes, confinement))
             }
         };
         let wanted = launcher.is_confined();
@@ -76,7 +77,7 @@ impl Guards {
         } else {
             None
         };
-        Ok(Begun { guards: Self { policy, workspace, shield, background, sandbox, web, held }, making })
+        Ok(Begun { guards: Self { policy, workspace, shield, background, sandbox, web }, making })
     }
 }
 
@@ -90,11 +91,13 @@ impl Begun {
             let none = |said: String| Reason::NoSandbox { said };
             let made = making.join().map_err(|_| none("its making was lost".to_owned()))?;
             let layers = made.map_err(|refused| none(refused.to_string()))?;
-            self.guards.sandbox = report(&layers, self.guards.web.is_granted())?;
-            self.guards.policy.sandboxed = true;
-            if self.guards.sandbox.mode != SandboxMode::Namespaces {
-                self.guards.held.clear();
+            let Sandbox { writable, reason: notes, .. } = self.guards.sandbox;
+            let mut sandbox = Sandbox { writable, ..report(&layers, self.guards.web.is_granted())? };
+            if !notes.is_empty() {
+                sandbox.reason = format!("{}; {notes}", sandbox.reason);
             }
+            self.guards.sandbox = sandbox;
+            self.guards.policy.sandboxed = true;
         }
         Ok(self.guards)
     }
@@ -140,7 +143,7 @@ fn report(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
         (_, false) => "commands reach no network but their own loopback",
     };
     let layers = layers.names.iter().map(|name| (*name).to_owned()).collect();
-    Ok(Sandbox { mode, layers, network, reason: reason.to_owned() })
+    Ok(Sandbox { mode, layers, network, writable: Vec::new(), reason: reason.to_owned() })
 }
 
 fn off(reason: &str) -> Sandbox {

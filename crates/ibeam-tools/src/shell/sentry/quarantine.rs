@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::Base;
+use super::modes::OpenedModes;
 use super::state::{names, parent};
 use crate::beneath;
 
@@ -25,6 +26,8 @@ const ENTRIES: usize = 10_000;
 pub(super) struct Quarantine {
     above: PathBuf,
     opened: Option<(PathBuf, OwnedFd)>,
+    /// Directories of which a command had taken the rights away.
+    pub(super) modes: OpenedModes,
 }
 
 /// What may still be copied.
@@ -35,33 +38,54 @@ struct Budget {
 
 impl Quarantine {
     pub(super) fn new(above: &Path) -> Self {
-        Self { above: above.to_owned(), opened: None }
+        Self { above: above.to_owned(), opened: None, modes: OpenedModes::default() }
     }
 
     /// Takes away what stands at `way`; gives what became of it, in words.
     pub(super) fn take(&mut self, base: &Base<'_>, way: &Path) -> String {
         let name = way.file_name().unwrap_or_default();
-        match self.take_to(base, way, name) {
+        let from = match self.modes.directory(base.directory, parent(way)) {
+            Ok(from) => from,
+            Err(errno) => return not_taken(errno),
+        };
+        // A directory is moved by changing its own entry `..`, and copied by listing it.
+        let _ = self.modes.inner(from.as_fd(), name);
+        let taken = self.take_to(from.as_fd(), name);
+        let taken = taken.or_else(|_| beside(base, from.as_fd(), way, name));
+        match taken.or_else(|errno| self.empty(from.as_fd(), name).map_err(|_| errno)) {
             Ok(place) => format!("is now at `{}`", place.display()),
-            Err(_) => match beside(base, way, name) {
-                Ok(place) => format!("is now at `{}`", place.display()),
-                Err(errno) => format!("could not be taken away ({})", crate::file_error::errno_name(errno)),
-            },
+            Err(errno) => not_taken(errno),
         }
     }
 
-    fn take_to(&mut self, base: &Base<'_>, way: &Path, name: &OsStr) -> Result<PathBuf, Errno> {
-        let from = beneath::directory(base.directory, parent(way))?;
+    fn take_to(&mut self, from: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf, Errno> {
         let (place, to) = self.open()?;
+        let (place, to) = (place.to_owned(), to.try_clone().map_err(|_| Errno::MFILE)?);
         let name_there = free_name(to.as_fd(), name);
-        match rustix::fs::renameat(&from, name, to, &name_there) {
+        match rustix::fs::renameat(from, name, &to, &name_there) {
             Err(Errno::XDEV) => {
                 let mut budget = Budget { bytes: COPIED, entries: ENTRIES };
-                copy(from.as_fd(), name, to.as_fd(), &name_there, &mut budget)?;
-                remove(from.as_fd(), name)?;
+                copy(from, name, to.as_fd(), &name_there, &mut budget, &mut self.modes)?;
+                remove(from, name, &mut self.modes)?;
             }
             moved => moved?,
         }
+        Ok(place.join(name_there))
+    }
+
+    /// Copies a file that cannot be moved, and empties it where it is.
+    fn empty(&mut self, from: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf, Errno> {
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = File::from(beneath::open(from, Path::new(name), flags)?);
+        if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Err(Errno::INVAL);
+        }
+        let (place, to) = self.open()?;
+        let (place, to) = (place.to_owned(), to.try_clone().map_err(|_| Errno::MFILE)?);
+        let name_there = free_name(to.as_fd(), name);
+        let mut budget = Budget { bytes: COPIED, entries: ENTRIES };
+        copy(from, name, to.as_fd(), &name_there, &mut budget, &mut self.modes)?;
+        rustix::fs::ftruncate(&file, 0)?;
         Ok(place.join(name_there))
     }
 
@@ -93,12 +117,16 @@ fn free_name(directory: BorrowedFd<'_>, name: &OsStr) -> OsString {
     candidate
 }
 
+fn not_taken(errno: Errno) -> String {
+    let errno = crate::file_error::errno_name(errno);
+    format!("COULD NOT BE TAKEN AWAY ({errno}) and is still there; remove it by hand")
+}
+
 /// Gives it a name beside its own that nobody looks for.
-fn beside(base: &Base<'_>, way: &Path, name: &OsStr) -> Result<PathBuf, Errno> {
-    let directory = beneath::directory(base.directory, parent(way))?;
+fn beside(base: &Base<'_>, from: BorrowedFd<'_>, way: &Path, name: &OsStr) -> Result<PathBuf, Errno> {
     let plain = name.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "");
     let new = format!("quarantined-{plain}-{:08x}", fastrand::u32(..));
-    rustix::fs::renameat(&directory, name, &directory, &new)?;
+    rustix::fs::renameat(from, name, from, &new)?;
     Ok(base.path.join(parent(way)).join(new))
 }
 
@@ -108,6 +136,7 @@ fn copy(
     to: BorrowedFd<'_>,
     new: &OsStr,
     budget: &mut Budget,
+    modes: &mut OpenedModes,
 ) -> Result<(), Errno> {
     budget.entries = budget.entries.checked_sub(1).ok_or(Errno::FBIG)?;
     let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -115,11 +144,12 @@ fn copy(
         FileType::Directory => {
             rustix::fs::mkdirat(to, new, Mode::RWXU)?;
             let to = beneath::directory(to, Path::new(new))?;
-            let from = beneath::directory(from, Path::new(name))?;
-            for name in names(from.as_fd(), ENTRIES) {
-                copy(from.as_fd(), &name, to.as_fd(), &name, budget)?;
+            let from = modes.inner(from, name)?;
+            let (names, is_whole) = names(from.as_fd(), ENTRIES);
+            for name in names {
+                copy(from.as_fd(), &name, to.as_fd(), &name, budget, modes)?;
             }
-            Ok(())
+            if is_whole { Ok(()) } else { Err(Errno::FBIG) }
         }
         FileType::RegularFile => {
             budget.bytes = budget
@@ -146,14 +176,14 @@ fn copy(
     }
 }
 
-fn remove(from: BorrowedFd<'_>, name: &OsStr) -> Result<(), Errno> {
+fn remove(from: BorrowedFd<'_>, name: &OsStr, modes: &mut OpenedModes) -> Result<(), Errno> {
     let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         return rustix::fs::unlinkat(from, name, AtFlags::empty());
     }
-    let directory = beneath::directory(from, Path::new(name))?;
-    for name in names(directory.as_fd(), ENTRIES) {
-        remove(directory.as_fd(), &name)?;
+    let directory = modes.inner(from, name)?;
+    for name in names(directory.as_fd(), ENTRIES).0 {
+        remove(directory.as_fd(), &name, modes)?;
     }
     rustix::fs::unlinkat(from, name, AtFlags::REMOVEDIR)
 }

@@ -10,12 +10,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ibeam_policy::{Shield, is_kept_at_root, kept_in_git, kept_in_stores};
+use ibeam_policy::{Shield, kept_in_git};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::{Base, rebase};
-use crate::beneath;
+use super::inventory::{Bounds, Directory, Inventory, Walk};
+use super::modes::OpenedModes;
+use crate::{beneath, git_index};
 
 /// A larger file is told when it changes, and cannot be put back.
 const CONTENT: u64 = 256 << 10;
@@ -26,11 +28,13 @@ const REMEMBERED: u64 = 16 << 20;
 const FRESH: Duration = Duration::from_secs(1);
 /// Entries that are watched below one protected place.
 const WATCHED: usize = 4096;
-/// Entries of a root that are looked at by name.
+/// Entries of submodules and of linked work trees of one repository.
+const PARTS: usize = 65_536;
+/// Entries that are listed for one look, beyond what has not changed since the last one.
 const LISTED: usize = 1_000_000;
-/// Entries that are looked at for deny rules.
-const SEARCHED: usize = 100_000;
-/// Directories in each other.
+/// Time for listing what was there before the first command.
+const TIME: Duration = Duration::from_secs(3);
+/// Directories in each other, below one protected place.
 const DEPTH: usize = 32;
 
 /// What is watched of a base.
@@ -49,9 +53,13 @@ pub(super) enum Watch {
 pub(super) struct State {
     pub(super) entries: BTreeMap<PathBuf, Entry>,
     /// Places of which not everything was seen: what is new or missing below them may have been overlooked before.
-    cut: BTreeSet<PathBuf>,
-    /// The same of what deny rules cover.
-    search_cut: bool,
+    pub(super) cut: BTreeSet<PathBuf>,
+    /// The directories of a root.
+    pub(super) inventory: Inventory,
+    /// Git directories of a root.
+    pub(super) repositories: BTreeSet<PathBuf>,
+    /// Work trees of submodules by the index of a root's repository; read only where the inventory is not whole.
+    gitlinks: BTreeSet<PathBuf>,
 }
 
 /// What stands at a place.
@@ -101,9 +109,18 @@ impl Entry {
         same_file && (self.mode == other.mode || self.is_directory())
     }
 
-    /// Puts it where it was, if nothing is there.
-    pub(super) fn put_back(&self, base: &Base<'_>, way: &Path) -> Result<(), Errno> {
-        let parent = beneath::directory(base.directory, parent(way))?;
+    /// Returns the device and inode.
+    pub(super) fn identity(&self) -> (i128, i128) {
+        let [device, inode, ..] = self.mark;
+        (device, inode)
+    }
+
+    /// Puts it where it was, if nothing is there; makes the directories above it that are missing.
+    pub(super) fn put_back(&self, base: &Base<'_>, way: &Path, modes: &mut OpenedModes) -> Result<(), Errno> {
+        let parent = match modes.directory(base.directory, parent(way)) {
+            Err(Errno::NOENT) => make_parents(base, parent(way))?,
+            opened => opened?,
+        };
         let name = way.file_name().unwrap_or_default();
         let mode = Mode::from_raw_mode(self.mode & 0o7777);
         match &self.kind {
@@ -125,22 +142,36 @@ impl Entry {
     }
 }
 
+fn make_parents(base: &Base<'_>, way: &Path) -> Result<OwnedFd, Errno> {
+    let mut directory = beneath::directory(base.directory, Path::new("."))?;
+    for name in way.iter() {
+        match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+        directory = beneath::directory(directory.as_fd(), Path::new(name))?;
+    }
+    Ok(directory)
+}
+
 impl State {
-    /// Looks at everything watched below `base`; what has not changed since `old` is not read again.
-    pub(super) fn look(base: &Base<'_>, old: &Self, shield: &Shield, held: &[PathBuf]) -> Self {
+    /// Looks at everything watched below `base`; what has not changed since `old` is not read again. `old` is `None`
+    /// for the first look.
+    pub(super) fn look(base: &Base<'_>, old: Option<&Self>, shield: &Shield) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let fresh_from = i128::from(now.saturating_sub(FRESH).as_secs());
+        let empty = Self::default();
         let mut look = Look {
             base,
-            old,
+            old: old.unwrap_or(&empty),
+            is_first: old.is_none(),
             shield,
-            held,
             found: Self::default(),
             top: PathBuf::new(),
             watched: 0,
             bytes: REMEMBERED,
-            left: SEARCHED,
             fresh_from,
+            modes: OpenedModes::default(),
         };
         match base.watch {
             Watch::Root => look.root(),
@@ -151,63 +182,116 @@ impl State {
     }
 
     /// Whether something at `way` may have been overlooked.
-    pub(super) fn may_overlook(&self, way: &Path, is_denied: bool) -> bool {
-        (is_denied && self.search_cut) || self.cut.iter().any(|top| top != way && way.starts_with(top))
+    pub(super) fn may_overlook(&self, way: &Path) -> bool {
+        self.cut.iter().any(|top| top != way && way.starts_with(top)) || self.inventory.is_unseen(way)
+    }
+
+    /// Returns the git directories, and the places of such that lead to one.
+    pub(super) fn repositories_there(&self) -> BTreeSet<PathBuf> {
+        let is_git = |way: &&PathBuf| way.file_name().is_some_and(|name| name == ".git");
+        self.repositories.iter().chain(self.entries.keys().filter(is_git)).cloned().collect()
+    }
+
+    /// Whether the index of the repository names the directory in which `way` lies as a submodule.
+    pub(super) fn is_in_gitlink(&self, way: &Path) -> bool {
+        way.ancestors().any(|above| self.gitlinks.contains(above))
+    }
+
+    /// Returns the git directory in which `way` lies.
+    pub(super) fn repository_of<'a>(&self, way: &'a Path) -> Option<&'a Path> {
+        let mut above: Vec<&Path> = way.ancestors().collect();
+        above.reverse();
+        let is_git = |path: &&&Path| path.file_name().is_some_and(|name| name == ".git");
+        let is_known = |path: &&&Path| self.repositories.contains(**path);
+        let outer = above.iter().skip(1).find(is_known);
+        above.iter().find(is_git).or(outer).or_else(|| above.first().filter(is_known)).copied()
     }
 }
 
 struct Look<'a> {
     base: &'a Base<'a>,
     old: &'a State,
+    is_first: bool,
     shield: &'a Shield,
-    held: &'a [PathBuf],
     found: State,
     /// The protected place that is looked at, and how many entries were found in it.
     top: PathBuf,
     watched: usize,
     /// Content that may still be remembered.
     bytes: u64,
-    left: usize,
     /// In seconds of the system's clock.
     fresh_from: i128,
+    modes: OpenedModes,
 }
 
 impl Look<'_> {
     fn root(&mut self) {
-        let directory = self.base.directory;
-        let (mut objects, mut refs, mut heads) = (false, false, Vec::new());
-        for name in names(directory, LISTED) {
-            match name.as_bytes() {
-                b"objects" => objects = true,
-                b"refs" => refs = true,
-                b".git" => self.git(directory),
-                other if other.eq_ignore_ascii_case(b"head") => heads.push(name),
-                _ => {
-                    if is_kept_at_root(&name.to_string_lossy()) {
-                        self.tree(directory, PathBuf::from(&name), &name, 0);
-                    }
+        let mut walk = Walk {
+            root: self.base.directory,
+            path: self.base.path,
+            shield: self.shield,
+            quarantine: Some(self.base.quarantine),
+            first: &BTreeSet::new(),
+            bounds: Bounds { entries: LISTED, time: TIME },
+            fresh_from: self.fresh_from,
+        };
+        let old = (!self.is_first).then_some(&self.old.inventory);
+        let mut inventory = Inventory::new(&walk, old);
+        // Where not everything can be listed, what `git status` would enter is listed first.
+        let gitlinks = if inventory.unseen.is_empty() {
+            BTreeSet::new()
+        } else {
+            git_index::gitlinks(&self.base.path.join(".git")).into_iter().collect()
+        };
+        if !gitlinks.is_empty() {
+            walk.first = &gitlinks;
+            inventory = Inventory::new(&walk, Some(&inventory));
+        }
+        for (way, directory) in inventory.of_interest() {
+            self.directory(way, directory);
+        }
+        for way in self.shield.protected().iter().filter_map(|path| path.strip_prefix(self.base.path).ok()) {
+            if let Ok(parent) = self.modes.list(self.base.directory, parent(way))
+                && let Some(name) = way.file_name()
+            {
+                self.tree(parent.as_fd(), way.to_owned(), name, 0);
+            }
+        }
+        self.found.inventory = inventory;
+        self.found.gitlinks = gitlinks;
+    }
+
+    /// Notes what is watched in one directory of a root.
+    fn directory(&mut self, way: &Path, found: &Directory) {
+        let relative = if way.as_os_str().is_empty() { Path::new(".") } else { way };
+        let Ok(directory) = self.modes.list(self.base.directory, relative) else { return };
+        let directory = directory.as_fd();
+        for name in &found.protected {
+            if name == ".git" {
+                self.git(directory, &way.join(name));
+            } else {
+                self.tree(directory, way.join(name), name, 0);
+            }
+        }
+        if found.is_repository {
+            if way.as_os_str().is_empty() {
+                // A command that makes the root a repository loses what makes it one.
+                let heads = names(directory, PARTS).0;
+                for name in heads.iter().filter(|name| name.as_bytes().eq_ignore_ascii_case(b"head")) {
+                    self.tree(directory, PathBuf::from(name), name, 0);
                 }
             }
+            self.found.repositories.insert(way.to_owned());
+            self.repository(directory, way);
         }
-        // The three together are a bare repository, whose configuration git obeys.
-        if objects && refs {
-            for name in heads {
-                self.tree(directory, PathBuf::from(&name), &name, 0);
-            }
-        }
-        for way in kept_in_stores().iter().map(Path::new) {
-            if let Ok(parent) = beneath::directory(directory, parent(way)) {
-                self.tree(parent.as_fd(), way.to_owned(), way.file_name().unwrap_or_default(), 0);
-            }
-        }
-        if self.shield.denies_writes() {
-            self.denied(directory, Path::new(""), 0);
+        for name in &found.denied {
+            self.tree(directory, way.join(name), name, 0);
         }
     }
 
-    fn git(&mut self, root: BorrowedFd<'_>) {
-        let way = Path::new(".git");
-        let Some(directory) = self.enter(root, way, OsStr::new(".git")) else { return };
+    fn git(&mut self, parent: BorrowedFd<'_>, way: &Path) {
+        let Some(directory) = self.enter(parent, way, OsStr::new(".git")) else { return };
+        self.found.repositories.insert(way.to_owned());
         self.repository(directory.as_fd(), way);
     }
 
@@ -216,16 +300,26 @@ impl Look<'_> {
             self.tree(directory, way.join(name), name, 0);
         }
         self.rebase(directory, way);
-        if let Ok(modules) = beneath::directory(directory, Path::new("modules")) {
+        if let Ok(modules) = self.modes.list(directory, Path::new("modules")) {
             self.modules(modules.as_fd(), &way.join("modules"), 0);
         }
-        if let Ok(trees) = beneath::directory(directory, Path::new("worktrees")) {
-            for name in names(trees.as_fd(), WATCHED) {
-                if let Ok(tree) = beneath::directory(trees.as_fd(), Path::new(&name)) {
-                    self.work_tree(tree.as_fd(), &way.join("worktrees").join(name));
+        if let Ok(trees) = self.modes.list(directory, Path::new("worktrees")) {
+            let way = way.join("worktrees");
+            for name in self.parts(trees.as_fd(), &way) {
+                if let Ok(tree) = self.modes.list(trees.as_fd(), Path::new(&name)) {
+                    self.work_tree(tree.as_fd(), &way.join(name));
                 }
             }
         }
+    }
+
+    /// Returns the names in a directory of submodules or work trees.
+    fn parts(&mut self, directory: BorrowedFd<'_>, way: &Path) -> Vec<OsString> {
+        let (names, is_whole) = names(directory, PARTS);
+        if !is_whole {
+            self.found.cut.insert(way.to_owned());
+        }
+        names
     }
 
     fn work_tree(&mut self, directory: BorrowedFd<'_>, way: &Path) {
@@ -245,13 +339,15 @@ impl Look<'_> {
 
     /// Submodules may have any path as their name.
     fn modules(&mut self, directory: BorrowedFd<'_>, way: &Path, depth: usize) {
-        for name in names(directory, WATCHED) {
-            let Ok(inner) = beneath::directory(directory, Path::new(&name)) else { continue };
+        for name in self.parts(directory, way) {
+            let Ok(inner) = self.modes.list(directory, Path::new(&name)) else { continue };
             let way = way.join(&name);
             if rustix::fs::statat(&inner, "HEAD", AtFlags::SYMLINK_NOFOLLOW).is_ok() {
                 self.repository(inner.as_fd(), &way);
-            } else if depth < 8 {
+            } else if depth < DEPTH {
                 self.modules(inner.as_fd(), &way, depth + 1);
+            } else {
+                self.found.cut.insert(way);
             }
         }
     }
@@ -268,8 +364,8 @@ impl Look<'_> {
             return;
         }
         let Some(directory) = self.enter(parent, &way, name) else { return };
-        let names = names(directory.as_fd(), WATCHED);
-        if names.len() == WATCHED {
+        let (names, is_whole) = names(directory.as_fd(), WATCHED);
+        if !is_whole {
             self.found.cut.insert(self.top.clone());
         }
         for name in names {
@@ -279,19 +375,11 @@ impl Look<'_> {
 
     /// Notes what stands at `name` alone, and opens it where it is a directory that can be.
     fn enter(&mut self, parent: BorrowedFd<'_>, way: &Path, name: &OsStr) -> Option<OwnedFd> {
-        let path = self.base.path.join(way);
-        if self.held.iter().any(|held| path.starts_with(held)) {
-            return None;
-        }
         let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let entry = self.entry(parent, way, name, &stat);
         let is_directory = entry.is_directory();
         self.found.entries.insert(way.to_owned(), entry);
-        if is_directory {
-            beneath::open(parent, Path::new(name), OFlags::RDONLY | OFlags::DIRECTORY).ok()
-        } else {
-            None
-        }
+        if is_directory { self.modes.list(parent, Path::new(name)).ok() } else { None }
     }
 
     fn entry(&mut self, parent: BorrowedFd<'_>, way: &Path, name: &OsStr, stat: &Stat) -> Entry {
@@ -320,38 +408,9 @@ impl Look<'_> {
         };
         Entry { mark, is_fresh, mode: stat.st_mode, kind }
     }
-
-    /// Notes what deny rules cover, wherever it is.
-    fn denied(&mut self, directory: BorrowedFd<'_>, way: &Path, depth: usize) {
-        let Ok(listed) = beneath::open(directory, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY) else {
-            return;
-        };
-        let Ok(entries) = Dir::new(listed) else { return };
-        for entry in entries.flatten() {
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            let Some(left) = self.left.checked_sub(1) else {
-                self.found.search_cut = true;
-                return;
-            };
-            if name == "." || name == ".." || name == ".git" {
-                continue;
-            }
-            self.left = left;
-            let way = way.join(name);
-            if self.shield.denies_write(&self.base.path.join(&way)) {
-                self.tree(directory, way, name, 0);
-            } else if depth < DEPTH
-                && matches!(entry.file_type(), FileType::Directory | FileType::Unknown)
-                && let Ok(inner) =
-                    beneath::open(directory, Path::new(name), OFlags::RDONLY | OFlags::DIRECTORY)
-            {
-                self.denied(inner.as_fd(), &way, depth + 1);
-            }
-        }
-    }
 }
 
-fn mark(stat: &Stat) -> [i128; 6] {
+pub(super) fn mark(stat: &Stat) -> [i128; 6] {
     [
         i128::from(stat.st_dev),
         i128::from(stat.st_ino),
@@ -372,12 +431,14 @@ fn content(parent: BorrowedFd<'_>, name: &OsStr, limit: u64) -> Option<Arc<[u8]>
     (bytes.len() as u64 <= limit).then(|| bytes.into())
 }
 
-/// The names in a directory, but `.` and `..`.
-pub(super) fn names(directory: BorrowedFd<'_>, limit: usize) -> Vec<OsString> {
+/// The names in a directory, but `.` and `..`, and whether these are all.
+pub(super) fn names(directory: BorrowedFd<'_>, limit: usize) -> (Vec<OsString>, bool) {
     let listed = beneath::open(directory, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY);
-    let Ok(entries) = listed.and_then(Dir::new) else { return Vec::new() };
+    let Ok(entries) = listed.and_then(Dir::new) else { return (Vec::new(), false) };
     let names = entries.flatten().map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
-    names.filter(|name| name != "." && name != "..").take(limit).collect()
+    let mut names = names.filter(|name| name != "." && name != "..");
+    let taken = names.by_ref().take(limit).collect();
+    (taken, names.next().is_none())
 }
 
 /// The directory that `way` lies in, to be opened beneath a base.

@@ -1,0 +1,269 @@
+//! What the configuration of git names in the work tree: directories of hooks, included files, programs.
+//!
+//! Such a place makes git run something, though its name does not tell. Reads the configuration of the repository, of
+//! the user and of the system, with what they include, each up to a size; evaluates no condition, so that what is
+//! included sometimes counts as included.
+
+use std::path::{Component, Path, PathBuf};
+
+use ibeam_policy::kept_in_git;
+
+use crate::git_config;
+use crate::git_directory::{CONFIGURATION, GitDirectories, read_small};
+
+/// Files that include each other.
+const FILES: usize = 32;
+/// The names of hooks, where their directory is the root itself.
+const HOOKS: [&str; 28] = [
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "p4-prepare-changelist",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
+];
+/// Keys whose value is a program; `*` stands for any name.
+const PROGRAMS: [&str; 21] = [
+    "core.fsmonitor",
+    "core.sshcommand",
+    "core.editor",
+    "core.pager",
+    "core.askpass",
+    "core.gitproxy",
+    "core.alternaterefscommand",
+    "sequence.editor",
+    "gpg.program",
+    "gpg.*.program",
+    "gpg.ssh.defaultkeycommand",
+    "credential.helper",
+    "credential.*.helper",
+    "filter.*",
+    "diff.*",
+    "diff.external",
+    "merge.*",
+    "difftool.*",
+    "mergetool.*",
+    "alias.*",
+    "pager.*",
+];
+
+/// Returns the places in `roots` that git obeys by the configuration that stands now, whether they exist or not.
+pub fn places_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for root in roots {
+        let mut files =
+            vec![PathBuf::from("/etc/gitconfig"), home.join(".config/git/config"), home.join(".gitconfig")];
+        for directory in GitDirectories::of(root, Some(home)).whole {
+            files.extend(["config", "config.worktree"].map(|name| directory.join(name)));
+            if directory.starts_with(root) && !directory.iter().any(|name| name == ".git") {
+                found.extend(kept_in_git().iter().map(|name| directory.join(name)));
+            }
+        }
+        let mut reader = Reader { root, home, files, found: &mut found };
+        reader.read();
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+struct Reader<'a> {
+    root: &'a Path,
+    home: &'a Path,
+    /// Files to be read, and those that were.
+    files: Vec<PathBuf>,
+    found: &'a mut Vec<PathBuf>,
+}
+
+impl Reader<'_> {
+    fn read(&mut self) {
+        let mut index = 0;
+        while let Some(file) = self.files.get(index).cloned().filter(|_| index < FILES) {
+            index += 1;
+            let Some(text) = read_small(&file, CONFIGURATION) else { continue };
+            for (key, value) in git_config::entries(&text).unwrap_or_default() {
+                self.entry(&file, &key, &value);
+            }
+        }
+    }
+
+    fn entry(&mut self, file: &Path, key: &str, value: &str) {
+        if key == "core.hookspath" {
+            self.hooks(value);
+        } else if key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path")) {
+            let included = self.resolved(file.parent().unwrap_or(self.root), value);
+            self.add(included.clone());
+            if !self.files.contains(&included) {
+                self.files.push(included);
+            }
+        } else if is_program(key) {
+            // The value is a command of the shell, in which any word may be the program.
+            let words = value.trim_start_matches('!').split_whitespace();
+            for word in words.map(|word| word.trim_matches(['"', '\'', ';'])) {
+                let path = self.resolved(self.root, word);
+                if word.contains('/') && path.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
+                    self.add(path);
+                }
+            }
+        }
+    }
+
+    fn hooks(&mut self, value: &str) {
+        let directory = self.resolved(self.root, value);
+        if self.root.starts_with(&directory) {
+            for name in HOOKS {
+                self.add(directory.join(name));
+            }
+        } else {
+            self.add(directory);
+        }
+    }
+
+    /// Adds a place that lies in the root, and where it leads.
+    fn add(&mut self, path: PathBuf) {
+        let real = path.canonicalize().ok().filter(|real| *real != path);
+        let inside = |path: &PathBuf| path != self.root && path.starts_with(self.root);
+        self.found.extend(std::iter::once(path).chain(real).filter(inside));
+    }
+
+    /// The path that `value` names from `directory`, without `.` and `..`.
+    fn resolved(&self, directory: &Path, value: &str) -> PathBuf {
+        let path = match value.strip_prefix("~/") {
+            Some(below) => self.home.join(below),
+            None => directory.join(value),
+        };
+        let mut plain = PathBuf::new();
+        for component in path.components() {
+            match component {
+                Component::ParentDir => {
+                    plain.pop();
+                }
+                Component::CurDir => {}
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(component),
+            }
+        }
+        plain
+    }
+}
+
+fn is_program(key: &str) -> bool {
+    PROGRAMS.iter().any(|program| match program.split_once('*') {
+        Some((before, after)) => key.strip_prefix(before).is_some_and(|rest| rest.ends_with(after)),
+        None => key == *program,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::places_named_by_git;
+    use crate::fixture::Fixture;
+
+    #[track_caller]
+    fn check(fixture: &Fixture, expect: &[&str]) {
+        let root = fixture.root();
+        let found = places_named_by_git(&[root.clone()], &fixture.outside("home"));
+        let found: Vec<PathBuf> =
+            found.into_iter().filter_map(|path| path.strip_prefix(&root).ok().map(PathBuf::from)).collect();
+        assert_eq!(found, expect.iter().map(PathBuf::from).collect::<Vec<_>>());
+    }
+
+    fn repository(config: &str) -> Fixture {
+        let fixture = Fixture::with(".git/config", config);
+        fixture.put(".git/HEAD", "ref: refs/heads/main\n");
+        std::fs::create_dir_all(fixture.outside("home/.config/git")).unwrap();
+        fixture
+    }
+
+    #[test]
+    fn hooks_included_files_and_programs_in_the_work_tree_are_found() {
+        let fixture = repository(
+            "[core]\n hooksPath = ./h/../.githooks\n fsmonitor = tools/watch -v\n[include]\n path = ../shared.config\n\
+             [filter \"x\"]\n clean = sh ./tools/clean %f\n process = none/there\n[alias]\n z = !tools/run\n",
+        );
+        fixture
+            .put("shared.config", "[core]\n sshCommand = \"tools/ssh\"\n[include]\n path = shared.config\n");
+        for name in ["watch", "clean", "run", "ssh", "other"] {
+            fixture.put(&format!("tools/{name}"), "");
+        }
+        check(
+            &fixture,
+            &[".githooks", "shared.config", "tools/clean", "tools/run", "tools/ssh", "tools/watch"],
+        );
+    }
+
+    #[test]
+    fn the_configuration_of_the_user_and_of_the_work_tree_counts() {
+        let fixture = repository("");
+        std::fs::write(fixture.outside("home/.gitconfig"), "[core]\n hooksPath = .hooks\n").unwrap();
+        std::fs::write(fixture.outside("home/.config/git/config"), "[core]\n hooksPath = ~/h\n").unwrap();
+        fixture.put(".git/config.worktree", "[core]\n hooksPath = .w\n");
+        check(&fixture, &[".hooks", ".w"]);
+    }
+
+    #[test]
+    fn a_root_that_is_the_directory_of_hooks_is_protected_by_their_names() {
+        let fixture = repository("[core]\n hooksPath = .\n");
+        let found = places_named_by_git(&[fixture.root()], &fixture.outside("home"));
+        assert!(found.contains(&fixture.path("pre-commit")) && !found.contains(&fixture.root()), "{found:?}");
+    }
+
+    #[test]
+    fn a_git_directory_under_another_name_is_found_by_what_leads_to_it() {
+        for is_link in [false, true] {
+            let fixture = Fixture::with(".bare/config", "[core]\n hooksPath = hooks-of-mine\n");
+            fixture.put(".bare/HEAD", "ref: refs/heads/main\n");
+            for name in [".bare/objects", ".bare/refs"] {
+                std::fs::create_dir(fixture.path(name)).unwrap();
+            }
+            if is_link {
+                fixture.link(".bare", ".git");
+            } else {
+                fixture.put(".git", "gitdir: ./.bare\n");
+            }
+            check(
+                &fixture,
+                &[
+                    ".bare/commondir",
+                    ".bare/config",
+                    ".bare/config.worktree",
+                    ".bare/hooks",
+                    ".bare/info",
+                    "hooks-of-mine",
+                ],
+            );
+        }
+    }
+
+    #[test]
+    fn a_pipe_in_place_of_a_configuration_is_not_waited_for() {
+        let fixture = repository("[include]\n path = ../pipe\n[core]\n hooksPath = h\n");
+        fixture.fifo("pipe");
+        std::fs::remove_file(fixture.path(".git/config")).unwrap();
+        fixture.fifo(".git/config");
+        check(&fixture, &[]);
+    }
+}

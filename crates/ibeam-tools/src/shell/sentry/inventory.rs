@@ -1,0 +1,249 @@
+//! The directories of a root, and what in each of them must be watched.
+//!
+//! A directory whose times have not changed is not listed again, so that a look at an unchanged tree costs one
+//! `stat` for each directory. A walk is bounded; which directories it did not reach is part of the result.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ffi::{OsStr, OsString};
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ibeam_policy::{Shield, is_kept, is_kept_at_root};
+use rustix::fs::{AtFlags, Dir, FileType};
+
+use super::modes::OpenedModes;
+use super::state::mark;
+
+/// Bytes of a path; the system takes no more than 4096 at once.
+const LONGEST: usize = 4000;
+
+/// The bounds of a walk over what was not known before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Entries that are listed. A directory that was begun is listed whole.
+    pub(crate) entries: usize,
+    /// Time for what was there before anything could be known.
+    pub(crate) time: Duration,
+}
+
+/// The directories of a root, by their path from it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inventory {
+    pub(crate) directories: HashMap<PathBuf, Arc<Directory>>,
+    /// Directories that were not listed: a bound was reached, or the system refused it.
+    pub(crate) unseen: BTreeSet<PathBuf>,
+}
+
+/// A listed directory.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    mark: [i128; 6],
+    is_fresh: bool,
+    /// Directories in it that are walked.
+    inner: Vec<OsString>,
+    /// Protected names in it.
+    pub(crate) protected: Vec<OsString>,
+    /// Names that match a deny rule for writing.
+    pub(crate) denied: Vec<OsString>,
+    /// It is a git directory by what it holds, under another name than `.git`.
+    pub(crate) is_repository: bool,
+}
+
+impl Directory {
+    /// Returns the device and inode.
+    pub(crate) fn identity(&self) -> (i128, i128) {
+        let [device, inode, ..] = self.mark;
+        (device, inode)
+    }
+
+    fn is_of_interest(&self) -> bool {
+        self.is_repository || !self.protected.is_empty() || !self.denied.is_empty()
+    }
+}
+
+/// What a walk needs to know.
+pub(crate) struct Walk<'a> {
+    pub(crate) root: BorrowedFd<'a>,
+    pub(crate) path: &'a Path,
+    pub(crate) shield: &'a Shield,
+    /// Where things go that are taken away; not walked.
+    pub(crate) quarantine: Option<&'a Path>,
+    /// Directories that are listed whatever the bounds.
+    pub(crate) first: &'a BTreeSet<PathBuf>,
+    pub(crate) bounds: Bounds,
+    /// Seconds of the system's clock; a directory that changed later is listed again.
+    pub(crate) fresh_from: i128,
+}
+
+impl Inventory {
+    /// Lists what is there now; `old` is the last inventory, `None` for the first.
+    pub(crate) fn new(walk: &Walk<'_>, old: Option<&Self>) -> Self {
+        let empty = Self::default();
+        let known = old.unwrap_or(&empty);
+        let mut found = Self::default();
+        let mut modes = OpenedModes::default();
+        let denies = walk.shield.denies_writes();
+        let start = Instant::now();
+        let mut left = walk.bounds.entries;
+        // What is known comes first, then what is new, then what was not reached before.
+        let mut queues = [VecDeque::new(), VecDeque::new(), VecDeque::new()];
+        let [ahead, ..] = &mut queues;
+        ahead.push_back(PathBuf::new());
+        ahead.extend(walk.first.iter().cloned());
+        loop {
+            let [ahead, new, late] = &mut queues;
+            let (directory, rank) = if let Some(directory) = ahead.pop_front() {
+                (directory, 0)
+            } else if let Some(directory) = new.pop_front() {
+                (directory, 1)
+            } else if let Some(directory) = late.pop_front() {
+                (directory, 2)
+            } else {
+                return found;
+            };
+            if found.directories.contains_key(&directory) {
+                continue;
+            }
+            let is_late = rank == 2 || (rank == 1 && old.is_none());
+            let is_out = left == 0 || (is_late && start.elapsed() > walk.bounds.time);
+            if (rank > 0 && is_out) || directory.as_os_str().len() > LONGEST {
+                found.unseen.insert(directory);
+                continue;
+            }
+            let name = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
+            let stat = match rustix::fs::statat(walk.root, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Directory => Some(stat),
+                Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => continue,
+                // A directory above it was closed, or the path is too long.
+                Err(_) => None,
+            };
+            let stat = stat.or_else(|| rustix::fs::fstat(modes.list(walk.root, name).ok()?).ok());
+            let Some(stat) = stat else {
+                found.unseen.insert(directory);
+                continue;
+            };
+            let mark = mark(&stat);
+            let same = known.directories.get(&directory).filter(|old| old.mark == mark && !old.is_fresh);
+            let listed = match same {
+                Some(same) => Arc::clone(same),
+                None => {
+                    let is_fresh = i128::from(stat.st_ctime) >= walk.fresh_from;
+                    let Some((listed, count)) = list(walk, &mut modes, &directory, mark, is_fresh, denies)
+                    else {
+                        found.unseen.insert(directory);
+                        continue;
+                    };
+                    left = left.saturating_sub(count);
+                    Arc::new(listed)
+                }
+            };
+            for name in &listed.inner {
+                let inner = directory.join(name);
+                let rank = if known.directories.contains_key(&inner) {
+                    0
+                } else if known.is_unseen(&inner) {
+                    2
+                } else {
+                    1
+                };
+                if let Some(queue) = queues.get_mut(rank) {
+                    queue.push_back(inner);
+                }
+            }
+            found.directories.insert(directory, listed);
+        }
+    }
+
+    /// Whether `path`, or a directory above it, was not listed.
+    pub(crate) fn is_unseen(&self, path: &Path) -> bool {
+        !self.unseen.is_empty() && path.ancestors().any(|above| self.unseen.contains(above))
+    }
+
+    /// Returns the innermost listed directory above `path`.
+    pub(crate) fn above<'a>(&self, path: &'a Path) -> Option<(&'a Path, &Directory)> {
+        path.ancestors().skip(1).find_map(|above| Some((above, &**self.directories.get(above)?)))
+    }
+
+    /// Returns the directories in which something must be watched, in the order of their paths.
+    pub(crate) fn of_interest(&self) -> Vec<(&Path, &Directory)> {
+        let mut found: Vec<(&Path, &Directory)> = self
+            .directories
+            .iter()
+            .filter(|(_, directory)| directory.is_of_interest())
+            .map(|(path, directory)| (path.as_path(), &**directory))
+            .collect();
+        found.sort_unstable_by_key(|(path, _)| *path);
+        found
+    }
+}
+
+/// Lists a directory; the number is that of its entries.
+fn list(
+    walk: &Walk<'_>,
+    modes: &mut OpenedModes,
+    path: &Path,
+    mark: [i128; 6],
+    is_fresh: bool,
+    denies: bool,
+) -> Option<(Directory, usize)> {
+    let relative = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let handle = modes.list(walk.root, relative).ok()?;
+    let entries = Dir::new(rustix::io::dup(&handle).ok()?).ok()?;
+    let mut listed = Directory {
+        mark,
+        is_fresh,
+        inner: Vec::new(),
+        protected: Vec::new(),
+        denied: Vec::new(),
+        is_repository: false,
+    };
+    let (mut head, mut objects, mut refs, mut common) = (false, false, false, false);
+    let mut count = 0;
+    // Protected places of several names begin with one that is hidden.
+    let may_be_nested = path.iter().any(|name| name.as_bytes().starts_with(b".") || !name.is_ascii());
+    for entry in entries.flatten() {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
+            continue;
+        }
+        count += 1;
+        let is = |other: &str| name.as_bytes().eq_ignore_ascii_case(other.as_bytes());
+        head |= is("HEAD");
+        objects |= is("objects");
+        refs |= is("refs");
+        common |= is("commondir");
+        let is_denied = denies && walk.shield.denies_write(&walk.path.join(path).join(name));
+        let is_git = name == ".git";
+        let is_kept =
+            if may_be_nested { is_kept(&path.join(name)) } else { is_kept_at_root(&name.to_string_lossy()) };
+        if is_denied {
+            listed.denied.push(name.to_owned());
+        }
+        if is_kept || is_git {
+            listed.protected.push(name.to_owned());
+        }
+        let is_directory = match entry.file_type() {
+            FileType::Directory => true,
+            FileType::Unknown => rustix::fs::statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW)
+                .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory),
+            FileType::RegularFile
+            | FileType::Symlink
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice => false,
+        };
+        let is_quarantine =
+            || walk.quarantine.is_some_and(|quarantine| walk.path.join(path).join(name) == quarantine);
+        // Everything below a protected directory is watched as a part of it, and so below a denied one.
+        if is_directory && !is_quarantine() && !is_denied && !is_kept && (denies || !is_git) {
+            listed.inner.push(name.to_owned());
+        }
+    }
+    let in_git = path.iter().any(|name| name == ".git");
+    listed.is_repository = head && ((objects && refs) || common) && !in_git;
+    Some((listed, count))
+}

@@ -1,0 +1,136 @@
+//! Two looks at a base, before and after a command, and what the difference between them means.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::path::PathBuf;
+
+use super::Base;
+use super::git;
+use super::state::{Entry, State, Watch};
+
+/// Where packages of other people lie: what comes with a package is a part of it.
+const PACKAGES: &str = "node_modules";
+
+/// The looks before and after a command.
+pub(super) struct Looks<'a> {
+    pub(super) base: &'a Base<'a>,
+    pub(super) old: &'a State,
+    pub(super) now: &'a State,
+    /// Git directories at the first look.
+    pub(super) at_start: &'a BTreeSet<PathBuf>,
+}
+
+/// A place in a git directory.
+pub(super) struct InGit<'a> {
+    /// The path within the innermost git directory.
+    pub(super) way: &'a Path,
+    /// It is not one of a submodule or a linked work tree.
+    pub(super) is_own: bool,
+    /// The repository was not there at the first look.
+    pub(super) is_born: bool,
+    /// The repository is not there any more.
+    pub(super) is_gone: bool,
+    /// The name of the git directory.
+    pub(super) name: String,
+}
+
+impl Looks<'_> {
+    /// Returns where in a git directory `way` lies.
+    pub(super) fn in_git<'a>(&self, way: &'a Path) -> Option<InGit<'a>> {
+        match self.base.watch {
+            Watch::Root => {
+                let repository = self.now.repository_of(way).or_else(|| self.old.repository_of(way))?;
+                let (inner, is_own) = git::innermost(way.strip_prefix(repository).ok()?);
+                let path = self.base.path.join(repository);
+                Some(InGit {
+                    way: inner,
+                    is_own,
+                    is_born: !self.at_start.contains(repository),
+                    is_gone: !self.now.repositories.contains(repository),
+                    name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+                })
+            }
+            Watch::Repository | Watch::WorkTree => {
+                let is_git = self.base.path.iter().any(|name| name == ".git");
+                let name = self.base.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                Some(InGit {
+                    way: git::innermost(way).0,
+                    is_own: true,
+                    is_born: false,
+                    is_gone: self.now.entries.is_empty(),
+                    name: if is_git { ".git".to_owned() } else { name },
+                })
+            }
+        }
+    }
+
+    /// Returns the protected places that could be listed whole before the command and cannot now.
+    pub(super) fn newly_cut(&self) -> impl Iterator<Item = &Path> {
+        self.now.cut.iter().filter(|top| !self.old.cut.contains(*top)).map(PathBuf::as_path)
+    }
+
+    /// Returns the outermost of the new directories that could not be listed.
+    pub(super) fn newly_unseen(&self) -> impl Iterator<Item = &Path> {
+        let unseen = self.now.inventory.unseen.iter().filter(|way| !self.old.inventory.is_unseen(way));
+        let is_new =
+            |way: &Path| !way.as_os_str().is_empty() && !self.old.inventory.directories.contains_key(way);
+        unseen.filter_map(move |way| way.ancestors().filter(|above| is_new(above)).last())
+    }
+
+    /// Whether what is new at `way` may have been there before, unseen.
+    pub(super) fn was_overlooked(&self, way: &Path) -> bool {
+        let is_new_gitlink = self.now.is_in_gitlink(way) && !self.old.is_in_gitlink(way);
+        self.old.may_overlook(way) && !is_new_gitlink
+    }
+
+    /// Whether the directory in which `way` lies was only moved, and what is at `way` with it, as it was.
+    pub(super) fn was_moved(&self, way: &Path, entry: &Entry) -> bool {
+        self.was_moved_out_of_use(way, entry) || self.was_moved_with_directory(way, entry)
+    }
+
+    /// Whether a directory `.git` was given another name, under which git does not look for it.
+    fn was_moved_out_of_use(&self, way: &Path, entry: &Entry) -> bool {
+        let Some(repository) = self.now.repository_of(way) else { return false };
+        let Some(now) = self.now.inventory.directories.get(repository) else { return false };
+        let Ok(rest) = way.strip_prefix(repository) else { return false };
+        let named_git =
+            self.old.repositories.iter().filter(|old| old.file_name().is_some_and(|name| name == ".git"));
+        let mut moved = named_git
+            .filter(|old| self.old.entries.get(*old).is_some_and(|entry| entry.identity() == now.identity()));
+        moved.any(|old| self.old.entries.get(&old.join(rest)).is_some_and(|was| was.is_same(entry)))
+    }
+
+    fn was_moved_with_directory(&self, way: &Path, entry: &Entry) -> bool {
+        let inventory = &self.now.inventory;
+        let Some((above, directory)) = inventory.above(way) else { return false };
+        if above.as_os_str().is_empty() {
+            return false;
+        }
+        let Ok(rest) = way.strip_prefix(above) else { return false };
+        self.old.inventory.directories.iter().any(|(before, old)| {
+            let is_it = old.identity() == directory.identity() && before != above;
+            let is_away =
+                inventory.directories.get(before).is_none_or(|now| now.identity() != old.identity());
+            let same = || self.old.entries.get(&before.join(rest)).is_some_and(|was| was.is_same(entry));
+            is_it && is_away && same()
+        })
+    }
+
+    /// Whether the directory in which `way` was is gone or another one now.
+    pub(super) fn went_with_directory(&self, way: &Path) -> bool {
+        self.old.inventory.above(way).is_some_and(|(above, old)| {
+            let now = self.now.inventory.directories.get(above);
+            !above.as_os_str().is_empty() && now.is_none_or(|now| now.identity() != old.identity())
+        })
+    }
+
+    /// Whether `way` lies in a directory of a package that the command has made whole.
+    pub(super) fn came_with_package(&self, way: &Path) -> bool {
+        self.now.inventory.above(way).is_some_and(|(above, now)| {
+            let old = self.old.inventory.directories.get(above);
+            above.iter().any(|name| name == PACKAGES)
+                && above.file_name().is_some_and(|name| name != PACKAGES)
+                && old.is_none_or(|old| old.identity() != now.identity())
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Modes of directories that a command has closed: opened for the time of a look, and put back afterwards.
+//!
+//! A command may take the rights of its own directories away (`chmod 500 .`), so that nothing below can be listed or
+//! taken away. The directory still belongs to the user, so its mode can be changed by descriptor.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::path::{Component, Path};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::beneath;
+
+/// Directories whose mode was changed; dropping it puts the modes back, the innermost first.
+#[derive(Debug, Default)]
+pub(super) struct OpenedModes(Vec<(OwnedFd, u32)>);
+
+impl OpenedModes {
+    /// Opens the directory `relative` beneath `from` for listing, and gives the user all rights on every directory
+    /// on the way that lacks one of them.
+    ///
+    /// # Errors
+    /// The system's, where the directory belongs to somebody else, is gone or is a link.
+    pub(super) fn list(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
+        match beneath::open(from, relative, OFlags::RDONLY | OFlags::DIRECTORY) {
+            Err(Errno::ACCESS) => {}
+            opened => return opened,
+        }
+        let directory = self.directory(from, relative)?;
+        beneath::open(directory.as_fd(), Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY)
+    }
+
+    /// Opens the directory `relative` beneath `from` for changing its entries, as [`Self::list`].
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub(super) fn directory(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
+        let mut directory = beneath::directory(from, Path::new("."))?;
+        self.open_up(directory.as_fd())?;
+        for component in relative.components() {
+            let Component::Normal(name) = component else { continue };
+            directory = self.inner(directory.as_fd(), name)?;
+        }
+        Ok(directory)
+    }
+
+    /// As [`Self::directory`], of one name.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub(super) fn inner(&mut self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+        let directory = beneath::directory(parent, Path::new(name))?;
+        self.open_up(directory.as_fd())?;
+        Ok(directory)
+    }
+
+    fn open_up(&mut self, directory: BorrowedFd<'_>) -> Result<(), Errno> {
+        let stat = rustix::fs::fstat(directory)?;
+        let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
+        let mode = stat.st_mode & 0o7777;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory || !is_ours || mode & 0o700 == 0o700 {
+            return Ok(());
+        }
+        set_mode(directory, mode | 0o700)?;
+        self.0.push((directory.try_clone_to_owned().map_err(|_| Errno::MFILE)?, mode));
+        Ok(())
+    }
+}
+
+impl Drop for OpenedModes {
+    fn drop(&mut self) {
+        for (directory, mode) in self.0.drain(..).rev() {
+            // The directory may be gone, with everything that the mode was about.
+            let _ = set_mode(directory.as_fd(), mode);
+        }
+    }
+}
+
+/// Changes the mode of what is open, also where it is open for its place only.
+fn set_mode(directory: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
+    let mode = Mode::from_raw_mode(mode);
+    match rustix::fs::fchmod(directory, mode) {
+        Err(Errno::BADF) => rustix::fs::chmod(format!("/proc/self/fd/{}", directory.as_raw_fd()), mode),
+        changed => changed,
+    }
+}
