@@ -185,7 +185,7 @@ mod tests {
     #[track_caller]
     fn check(fixture: &Fixture, expect: &[&str]) {
         let root = fixture.root();
-        let found = places_named_by_git(&[root.clone()], &fixture.outside("home"));
+        let found = places_named_by_git(std::slice::from_ref(&root), &fixture.outside("home"));
         let found: Vec<PathBuf> =
             found.into_iter().filter_map(|path| path.strip_prefix(&root).ok().map(PathBuf::from)).collect();
         assert_eq!(found, expect.iter().map(PathBuf::from).collect::<Vec<_>>());

@@ -8,10 +8,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use ibeam_policy::{Shield, is_kept, is_kept_at_root};
+use ibeam_policy::{Shield, is_kept, is_kept_at_root, kept_in_stores};
 use rustix::fs::{AtFlags, Dir, FileType};
 
 use super::modes::OpenedModes;
@@ -202,8 +202,7 @@ fn list(
     };
     let (mut head, mut objects, mut refs, mut common) = (false, false, false, false);
     let mut count = 0;
-    // Protected places of several names begin with one that is hidden.
-    let may_be_nested = path.iter().any(|name| name.as_bytes().starts_with(b".") || !name.is_ascii());
+    let may_be_nested = path.iter().any(may_begin_nested);
     for entry in entries.flatten() {
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name == "." || name == ".." {
@@ -246,4 +245,23 @@ fn list(
     let in_git = path.iter().any(|name| name == ".git");
     listed.is_repository = head && ((objects && refs) || common) && !in_git;
     Some((listed, count))
+}
+
+/// Whether a protected place of several names may begin with this one.
+fn may_begin_nested(name: &OsStr) -> bool {
+    static BEGINNINGS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let firsts = kept_in_stores().iter().filter_map(|kept| kept.split('/').next());
+        let mut firsts: Vec<&str> = firsts.filter(|first| !first.starts_with('.')).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
+        firsts
+    });
+    let bytes = name.as_bytes();
+    bytes.starts_with(b".")
+        || bytes.contains(&b'~')
+        || !bytes.is_ascii()
+        || BEGINNINGS.iter().any(|first| {
+            let start = bytes.get(..first.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(first.as_bytes()))
+        })
 }
