@@ -675,6 +675,8 @@ export interface SandboxEntry {
   layers: Array<string>;
   /** Whether commands reach some of the network. (since 0.1.0) */
   network: boolean;
+  /** Directories outside of the workspace that commands may write; absent where there is none. (since 0.1.0) */
+  writable?: Array<string>;
   /** Why it is so, in English. (since 0.1.0) */
   reason: string;
 }

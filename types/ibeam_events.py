@@ -884,6 +884,9 @@ class SandboxEntry(TypedDict):
     network: bool
     """Whether commands reach some of the network. (since 0.1.0)"""
 
+    writable: NotRequired[list[str]]
+    """Directories outside of the workspace that commands may write; absent where there is none. (since 0.1.0)"""
+
     reason: str
     """Why it is so, in English. (since 0.1.0)"""
 
