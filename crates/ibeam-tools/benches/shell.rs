@@ -38,6 +38,26 @@ fn guarded(bencher: Bencher<'_, '_>) {
     measure(bencher, &root, settings, ":");
 }
 
+/// The same in a tree of this many files, fifty in each directory.
+#[divan::bench(args = [500, 50_000])]
+fn guarded_tree(bencher: Bencher<'_, '_>, files: usize) {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path().join("root");
+    for file in 0..files {
+        let directory = root.join(format!("{}/{}", file / 1000, file / 50));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join(file.to_string()), "").unwrap();
+    }
+    let settings = ToolSettings {
+        shield: Policy::new(PermissionMode::Force, root.clone(), "/home/nobody".into()).shield(),
+        quarantine: Some(directory.path().join("quarantine")),
+        ..ToolSettings::default()
+    };
+    // What changed just now is looked at again, whatever its times say.
+    std::thread::sleep(Duration::from_secs(2));
+    measure(bencher, &root, settings, ":");
+}
+
 #[divan::bench]
 fn by_fork_and_exec(bencher: Bencher<'_, '_>) {
     bencher.bench_local(|| {
