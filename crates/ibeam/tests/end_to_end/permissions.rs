@@ -275,3 +275,62 @@ fn the_number_of_refused_calls_is_told_once() {
     assert_eq!(ran.stderr.lines().count(), 1, "{ran}");
     assert!(ran.stderr.starts_with("warning: 2 tool calls were refused"), "{ran}");
 }
+
+#[track_caller]
+fn git(directory: &std::path::Path, script: &str) -> String {
+    let ran = std::process::Command::new("bash")
+        .args(["-ec", script])
+        .current_dir(directory)
+        .envs([
+            ("GIT_CONFIG_GLOBAL", "/dev/null"),
+            ("GIT_AUTHOR_NAME", "A"),
+            ("GIT_AUTHOR_EMAIL", "a@example.com"),
+        ])
+        .envs([("GIT_COMMITTER_NAME", "A"), ("GIT_COMMITTER_EMAIL", "a@example.com")])
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{script}: {ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+/// A nested repository whose configuration runs something, and a gitlink to it: the person's next `git status` in the
+/// root would visit it.
+#[test]
+fn a_repository_that_a_command_plants_runs_nothing_afterwards() {
+    let attack = "mkdir sub && cd sub && git init -q . && echo 1 > f && git add f && \
+        git -c user.name=a -c user.email=a@example.com commit -qm x && H=$(git rev-parse HEAD) && \
+        printf '[core]\\n\\tfsmonitor=\"touch ../ran; false\"\\n' >> .git/config && cd .. && \
+        git update-index --add --cacheinfo 160000,$H,sub && touch planted";
+    let scene = Scene::new([shell(attack), says("done")]);
+    let root = scene.workspace.path();
+    git(root, "git init -q .");
+    let ran = scene.print(["--sandbox", "enabled"]).run().succeeded();
+    let (arm, payload) = only_result(&ran);
+    assert_eq!(arm, "permissionDenied", "{ran}");
+    assert!(payload["error"].as_str().unwrap().contains("sub/.git/config"), "{ran}");
+    assert!(root.join("planted").exists(), "{ran}");
+    git(root, "git status && git -C sub status && git diff");
+    assert!(!root.join("ran").exists() && !root.join("sub/ran").exists());
+}
+
+/// What commands may write outside of the workspace is said before anything runs.
+#[test]
+fn init_lists_the_repository_of_a_linked_work_tree() {
+    let scene = Scene::new([says("done")]);
+    let root = scene.workspace.path();
+    let main = scene.workspace.home().join("main");
+    git(
+        root,
+        &format!(
+            "git init -q '{0}'; cd '{0}'; git commit -q --allow-empty -m one; git worktree add -q '{1}/tree'",
+            main.display(),
+            root.display()
+        ),
+    );
+    let tree = root.join("tree");
+    let ran = scene.print(["--sandbox", "enabled", "--workspace", tree.to_str().unwrap()]).run().succeeded();
+    let writable = json!([main.join(".git").canonicalize().unwrap()]);
+    assert_eq!(ran.stream().init()["ibeam"]["sandbox"]["writable"], writable, "{ran}");
+    let ran = scene.then([says("done")]).print(["--sandbox", "enabled"]).run().succeeded();
+    assert_eq!(ran.stream().init()["ibeam"]["sandbox"]["writable"], Value::Null, "{ran}");
+}
