@@ -301,7 +301,8 @@ fn a_repository_that_a_command_plants_runs_nothing_afterwards() {
         git -c user.name=a -c user.email=a@example.com commit -qm x && H=$(git rev-parse HEAD) && \
         printf '[core]\\n\\tfsmonitor=\"touch ../ran; false\"\\n' >> .git/config && cd .. && \
         git update-index --add --cacheinfo 160000,$H,sub && touch planted";
-    let scene = Scene::new([shell(attack), says("done")]);
+    let scene = Scene::new([shell("bash x.sh"), says("done")]);
+    let scene = scene.within(Workspace::new().file("x.sh", attack));
     let root = scene.workspace.path();
     git(root, "git init -q .");
     let ran = scene.print(["--sandbox", "enabled"]).run().succeeded();

@@ -14,9 +14,9 @@ use ibeam_policy::{Shield, kept_in_git};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{Base, rebase};
 use super::inventory::{Bounds, Directory, Inventory, Walk};
 use super::modes::OpenedModes;
+use super::{Base, rebase};
 use crate::{beneath, git_index};
 
 /// A larger file is told when it changes, and cannot be put back.
