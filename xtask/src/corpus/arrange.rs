@@ -92,6 +92,13 @@ impl Arranged {
         ground.put(&ground.top().join("mcp/version"), version)
     }
 
+    /// The program finds its model at another address from now on.
+    pub(super) fn lead_to(&self, ground: &Ground, from: &str, to: &str) -> io::Result<()> {
+        let config = ground.workspace.home().join(".config/ibeam/config.toml");
+        let text = std::fs::read_to_string(&config)?;
+        ground.put(&config, &text.replace(from, to))
+    }
+
     fn config(&self, model: &str, pins: &[(String, String)]) -> Table {
         let mut tables = Table::new();
         // In a file, so that a variable that the repository sets would count above it.
@@ -119,7 +126,10 @@ impl Arranged {
     }
 
     fn flags(&mut self, case: &Case) {
-        let Policy { sandbox, force, trust, mode, .. } = &case.policy;
+        let Policy { sandbox, force, trust, mode, approve_mcps, .. } = &case.policy;
+        if *approve_mcps {
+            self.args.push("--approve-mcps".to_owned());
+        }
         if *sandbox == Sandbox::Off {
             self.args.push("--sandbox=disabled".to_owned());
         }

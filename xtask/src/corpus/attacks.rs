@@ -1,6 +1,6 @@
 //! Every case of a file as every user, several at a time, each in a process of its own.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,9 @@ use super::who::{Who, program};
 use super::{Failed, compiled, isolation};
 use crate::program::built;
 
-const CASES: &str = "corpus/attacks.jsonl";
+/// Where the corpora are, and how the names of those begin that are played where none is named.
+const CORPORA: &str = "corpus";
+const ATTACKS: &str = "attacks";
 /// Where what belongs to all cases is kept, below the directory of builds.
 const SCRATCH: &str = "corpus";
 /// The program that plays a case is ended after so many seconds; the program under test has a shorter guard.
@@ -25,8 +27,8 @@ const PATIENCE: &str = "150";
 
 /// Plays the file and reports.
 pub(super) fn run(root: &Path, options: &Options) -> Result<(), Failed> {
-    let file = options.file.clone().unwrap_or_else(|| root.join(CASES));
-    let cases = read(&file, options)?;
+    let files = if options.files.is_empty() { all(&root.join(CORPORA))? } else { options.files.clone() };
+    let cases = read(&files, options)?;
     let scratch = target(root).join(SCRATCH);
     let programs_of_tests = compiled::build(&root.join("corpus/helpers"), &scratch)?;
     let binary = match &options.program {
@@ -90,24 +92,54 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<(), Failed> {
     }
 }
 
-/// The cases that are wanted; a line that is no JSON ends it.
-fn read(file: &Path, options: &Options) -> Result<Vec<Value>, Failed> {
+/// The files of attacks in a directory, in the order of their names.
+fn all(directory: &Path) -> Result<Vec<PathBuf>, Failed> {
+    let entries =
+        std::fs::read_dir(directory).map_err(|error| Failed::File(directory.display().to_string(), error))?;
+    let is_meant = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with(ATTACKS) && name.ends_with(".jsonl")
+    };
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).filter(is_meant).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// The cases that are wanted; a line that is no JSON, or an id that was there before, ends it.
+fn read(files: &[PathBuf], options: &Options) -> Result<Vec<Value>, Failed> {
+    let mut cases = Vec::new();
+    let mut ids = BTreeSet::new();
+    for file in files {
+        read_one(file, options, &mut cases, &mut ids)?;
+    }
+    if cases.is_empty() {
+        let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
+        return Err(Failed::Malformed(format!("{}: no case is to be played", names.join(", "))));
+    }
+    Ok(cases.into_iter().step_by(options.every).collect())
+}
+
+fn read_one(
+    file: &Path,
+    options: &Options,
+    cases: &mut Vec<Value>,
+    ids: &mut BTreeSet<String>,
+) -> Result<(), Failed> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| Failed::File(name.clone(), error))?;
-    let mut cases = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let case: Value = serde_json::from_str(line)
             .map_err(|error| Failed::Malformed(format!("{name}:{}: {error}", number + 1)))?;
         let text = |key: &str| case.get(key).and_then(Value::as_str);
+        if !ids.insert(text("id").unwrap_or_default().to_owned()) {
+            return Err(Failed::Malformed(format!("{name}:{}: the id of another case", number + 1)));
+        }
         let wanted = options.wants(text("id").unwrap_or_default());
         if wanted && options.way.is_for(&case) {
             cases.push(case);
         }
     }
-    if cases.is_empty() {
-        return Err(Failed::Malformed(format!("{name}: no case is to be played")));
-    }
-    Ok(cases.into_iter().step_by(options.every).collect())
+    Ok(())
 }
 
 /// Plays a case in a process of its own, so that nothing of it stays.

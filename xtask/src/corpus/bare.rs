@@ -1,7 +1,7 @@
 //! An attack with nothing in its way: bash itself runs the command, without the program, its rules and its sandbox.
 //!
-//! If the harm is done and seen here, then it is the program that prevents it elsewhere. Refuses calls that bash does
-//! not know.
+//! If the harm is done and seen here, then it is the program that prevents it elsewhere. Calls of file tools become the
+//! commands that do the same. Refuses those for which there is none.
 
 use std::fs::File;
 use std::io;
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use ibeam_testkit::Finished;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::arrange::Arranged;
 use super::case::Case;
@@ -23,22 +23,20 @@ const SECONDS: &str = "8";
 
 /// Runs the command of a case, and tells of it as the program would.
 pub(super) fn run(case: &Case, ground: &Ground, arranged: &Arranged) -> io::Result<Ran> {
-    let text = |key: &str| case.args.get(key).and_then(serde_json::Value::as_str);
-    let (Some(command), "shell") = (text("command"), case.tool.as_str()) else {
-        return Err(io::Error::other("only commands do harm without the program"));
-    };
+    let text = |key: &str| case.args.get(key).and_then(Value::as_str);
+    let command = command(case).ok_or_else(|| io::Error::other("no command does what the call does"))?;
     let directory = text("workingDirectory").or_else(|| text("working_directory")).unwrap_or_default();
     // What outlives the command may hold its pipes; files let it.
     let (stdout, stderr) = (ground.top().join("stdout"), ground.top().join("stderr"));
     let mut words = vec![program("timeout").unwrap_or_else(|| "timeout".into()).into_os_string()];
     words.extend(["--kill-after=1".into(), SECONDS.into()]);
     words.extend(ground.who.launcher());
-    words.extend(["/bin/bash", "--norc", "--noprofile", "-c", command].map(Into::into));
+    words.extend(["/bin/bash", "--norc", "--noprofile", "-c", command.as_str()].map(Into::into));
     let (launcher, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let started = Instant::now();
     let status = Command::new(launcher)
         .args(args)
-        .current_dir(ground.workspace.path().join(directory))
+        .current_dir(ground.start(case.cwd.as_deref()).join(directory))
         .env_clear()
         .env("HOME", ground.workspace.home())
         .envs(arranged.environment.iter().cloned())
@@ -59,4 +57,43 @@ pub(super) fn run(case: &Case, ground: &Ground, arranged: &Arranged) -> io::Resu
         elapsed: started.elapsed(),
     };
     Ok(Ran { finished, requests: Vec::new() })
+}
+
+/// What bash runs in place of the call.
+pub(super) fn command(case: &Case) -> Option<String> {
+    let text = |key: &str| case.args.get(key).and_then(Value::as_str);
+    let quoted = |key: &str| text(key).map(|text| format!("'{}'", text.replace('\'', "'\\''")));
+    match case.tool.as_str() {
+        "shell" => text("command").map(str::to_owned),
+        "write" => {
+            let (path, text) = (quoted("path")?, quoted("fileText").unwrap_or_else(|| "''".to_owned()));
+            Some(format!("mkdir -p -- \"$(dirname -- {path})\"; printf %s {text} > {path}"))
+        }
+        "delete" => Some(format!("rm -rf -- {}", quoted("path")?)),
+        "read" => Some(format!("cat -- {}", quoted("path")?)),
+        "ls" => Some(format!("ls -la -- {}", quoted("path").unwrap_or_else(|| ".".to_owned()))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(tool: &str, args: Value, expect: Option<&str>) {
+        let line = json!({"id": "x", "tool": tool, "args": args, "expect": "denied"});
+        assert_eq!(command(&Case::parse(&line).unwrap()).as_deref(), expect);
+    }
+
+    #[test]
+    fn calls_become_the_commands_that_do_the_same() {
+        check("shell", json!({"command": "ls"}), Some("ls"));
+        let write = "mkdir -p -- \"$(dirname -- 'a/b')\"; printf %s 'it'\\''s' > 'a/b'";
+        check("write", json!({"path": "a/b", "fileText": "it's"}), Some(write));
+        check("delete", json!({"path": "a"}), Some("rm -rf -- 'a'"));
+        check("read", json!({"path": "a"}), Some("cat -- 'a'"));
+        check("grep", json!({"pattern": "a"}), None);
+        check("shell", json!({}), None);
+    }
 }

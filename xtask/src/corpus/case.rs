@@ -16,7 +16,7 @@ use super::resolve::Answers;
 /// Fields that say something to people, or of other runners.
 const FOR_PEOPLE: [&str; 7] =
     ["source", "note", "cat", "expect_note", "probe_unsandboxed", "ref_sandbox", "live"];
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 22] = [
     "id",
     "policy",
     "tool",
@@ -34,6 +34,11 @@ const FIELDS: [&str; 17] = [
     "max_s",
     "env_fault",
     "raw_calls",
+    "after",
+    "answer",
+    "cwd",
+    "result",
+    "resume",
 ];
 const STEP_FIELDS: [&str; 3] = ["tool", "args", "expect"];
 
@@ -79,6 +84,15 @@ enum Words {
     Several(Vec<String>),
 }
 
+/// A second run on the session: without a call, or with some.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum Resume {
+    Plain(bool),
+    Call(Step),
+    Calls(Vec<Step>),
+}
+
 /// The case.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Case {
@@ -105,6 +119,16 @@ pub(super) struct Case {
     pub(super) env_fault: Option<String>,
     #[serde(default)]
     pub(super) raw_calls: Vec<Map<String, Value>>,
+    /// Lines that the person runs after the run.
+    #[serde(default)]
+    pub(super) after: Vec<String>,
+    /// The last words of the model, in pieces as they are streamed.
+    answer: Option<Words>,
+    /// Where the program is started, from the workspace.
+    pub(super) cwd: Option<String>,
+    /// What the result must be: its text, or fields of it.
+    pub(super) result: Option<Value>,
+    resume: Option<Resume>,
 }
 
 impl Case {
@@ -117,6 +141,15 @@ impl Case {
         known(line.get("policy").unwrap_or(&Value::Null), "policy field", &policy::FIELDS)?;
         for step in line.get("steps").and_then(Value::as_array).into_iter().flatten() {
             known(step, "field of a step", &STEP_FIELDS)?;
+        }
+        let resumed = line.get("resume").into_iter();
+        for step in
+            resumed.flat_map(|resume| resume.as_array().map_or(vec![resume], |all| all.iter().collect()))
+        {
+            known(step, "field of a step", &STEP_FIELDS)?;
+        }
+        if line.get("result").is_some_and(|result| !result.is_string() && !result.is_object()) {
+            return Err("the runner knows a `result` as a text or as fields".to_owned());
         }
         for (field, value) in line.as_object().into_iter().flatten().filter(|(name, _)| !is_for_people(name))
         {
@@ -165,6 +198,25 @@ impl Case {
         }
     }
 
+    /// The last words of the model, piece by piece.
+    pub(super) fn answer(&self) -> Vec<&str> {
+        match &self.answer {
+            None => vec!["done"],
+            Some(Words::One(word)) => vec![word],
+            Some(Words::Several(words)) => words.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// The calls of a second run on the session; `None` where there is no such run.
+    pub(super) fn resumed(&self) -> Option<&[Step]> {
+        match &self.resume {
+            None | Some(Resume::Plain(false)) => None,
+            Some(Resume::Plain(true)) => Some(&[]),
+            Some(Resume::Call(step)) => Some(std::slice::from_ref(step)),
+            Some(Resume::Calls(steps)) => Some(steps),
+        }
+    }
+
     /// How often the call is made.
     pub(super) fn times(&self) -> usize {
         self.repeat.unwrap_or(1).max(1)
@@ -190,7 +242,8 @@ impl Case {
     /// Text of the case that the program is told, so that finding it again says nothing.
     pub(super) fn own_words(&self) -> Vec<String> {
         let mut words = vec![self.prompt().to_owned()];
-        let args = self.steps.iter().map(|step| &step.args).chain([&self.args]).chain(&self.raw_calls);
+        let steps = self.steps.iter().chain(self.resumed().unwrap_or_default());
+        let args = steps.map(|step| &step.args).chain([&self.args]).chain(&self.raw_calls);
         args.flat_map(Map::values).for_each(|value| collect(value, &mut words));
         words
     }
@@ -267,9 +320,27 @@ mod tests {
         check_unknown("breach", json!(["exists:{{MOON}}/x"]), "place-holder `MOON`");
         check_unknown("setup", json!(["touch '{{MOON}}'; awk '{{print}}'"]), "place-holder `MOON`");
         check_unknown("ok", json!(["smoke"]), "smoke");
+        check_unknown("result", json!(7), "`result`");
+        check_unknown("resume", json!({"tool": "shell", "colour": 1}), "field of a step `colour`");
+        check_unknown("resume", json!([{"tool": "shell", "colour": 1}]), "field of a step `colour`");
+        check_unknown("after", json!(["git -C {{MOON}} status"]), "place-holder `MOON`");
         check_unknown("/policy/sandbox", json!("half"), "half");
         check_unknown("/policy/hook", json!("preToolUse sings"), "sings");
         check_unknown("/policy/resolve", json!({"a.test": "wherever"}), "wherever");
+    }
+
+    #[test]
+    fn a_second_run_has_no_call_or_some() {
+        let resumed = |value: Value| {
+            let mut line = line();
+            line["resume"] = value;
+            Case::parse(&line).unwrap().resumed().map(<[Step]>::len)
+        };
+        assert_eq!(Case::parse(&line()).unwrap().resumed().map(<[Step]>::len), None);
+        assert_eq!(resumed(json!(false)), None);
+        assert_eq!(resumed(json!(true)), Some(0));
+        assert_eq!(resumed(json!({"tool": "ls"})), Some(1));
+        assert_eq!(resumed(json!([{"tool": "ls"}, {"tool": "ls"}])), Some(2));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use super::cron;
 use super::evidence::Evidence;
+use super::ran::Ran;
 
 /// One effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +35,14 @@ pub(super) enum Effect {
     TerminalInput,
     /// The stream has more than one result, or a line that is no event.
     ExtraResult,
+    /// Another process traced the program.
+    AgentTraced,
+    /// A table of cron is other than it was.
+    CronChanged,
+    /// A call was executed; with words, one whose command has them.
+    Executed(String),
+    /// What a terminal obeys was printed: on stdout as bytes, or by the person's commands after the run.
+    RawEscape,
 }
 
 impl Effect {
@@ -53,6 +63,10 @@ impl Effect {
             "agent_died" => Some(Self::AgentDied),
             "journal_lost" => Some(Self::JournalLost),
             "tty_injected" => Some(Self::TerminalInput),
+            "agent_traced" => Some(Self::AgentTraced),
+            "cron_changed" => Some(Self::CronChanged),
+            "ran" => Some(Self::Executed(String::new())),
+            "stdout_raw_esc" => Some(Self::RawEscape),
             "extra_result_event" => Some(Self::ExtraResult),
             _ => None,
         };
@@ -67,6 +81,7 @@ impl Effect {
             "mode" => Ok(Self::Mode(path()?)),
             "mtime" => Ok(Self::ModifiedAt(path()?)),
             "xattr" => Ok(Self::Attributes(path()?)),
+            "ran" => Ok(Self::Executed(of.to_owned())),
             "alive" => Ok(Self::Alive(of.to_owned())),
             "stdout" => Ok(Self::Stdout(of.to_owned())),
             "bytes" => {
@@ -78,15 +93,16 @@ impl Effect {
         }
     }
 
-    /// The file it is about.
-    pub(super) fn path(&self) -> Option<&PathBuf> {
+    /// The files it is about.
+    pub(super) fn paths(&self) -> Vec<PathBuf> {
         match self {
             Self::Exists(path)
             | Self::Changed(path)
             | Self::Mode(path)
             | Self::ModifiedAt(path)
             | Self::Attributes(path)
-            | Self::Bytes(path, _) => Some(path),
+            | Self::Bytes(path, _) => vec![path.clone()],
+            Self::CronChanged => cron::tables().collect(),
             Self::Leak
             | Self::LeakInJournal
             | Self::Connection
@@ -99,7 +115,10 @@ impl Effect {
             | Self::AgentDied
             | Self::JournalLost
             | Self::TerminalInput
-            | Self::ExtraResult => None,
+            | Self::ExtraResult
+            | Self::AgentTraced
+            | Self::Executed(_)
+            | Self::RawEscape => Vec::new(),
         }
     }
 
@@ -127,10 +146,23 @@ impl Effect {
                 calls.peek().is_some() && calls.all(|call| call.exit_code() == Some(0))
             }
             Self::McpCalled => evidence.mcp_called,
-            Self::AgentDied => !evidence.ran.came_to_its_result(),
-            Self::JournalLost => evidence.journal.lost_something(&evidence.ran),
+            Self::AgentDied => evidence.runs().any(|ran| !ran.came_to_its_result()),
+            Self::JournalLost => {
+                evidence.journal.lost_something(evidence.runs().map(|ran| ran.completed().len()).sum())
+            }
             Self::TerminalInput => evidence.typed,
-            Self::ExtraResult => evidence.ran.has_extra_result(),
+            Self::ExtraResult => evidence.runs().any(Ran::has_extra_result),
+            Self::AgentTraced => evidence.traced,
+            Self::CronChanged => cron::tables().any(|table| differs(&table, |trace| trace.content())),
+            Self::Executed(words) => {
+                evidence.calls().any(|call| call.was_executed() && call.command().contains(words))
+            }
+            Self::RawEscape => {
+                let is_sent = |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r');
+                let turns = |c: char| matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+                evidence.runs().any(|ran| ran.finished.stdout.contains(is_sent))
+                    || evidence.printed_after.contains(|c| is_sent(c) || turns(c))
+            }
         }
     }
 }

@@ -13,6 +13,12 @@ use super::trace::Trace;
 #[derive(Debug)]
 pub(super) struct Evidence {
     pub(super) ran: Ran,
+    /// The second run on the session.
+    pub(super) resumed: Option<Ran>,
+    /// What the person's commands after the run printed on stdout.
+    pub(super) printed_after: String,
+    /// Another process traced the program.
+    pub(super) traced: bool,
     pub(super) journal: Journal,
     pub(super) heard: Heard,
     pub(super) canary: Canary,
@@ -36,18 +42,25 @@ impl Evidence {
         self.after.get(path)
     }
 
+    /// The run, and the second one.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &Ran> {
+        std::iter::once(&self.ran).chain(&self.resumed)
+    }
+
     /// The completed calls that count, without the steps before them.
     pub(super) fn calls(&self) -> impl Iterator<Item = Completed> {
-        self.ran.completed().into_iter().skip(self.steps)
+        let resumed = self.resumed.iter().flat_map(Ran::completed);
+        self.ran.completed().into_iter().skip(self.steps).chain(resumed).collect::<Vec<_>>().into_iter()
     }
 
     /// The canary reached the model, stdout, stderr or the journal, and the case had not put it there itself.
     pub(super) fn leaks(&self) -> bool {
-        self.ran.requests.iter().any(|request| self.canary.is_in(request))
-            || self.canary.is_in_text(&self.ran.finished.stdout)
-            || self.canary.is_in_text(&self.ran.finished.stderr)
-            || self.canary.is_in_names(&self.heard.names)
-            || self.leaks_into_journal()
+        let is_in = |ran: &Ran| {
+            ran.requests.iter().any(|request| self.canary.is_in(request))
+                || self.canary.is_in_text(&ran.finished.stdout)
+                || self.canary.is_in_text(&ran.finished.stderr)
+        };
+        self.runs().any(is_in) || self.canary.is_in_names(&self.heard.names) || self.leaks_into_journal()
     }
 
     pub(super) fn leaks_into_journal(&self) -> bool {

@@ -114,21 +114,40 @@ impl Ground {
 
     /// Runs lines of bash in the workspace as the user.
     pub(super) fn shell(&self, lines: &str) -> io::Result<()> {
-        let mut words = self.who.launcher();
-        words.extend(["/bin/bash", "-c", lines].map(OsString::from));
+        let words = self.bash(lines);
         let (program, args) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let ended = Command::new(program)
             .args(args)
             .current_dir(self.workspace.path())
             .env_clear()
-            .envs([("PATH", SYSTEM_PATH), ("CANARY", CANARY)])
-            .env("HOME", self.workspace.home())
-            .env("OUT", self.out())
+            .envs(self.environment())
             .output()?;
         if ended.status.success() {
             return Ok(());
         }
         Err(io::Error::other(format!("{}: {}", ended.status, String::from_utf8_lossy(&ended.stderr).trim())))
+    }
+
+    /// Where the program is started: `cwd` from the workspace.
+    pub(super) fn start(&self, cwd: Option<&str>) -> PathBuf {
+        self.workspace.path().join(cwd.unwrap_or_default())
+    }
+
+    /// The words that run lines of bash as the user.
+    pub(super) fn bash(&self, lines: &str) -> Vec<OsString> {
+        let mut words = self.who.launcher();
+        words.extend(["/bin/bash", "-c", lines].map(OsString::from));
+        words
+    }
+
+    /// The environment of the user's own commands.
+    pub(super) fn environment(&self) -> [(&'static str, OsString); 4] {
+        [
+            ("PATH", SYSTEM_PATH.into()),
+            ("CANARY", CANARY.into()),
+            ("HOME", self.workspace.home().into()),
+            ("OUT", self.out().into()),
+        ]
     }
 
     /// Puts the places of the ground in all text of a case.

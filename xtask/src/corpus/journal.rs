@@ -5,8 +5,6 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::ran::Ran;
-
 /// The files of all sessions of a home.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Journal {
@@ -42,7 +40,7 @@ impl Journal {
     }
 
     /// Fewer calls than were printed, a torn line, or no end.
-    pub(super) fn lost_something(&self, ran: &Ran) -> bool {
+    pub(super) fn lost_something(&self, completed: usize) -> bool {
         let segments = self.files.iter().filter(|(path, _)| {
             let name = path.rsplit('/').next().unwrap_or_default();
             name.starts_with("events.") && name.ends_with(".jsonl")
@@ -53,7 +51,7 @@ impl Journal {
             || lines.iter().any(|line| serde_json::from_str::<Value>(line).is_err());
         // A payload that is kept in a file of its own leaves only its name in the line.
         let finished = count("\"tool_call_finished\"") + count("\"blob\":");
-        torn || lines.is_empty() || finished < ran.completed().len() || count("\"run_finished\"") == 0
+        torn || lines.is_empty() || finished < completed || count("\"run_finished\"") == 0
     }
 }
 

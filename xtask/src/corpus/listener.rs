@@ -1,9 +1,10 @@
-//! Somebody to connect to: TCP, UDP and an abstract unix socket, that remember who came.
+//! Somebody to connect to: TCP, UDP and two unix sockets, an abstract one and one with a path, that remember who came.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -11,6 +12,8 @@ use std::time::Duration;
 
 /// The name of the unix socket in the abstract name space.
 const UNIX_NAME: &str = "agentprobe";
+/// The name of the unix socket in the directory outside the workspace.
+const UNIX_FILE: &str = "listener.sock";
 const ANSWER: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 6\r\nconnection: close\r\n\r\nhello\n";
 
@@ -31,7 +34,7 @@ pub(super) struct Listener {
     connections: Arc<AtomicUsize>,
     accepting: Vec<JoinHandle<()>>,
     udp: Vec<UdpSocket>,
-    unix: Option<UnixListener>,
+    unix: Vec<UnixListener>,
 }
 
 impl Listener {
@@ -45,7 +48,7 @@ impl Listener {
             connections: Arc::default(),
             accepting: Vec::new(),
             udp: vec![UdpSocket::bind((Ipv4Addr::LOCALHOST, port))?],
-            unix: None,
+            unix: Vec::new(),
         };
         listener.accept(first)?;
         // A machine may have no IPv6.
@@ -73,12 +76,15 @@ impl Listener {
         Ok(())
     }
 
-    /// Listens on the unix socket, of which there is one in a network.
-    pub(super) fn listen_on_unix(&mut self) -> io::Result<()> {
-        let listener = UnixListener::bind_addr(&UnixAddress::from_abstract_name(UNIX_NAME)?)?;
-        listener.set_nonblocking(true)?;
-        self.unix = Some(listener);
-        Ok(())
+    /// Listens on the abstract unix socket, of which there is one in a network, and on one in `directory`.
+    pub(super) fn listen_on_unix(&mut self, directory: &Path) -> io::Result<()> {
+        let path = directory.join(UNIX_FILE);
+        for address in [UnixAddress::from_abstract_name(UNIX_NAME)?, UnixAddress::from_pathname(&path)?] {
+            let listener = UnixListener::bind_addr(&address)?;
+            listener.set_nonblocking(true)?;
+            self.unix.push(listener);
+        }
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777))
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -100,8 +106,10 @@ impl Listener {
             }
         }
         let mut unix_connections = 0;
-        while self.unix.as_ref().is_some_and(|listener| listener.accept().is_ok()) {
-            unix_connections += 1;
+        for listener in &self.unix {
+            while listener.accept().is_ok() {
+                unix_connections += 1;
+            }
         }
         let connections = self.connections.load(Ordering::SeqCst);
         Heard { connections, datagrams, unix_connections, names: Vec::new() }
@@ -147,7 +155,8 @@ mod tests {
     fn whoever_comes_is_heard() {
         let mut listener = Listener::start().unwrap();
         let port = listener.port();
-        if let Err(error) = listener.listen_on_unix() {
+        let top = tempfile::tempdir().unwrap();
+        if let Err(error) = listener.listen_on_unix(top.path()) {
             eprintln!("SKIP: somebody else has the unix socket: {error}");
             return;
         }
@@ -160,8 +169,10 @@ mod tests {
         sender.send_to(b"leak", (Ipv4Addr::LOCALHOST, port)).unwrap();
         let name = UnixAddress::from_abstract_name(UNIX_NAME).unwrap();
         UnixStream::connect_addr(&name).unwrap();
+        std::fs::rename(top.path().join(UNIX_FILE), top.path().join("renamed")).unwrap();
+        UnixStream::connect(top.path().join("renamed")).unwrap();
         let heard = listener.finish();
-        assert_eq!(heard, Heard { connections: 1, datagrams: 1, unix_connections: 1, names: Vec::new() });
+        assert_eq!(heard, Heard { connections: 1, datagrams: 1, unix_connections: 2, names: Vec::new() });
     }
 
     #[test]

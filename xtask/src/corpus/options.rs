@@ -8,9 +8,9 @@ use super::way::Way;
 use super::who::Who;
 
 pub(super) const USAGE: &str = "\
-usage: cargo xtask corpus attacks [FILE.jsonl] [OPTION…]
+usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]
 
-  FILE.jsonl     the cases [default: corpus/attacks.jsonl]
+  FILE.jsonl     the cases [default: corpus/attacks*.jsonl]
   --only ID,…    these cases; a part of an id is enough
   --jobs N       how many at a time [default: one for each core, 4 at most]
   --uid WHO      root, nobody or both [default: both]
@@ -23,7 +23,7 @@ usage: cargo xtask corpus attacks [FILE.jsonl] [OPTION…]
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Options {
-    pub(super) file: Option<PathBuf>,
+    pub(super) files: Vec<PathBuf>,
     pub(super) only: BTreeSet<String>,
     pub(super) jobs: usize,
     pub(super) who: Vec<Who>,
@@ -41,7 +41,7 @@ impl Options {
     pub(super) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let mut options = Self {
-            file: None,
+            files: Vec::new(),
             only: BTreeSet::new(),
             jobs: cores.min(4),
             who: vec![Who::Root, Who::Nobody],
@@ -79,10 +79,8 @@ impl Options {
                         other => return Err(format!("`{other}` is neither root, nobody nor both")),
                     };
                 }
-                _ if word.starts_with('-') || options.file.is_some() => {
-                    return Err(format!("unexpected `{word}`"));
-                }
-                _ => options.file = Some(word.into()),
+                _ if word.starts_with('-') => return Err(format!("unexpected `{word}`")),
+                _ => options.files.push(word.into()),
             }
         }
         Ok(options)
@@ -104,8 +102,9 @@ mod tests {
 
     #[test]
     fn words_are_read() {
-        let options = parse("f.jsonl --only A001,B0 --jobs=3 --uid root --bin /b --keep k --bare").unwrap();
-        assert_eq!(options.file, Some("f.jsonl".into()));
+        let options =
+            parse("f.jsonl g.jsonl --only A001,B0 --jobs=3 --uid root --bin /b --keep k --bare").unwrap();
+        assert_eq!(options.files, [PathBuf::from("f.jsonl"), "g.jsonl".into()]);
         assert!(options.wants("AT-A001") && options.wants("AT-B002") && !options.wants("AT-A002"));
         assert_eq!((options.jobs, options.who, options.way), (3, vec![Who::Root], Way::Bare));
         assert_eq!((options.program, options.keep), (Some("/b".into()), Some("k".into())));
@@ -113,7 +112,7 @@ mod tests {
 
     #[test]
     fn wrong_words_are_told() {
-        for words in ["--jobs 0", "--jobs", "--uid wheel", "--loud", "a b"] {
+        for words in ["--jobs 0", "--jobs", "--uid wheel", "--loud"] {
             assert!(parse(words).is_err(), "{words}");
         }
     }

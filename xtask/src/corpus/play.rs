@@ -23,10 +23,11 @@ use super::ran::Ran;
 use super::resolve::Answers;
 use super::terminal::Terminal;
 use super::trace::Trace;
+use super::tracer::TracerWatch;
 use super::verdict::{self, Outcome};
 use super::way::Way;
 use super::who::Who;
-use super::{alive, bare, script, skip};
+use super::{alive, bare, cron, person, script, skip};
 
 /// Longer than any case may take.
 const GUARD: Duration = Duration::from_secs(90);
@@ -88,22 +89,29 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
         ground.expose_program()?;
     }
     let case = job.way.apply(Case::parse(&ground.fill(&job.case)).map_err(Unplayed::Skipped)?);
+    if job.way == Way::Bare && (bare::command(&case).is_none() || case.resumed().is_some()) {
+        return Err(Unplayed::Skipped("no command does the same without the program".to_owned()));
+    }
     let launcher = skip::launcher(&case, &ground, machine.is_some()).map_err(Unplayed::Skipped)?;
     if let Some(machine) = &machine {
         listener.widen(&machine.addresses)?;
     }
     let on_unix = case.looks_for(&Effect::UnixConnection);
-    if on_unix && listener.listen_on_unix().is_err() {
+    if on_unix && listener.listen_on_unix(&ground.out()).is_err() {
         return Err(Unplayed::Skipped("somebody else has the unix socket of the listener".to_owned()));
     }
     let names = machine.as_ref().map(|_| NameServer::start(told_answers(&case))).transpose()?;
 
-    let setup = format!("set -e\n{}", case.setup.join("\n"));
-    ground.shell(&setup).map_err(|error| Unplayed::Failed(format!("the setup: {error}")))?;
+    let effects = [case.breaches(), case.oks()].into_iter().flatten().flatten().collect::<Vec<_>>();
+    if let Some(stage) = job.stage.as_deref().filter(|_| effects.contains(&Effect::CronChanged)) {
+        cron::cover(stage)?;
+    }
+    // Ended when the case is over, and whatever it left in the background with it.
+    let background = person::prepare(&ground, &case.setup)
+        .map_err(|error| Unplayed::Failed(format!("the setup: {error}")))?;
     let model = ModelServer::start(script::answers(&case));
     let pins = pins(&case, names.is_some(), listener.port());
     let arranged = Arranged::new(&case, &ground, &model.url(), &pins)?;
-    let effects = [case.breaches(), case.oks()].into_iter().flatten().flatten().collect::<Vec<_>>();
     if case.policy.approved_mcp_hash.is_some() {
         approve(&case, &ground, &arranged, &launcher)?;
     }
@@ -116,6 +124,8 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
     if let Some(terminal) = &terminal {
         terminal.give_to(job.who.owner().0)?;
     }
+    let watch = effects.contains(&Effect::AgentTraced).then(|| TracerWatch::start("ibeam"));
+    let mut resumed = None;
     let ran = if job.way == Way::Bare {
         bare::run(&case, &ground, &arranged)?
     } else {
@@ -126,10 +136,16 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
             command = command.after(&format!("exec < '{}'", terminal.path()));
         }
         let finished = command.run();
-        Ran { finished, requests: model.requests().into_iter().map(|request| request.body).collect() }
+        if case.resumed().is_some() {
+            resumed = Some(resume(&case, &ground, &arranged, &launcher, &model.url())?);
+        }
+        Ran { finished, requests: bodies(&model) }
     };
+    let traced = watch.is_some_and(TracerWatch::finish);
+    let printed_after = person::follow_up(&ground, &case.after, &ground.start(case.cwd.as_deref()))?;
 
     let found = alive::find(&effects, Instant::now() + Duration::from_secs(1));
+    drop(background);
     let mut heard = listener.finish();
     heard.names = names.map(NameServer::finish).unwrap_or_default();
     if case.tool == "shell" {
@@ -137,6 +153,9 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
     }
     let evidence = Evidence {
         ran,
+        resumed,
+        printed_after,
+        traced,
         journal: Journal::read(&ground.state().join("sessions")),
         heard,
         canary: Canary::new(case.own_words()),
@@ -158,6 +177,25 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
         Outcome::Passed | Outcome::Skipped(_) => String::new(),
     };
     Ok(Played { outcome, transcript })
+}
+
+/// The second run on the session, with a script of its own.
+fn resume(
+    case: &Case,
+    ground: &Ground,
+    arranged: &Arranged,
+    launcher: &[std::ffi::OsString],
+    first: &str,
+) -> io::Result<Ran> {
+    let model = ModelServer::start(script::resumed_answers(case));
+    arranged.lead_to(ground, first, &model.url())?;
+    let args: Vec<String> = arranged.args.iter().cloned().chain(["--continue".to_owned()]).collect();
+    let finished = ibeam(case, ground, arranged, &args).through(launcher).run();
+    Ok(Ran { finished, requests: bodies(&model) })
+}
+
+fn bodies(model: &ModelServer) -> Vec<Value> {
+    model.requests().into_iter().map(|request| request.body).collect()
 }
 
 /// What the case says of names, where nobody has granted it.
@@ -185,12 +223,20 @@ fn ibeam(case: &Case, ground: &Ground, arranged: &Arranged, args: &[String]) -> 
     let environment = arranged.environment.iter();
     let command = Ibeam::new(ground.program(), &ground.workspace).args(args).guard(GUARD);
     let command = if reads_stdin(case) { command.stdin(Stdin::SilentPipe) } else { command };
-    environment.fold(command.env_remove("PATH"), |command, (name, value)| command.env(name, value))
+    let command =
+        environment.fold(command.env_remove("PATH"), |command, (name, value)| command.env(name, value));
+    match &case.cwd {
+        Some(cwd) => {
+            let start = ground.start(Some(cwd)).display().to_string().replace('\'', "'\\''");
+            command.after(&format!("cd -- '{start}' || exit 99"))
+        }
+        None => command,
+    }
 }
 
 fn traces(effects: &[Effect]) -> BTreeMap<PathBuf, Trace> {
-    let paths = effects.iter().filter_map(Effect::path);
-    paths.map(|path| (path.clone(), Trace::of(Path::new(path)))).collect()
+    let paths = effects.iter().flat_map(Effect::paths);
+    paths.map(|path| (path.clone(), Trace::of(&path))).collect()
 }
 
 /// What a case made on the machine itself, which the next one must not find.
@@ -207,6 +253,10 @@ fn take_away(evidence: &Evidence, ground: &Path) {
 fn transcript(case: &Case, arranged: &Arranged, evidence: &Evidence) -> String {
     let mut text =
         format!("{case:#?}\n\n{arranged:#?}\n\n{}\n\n{:?}\n", evidence.ran.finished, evidence.heard);
+    text.push_str(&format!("\nafter the run:\n{}\n", evidence.printed_after));
+    if let Some(ran) = &evidence.resumed {
+        text.push_str(&format!("\nthe second run:\n{}\n", ran.finished));
+    }
     for (number, request) in evidence.ran.requests.iter().enumerate() {
         let messages = serde_json::to_string_pretty(&request.get("messages")).unwrap_or_default();
         text.push_str(&format!("\nrequest {number}:\n{messages}\n"));

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::resolve::Answers;
 
-pub(super) const FIELDS: [&str; 16] = [
+pub(super) const FIELDS: [&str; 17] = [
     "allow",
     "deny",
     "ask",
@@ -22,6 +22,7 @@ pub(super) const FIELDS: [&str; 16] = [
     "insecure_loopback_ok",
     "mcp_tools",
     "approved_mcp_hash",
+    "approve_mcps",
     "setup_env",
 ];
 
@@ -59,6 +60,8 @@ pub(super) struct Policy {
     /// Tools of an MCP server of the user's.
     pub(super) mcp_tools: Vec<String>,
     pub(super) approved_mcp_hash: Option<String>,
+    /// The person approves the MCP servers of this run.
+    pub(super) approve_mcps: bool,
     /// The keys of the program itself.
     pub(super) setup_env: BTreeMap<String, String>,
 }

@@ -48,6 +48,18 @@ impl Ran {
         self.came_to_its_result() || self.finished.code.is_some_and(|code| (1..100).contains(&code)) && told
     }
 
+    /// Whether the result is this text, or has these fields.
+    pub(super) fn has_result(&self, expect: &Value) -> bool {
+        let Some(result) = self.events().filter(|event| is(event, "type", "result")).last() else {
+            return false;
+        };
+        match expect {
+            Value::String(text) => is(&result, "result", text),
+            Value::Object(fields) => fields.iter().all(|(name, value)| result.get(name) == Some(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => false,
+        }
+    }
+
     /// A second result, or a line that is no event.
     pub(super) fn has_extra_result(&self) -> bool {
         let events: Vec<Value> = self.events().collect();
@@ -84,6 +96,24 @@ impl Completed {
     /// Policy refused it, or the system did.
     pub(super) fn is_refused(&self) -> bool {
         ["rejected", "permissionDenied"].contains(&self.arm.as_str())
+    }
+
+    /// It ended as an error of the call itself, before anything happened: arguments or a place that cannot be. Not
+    /// one that the system told, which may come from the middle of the work or from a fixture that lacks something.
+    pub(super) fn is_refused_as_error(&self) -> bool {
+        const OF_THE_SYSTEM: [&str; 5] = ["os error", "ENOENT", "no such", "not found", "does not exist"];
+        let said = self.told().to_lowercase();
+        self.arm == "error" && !OF_THE_SYSTEM.iter().any(|words| said.contains(&words.to_lowercase()))
+    }
+
+    /// It was let run, however it ended.
+    pub(super) fn was_executed(&self) -> bool {
+        ["success", "failure", "timeout"].contains(&self.arm.as_str())
+    }
+
+    /// Its command; nothing for another tool.
+    pub(super) fn command(&self) -> String {
+        self.args.get("command").and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     pub(super) fn succeeded(&self) -> bool {

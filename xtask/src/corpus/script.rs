@@ -35,8 +35,23 @@ pub(super) fn answers(case: &Case) -> Vec<Answer> {
             })
         }));
     }
-    answers.extend((0..=SPARE_ANSWERS).map(|_| Answer::new().text("done")));
+    answers.extend(last_words(case));
     answers
+}
+
+/// The script of the second run on the session.
+pub(super) fn resumed_answers(case: &Case) -> Vec<Answer> {
+    let calls = case.resumed().unwrap_or_default().iter().enumerate();
+    let calls = calls.map(|(number, step)| {
+        let (name, args) = call(&step.tool, Value::Object(step.args.clone()));
+        Answer::new().call(&format!("toolu_resumed_{number}"), &name, &args)
+    });
+    calls.chain(last_words(case)).collect()
+}
+
+fn last_words(case: &Case) -> impl Iterator<Item = Answer> + '_ {
+    let say = |_| case.answer().into_iter().fold(Answer::new(), |answer, text| answer.text(text));
+    (0..=SPARE_ANSWERS).map(say)
 }
 
 /// Our name of a tool, and the arguments in our names.
@@ -113,6 +128,15 @@ mod tests {
             json!({"a": 1}),
         );
         check("mcp", json!({"server": "db", "tool": "t"}), "mcp_db_t", json!({}));
+    }
+
+    #[test]
+    fn the_second_run_has_a_script_of_its_own() {
+        let line = json!({"id": "x", "tool": "ls", "expect": "denied", "resume": {"tool": "shell"}, "answer": ["a", "b"]});
+        let case = Case::parse(&line).unwrap();
+        assert_eq!(answers(&case).len(), 1 + SPARE_ANSWERS + 1);
+        assert_eq!(resumed_answers(&case).len(), 1 + SPARE_ANSWERS + 1);
+        assert_eq!(case.answer(), ["a", "b"]);
     }
 
     #[test]

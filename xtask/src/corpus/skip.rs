@@ -26,6 +26,9 @@ pub(super) fn launcher(case: &Case, ground: &Ground, own_machine: bool) -> Resul
     if !own_machine && case.looks_for(&Effect::JournalLost) {
         return Err("needs a disk of its own to fill".to_owned());
     }
+    if !own_machine && case.looks_for(&Effect::CronChanged) {
+        return Err("needs mounts of its own over the tables of cron".to_owned());
+    }
     match case.env_fault.as_deref().map(str::to_lowercase) {
         None => Ok(who.launcher()),
         Some(fault) if fault.contains("clone_newuser") || fault.contains("user namespace") => who

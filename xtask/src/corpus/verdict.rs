@@ -42,12 +42,17 @@ pub(super) fn judge(case: &Case, evidence: &Evidence) -> Outcome {
     for (step, call) in case.steps.iter().zip(evidence.ran.completed()) {
         let as_told = match step.expect {
             Some(Expect::Allowed) => call.succeeded(),
-            Some(Expect::Denied) => call.is_refused(),
+            Some(Expect::Denied) => call.is_refused() || call.is_refused_as_error(),
             Some(Expect::Contained) | None => true,
         };
         if !as_told {
             wrong.push(format!("a step before it was {}", call.told()));
         }
+    }
+    if let Some(expect) = &case.result
+        && !evidence.runs().last().is_some_and(|ran| ran.has_result(expect))
+    {
+        wrong.push(format!("the result is not {expect}"));
     }
     if let Some(most) = case.max_s.filter(|most| evidence.ran.finished.elapsed.as_secs_f64() > *most) {
         wrong.push(format!("it took {:.1?}, not {most} s", evidence.ran.finished.elapsed));
@@ -93,17 +98,19 @@ fn not_denied(case: &Case, evidence: &Evidence) -> Vec<String> {
         return if all { Vec::new() } else { vec![format!("{} calls, then {}", calls.len(), ran.end())] };
     }
     let wrong = calls.iter().filter(|call| {
+        // What must not happen is looked for apart, so that an error before it is as good as a refusal.
+        let as_error = !case.breaches().unwrap_or_default().is_empty() && call.is_refused_as_error();
         let no_call = call.arm == "error" && is_no_call(case);
         // A name that leads elsewhere at the second look: nobody listens where the first look led.
         let led_nowhere = !call.succeeded() && case.policy.rebinds();
-        !(call.is_refused() || no_call || led_nowhere)
+        !(call.is_refused() || as_error || no_call || led_nowhere)
     });
     wrong.map(|call| format!("the call was {}", call.told())).collect()
 }
 
 /// The run came to an end of its own, and the call was looked at.
 fn not_contained(case: &Case, evidence: &Evidence) -> Vec<String> {
-    let ran = &evidence.ran;
+    let ran = evidence.runs().find(|ran| !ran.ended_in_order()).unwrap_or(&evidence.ran);
     if ran.finished.code == Some(NO_SANDBOX) && case.env_fault.is_some() {
         return Vec::new();
     }
@@ -124,8 +131,9 @@ fn not_allowed(case: &Case, evidence: &Evidence) -> Vec<String> {
         .filter(|call| !call.succeeded())
         .map(|call| format!("the call was {}", call.told()))
         .collect();
-    if calls.is_empty() && !case.is_startup() || !evidence.ran.came_to_its_result() {
-        wrong.push(format!("the run ended with {}", evidence.ran.end()));
+    let failed = evidence.runs().find(|ran| !ran.came_to_its_result());
+    if calls.is_empty() && !case.is_startup() || failed.is_some() {
+        wrong.push(format!("the run ended with {}", failed.unwrap_or(&evidence.ran).end()));
     }
     let missing = case.oks().unwrap_or_default().into_iter().filter(|effect| !effect.is_in(evidence));
     wrong.extend(missing.map(|effect: Effect| format!("MISSING {effect:?}")));

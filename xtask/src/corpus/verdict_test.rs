@@ -55,6 +55,50 @@ fn denied_is_a_refusal_and_nothing_else() {
 }
 
 #[test]
+fn an_error_before_anything_happened_is_a_refusal_where_harm_would_be_seen() {
+    let error = |text: &str| quiet(json!({"error": {"errorMessage": text}}));
+    let denied = case("denied", &Value::Null);
+    check(&denied, &error("invalid arguments: `workingDirectory` leaves the workspace"), true);
+    check(&denied, &error("cannot open `x`: No such file or directory (os error 2)"), false);
+    check(&denied, &quiet(json!({"failure": {"exitCode": 1, "stderr": "bad"}})), false);
+    check(&case("denied", &json!({"breach": []})), &error("invalid arguments"), false);
+    let mut harm = error("invalid arguments");
+    harm.heard.connections = 1;
+    check(&denied, &harm, false);
+}
+
+#[test]
+fn the_result_is_held() {
+    let with = |result: Value| case("contained", &json!({"result": result}));
+    let mut answered = succeeded();
+    check(&with(json!("done")), &answered, false);
+    answered.ran.finished.stdout = answered
+        .ran
+        .finished
+        .stdout
+        .replace("\"subtype\":\"success\"", "\"subtype\":\"success\",\"result\":\"done\",\"is_error\":false");
+    check(&with(json!("done")), &answered, true);
+    check(&with(json!("other")), &answered, false);
+    check(&with(json!({"is_error": false, "result": "done"})), &answered, true);
+    check(&with(json!({"is_error": true})), &answered, false);
+    answered.resumed = Some(succeeded().ran);
+    check(&with(json!("done")), &answered, false);
+}
+
+#[test]
+fn the_second_run_must_end_well_and_its_calls_count() {
+    let resumed = |expect: &str| case(expect, &json!({"resume": {"tool": "shell"}, "breach": []}));
+    let with = |ran: super::super::ran::Ran| Evidence { resumed: Some(ran), ..succeeded() };
+    check(&resumed("allowed"), &with(succeeded().ran), true);
+    check(&resumed("allowed"), &with(rejected().ran), false);
+    check(&resumed("denied"), &Evidence { resumed: Some(rejected().ran), ..rejected() }, true);
+    check(&resumed("denied"), &Evidence { resumed: Some(succeeded().ran), ..rejected() }, false);
+    let mut killed = succeeded().ran;
+    killed.finished.code = None;
+    check(&resumed("contained"), &with(killed), false);
+}
+
+#[test]
 fn what_cannot_be_called_is_denied_by_an_error() {
     check(&case("denied", &json!({"tool": "no_such_tool"})), &failed(), true);
     check(&case("denied", &json!({"tool": "read", "args": {"path": "a\0b"}})), &failed(), true);
