@@ -107,7 +107,8 @@ impl Ground {
         self.give(path)
     }
 
-    fn give(&self, path: &Path) -> io::Result<()> {
+    /// Makes a file the user's own.
+    pub(super) fn give(&self, path: &Path) -> io::Result<()> {
         let (user, group) = self.who.owner();
         Ok(rustix::fs::chown(path, Some(user), Some(group))?)
     }

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -76,15 +76,17 @@ impl Listener {
         Ok(())
     }
 
-    /// Listens on the abstract unix socket, of which there is one in a network, and on one in `directory`.
-    pub(super) fn listen_on_unix(&mut self, directory: &Path) -> io::Result<()> {
+    /// Listens on the abstract unix socket, of which there is one in a network, and on one in `directory`, whose path it
+    /// returns.
+    pub(super) fn listen_on_unix(&mut self, directory: &Path) -> io::Result<PathBuf> {
         let path = directory.join(UNIX_FILE);
         for address in [UnixAddress::from_abstract_name(UNIX_NAME)?, UnixAddress::from_pathname(&path)?] {
             let listener = UnixListener::bind_addr(&address)?;
             listener.set_nonblocking(true)?;
             self.unix.push(listener);
         }
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777))
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777))?;
+        Ok(path)
     }
 
     pub(super) fn port(&self) -> u16 {

@@ -97,8 +97,12 @@ fn try_play(job: &Job) -> Result<Played, Unplayed> {
         listener.widen(&machine.addresses)?;
     }
     let on_unix = case.looks_for(&Effect::UnixConnection);
-    if on_unix && listener.listen_on_unix(&ground.out()).is_err() {
-        return Err(Unplayed::Skipped("somebody else has the unix socket of the listener".to_owned()));
+    if on_unix {
+        let Ok(path) = listener.listen_on_unix(&ground.out()) else {
+            return Err(Unplayed::Skipped("somebody else has the unix socket of the listener".to_owned()));
+        };
+        // Only the owner may make a hard link of it.
+        ground.give(&path)?;
     }
     let names = machine.as_ref().map(|_| NameServer::start(told_answers(&case))).transpose()?;
 
