@@ -3,7 +3,7 @@
 //! Looks at the disk once, before the first command. Resolves found, so that what is hidden or kept is the place
 //! itself and not a name of it. Searches a bounded part for what deny rules cover, and says when that was not all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -13,6 +13,7 @@ use std::time::Duration;
 use ibeam_policy::{Shield, kept_in_git};
 use ibeam_sandbox::Confinement;
 
+use crate::existing_paths::existing;
 use crate::files::Identities;
 use crate::git_directory::{GitDirectories, pointer};
 use crate::git_index;
@@ -64,10 +65,8 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
     for path in shield.protected() {
         places.keep(path);
     }
-    for hidden in shield.hidden() {
-        // Most of the table is not there, which one call tells.
-        if hidden.symlink_metadata().is_ok()
-            && let Ok(real) = hidden.canonicalize()
+    for hidden in existing(shield.hidden()) {
+        if let Ok(real) = hidden.canonicalize()
             && !shield.may_read(&hidden)
         {
             places.hide(&hidden, real, 0);
@@ -96,10 +95,11 @@ pub(crate) fn denied_files(shield: &Shield) -> Identities {
     let mut found = Identities::new();
     let mut left = LINKED;
     let searched = shield.search().into_iter().map(|path| (path, false));
-    let hidden = shield.hidden().into_iter().filter(|path| !shield.may_read(path));
+    let hidden = existing(shield.hidden()).into_iter().filter(|path| !shield.may_read(path));
     let hidden = hidden.filter_map(|path| Some((path.canonicalize().ok()?, true)));
-    let mut ahead: Vec<(PathBuf, bool)> = hidden.chain(searched).collect();
-    while let Some((path, is_denied)) = ahead.pop() {
+    // Level by level: a large profile of a browser must not use up what small files of keys need.
+    let mut ahead: VecDeque<(PathBuf, bool)> = hidden.chain(searched).collect();
+    while let Some((path, is_denied)) = ahead.pop_front() {
         let Ok(metadata) = path.symlink_metadata() else { continue };
         let is_denied = is_denied || shield.denies_read(&path);
         if metadata.is_file() && is_denied {
@@ -117,7 +117,7 @@ pub(crate) fn denied_files(shield: &Shield) -> Identities {
                     || entry.file_type().is_ok_and(|kind| kind.is_dir())
                     || shield.denies_read(&entry.path()))
             {
-                ahead.push((entry.path(), is_denied));
+                ahead.push_back((entry.path(), is_denied));
             }
         }
     }

@@ -12,6 +12,7 @@ mod delete;
 mod edit;
 mod elision;
 mod evidence;
+mod existing_paths;
 mod file_error;
 mod files;
 #[cfg(test)]

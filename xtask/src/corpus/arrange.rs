@@ -126,7 +126,7 @@ impl Arranged {
     }
 
     fn flags(&mut self, case: &Case) {
-        let Policy { sandbox, force, trust, mode, approve_mcps, .. } = &case.policy;
+        let Policy { sandbox, force, trust, mode, approve_mcps, sockets, .. } = &case.policy;
         if *approve_mcps {
             self.args.push("--approve-mcps".to_owned());
         }
@@ -139,6 +139,7 @@ impl Arranged {
         if *trust == Some(true) {
             self.args.push("--trust".to_owned());
         }
+        self.args.extend(sockets.iter().map(|path| format!("--allow-socket={path}")));
         self.args.extend(mode.iter().map(|mode| format!("--mode={mode}")));
         if reads_stdin(case) {
             self.args.push("--stdin=ignore".to_owned());

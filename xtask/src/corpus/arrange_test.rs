@@ -26,8 +26,11 @@ fn home(ground: &Ground, path: &str) -> String {
 fn tokens_and_switches_are_flags() {
     let policy = json!({"allow": ["Shell(ls)"], "deny": ["Shell(rm)"], "sandbox": "off", "force": true, "mode": "plan"});
     let (arranged, ground) = arranged(&case(policy, "shell", json!({})));
-    let approved = json!({"approve_mcps": true});
-    assert_eq!(super::tests::arranged(&case(approved, "shell", json!({}))).0.args[4..], ["--approve-mcps"]);
+    let approved = json!({"approve_mcps": true, "sockets": ["/run/a.sock"]});
+    assert_eq!(
+        super::tests::arranged(&case(approved, "shell", json!({}))).0.args[4..],
+        ["--approve-mcps", "--allow-socket=/run/a.sock"]
+    );
     let flags = ["--allow=Shell(ls)", "--deny=Shell(rm)", "--sandbox=disabled", "--force", "--mode=plan"];
     assert_eq!(arranged.args[4..], flags);
     assert!(!home(&ground, ".config/ibeam/config.toml").contains("Shell"));

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::resolve::Answers;
 
-pub(super) const FIELDS: [&str; 17] = [
+pub(super) const FIELDS: [&str; 18] = [
     "allow",
     "deny",
     "ask",
@@ -23,6 +23,7 @@ pub(super) const FIELDS: [&str; 17] = [
     "mcp_tools",
     "approved_mcp_hash",
     "approve_mcps",
+    "sockets",
     "setup_env",
 ];
 
@@ -62,6 +63,8 @@ pub(super) struct Policy {
     pub(super) approved_mcp_hash: Option<String>,
     /// The person approves the MCP servers of this run.
     pub(super) approve_mcps: bool,
+    /// Unix sockets that the user grants to commands.
+    pub(super) sockets: Vec<String>,
     /// The keys of the program itself.
     pub(super) setup_env: BTreeMap<String, String>,
 }
@@ -70,7 +73,9 @@ impl Policy {
     /// A rule that is none, or a policy file that cannot be used: the program may refuse to start.
     pub(super) fn is_broken(&self) -> bool {
         let mut tokens = self.allow.iter().chain(&self.deny).chain(&self.ask);
-        self.raw.is_some() || self.chmod.is_some() || tokens.any(|token| !is_token(token))
+        // Where the user's file would be looked for in the repository.
+        let relative = self.env.get("CURSOR_CONFIG_DIR").is_some_and(|directory| !directory.starts_with('/'));
+        relative || self.raw.is_some() || self.chmod.is_some() || tokens.any(|token| !is_token(token))
     }
 
     /// A name whose address changes between two looks at it.
@@ -104,6 +109,10 @@ mod tests {
         ] {
             let policy = Policy { deny: vec![token.to_owned()], ..Policy::default() };
             assert_eq!(policy.is_broken(), broken, "{token}");
+        }
+        for (directory, broken) in [(".cursor", true), ("/srv/cursor", false)] {
+            let env = BTreeMap::from([("CURSOR_CONFIG_DIR".to_owned(), directory.to_owned())]);
+            assert_eq!(Policy { env, ..Policy::default() }.is_broken(), broken, "{directory}");
         }
         assert!(Policy { raw: Some("{}".to_owned()), ..Policy::default() }.is_broken());
     }

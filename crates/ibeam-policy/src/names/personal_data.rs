@@ -79,7 +79,6 @@ pub(super) const GROUPS: &[Group] = &[
         &[
             ".mozilla",
             ".config/mozilla",
-            ".cache/mozilla",
             ".librewolf",
             ".waterfox",
             ".floorp",
