@@ -31,6 +31,8 @@ use super::{alive, bare, cron, person, script, skip};
 
 /// Longer than any case may take.
 const GUARD: Duration = Duration::from_secs(90);
+/// What a case that says how long it may take gets beyond that, before the program is ended.
+const GRACE: Duration = Duration::from_secs(15);
 
 /// A case to be played, and with what.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -225,7 +227,9 @@ fn approve(
 
 fn ibeam(case: &Case, ground: &Ground, arranged: &Arranged, args: &[String]) -> Ibeam {
     let environment = arranged.environment.iter();
-    let command = Ibeam::new(ground.program(), &ground.workspace).args(args).guard(GUARD);
+    // A program that hangs need not be waited for much longer than it may take.
+    let guard = case.max_s.map_or(GUARD, |most| GUARD.min(Duration::from_secs_f64(most.max(0.0)) + GRACE));
+    let command = Ibeam::new(ground.program(), &ground.workspace).args(args).guard(guard);
     let command = if reads_stdin(case) { command.stdin(Stdin::SilentPipe) } else { command };
     let command =
         environment.fold(command.env_remove("PATH"), |command, (name, value)| command.env(name, value));

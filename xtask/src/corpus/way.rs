@@ -52,9 +52,9 @@ impl Way {
         if self != Self::Unfenced {
             return case;
         }
-        let Policy { env, setup_env, trust, .. } = case.policy;
+        let Policy { env, setup_env, trust, sockets, .. } = case.policy;
         case.policy =
-            Policy { force: true, sandbox: Sandbox::On, env, setup_env, trust, ..Policy::default() };
+            Policy { force: true, sandbox: Sandbox::On, env, setup_env, trust, sockets, ..Policy::default() };
         if case.tool == "shell" {
             case.be_contained();
             hide(&mut case.args);
@@ -112,6 +112,14 @@ mod tests {
         let boxed = json!({"tool": "shell", "expect": "allowed", "policy": {"sandbox": "on"}});
         check(Way::Unfenced, &boxed, true);
         check(Way::Whole, &json!({}), true);
+    }
+
+    #[test]
+    fn what_the_sandbox_is_told_stays_where_the_rules_are_left_out() {
+        let policy = json!({"sockets": ["/run/a.sock"], "allow": ["Shell(ls)"], "env": {"A": "b"}});
+        let line = json!({"id": "x", "tool": "shell", "expect": "allowed", "policy": policy});
+        let policy = Way::Unfenced.apply(Case::parse(&line).unwrap()).policy;
+        assert_eq!((policy.sockets.len(), policy.env.len(), policy.allow.len()), (1, 1, 0));
     }
 
     #[test]
