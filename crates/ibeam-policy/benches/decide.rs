@@ -29,7 +29,7 @@ mod command {
     use super::*;
 
     fn decide(bencher: Bencher<'_, '_>, text: &str) {
-        let (policy, access) = (policy(), Access::Command(text.to_owned()));
+        let (policy, access) = (policy(), Access::command(text));
         bencher.counter(BytesCount::of_str(text)).bench_local(|| policy.decide(black_box(&access)));
     }
 

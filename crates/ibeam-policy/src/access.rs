@@ -12,7 +12,12 @@ pub enum Access {
     /// Creates, changes or removes a file.
     Write(PathBuf),
     /// Runs a command with `bash -c`.
-    Command(String),
+    Command {
+        /// The command.
+        text: String,
+        /// The directory in which it starts; `None` is the workspace.
+        directory: Option<PathBuf>,
+    },
     /// Fetches from the web.
     Fetch {
         /// The address, as the model gave it.
@@ -30,12 +35,17 @@ pub enum Access {
 }
 
 impl Access {
+    /// Returns the access of a command that starts in the workspace.
+    pub fn command(text: impl Into<String>) -> Self {
+        Self::Command { text: text.into(), directory: None }
+    }
+
     /// True when the call changes nothing, so that several may run at once.
     pub fn is_read_only(&self) -> bool {
         match self {
             Self::Nothing | Self::Read(_) | Self::Fetch { .. } => true,
             Self::Mcp { read_only, .. } => *read_only,
-            Self::Write(_) | Self::Command(_) => false,
+            Self::Write(_) | Self::Command { .. } => false,
         }
     }
 }

@@ -83,8 +83,8 @@ impl Policy {
         let verdict = self.decide(access);
         let (opaque, mut parts) = match access {
             Access::Nothing => (None, Vec::new()),
-            Access::Command(text) => match wrapper::steps(text) {
-                Ok(steps) => (None, self.command_parts(&steps)),
+            Access::Command { text, directory } => match wrapper::steps(text) {
+                Ok(steps) => (None, self.command_parts(&steps, self.start_of(directory.as_deref()))),
                 Err(Opaque(what)) => (Some(what), Vec::new()),
             },
             Access::Read(path) | Access::Write(path) => (None, vec![self.path_part(access, path)]),
@@ -100,8 +100,8 @@ impl Policy {
         Explanation { verdict, opaque, parts }
     }
 
-    fn command_parts(&self, steps: &Steps) -> Vec<Part> {
-        let (directories, _) = self.directories(&steps.steps);
+    fn command_parts(&self, steps: &Steps, start: &Path) -> Vec<Part> {
+        let (directories, _) = self.directories(&steps.steps, start);
         let everywhere = directories.last().cloned().unwrap_or_default();
         let telling = |step: &Step| *step != Step { repeats: step.repeats, ..Step::default() };
         let parts = steps.steps.iter().enumerate().filter(|(_, step)| telling(step)).map(|(at, step)| {

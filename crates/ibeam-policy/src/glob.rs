@@ -10,6 +10,44 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::fold::{fold_case, fold_path};
 
+/// How long a pattern may be, in bytes.
+const LONGEST: usize = 4096;
+/// How deep braces of a pattern may nest.
+const DEEPEST: usize = 8;
+/// How many braces, brackets and wildcards a pattern may have.
+const MOST_SPECIAL: usize = 512;
+
+/// Compiles one pattern. The bounds keep the automaton small: the compiler of globs has none of its own and panics
+/// beyond those of the regular expressions it makes.
+fn compile(text: &str, separator: bool, fold: bool) -> Result<GlobMatcher, String> {
+    if text.len() > LONGEST {
+        return Err(format!("it is longer than {LONGEST} bytes"));
+    }
+    let (mut depth, mut deepest, mut special) = (0_usize, 0_usize, 0_usize);
+    for c in text.chars() {
+        special += usize::from(matches!(c, '{' | ',' | '[' | '*' | '?'));
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    if deepest > DEEPEST {
+        return Err(format!("its braces nest deeper than {DEEPEST}"));
+    }
+    if special > MOST_SPECIAL {
+        return Err(format!("it has more than {MOST_SPECIAL} wildcards and alternatives"));
+    }
+    GlobBuilder::new(text)
+        .literal_separator(separator)
+        .backslash_escape(true)
+        .case_insensitive(fold)
+        .build()
+        .map(|glob| glob.compile_matcher())
+        .map_err(|error| error.kind().to_string())
+}
+
 /// Where a relative pattern starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anchor {
@@ -54,17 +92,8 @@ impl PathGlob {
             Some(directory) if !directory.is_empty() => format!("{{{directory},{pattern}}}"),
             Some(_) | None => pattern.clone(),
         };
-        let compile = |fold: bool| -> Result<GlobMatcher, String> {
-            let text = if fold { fold_case(&whole) } else { whole.as_str().into() };
-            GlobBuilder::new(&text)
-                .literal_separator(true)
-                .backslash_escape(true)
-                .case_insensitive(fold)
-                .build()
-                .map(|glob| glob.compile_matcher())
-                .map_err(|error| error.kind().to_string())
-        };
-        let (exact, folded) = (compile(false)?, compile(true)?);
+        let exact = compile(&whole, true, false)?;
+        let folded = compile(&fold_case(&whole), true, true)?;
         Ok(Self { text: text.to_owned(), anchor, pattern, exact, folded })
     }
 
@@ -245,15 +274,8 @@ impl TextGlob {
     /// # Errors
     /// What is wrong with it, in words.
     pub fn new(text: &str) -> Result<Self, String> {
-        let compile = |fold: bool| {
-            GlobBuilder::new(text)
-                .literal_separator(false)
-                .case_insensitive(fold)
-                .build()
-                .map(|glob| glob.compile_matcher())
-                .map_err(|error| error.kind().to_string())
-        };
-        Ok(Self { text: text.to_owned(), exact: compile(false)?, folded: compile(true)? })
+        let (exact, folded) = (compile(text, false, false)?, compile(text, false, true)?);
+        Ok(Self { text: text.to_owned(), exact, folded })
     }
 
     /// True when the whole of `text` matches.

@@ -121,7 +121,7 @@ impl Policy {
             Access::Nothing => Verdict::allow("default"),
             Access::Read(path) => self.read(path),
             Access::Write(path) => self.write(path),
-            Access::Command(text) => self.command(text),
+            Access::Command { text, directory } => self.command(text, directory.as_deref()),
             Access::Fetch { url } => self.fetch(url),
             Access::Mcp { server, tool, read_only } => self.mcp(server, tool, *read_only),
         }

@@ -7,13 +7,19 @@
 //! matter, as for `echo "$x"`.
 
 mod arithmetic;
+mod builtins;
 pub(crate) mod coverage;
 mod grammar;
 pub(crate) mod hazard;
+mod options;
+mod ordinary;
+mod ordinary_code;
+mod ordinary_git;
 mod paths;
 mod programs;
 pub(crate) mod redirect;
 mod script;
+mod values;
 mod walk;
 mod word;
 pub(crate) mod wrapper;

@@ -50,6 +50,17 @@ impl Shield {
         self.0.as_ref().map(|policy| policy.decide(&access))
     }
 
+    /// The directories in which a command would let git look for a repository; none where git is told which
+    /// repository to use, or where the command cannot be understood.
+    pub fn git_places(&self, access: &Access) -> Vec<PathBuf> {
+        match (&self.0, access) {
+            (Some(policy), Access::Command { text, directory }) if text.contains("git") => {
+                policy.places_of_git(text, directory.as_deref())
+            }
+            (Some(_) | None, _) => Vec::new(),
+        }
+    }
+
     /// The home directory.
     pub fn home(&self) -> Option<&Path> {
         self.0.as_ref().map(|policy| policy.home.as_path())

@@ -62,7 +62,11 @@ fn run(tool: &str) -> (Vec<String>, usize, usize) {
         }
         let argument = |name: &str| place(case["args"][name].as_str().unwrap());
         let access = match tool {
-            "shell" => Access::Command(argument("command")),
+            "shell" => {
+                let directory = case["args"]["workingDirectory"].as_str().map(place);
+                let directory = directory.map(|directory| PathBuf::from("/home/ann/work").join(directory));
+                Access::Command { text: argument("command"), directory }
+            }
             "web_fetch" => Access::Fetch { url: argument("url") },
             "mcp" => Access::Mcp { server: argument("server"), tool: argument("tool"), read_only: false },
             _ => panic!("no such tool"),

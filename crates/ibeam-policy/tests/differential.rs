@@ -273,7 +273,7 @@ fn is_harmless(text: &str) -> bool {
 fn told(text: &str) -> Option<BTreeSet<String>> {
     let mut policy = Policy::new(PermissionMode::Force, PathBuf::from("/w"), PathBuf::from("/h"));
     policy.deny = vec!["Shell(no-such-program)".parse().unwrap()];
-    let explained = policy.explain(&Access::Command(text.to_owned()));
+    let explained = policy.explain(&Access::command(text));
     matches!(explained.verdict, Verdict::Allow { .. })
         .then(|| explained.parts.into_iter().flat_map(|part| part.programs).collect())
 }

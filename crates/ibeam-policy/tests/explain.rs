@@ -42,7 +42,7 @@ fn check(access: Access, expect: &[&str]) {
 }
 
 fn command(text: &str) -> Access {
-    Access::Command(text.to_owned())
+    Access::command(text)
 }
 
 #[test]

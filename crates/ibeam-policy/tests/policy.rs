@@ -55,23 +55,23 @@ fn write(path: &str, expect: Says) {
 
 #[track_caller]
 fn covered(allow: &[&str], command: &str) {
-    check(&policy(PermissionMode::Default, allow, &[]), Access::Command(command.into()), Says::Allow);
+    check(&policy(PermissionMode::Default, allow, &[]), Access::command(command), Says::Allow);
 }
 
 #[track_caller]
 fn not_covered(allow: &[&str], command: &str) {
-    let verdict = policy(PermissionMode::Default, allow, &[]).decide(&Access::Command(command.into()));
+    let verdict = policy(PermissionMode::Default, allow, &[]).decide(&Access::command(command));
     assert_ne!(says(&verdict), Says::Allow, "{command}: {verdict:?}");
 }
 
 #[track_caller]
 fn denied(deny: &[&str], command: &str) {
-    check(&policy(PermissionMode::Force, &[], deny), Access::Command(command.into()), Says::Deny);
+    check(&policy(PermissionMode::Force, &[], deny), Access::command(command), Says::Deny);
 }
 
 #[track_caller]
 fn forced(deny: &[&str], command: &str) {
-    check(&policy(PermissionMode::Force, &[], deny), Access::Command(command.into()), Says::Allow);
+    check(&policy(PermissionMode::Force, &[], deny), Access::command(command), Says::Allow);
 }
 
 // ---- tokens
@@ -208,7 +208,7 @@ fn plan_and_ask_modes_change_nothing() {
         let policy = policy(mode, &["Shell(ls)", "Write(**)"], &[]);
         check(&policy, Access::Read("/home/ann/work/a".into()), Says::Allow);
         check(&policy, Access::Write("/home/ann/work/a".into()), Says::Deny);
-        check(&policy, Access::Command("ls".into()), Says::Deny);
+        check(&policy, Access::command("ls"), Says::Deny);
     }
 }
 
@@ -512,7 +512,7 @@ fn a_token_with_arguments_covers_what_it_names() {
 #[test]
 fn the_reason_names_the_way_out() {
     let Verdict::Ask { rule, reason } =
-        policy(PermissionMode::Default, &[], &[]).decide(&Access::Command("cargo test".into()))
+        policy(PermissionMode::Default, &[], &[]).decide(&Access::command("cargo test"))
     else {
         panic!("not asked")
     };
@@ -667,7 +667,7 @@ fn an_ask_rule_puts_what_is_allowed_to_a_person() {
             policy.ask.push(token.parse().unwrap());
         }
     };
-    let command = |text: &str| Access::Command(text.to_owned());
+    let command = |text: &str| Access::command(text);
     let mcp = |tool: &str| Access::Mcp { server: "db".into(), tool: tool.into(), read_only: false };
     for (access, expect, rule) in [
         (command("ls && git push"), Says::Ask, "Shell(git:push*)"),
@@ -695,7 +695,7 @@ fn an_ask_rule_puts_what_is_allowed_to_a_person() {
 
 #[test]
 fn a_command_that_no_rule_covers_runs_where_the_sandbox_holds_it() {
-    let command = |text: &str| Access::Command(text.to_owned());
+    let command = |text: &str| Access::command(text);
     let confined = |policy: &mut Policy| policy.sandboxed = true;
     decided(confined, command("cargo test"), Says::Allow, "sandboxed");
     decided(confined, command("a=(1) eval \"$x\""), Says::Allow, "sandboxed");
@@ -751,7 +751,7 @@ fn strict_approval_puts_files_to_a_person_too() {
     };
     let read = |path: &str| Access::Read(path.into());
     let write = |path: &str| Access::Write(path.into());
-    let command = |text: &str| Access::Command(text.to_owned());
+    let command = |text: &str| Access::command(text);
     decided(strict(&[]), read("/home/ann/work/a"), Says::Allow, "workspace");
     decided(strict(&[]), read("/srv/extra/a"), Says::Allow, "workspace");
     decided(strict(&[]), read("/usr/include/a.h"), Says::Ask, "default");
@@ -832,8 +832,8 @@ fn command() -> impl Strategy<Value = String> {
 
 fn access() -> impl Strategy<Value = Access> {
     prop_oneof![
-        command().prop_map(Access::Command),
-        ".*".prop_map(Access::Command),
+        command().prop_map(Access::command),
+        ".*".prop_map(Access::command),
         command().prop_map(|text| Access::Read(PathBuf::from(format!("/{text}")))),
         ".*".prop_map(|text| Access::Write(PathBuf::from(text))),
     ]
@@ -874,7 +874,7 @@ proptest! {
             };
         }
         let policy = policy(PermissionMode::Default, &["Shell(ls)", "Shell(a)", "Shell(b:*)"], &["Shell(c)", "Read(.env*)"]);
-        let decide = |text: &str| says(&policy.decide(&Access::Command(text.to_owned())));
+        let decide = |text: &str| says(&policy.decide(&Access::command(text)));
         prop_assert_eq!(decide(&text), decide(&quoted.join(" ")));
     }
 
@@ -882,9 +882,9 @@ proptest! {
     fn nothing_around_an_uncovered_command_covers_it(before in command(), after in command()) {
         let policy = policy(PermissionMode::Default, &["Shell(ls)", "Shell(git)", "Shell(xargs)", "Shell(sed)"], &[]);
         for text in [format!("{before}\ntouch p\n{after}"), format!("ls {before}; touch p; {after}"), format!("ls $(touch p) {after}")] {
-            let verdict = policy.decide(&Access::Command(text.clone()));
+            let verdict = policy.decide(&Access::command(text.clone()));
             // Inside quotes it is data; then no program is named so.
-            let explained = policy.explain(&Access::Command(text.clone()));
+            let explained = policy.explain(&Access::command(text.clone()));
             let runs = explained.parts.iter().any(|part| part.programs.iter().any(|name| name == "touch"));
             prop_assert!(says(&verdict) != Says::Allow || !runs, "{text:?}: {verdict:?}");
             let plain = |text: &str| !text.contains(['\'', '"', '\\', '<', '#', '$', '`', '(']);
@@ -896,7 +896,7 @@ proptest! {
 
     #[test]
     fn without_rules_no_command_runs(text in command()) {
-        let verdict = policy(PermissionMode::Default, &[], &[]).decide(&Access::Command(text));
+        let verdict = policy(PermissionMode::Default, &[], &[]).decide(&Access::command(text));
         prop_assert_ne!(says(&verdict), Says::Allow);
     }
 }

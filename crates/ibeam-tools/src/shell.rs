@@ -5,6 +5,7 @@
 
 pub(crate) mod background;
 mod capture;
+mod directory;
 pub(crate) mod environment;
 mod pipes;
 mod report;
@@ -31,6 +32,7 @@ use crate::file_error::FileError;
 use crate::tree::Start;
 use crate::workspace::Workspace;
 use background::{BackgroundProcesses, KILLED, Timeouts};
+use directory::Directories;
 use report::{ended, output, status_parts, stopped, with_newline, with_note};
 pub(crate) use sentry::inventory;
 use sentry::{Sentry, told_cut};
@@ -48,6 +50,7 @@ pub(crate) struct Shell {
     sentry: Sentry,
     background: BackgroundProcesses,
     log_directory: Option<PathBuf>,
+    directories: Directories,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -75,8 +78,9 @@ impl Shell {
     pub(crate) fn new(workspace: &Arc<Workspace>, settings: ToolSettings) -> Self {
         let launcher = Launcher::new(workspace, &settings);
         let sentry = Sentry::new(workspace, &settings);
-        let ToolSettings { background, log_directory, .. } = settings;
-        Self { workspace: Arc::clone(workspace), launcher, sentry, background, log_directory }
+        let ToolSettings { background, log_directory, shield, .. } = settings;
+        let directories = Directories::new(shield);
+        Self { workspace: Arc::clone(workspace), launcher, sentry, background, log_directory, directories }
     }
 
     fn start(&self, wanted: &ShellArguments) -> Result<Running, Box<ToolOutcome>> {
@@ -97,6 +101,12 @@ impl Shell {
                 | FileError::Path(_) => ToolOutcome::from(error),
             })
         })?;
+        self.directories.check(
+            &self.workspace,
+            &wanted.command,
+            &wanted.working_directory,
+            &directory.path,
+        )?;
         self.launcher.start(&wanted.command, &directory.path, &self.background).map_err(|message| {
             Box::new(ToolOutcome::Failure {
                 for_model: message.as_str().into(),
@@ -124,9 +134,8 @@ impl Tool for Shell {
 
     fn access(&self, arguments: &Value) -> Access {
         // Unreadable arguments run nothing; an empty command is covered by no rule.
-        Access::Command(
-            arguments::parse::<ShellArguments>(arguments).map(|wanted| wanted.command).unwrap_or_default(),
-        )
+        let Ok(wanted) = arguments::parse::<ShellArguments>(arguments) else { return Access::command("") };
+        self.directories.access(&self.workspace, wanted.command, &wanted.working_directory)
     }
 
     fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {

@@ -408,7 +408,7 @@ fn a_workspace_that_is_gone_is_told() {
 #[test]
 fn policy_sees_the_command() {
     let access = Fixture::new().tools["shell"].access(&json!({"command": "rm x"}));
-    assert_eq!(access, Access::Command("rm x".to_owned()));
+    assert_eq!(access, Access::command("rm x"));
 }
 
 #[test]
@@ -437,4 +437,78 @@ fn what_a_background_command_does_to_a_protected_place_is_set_right_and_told_lat
         assert!(for_model.contains("/.cursor` was made"), "{for_model}");
         ran(fixture.run("shell", call).await);
     });
+}
+
+#[test]
+fn policy_sees_where_a_command_starts() {
+    let fixture = Fixture::with("sub/file", "");
+    std::os::unix::fs::symlink("sub", fixture.path("link")).unwrap();
+    for (asked, directory) in
+        [("", None), (".", None), ("sub/..", None), ("sub", Some("sub")), ("link", Some("sub"))]
+    {
+        let access = fixture.tools["shell"].access(&json!({"command": "ls", "workingDirectory": asked}));
+        let directory = directory.map(|name| fixture.path(name));
+        assert_eq!(access, Access::Command { text: "ls".to_owned(), directory }, "{asked}");
+    }
+}
+
+#[test]
+fn a_command_starts_where_it_was_judged_or_not_at_all() {
+    let fixture = Fixture::guarded(&[], &["Read(secret/**)"]);
+    fixture.put("sub/file", "open");
+    fixture.put("secret/file", "closed");
+    let link = fixture.path("link");
+    let call = |command: &str| json!({"command": command, "workingDirectory": "link"});
+    let point_to = |name: &str| {
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(name, &link).unwrap();
+    };
+    point_to("sub");
+    fixture.tools["shell"].access(&call("cat file"));
+    point_to("secret");
+    let (why, for_model) = failure(fixture.call("shell", call("cat file")));
+    assert!(matches!(why, ToolFailure::PermissionDenied { .. }), "{why:?}");
+    assert!(for_model.contains("leads elsewhere now"), "{for_model}");
+    // Nobody judged this one, so it is judged when it starts.
+    let (why, for_model) = failure(fixture.call("shell", call("cat ./file")));
+    assert!(
+        matches!(why, ToolFailure::PermissionDenied { .. }) && for_model.contains("secret"),
+        "{for_model}"
+    );
+    point_to("sub");
+    fixture.tools["shell"].access(&call("cat file"));
+    assert_eq!(ran(fixture.call("shell", call("cat file"))).0.stdout, "open");
+}
+
+#[test]
+fn git_does_not_run_in_a_bare_repository_that_lies_in_the_workspace() {
+    let fixture = Fixture::guarded(&[], &[]);
+    let run = |command: &str, directory: &str| {
+        fixture.call("shell", json!({"command": command, "workingDirectory": directory}))
+    };
+    ran(run("git init -q . && git init -q --bare b && git init -q d/w && mkdir b/deep", ""));
+    for (command, directory) in [
+        ("git -C b status", ""),
+        ("git -C d -C ../b status", ""),
+        ("cd b && git status", ""),
+        ("git status", "b"),
+        ("git status", "b/deep"),
+        ("ls && git -C b/refs log", ""),
+    ] {
+        let (why, for_model) = failure(run(command, directory));
+        assert!(matches!(why, ToolFailure::PermissionDenied { .. }), "{command}: {why:?}");
+        assert!(for_model.contains("bare repository"), "{command}: {for_model}");
+    }
+    for (command, directory) in [
+        ("git status", ""),
+        ("git -C d/w status", ""),
+        ("git rev-parse --git-dir", ".git"),
+        ("git --git-dir=b rev-parse --git-dir", ""),
+        ("ls", "b"),
+    ] {
+        ran(run(command, directory));
+    }
+    // What the analysis does not see, git refuses itself.
+    let outcome = run("x=b; bash -c 'cd $0; git rev-parse --git-dir' $x || echo refused", "");
+    assert!(format!("{outcome:?}").contains("refused"), "{outcome:?}");
 }

@@ -1,10 +1,12 @@
 //! The decision about a command: the rules against every simple command in it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ibeam_protocol::PermissionMode;
 
+use super::builtins;
 use super::hazard;
+use super::ordinary_git;
 use super::script::mentions;
 use super::wrapper::{self, Call, Step, Steps};
 use super::{MANUAL, Opaque};
@@ -12,20 +14,33 @@ use crate::policy::{Approval, Policy, Verdict};
 use crate::rule::{Rule, ShellRule};
 
 impl Policy {
-    /// Decides about a text for `bash -c` that starts in the workspace.
-    pub(crate) fn command(&self, text: &str) -> Verdict {
-        match wrapper::steps(text) {
-            Ok(steps) => self.steps(&steps),
+    /// Decides about a text for `bash -c` that starts in `directory`, or else in the workspace.
+    pub(crate) fn command(&self, text: &str, directory: Option<&Path>) -> Verdict {
+        let start = self.start_of(directory);
+        let elsewhere = start != self.workspace;
+        let verdict = match wrapper::steps(text) {
+            Ok(steps) => self.steps(&steps, start),
             Err(opaque) => self.opaque(opaque),
+        };
+        let verdict = match (verdict, self.start_verdict(start).filter(|_| elsewhere)) {
+            (verdict @ Verdict::Deny { .. }, _) => verdict,
+            (_, Some(verdict @ Verdict::Deny { .. })) | (Verdict::Allow { .. }, Some(verdict)) => verdict,
+            (verdict, _) => verdict,
+        };
+        let shown = || format!(" (in the working directory `{}`)", start.display());
+        match verdict {
+            Verdict::Deny { rule, reason } if elsewhere => Verdict::Deny { rule, reason: reason + &shown() },
+            Verdict::Ask { rule, reason } if elsewhere => Verdict::Ask { rule, reason: reason + &shown() },
+            verdict @ (Verdict::Allow { .. } | Verdict::Deny { .. } | Verdict::Ask { .. }) => verdict,
         }
     }
 
-    /// Decides about what a text runs.
-    pub(crate) fn steps(&self, Steps { steps, functions }: &Steps) -> Verdict {
+    /// Decides about what a text runs that starts in the directory `start`.
+    pub(crate) fn steps(&self, Steps { steps, functions }: &Steps, start: &Path) -> Verdict {
         if let Some((rule, reason)) = shell_narrowing(&self.deny, steps, "is denied") {
             return Verdict::deny(rule, reason);
         }
-        let (directories, lost) = self.directories(steps);
+        let (directories, lost) = self.directories(steps, start);
         // A function runs where the shell is when it is called; the others where it may have been so far.
         let places = |at: usize| -> &[PathBuf] {
             let all = directories.last().map_or(&[] as &[PathBuf], Vec::as_slice);
@@ -120,7 +135,7 @@ impl Policy {
         if let Some((rule, _)) = shell_rules.clone().find(|(_, shell)| allows(shell, step)) {
             return Ok(Some(rule));
         }
-        if hazard::is_free(call) {
+        if builtins::is_free(call) {
             return Ok(None);
         }
         let name = call.program.text.as_str();
@@ -190,7 +205,7 @@ pub(crate) fn shell_narrowing<'r>(
 pub(crate) fn allows(rule: &ShellRule, step: &Step) -> bool {
     let Some((call, wrappers)) = step.layers.split_last() else { return false };
     wrappers.iter().any(|wrapper| rule.arguments.is_some() && is_covered(rule, wrapper, None))
-        || is_covered(rule, call, hazard::hazard(call))
+        || is_covered(rule, call, hazard::hazard(call).as_deref())
 }
 
 /// True when an allow rule covers a call. `hazard` is what makes its arguments extraordinary.
@@ -232,7 +247,7 @@ struct Arguments {
 
 fn arguments(call: &Call) -> Arguments {
     let (words, ordinary) =
-        if call.name() == "git" { hazard::git_arguments(call) } else { (call.args.iter().collect(), true) };
+        if call.name() == "git" { ordinary_git::arguments(call) } else { (call.args.iter().collect(), true) };
     let mut arguments = Arguments { text: String::new(), known: 0, ordinary };
     let mut unsure = None;
     for (at, word) in words.into_iter().enumerate() {

@@ -1,77 +1,166 @@
-//! Which arguments are not ordinary: those that make a program run another one, write where it is not asked
-//! to, or talk to the network.
+//! Which arguments are not ordinary: those that are not known to do only what the program is for.
 //!
-//! A list by program. `Shell(x)` covers ordinary arguments, `Shell(x:*)` any. A program that is not listed has
-//! only ordinary arguments; its paths are still checked.
+//! `Shell(x)` covers ordinary arguments, `Shell(x:*)` any. The tables of [`super::ordinary`] and its like say for
+//! each program which arguments are; a program without an entry has none, so that `Shell(x)` covers `x` alone.
 
-use super::programs::{FREE, GIT, GIT_OPTIONS, NEVER, PROGRAMS, RUNNERS, SILENT};
+use super::builtins::{self, reads_plainly, tests_plainly};
+use super::options::{self, Program, not_ordinary};
+use super::ordinary::FILES;
+use super::ordinary_code::CODE;
+use super::ordinary_git;
+use super::programs::{NEVER, RUNNERS, SILENT};
 use super::script;
-use super::word::{Word, is_private};
+use super::word::Word;
 use super::wrapper::{Call, SHELLS};
 
-/// Why the arguments are not ordinary, as an end to "it …"; `None` when they are.
-pub(crate) fn hazard(call: &Call) -> Option<&'static str> {
-    let name = call.name();
-    let name = name.as_str();
-    if is_free(call) {
+/// Returns why the arguments are not ordinary, as an end to "it …"; `None` when they are.
+pub(crate) fn hazard(call: &Call) -> Option<String> {
+    if builtins::is_free(call) {
         return None;
     }
+    known_hazard(call).or_else(|| {
+        let name = call.name();
+        let is_known = entry(&name).is_some() || is_judged_apart(&name);
+        if is_known || is_workspace_program(call) {
+            return None;
+        }
+        // What it does with arguments is not known; nobody needs to know to ask for its version.
+        let first = call.texts().find(|text| !matches!(*text, "--version" | "--help"))?;
+        Some(format!(
+            "has the argument `{}`, and which arguments of `{name}` are ordinary is not known",
+            first.chars().filter(|c| !c.is_control()).take(60).collect::<String>()
+        ))
+    })
+}
+
+/// Returns why the arguments of a program that some table knows are not ordinary.
+fn known_hazard(call: &Call) -> Option<String> {
+    let name = call.name();
+    let name = name.as_str();
+    let fixed = |why: &str| Some(why.to_owned());
     if call.more {
-        return Some("gets arguments that cannot be known");
+        return fixed("gets arguments that cannot be known");
     }
-    if NEVER.contains(&name) {
-        return Some("can run other programs, change the shell or open connections");
+    let asks_version = call.args.len() == 1 && call.texts().all(|text| text == "--version");
+    if NEVER.contains(&name) && (!asks_version || builtins::is_builtin(name)) {
+        return fixed("can run other programs, change the shell or open connections");
     }
-    let operands = || call.texts().filter(|arg| !arg.starts_with('-'));
+    if builtins::is_unlisted_use(call) {
+        return fixed("evaluates or runs what it is given");
+    }
     match name {
-        "git" => return git(call),
+        "git" => return ordinary_git::objection(call),
         "gh" | "glab" | "hub" => return forge(call),
-        "sed" | "gsed" => return script::sed(call),
-        "awk" | "gawk" | "mawk" | "nawk" => return script::awk(call),
-        "uniq" | "xxd" if operands().count() > 1 => return Some("writes its second file"),
-        "python" | "python3" if call.texts().any(|arg| arg.starts_with("-m") && arg.len() > 2) => {
-            return Some("runs a module");
+        "sed" | "gsed" => return script::sed(call).map(str::to_owned),
+        "awk" | "gawk" | "mawk" | "nawk" => return script::awk(call).map(str::to_owned),
+        "jq" if script::jq(call).is_some() => return script::jq(call).map(str::to_owned),
+        "test" | "[" => return if tests_plainly(call) { None } else { fixed("evaluates its arguments") },
+        "read" if !reads_plainly(call) => return fixed("sets a variable that programs may heed"),
+        "read" | "echo" | "true" | "false" | ":" | "kill" => return None,
+        "printf" => {
+            let first = call.texts().next().filter(|first| first.starts_with('-') && *first != "--");
+            return first.map(not_ordinary);
         }
-        "test" | "[" if !tests_plainly(call) => return Some("evaluates its arguments"),
-        "read" if !reads_plainly(call) => return Some("sets a variable that programs may heed"),
-        "make" | "gmake" if call.texts().any(|arg| arg.contains('=')) => {
-            return Some("sets a variable of make");
-        }
-        "curl" if operands().any(|arg| !is_web(arg)) => {
-            return Some("has an address that is not http or https");
-        }
-        "rsync" if operands().any(|arg| arg.contains(':')) => {
-            return Some("copies to or from another machine");
-        }
-        "less" | "more" if operands().any(|arg| arg.starts_with('+')) => {
-            return Some("runs a command of the pager");
-        }
-        "tar"
-            if operands()
-                .next()
-                .is_some_and(|arg| !call.texts().any(|a| a.starts_with('-')) && bundled(arg)) =>
-        {
-            return Some("extracts or runs a program");
+        "python" | "python3" | "pypy3" | "perl" | "ruby" | "node" | "nodejs" | "deno" | "php" | "lua"
+        | "luajit" => {
+            let harmless = |arg: &str| matches!(arg, "--version" | "-V" | "-v" | "--help");
+            let first = call.texts().find(|arg| !harmless(arg));
+            return match first {
+                Some(_) => fixed("runs code it is given"),
+                None if call.args.is_empty() => fixed("runs code it is given"),
+                None => None,
+            };
         }
         _ if SHELLS.contains(&name) => return shell(call),
-        "python" | "python3" | "perl" | "ruby" | "node" | "nodejs" | "php" | "lua"
-            if operands().next().is_none() =>
-        {
-            let harmless = call.texts().all(|arg| matches!(arg, "--version" | "-V" | "-v" | "--help"));
-            return (call.args.is_empty() || !harmless).then_some("runs code it is given");
-        }
         _ => {}
     }
-    let program = PROGRAMS.iter().find(|program| program.names.contains(&name))?;
-    let found = call.args.iter().any(|arg| {
-        // A pattern may become an option: `sort *` beside a file named `-o`.
-        (arg.glob
-            && arg.text.starts_with(['*', '?', '['])
-            && !(program.letters.is_empty() && program.long.is_empty()))
-            || program.words.contains(&arg.text.as_str())
-            || is_option(&arg.text, program.letters, program.long)
-    });
-    found.then_some("can run other programs, write files or open connections with these arguments")
+    let words: Vec<(&str, bool)> = call.args.iter().map(|arg| (arg.text.as_str(), arg.glob)).collect();
+    let odd = |is_odd: &dyn Fn(&str) -> bool| call.texts().find(|text| is_odd(text)).map(not_ordinary);
+    let program = entry(name)?;
+    match (name, words.split_first()) {
+        // `cargo +nightly test`.
+        ("cargo", Some((first, rest))) if is_toolchain(first.0) => program.objection_to(rest),
+        // `go run example.com/x@latest` runs what it fetches.
+        ("go", _) => odd(&|text| text.contains('@')).or_else(|| program.objection(call)),
+        ("curl", _) => odd(&|text| text.starts_with('@') || (text.starts_with('-') && text.contains('@')))
+            .or_else(|| program.objection(call)),
+        // An archive with a colon is one of another machine; the old style has letters without a dash.
+        ("tar" | "bsdtar", Some(((letters, _), rest))) => {
+            odd(&|text| text.contains(':')).or_else(|| match letters.starts_with('-') {
+                true => program.objection_to(&words),
+                false => {
+                    let plain =
+                        letters.chars().all(|c| program.flags.contains(c) || program.valued.contains(c));
+                    if plain { program.objection_to(rest) } else { Some(not_ordinary(letters)) }
+                }
+            })
+        }
+        _ => program.objection_to(&words),
+    }
+}
+
+/// The entry of a program in the tables.
+fn entry(name: &str) -> Option<&'static Program> {
+    FILES.iter().chain(CODE).find(|program| program.names.contains(&name))
+}
+
+/// Whether [`known_hazard`] judges a program by a rule of its own.
+fn is_judged_apart(name: &str) -> bool {
+    const APART: &[&str] = &[
+        "git", "gh", "glab", "hub", "sed", "gsed", "awk", "gawk", "mawk", "nawk", "test", "[", "read",
+        "printf", "echo", "kill",
+    ];
+    APART.contains(&name)
+        || NEVER.contains(&name)
+        || RUNNERS.contains(&name)
+        || SHELLS.contains(&name)
+        || super::wrapper::is_wrapper(name)
+        || builtins::is_builtin(name)
+}
+
+/// Whether some list or table knows a program, so that a function of that name would mislead.
+pub(crate) fn is_listed(name: &str) -> bool {
+    super::programs::is_listed(name) || entry(name).is_some() || is_judged_apart(name)
+}
+
+/// Whether a program runs code of the directory in which it runs, or may do so: every program but those that only
+/// handle files and texts that they are given.
+pub(crate) fn heeds_directory(call: &Call) -> bool {
+    let name = call.name();
+    let only_files = FILES.iter().any(|program| program.names.contains(&name.as_str()));
+    let apart = matches!(
+        name.as_str(),
+        "sed"
+            | "gsed"
+            | "awk"
+            | "gawk"
+            | "mawk"
+            | "nawk"
+            | "test"
+            | "["
+            | "read"
+            | "printf"
+            | "echo"
+            | "kill"
+    );
+    !(only_files || apart || builtins::is_builtin(&name) || builtins::is_free(call))
+}
+
+/// Whether a program is in the table of those that run code of their directory.
+pub(crate) fn runs_code(name: &str) -> bool {
+    CODE.iter().any(|program| program.runs_code && program.names.contains(&name))
+}
+
+/// Whether the program is named by a relative path: a file of the workspace, which the model may change anyway.
+fn is_workspace_program(call: &Call) -> bool {
+    let text = call.program.text.as_str();
+    text.contains('/') && !text.starts_with('/') && !text.split('/').any(|name| name == "..")
+}
+
+/// `+stable`, `+nightly-2026-01-01`.
+fn is_toolchain(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    text.strip_prefix('+').is_some_and(|name| name.chars().all(plain))
 }
 
 /// True when something of what a program gets is not known, and could matter.
@@ -93,67 +182,8 @@ pub(crate) fn matters(call: &Call, at: usize) -> bool {
             let message = matches!(before, "-m" | "--message") || arg.known().starts_with("--message=");
             !message || arg.splits
         }
-        name => !SILENT.contains(&name) && !FREE.contains(&name),
+        name => !SILENT.contains(&name) && !builtins::is_flow(name),
     }
-}
-
-/// True for built-ins for which no rule is needed.
-pub(crate) fn is_free(call: &Call) -> bool {
-    let name = call.program.text.as_str();
-    match name {
-        "set" => {
-            let mut args = call.texts();
-            let letters = |arg: &str| arg.chars().all(|c| "euxfCo".contains(c));
-            let mut plain = !call.more && !call.args.is_empty();
-            while let Some(arg) = args.next() {
-                let option =
-                    arg.strip_prefix(['-', '+']).filter(|option| !option.is_empty() && letters(option));
-                plain &= option.is_some();
-                if option.is_some_and(|option| option.contains('o')) {
-                    let named = ["pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"];
-                    plain &= args.next().is_some_and(|name| named.contains(&name));
-                }
-            }
-            plain
-        }
-        "read" => reads_plainly(call),
-        name => FREE.contains(&name),
-    }
-}
-
-/// `read` into variables that mean nothing to any program.
-fn reads_plainly(call: &Call) -> bool {
-    call.args.iter().all(|arg| {
-        let option = matches!(arg.text.as_str(), "-r" | "-s" | "-rs" | "-sr");
-        arg.is_known() && !arg.glob && (option || is_private(&arg.text))
-    })
-}
-
-/// `test` without `-v`, which evaluates a subscript, also where it could come from an expansion.
-fn tests_plainly(call: &Call) -> bool {
-    let operator = |text: &str| {
-        !matches!(text, "-v" | "-R") && (text.starts_with('-') || matches!(text, "=" | "==" | "!="))
-    };
-    let mut args = call.args.as_slice();
-    if let [rest @ .., last] = args
-        && last.text == "]"
-    {
-        args = rest;
-    }
-    let literal = args.iter().all(|arg| {
-        !arg.is_known() || !(arg.text.contains(['$', '`']) || matches!(arg.text.as_str(), "-v" | "-R"))
-    });
-    let unknown = args.iter().filter(|arg| !arg.is_known());
-    let known = |at: usize| args.get(at).filter(|arg| arg.is_known()).map(|arg| arg.text.as_str());
-    literal
-        && (unknown.clone().count() == 0
-            || (unknown.clone().all(|arg| !arg.splits)
-                && match args.len() {
-                    1 => true,
-                    2 => known(0).is_some_and(operator),
-                    3 => known(1).is_some_and(operator),
-                    _ => false,
-                }))
 }
 
 /// True when a program runs what its arguments name, so that a denied program may hide among them.
@@ -164,7 +194,7 @@ pub(crate) fn runs_its_arguments(call: &Call) -> bool {
         || SHELLS.contains(&name.as_str())
         || name.starts_with("ld-linux")
         || name.starts_with("ld-musl")
-        || hazard(call).is_some()
+        || known_hazard(call).is_some()
 }
 
 /// True for built-ins after which names no longer mean what they say.
@@ -176,10 +206,10 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
     let runs = RUNNERS.contains(&name.as_str())
         || matches!(name.as_str(), "find" | "fd" | "fdfind" | "tar" | "awk" | "make");
     let command = name == "git" && call.args.first().is_some_and(Word::may_be_option);
-    if is_free(call) {
+    if builtins::is_free(call) {
         return false;
     }
-    evaluates(call)
+    builtins::evaluates(call)
         || stdin_script
         || (runs && unknown(&call.args))
         || command
@@ -207,112 +237,27 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
         )
 }
 
-/// True for built-ins that are given the name of a variable, where a subscript would be evaluated.
-fn evaluates(call: &Call) -> bool {
-    let names =
-        || call.args.iter().all(|arg| arg.is_known() && !arg.glob && !arg.text.contains(['[', '$', '`']));
-    match call.name().as_str() {
-        "printf" => call.args.first().is_some_and(|arg| !arg.is_known() || arg.text.starts_with("-v")),
-        "test" | "[" => !tests_plainly(call),
-        "read" => !reads_plainly(call) && !names(),
-        "unset" | "let" | "getopts" | "local" | "readonly" | "wait" => !names(),
-        _ => false,
-    }
-}
-
-/// The arguments of git without its global options, and whether those were ordinary.
-pub(crate) fn git_arguments(call: &Call) -> (Vec<&Word>, bool) {
-    let mut args = call.args.iter();
-    let mut ordinary = true;
-    while let Some(arg) = args.next() {
-        match arg.text.as_str() {
-            "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--config-env" | "--exec-path"
-            | "--super-prefix" => {
-                ordinary = false;
-                if arg.text != "--exec-path" {
-                    args.next();
-                }
-            }
-            "-C" => {
-                args.next();
-            }
-            "--no-pager" | "-P" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects" => {}
-            "--version" | "--help" => return (vec![arg], ordinary),
-            _ if !arg.is_known() => return (std::iter::once(arg).chain(args).collect(), false),
-            option if option.starts_with('-') => ordinary = false,
-            _ => return (std::iter::once(arg).chain(args).collect(), ordinary),
-        }
-    }
-    (Vec::new(), ordinary)
-}
-
-fn git(call: &Call) -> Option<&'static str> {
-    let (arguments, ordinary) = git_arguments(call);
-    let arguments: Vec<&str> = arguments.into_iter().map(|word| word.text.as_str()).collect();
-    if !ordinary {
-        return Some("has global options that can run programs");
-    }
-    let (command, rest) = arguments.split_first()?;
-    let listing = |words: &[&str]| rest.first().is_some_and(|first| words.contains(first));
-    let known = match *command {
-        "config" => listing(&["--get", "--get-all", "--list", "-l", "get", "list"]),
-        "worktree" | "remote" => rest.is_empty() || listing(&["list", "-v", "--verbose"]),
-        command => GIT.contains(&command),
-    };
-    if !known {
-        return Some("uses a sub-command that can run programs, write elsewhere or open connections");
-    }
-    let letters = match *command {
-        "grep" => "O",
-        "add" | "commit" | "checkout" | "restore" | "reset" | "stash" => "pi",
-        "merge" | "cherry-pick" | "revert" => "sX",
-        _ => "",
-    };
-    let found = rest.iter().any(|arg| {
-        // `git log -p` shows a patch; asking for one interactively is what runs an editor.
-        let long: &[&str] = GIT_OPTIONS;
-        let shows = matches!(*command, "log" | "diff" | "show" | "reflog" | "stash") && *arg == "--patch";
-        !shows && is_option(arg, letters, long)
-    });
-    found.then_some("has options that can run programs or write files")
-}
-
-fn forge(call: &Call) -> Option<&'static str> {
-    let mut words = call.texts().filter(|arg| !arg.starts_with('-'));
-    let (topic, action) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+/// Reading sub-commands of the clients of forges.
+fn forge(call: &Call) -> Option<String> {
+    const READING: Program = options::program(
+        &[],
+        "c",
+        "RLsAlSqtBHaj",
+        "repo= limit= state= author= assignee= label= search= jq= template= base= head= json= comments log log-failed \
+         name-only patch job= required workflow= branch= status= user= event= commit=",
+    );
+    let words: Vec<&str> = call.texts().filter(|arg| !arg.starts_with('-')).collect();
+    let (topic, action) = (words.first().copied().unwrap_or(""), words.get(1).copied().unwrap_or(""));
     let reads = matches!(topic, "pr" | "issue" | "run" | "release" | "repo" | "workflow")
         && matches!(action, "list" | "view" | "status" | "diff" | "checks");
-    (!reads && !topic.is_empty()).then_some("changes something on the server")
+    if !reads && !topic.is_empty() {
+        return Some("changes something on the server".to_owned());
+    }
+    READING.objection(call)
 }
 
-fn shell(call: &Call) -> Option<&'static str> {
+fn shell(call: &Call) -> Option<String> {
     // A script by its name; what follows are the script's own arguments.
     let script = call.args.first().is_some_and(|arg| !arg.text.starts_with(['-', '+']) && !arg.pipe);
-    (!script).then_some("runs text it is given")
-}
-
-/// The old style of tar: `tar xf …`.
-fn bundled(letters: &str) -> bool {
-    letters.contains(['x', 'I', 'F', 'P', 'T', 'r', 'C']) && letters.chars().all(|c| c.is_ascii_alphabetic())
-}
-
-fn is_web(address: &str) -> bool {
-    let lower = address.to_ascii_lowercase();
-    match lower.split_once("://") {
-        Some((scheme, _)) => matches!(scheme, "http" | "https"),
-        None => true,
-    }
-}
-
-/// True when `arg` is one of the options: a letter in a cluster, or a long option, perhaps abbreviated.
-fn is_option(arg: &str, letters: &str, long: &[&str]) -> bool {
-    match arg.strip_prefix("--") {
-        Some("") => false,
-        Some(option) => {
-            let option = option.split('=').next().unwrap_or(option);
-            let whole = |known: &&str| known.starts_with(option) || option.starts_with(&format!("{known}-"));
-            !option.is_empty() && long.iter().any(whole)
-        }
-        None => arg.strip_prefix('-').is_some_and(|cluster| cluster.contains(|c| letters.contains(c))),
-    }
+    (!script).then(|| "runs text it is given".to_owned())
 }

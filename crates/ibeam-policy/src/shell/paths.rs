@@ -3,18 +3,38 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use ibeam_protocol::PermissionMode;
+
 use super::hazard;
+use super::ordinary_git;
 use super::programs::{READERS, STREAMS, WRITERS};
 use super::word::Word;
-use super::wrapper::{Call, Step};
+use super::wrapper::{self, Call, Step, Steps};
 use super::{MANUAL, Opaque};
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
 
 impl Policy {
-    /// Where each step may run, and at the end where any of them may; and why that cannot be told.
-    pub(crate) fn directories(&self, steps: &[Step]) -> (Vec<Vec<PathBuf>>, Option<Opaque>) {
-        let mut now = vec![self.workspace.clone()];
+    /// Returns the directory in which a command starts.
+    pub(crate) fn start_of<'a>(&'a self, directory: Option<&'a Path>) -> &'a Path {
+        directory.unwrap_or(&self.workspace)
+    }
+
+    /// Returns what the rules about paths say against a start in `directory`, as they do about `cd DIRECTORY`.
+    pub(crate) fn start_verdict(&self, directory: &Path) -> Option<Verdict> {
+        match self.read(directory) {
+            Verdict::Deny { rule, .. } if self.is_held(&rule, directory) => None,
+            verdict @ Verdict::Deny { .. } => Some(verdict),
+            verdict @ Verdict::Ask { .. } if self.mode == PermissionMode::Default => Some(verdict),
+            // `--force` lifts a question, and a mode that changes nothing runs no command at all.
+            Verdict::Allow { .. } | Verdict::Ask { .. } => None,
+        }
+    }
+
+    /// Where each step may run when the first runs in `start`, and at the end where any of them may; and why that
+    /// cannot be told.
+    pub(crate) fn directories(&self, steps: &[Step], start: &Path) -> (Vec<Vec<PathBuf>>, Option<Opaque>) {
+        let mut now = vec![lexical(start)];
         let mut lost = None;
         let mut all = Vec::new();
         for step in steps {
@@ -185,23 +205,54 @@ impl Policy {
             );
             return Some(Verdict::deny("credentials", reason));
         }
-        if name == "git" {
-            // The configuration of a repository elsewhere can name programs to run.
-            let mut elsewhere = directories.to_vec();
-            for (option, directory) in call.args.iter().zip(call.args.iter().skip(1)) {
-                if option.text == "-C" {
-                    elsewhere.extend(self.resolve(&directory.text, directory.tilde, directories));
-                }
+        if hazard::heeds_directory(call) {
+            // A program obeys the configuration, and runs the code, of the directory where it runs.
+            let mut places = directories.to_vec();
+            if name == "git" {
+                places.extend(self.git_places(call, directories));
             }
-            if let Some(outside) = elsewhere.iter().find(|directory| !self.contains(directory)) {
+            if let Some(outside) = places.iter().find(|directory| !self.contains(directory)) {
                 let shown = outside.display();
                 let reason = format!(
-                    "`git` would run in `{shown}`, outside the workspace; {MANUAL} `--add-dir {shown}`"
+                    "`{name}` would run in `{shown}`, outside the workspace; {MANUAL} `--add-dir {shown}`"
                 );
                 *uncovered = Some(Verdict::ask("outside", reason));
             }
         }
         call.args.iter().find_map(|arg| self.forbidden_argument(&name, arg, directories, uncovered))
+    }
+
+    /// Returns the directories in which the commands of a text let git look for a repository.
+    pub(crate) fn places_of_git(&self, text: &str, directory: Option<&Path>) -> Vec<PathBuf> {
+        let Ok(Steps { steps, functions }) = wrapper::steps(text) else { return Vec::new() };
+        let (directories, _) = self.directories(&steps, self.start_of(directory));
+        let mut places = Vec::new();
+        for (at, step) in steps.iter().enumerate() {
+            let Some(call) = step.layers.last().filter(|call| !step.function && call.name() == "git") else {
+                continue;
+            };
+            let at = if functions { directories.len().saturating_sub(1) } else { at };
+            let (_, is_ordinary) = ordinary_git::arguments(call);
+            if let Some(start) = directories.get(at).filter(|_| is_ordinary) {
+                places.extend(self.git_places(call, start));
+            }
+        }
+        places.sort();
+        places.dedup();
+        places
+    }
+
+    /// Returns the directories in which git looks for its repository: each `-C` starts from the one before it.
+    pub(crate) fn git_places(&self, call: &Call, directories: &[PathBuf]) -> Vec<PathBuf> {
+        let mut places = directories.to_vec();
+        for (option, directory) in call.args.iter().zip(call.args.iter().skip(1)) {
+            if option.text == "-C" {
+                let more = self.resolve(&directory.text, directory.tilde, &places);
+                places = [directories, more.as_slice()].concat();
+                places.truncate(256);
+            }
+        }
+        places
     }
 
     fn forbidden_argument(
@@ -226,11 +277,14 @@ impl Policy {
                 {
                     return Some(Verdict::Deny { rule, reason });
                 }
-                if READERS.contains(&name) || spelling.starts_with('-') {
+                if (READERS.contains(&name) && !hazard::runs_code(name)) || spelling.starts_with('-') {
                     continue;
                 }
                 let Verdict::Deny { rule, reason } = self.write(&path) else { continue };
                 if self.is_held(&rule, &path) {
+                    continue;
+                }
+                if matches!(name, "mkdir" | "rmdir") && self.guarded(&path) == Some("HEAD") {
                     continue;
                 }
                 if WRITERS.contains(&name) {

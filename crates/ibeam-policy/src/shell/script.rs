@@ -107,9 +107,35 @@ pub(crate) fn awk(call: &Call) -> Option<&'static str> {
         }
     }
     let program = program?.replace("||", " ").replace(">=", " ");
-    let runs = ["system", "getline", "ENVIRON", "close", "fflush"].iter().any(|word| program.contains(word));
-    (runs || program.contains(['|', '>', '@', '`']))
-        .then_some("has a program that can write files or run commands")
+    let names_one = |text: &str| AWK_NAMES.iter().any(|word| text.contains(word));
+    // `-v` and operands set variables too.
+    (call.texts().any(names_one) || program.contains(['|', '>', '@', '`']))
+        .then_some("has a program that can open files or run commands")
+}
+
+/// Functions and variables of awk that run, open or name something: POSIX, gawk and mawk.
+const AWK_NAMES: &[&str] = &[
+    "system",
+    "getline",
+    "close",
+    "fflush",
+    "extension",
+    "bindtextdomain",
+    "ARGV",
+    "ARGC",
+    "ARGIND",
+    "ENVIRON",
+    "PROCINFO",
+    "SYMTAB",
+    "FUNCTAB",
+];
+
+/// Why the arguments of jq are not ordinary: a program that reads modules, or the environment.
+pub(crate) fn jq(call: &Call) -> Option<&'static str> {
+    const NAMES: &[&str] =
+        &["import", "include", "modulemeta", "get_search_list", "env", "input_line_number"];
+    let reads = |text: &str| text.contains("$ENV") || NAMES.iter().any(|name| mentions(text, name));
+    call.texts().any(reads).then_some("has a program that can read modules or the environment")
 }
 
 /// True when `name` occurs in `text` as a word of its own, case ignored.

@@ -6,8 +6,9 @@
 use tree_sitter::Node;
 
 use super::redirect::Redirect;
+use super::values::WordLoop;
 use super::word::{Word, is_inert, is_private, is_variable};
-use super::{Opaque, grammar, programs};
+use super::{Opaque, grammar, hazard};
 
 /// A command with its arguments. `words` is empty for a bare redirection or assignment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,7 @@ pub(crate) fn script(text: &str, posix: bool) -> Result<Script, Opaque> {
     let mut walk = Walk::new(text, posix);
     walk.block(tree.root_node(), true)?;
     walk.check_counted()?;
+    walk.replace_variables();
     Ok(Script { commands: walk.commands, functions: walk.functions })
 }
 
@@ -67,7 +69,11 @@ pub(super) struct Walk<'t> {
     /// Names that arithmetic reads.
     pub(super) counted: Vec<String>,
     /// Names that were given something else than a number; `*` is every name.
-    tainted: Vec<String>,
+    pub(super) tainted: Vec<String>,
+    /// Names that were assigned, as often as they were.
+    pub(super) assigned: Vec<String>,
+    /// Loops over words, in the order of the text.
+    pub(super) loops: Vec<WordLoop>,
 }
 
 impl<'t> Walk<'t> {
@@ -83,6 +89,8 @@ impl<'t> Walk<'t> {
             in_loop: false,
             counted: Vec::new(),
             tainted: Vec::new(),
+            assigned: Vec::new(),
+            loops: Vec::new(),
         }
     }
 
@@ -310,7 +318,7 @@ impl<'t> Walk<'t> {
         if !name.chars().all(plain) || name.starts_with('-') || RESERVED.contains(&name) {
             return Err(Opaque("a function with a name that is not plain"));
         }
-        if programs::is_listed(&name.to_lowercase()) {
+        if hazard::is_listed(&name.to_lowercase()) {
             return Err(Opaque("a function with the name of a program"));
         }
         self.functions = true;
@@ -333,6 +341,7 @@ impl<'t> Walk<'t> {
     }
 
     fn each(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+        let (mut variable, mut values) = ("", Vec::new());
         for child in self.children(node) {
             match child.kind() {
                 "for" | "in" | ";" | "\n" => {}
@@ -343,11 +352,17 @@ impl<'t> Walk<'t> {
                     // What it gets may be anything.
                     self.tainted.push(name.to_owned());
                     self.push(simple);
+                    variable = name;
                 }
-                "do_group" => self.in_loop(|walk| walk.block(child, false))?,
-                _ if child.is_named() => {
-                    self.word(child)?;
+                "do_group" => {
+                    let (values, at) = (std::mem::take(&mut values), self.loops.len());
+                    self.loops.push(WordLoop { name: variable.to_owned(), values, is_open: true });
+                    self.in_loop(|walk| walk.block(child, false))?;
+                    if let Some(found) = self.loops.get_mut(at) {
+                        found.is_open = false;
+                    }
                 }
+                _ if child.is_named() => values.push(self.word(child)?),
                 _ => return Err(ODD),
             }
         }
@@ -467,30 +482,6 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    /// Built-ins that give variables a value that is not seen here.
-    fn note(&mut self, simple: &Simple) {
-        const SETTERS: &[&str] = &[
-            "read",
-            "mapfile",
-            "readarray",
-            "printf",
-            "getopts",
-            "let",
-            "eval",
-            "source",
-            ".",
-            "builtin",
-            "command",
-            "unset",
-        ];
-        let Some(name) = simple.words.first() else { return };
-        let prints = name.text == "printf"
-            && simple.words.get(1).is_some_and(|first| first.is_known() && !first.text.starts_with('-'));
-        if SETTERS.contains(&name.text.as_str()) && !prints {
-            self.tainted.push("*".to_owned());
-        }
-    }
-
     fn words(&mut self, nodes: Vec<Node<'_>>, simple: &mut Simple) -> Result<(), Opaque> {
         for node in nodes {
             let word = match node.kind() {
@@ -564,7 +555,9 @@ impl<'t> Walk<'t> {
             }
             let word = self.word(*value)?;
             let counted = self.source(*value).starts_with("$((") && value.kind() == "arithmetic_expansion";
-            number &= counted || (word.is_known() && word.text.bytes().all(|byte| byte.is_ascii_digit()));
+            let job = matches!(self.source(*value), "$!" | "$$");
+            number &=
+                counted || job || (word.is_known() && word.text.bytes().all(|byte| byte.is_ascii_digit()));
             plain &= word.is_known() && !word.text.contains(['~', '/', '*', '?', '[']);
         }
         let name = self.source(*name);
@@ -575,11 +568,11 @@ impl<'t> Walk<'t> {
     }
 
     /// Notes that a variable is set, unless that can mean nothing to any program.
-    #[allow(clippy::unused_self, reason = "reads like the rest of the walk")]
     fn sets(&mut self, name: &str, exported: bool, plain: bool, simple: &mut Simple) -> Result<(), Opaque> {
         if !is_variable(name) {
             return Err(ODD);
         }
+        self.assigned.push(name.to_owned());
         if !((is_private(name) && !exported) || (is_inert(name) && plain)) {
             simple.sets.push(name.to_owned());
         }

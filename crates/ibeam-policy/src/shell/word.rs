@@ -6,6 +6,19 @@ use super::Opaque;
 use super::walk::Walk;
 use crate::fold::is_ignored;
 
+/// A variable in a word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub(super) name: String,
+    /// Where it stands in the text of the word, and how long it is there.
+    pub(super) at: usize,
+    pub(super) length: usize,
+    /// It stands in double quotes, so that its value is one word.
+    pub(super) quoted: bool,
+    /// The innermost loop over this variable in which it stands.
+    pub(super) in_loop: Option<usize>,
+}
+
 /// A word after quote removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word {
@@ -23,6 +36,12 @@ pub(crate) struct Word {
     unsure: Option<usize>,
     /// It may become several words, or none.
     pub(crate) splits: bool,
+    /// It is not known, and yet surely a number, or nothing.
+    pub(crate) is_number: bool,
+    /// The variables in it, in the order of the text.
+    pub(super) variables: Vec<Variable>,
+    /// It depends on something that is not known and no variable of `variables`.
+    pub(super) depends_on_more: bool,
     braces: bool,
 }
 
@@ -37,6 +56,11 @@ impl Word {
         self.unsure.is_none()
     }
 
+    /// Whether the value is the number of the last background process, or nothing.
+    pub(crate) fn is_last_job(&self) -> bool {
+        self.is_number || matches!(self.text.as_str(), "$!" | "${!}")
+    }
+
     /// The part of `text` from the start that is known.
     pub(crate) fn known(&self) -> &str {
         self.unsure.and_then(|at| self.text.get(..at)).unwrap_or(&self.text)
@@ -48,9 +72,39 @@ impl Word {
     }
 
     fn expands(&mut self, source: &str, quoted: bool) {
+        self.depends_on_more = true;
+        self.adds_unknown(source, quoted);
+    }
+
+    fn adds_unknown(&mut self, source: &str, quoted: bool) {
         self.unsure.get_or_insert(self.text.len());
         self.text.push_str(source);
         self.splits |= !quoted;
+    }
+
+    /// Returns the word with every variable replaced by the value that `value_of` gives; `None` where one has none,
+    /// or where the word depends on more.
+    pub(super) fn substituted<'v>(&self, value_of: impl Fn(&Variable) -> Option<&'v Self>) -> Option<Self> {
+        if self.depends_on_more {
+            return None;
+        }
+        let mut word =
+            Self { text: String::new(), variables: Vec::new(), unsure: None, splits: false, ..self.clone() };
+        let mut from = 0;
+        for variable in &self.variables {
+            let value = value_of(variable)?;
+            word.text.push_str(self.text.get(from..variable.at)?);
+            word.tilde |= value.tilde && word.text.is_empty();
+            if value.tilde && !word.text.is_empty() {
+                return None;
+            }
+            word.text.push_str(&value.text);
+            word.glob |= value.glob;
+            word.quoted = true;
+            from = variable.at + variable.length;
+        }
+        word.text.push_str(self.text.get(from..)?);
+        Some(word)
     }
 }
 
@@ -67,6 +121,7 @@ impl Walk<'_> {
                 return Err(Opaque("syntax that only bash has"));
             }
             let at = word.text.find('{').unwrap_or(0);
+            word.depends_on_more = true;
             word.unsure = Some(word.unsure.map_or(at, |unsure| unsure.min(at)));
             word.splits = true;
         } else if opened {
@@ -202,6 +257,13 @@ impl Walk<'_> {
                 // `"$@"` is as many words as there are arguments.
                 word.expands(source, false);
             }
+            _ if is_private(name) => {
+                let (at, length) = (word.text.len(), source.len());
+                let in_loop = self.loops.iter().rposition(|found| found.is_open && found.name == name);
+                let name = name.to_owned();
+                word.variables.push(Variable { name, at, length, quoted, in_loop });
+                word.adds_unknown(source, quoted);
+            }
             _ => word.expands(source, quoted),
         }
         Ok(())
@@ -317,6 +379,7 @@ fn bare(source: &str, next: &str, word: &mut Word) -> Result<(), Opaque> {
             '~' if word.text.is_empty() && !word.quoted => word.tilde = true,
             // `a=~/x` and `a:~/x` expand in some places.
             '~' if matches!(previous, '=' | ':') => {
+                word.depends_on_more = true;
                 word.unsure.get_or_insert(word.text.len());
             }
             '{' => word.braces = true,

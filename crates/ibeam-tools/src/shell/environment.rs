@@ -286,6 +286,28 @@ pub(super) fn passed(
     passed
 }
 
+/// Settings of git that every command gets, before which its configuration files do not count: a repository that
+/// lies in a work tree like any other file is not used unless its directory is named.
+const GIT_SETTINGS: &[(&str, &str)] = &[("safe.bareRepository", "explicit")];
+
+/// Adds [`GIT_SETTINGS`] to the settings of git that the environment has already.
+pub(super) fn add_git_settings(environment: &mut Vec<(OsString, OsString)>) {
+    const COUNT: &str = "GIT_CONFIG_COUNT";
+    let count = environment
+        .iter()
+        .find(|(name, _)| name == COUNT)
+        .and_then(|(_, count)| count.to_str()?.parse().ok());
+    let first: usize = count.unwrap_or(0);
+    let last = first.saturating_add(GIT_SETTINGS.len());
+    let added = (first..last).zip(GIT_SETTINGS).flat_map(|(at, (key, value))| {
+        [(format!("GIT_CONFIG_KEY_{at}"), *key), (format!("GIT_CONFIG_VALUE_{at}"), *value)]
+    });
+    for (name, value) in added.chain([(COUNT.to_owned(), last.to_string().as_str())]) {
+        environment.retain(|(known, _)| known != name.as_str());
+        environment.push((name.into(), value.into()));
+    }
+}
+
 /// The shell that the `PATH` of this environment names, else one of the usual places; never one in a root.
 pub(super) fn find_bash(environment: &[(OsString, OsString)], roots: &[&Path]) -> Option<PathBuf> {
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
@@ -346,7 +368,7 @@ mod tests {
     use std::ffi::OsString;
     use std::path::Path;
 
-    use super::{find_bash, passed};
+    use super::{add_git_settings, find_bash, passed};
 
     fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
         pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
@@ -440,6 +462,32 @@ mod tests {
         let environment = variables(&[("PATH", &path)]);
         let bash = find_bash(&environment, &roots).unwrap();
         assert!(!bash.starts_with(directory.path()), "{bash:?}");
+    }
+
+    #[test]
+    fn settings_of_git_are_added_to_those_that_are_there() {
+        let mut none = Vec::new();
+        add_git_settings(&mut none);
+        let ours = |at: usize, count: &str| {
+            variables(&[
+                (&format!("GIT_CONFIG_KEY_{at}"), "safe.bareRepository"),
+                (&format!("GIT_CONFIG_VALUE_{at}"), "explicit"),
+                ("GIT_CONFIG_COUNT", count),
+            ])
+        };
+        assert_eq!(none, ours(0, "1"));
+        let given = variables(&[
+            ("GIT_CONFIG_KEY_0", "core.pager"),
+            ("GIT_CONFIG_VALUE_0", "cat"),
+            ("GIT_CONFIG_COUNT", "1"),
+        ]);
+        let mut merged = given.clone();
+        add_git_settings(&mut merged);
+        assert_eq!(merged, [&given[..2], &ours(1, "2")[..]].concat());
+        // git refuses a count that is none; ours counts.
+        let mut odd = variables(&[("GIT_CONFIG_COUNT", "many")]);
+        add_git_settings(&mut odd);
+        assert_eq!(odd, ours(0, "1"));
     }
 
     #[test]

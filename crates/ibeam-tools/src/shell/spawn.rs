@@ -50,6 +50,7 @@ impl Launcher {
             environment.retain(|(known, _)| *known != name);
             environment.push((name, value));
         }
+        environment::add_git_settings(&mut environment);
         Self { bash: find_bash(ours, &roots), environment }
     }
 

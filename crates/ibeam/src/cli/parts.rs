@@ -97,6 +97,9 @@ pub(crate) enum PolicyCommand {
     Test {
         #[command(flatten)]
         access: TestedAccess,
+        /// The directory in which the command starts, instead of the workspace
+        #[arg(long, value_name = "DIR", requires = "command")]
+        cwd: Option<String>,
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,

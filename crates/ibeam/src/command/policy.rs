@@ -2,7 +2,7 @@
 //!
 //! Asks the same policy as a run and touches nothing. The verdict is the exit code too.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +26,9 @@ const ASKED: u8 = 4;
 
 pub(super) fn policy(app: &App, what: &PolicyCommand, stdout: &mut File) -> Result<ExitCode, Failure> {
     match what {
-        PolicyCommand::Test { access, format } => test(app, access, format.unwrap_or_default(), stdout),
+        PolicyCommand::Test { access, cwd, format } => {
+            test(app, access, cwd.as_deref(), format.unwrap_or_default(), stdout)
+        }
         PolicyCommand::List { format } => {
             list(app, format.unwrap_or_default(), stdout).map(|()| ExitCode::SUCCESS)
         }
@@ -36,12 +38,13 @@ pub(super) fn policy(app: &App, what: &PolicyCommand, stdout: &mut File) -> Resu
 fn test(
     app: &App,
     asked: &TestedAccess,
+    cwd: Option<&str>,
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<ExitCode, Failure> {
     let mut policy = policy_of(app, permission_mode(app))?;
     policy.sandboxed = is_wanted(app);
-    let explained = policy.explain(&access(&policy, asked)?);
+    let explained = policy.explain(&access(&policy, asked, cwd)?);
     let rules = rules(app)?;
     report(stdout, format, &as_text(app, &explained, &rules), &as_json(&explained, &rules))?;
     Ok(match explained.verdict {
@@ -52,7 +55,7 @@ fn test(
 }
 
 /// The access as a tool would declare it.
-fn access(policy: &Policy, asked: &TestedAccess) -> Result<Access, Reason> {
+fn access(policy: &Policy, asked: &TestedAccess, cwd: Option<&str>) -> Result<Access, Reason> {
     let TestedAccess { command, read, write, fetch, mcp } = asked;
     if let Some(path) = read {
         return resolved(policy, path).map(Access::Read);
@@ -68,7 +71,9 @@ fn access(policy: &Policy, asked: &TestedAccess) -> Result<Access, Reason> {
         let (server, tool) = name.split_once(':').ok_or_else(usage)?;
         return Ok(Access::Mcp { server: server.to_owned(), tool: tool.to_owned(), read_only: false });
     }
-    Ok(Access::Command(command.clone().unwrap_or_default()))
+    let directory = cwd.map(|cwd| resolved(policy, cwd)).transpose()?;
+    let directory = directory.filter(|directory| *directory != policy.workspace);
+    Ok(Access::Command { text: command.clone().unwrap_or_default(), directory })
 }
 
 /// Where a path leads from the workspace, links followed.
@@ -161,12 +166,12 @@ fn as_json(explained: &Explanation, rules: &[SetRule]) -> Value {
 
 /// The findings with what set each rule. A token that stands twice has two, in the order of the layers.
 fn with_origins<'a>(part: &'a Part, rules: &'a [SetRule]) -> Vec<(&'a Finding, Option<&'a str>)> {
-    let mut left: VecDeque<(List, String, &str)> =
-        rules.iter().map(|set| (set.list, set.rule.to_string(), set.origin.as_str())).collect();
-    let mut origin_of = |finding: &Finding| {
-        let at = left.iter().position(|(list, rule, _)| *list == finding.list && *rule == finding.rule)?;
-        left.remove(at).map(|(_, _, origin)| origin)
-    };
+    let mut left: HashMap<(&str, String), VecDeque<&str>> = HashMap::new();
+    for set in rules {
+        left.entry((word(set.list), set.rule.to_string())).or_default().push_back(set.origin.as_str());
+    }
+    let mut origin_of =
+        |finding: &Finding| left.get_mut(&(word(finding.list), finding.rule.clone()))?.pop_front();
     part.findings.iter().map(|finding| (finding, origin_of(finding))).collect()
 }
 

@@ -111,8 +111,15 @@ impl Host {
 }
 
 impl Approver for Host {
-    fn decide<'a>(&'a self, call: &'a ToolCall, _: &'a Access, asked: Asked<'a>) -> BoxFuture<'a, bool> {
+    fn decide<'a>(&'a self, call: &'a ToolCall, access: &'a Access, asked: Asked<'a>) -> BoxFuture<'a, bool> {
         Box::pin(async move {
+            let mut reason = asked.reason.to_owned();
+            // Not every dialect has a field for the directory.
+            if let Access::Command { directory: Some(directory), .. } = access
+                && !reason.contains(&*directory.to_string_lossy())
+            {
+                reason.push_str(&format!(" (in the working directory `{}`)", directory.display()));
+            }
             let Some((name, input)) =
                 self.voice.call(&call.id.to_string()).filter(|_| self.voice.live().asks)
             else {
@@ -130,7 +137,7 @@ impl Approver for Host {
                 "input": &input,
                 "permission_suggestions": [],
                 "tool_use_id": &call.id,
-                "decision_reason": asked.reason,
+                "decision_reason": reason,
             });
             let request = json!({ "type": "control_request", "request_id": &id, "request": request });
             if self.voice.say(&request).is_err() {

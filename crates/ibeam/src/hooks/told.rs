@@ -71,8 +71,9 @@ impl<'a> Told<'a> {
     /// The event before what the call is about to touch, with its subject: what matchers look at.
     pub(super) fn touches(&self, access: &Access) -> Option<(Event, String, Value)> {
         match access {
-            Access::Command(command) => {
-                let directory = self.directory.to_string_lossy();
+            Access::Command { text: command, directory } => {
+                // Links followed: where the command starts, and what policy judges.
+                let directory = directory.as_ref().unwrap_or(&self.directory).to_string_lossy();
                 let told = json!({"command": command, "cwd": directory, "sandbox": self.sandboxed});
                 Some((Event::BeforeShellExecution, command.clone(), told))
             }

@@ -156,7 +156,10 @@ impl Approver for Person {
     fn decide<'a>(&'a self, call: &'a ToolCall, access: &'a Access, asked: Asked<'a>) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let what = match access {
-                Access::Command(command) => command.clone(),
+                Access::Command { text, directory: None } => text.clone(),
+                Access::Command { text, directory: Some(directory) } => {
+                    format!("{}$ {text}", directory.display())
+                }
                 Access::Read(path) | Access::Write(path) => format!("{} {}", call.name, path.display()),
                 Access::Fetch { url } => format!("{} {url}", call.name),
                 Access::Mcp { server, tool, .. } => {

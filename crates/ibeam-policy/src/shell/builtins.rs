@@ -1,0 +1,250 @@
+//! The built-ins of bash: which uses of them only do what they say.
+//!
+//! A built-in that is given the name of a variable evaluates a subscript in it (`wait -p 'a[$(x)]'`), and some
+//! evaluate or run text. The table lists harmless uses; every other use of a built-in is one that can run
+//! anything. Source: the section "Shell Builtin Commands" of the manual of bash 5.2.
+
+use super::word::{Word, is_private};
+use super::wrapper::Call;
+
+/// What may stand behind the options of a built-in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operands {
+    /// Anything: operands are data.
+    Any,
+    /// Nothing.
+    None,
+    /// At most one number.
+    Number,
+    /// At most one number, or a value that is not known: it is compared, not evaluated.
+    Status,
+    /// Numbers of processes and jobs.
+    Jobs,
+    /// Names of variables, without a subscript.
+    Names,
+}
+
+/// Harmless uses of a built-in.
+struct Builtin {
+    names: &'static [&'static str],
+    /// Letters of harmless options.
+    flags: &'static str,
+    operands: Operands,
+    /// It touches nothing but the flow of the shell, so no rule is needed.
+    free: bool,
+}
+
+const fn builtin(
+    names: &'static [&'static str],
+    flags: &'static str,
+    operands: Operands,
+    free: bool,
+) -> Builtin {
+    Builtin { names, flags, operands, free }
+}
+
+const BUILTINS: &[Builtin] = &[
+    builtin(&[":", "true", "false"], "*", Operands::Any, true),
+    builtin(&["break", "continue", "shift"], "", Operands::Number, true),
+    builtin(&["exit", "return"], "", Operands::Status, true),
+    // `-p` assigns to what it is given, subscript and all.
+    builtin(&["wait"], "nf", Operands::Jobs, true),
+    builtin(&["cd"], "LPe@", Operands::Any, false),
+    builtin(&["pwd"], "LP", Operands::None, false),
+    builtin(&["echo"], "*", Operands::Any, false),
+    builtin(&["kill"], "*", Operands::Any, false),
+    builtin(&["type"], "aftpP", Operands::Any, false),
+    builtin(&["help"], "dms", Operands::Any, false),
+    // `-x` runs a command.
+    builtin(&["jobs"], "lnprs", Operands::Jobs, false),
+    builtin(&["bg", "fg"], "", Operands::Jobs, false),
+    builtin(&["disown"], "ahr", Operands::Jobs, false),
+    builtin(&["caller"], "", Operands::Number, false),
+    builtin(&["dirs"], "clpv", Operands::None, false),
+    builtin(&["times", "suspend"], "", Operands::None, false),
+    builtin(&["logout"], "", Operands::Number, false),
+    builtin(&["umask"], "pS", Operands::Any, false),
+    builtin(&["ulimit"], "*", Operands::Any, false),
+    // Not `-n` and `-i`: a reference and a number are evaluated whenever they are used.
+    builtin(&["local", "readonly"], "raAluxgpf", Operands::Names, false),
+    builtin(&["unset"], "vf", Operands::Names, false),
+    builtin(&["unalias"], "a", Operands::Any, false),
+];
+
+/// Other built-ins of bash. `printf`, `read`, `set` and `test` are judged by rules of their own, and wrappers by
+/// what they run; there is no harmless use of the rest that can be told by its words.
+const OTHERS: &[&str] = &[
+    "printf",
+    "read",
+    "set",
+    "test",
+    "[",
+    "builtin",
+    "command",
+    "exec",
+    ".",
+    "alias",
+    "bind",
+    "compgen",
+    "complete",
+    "compopt",
+    "declare",
+    "enable",
+    "eval",
+    "export",
+    "fc",
+    "getopts",
+    "hash",
+    "history",
+    "let",
+    "mapfile",
+    "popd",
+    "pushd",
+    "readarray",
+    "shopt",
+    "source",
+    "trap",
+    "typeset",
+    "coproc",
+    "select",
+];
+
+/// Whether `name` is a built-in of bash.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    OTHERS.contains(&name) || entry(name).is_some()
+}
+
+/// Whether no rule is needed for a built-in that is used like this.
+pub(crate) fn is_free(call: &Call) -> bool {
+    let name = call.program.text.as_str();
+    match name {
+        "set" => sets_plainly(call),
+        "read" => reads_plainly(call),
+        name => entry(name).is_some_and(|builtin| builtin.free && builtin.covers(call)),
+    }
+}
+
+/// Whether `name` is a built-in that touches nothing but the flow of the shell when it is used as the table lists.
+pub(crate) fn is_flow(name: &str) -> bool {
+    entry(name).is_some_and(|builtin| builtin.free)
+}
+
+/// Whether a built-in of the table is used in a way that the table does not list.
+pub(crate) fn is_unlisted_use(call: &Call) -> bool {
+    entry(call.program.text.as_str()).is_some_and(|builtin| !builtin.covers(call))
+}
+
+/// Whether a built-in evaluates, or may evaluate, what it is given.
+pub(crate) fn evaluates(call: &Call) -> bool {
+    let plain_names =
+        || call.args.iter().all(|arg| arg.is_known() && !arg.glob && !arg.text.contains(['[', '$', '`']));
+    match call.name().as_str() {
+        "printf" => call.args.first().is_some_and(|arg| !arg.is_known() || arg.text.starts_with("-v")),
+        "test" | "[" => !tests_plainly(call),
+        "read" => !reads_plainly(call) && !plain_names(),
+        "getopts" => !plain_names(),
+        // The value of a variable is evaluated too, and that of every variable that it names.
+        "let" => true,
+        _ => is_unlisted_use(call),
+    }
+}
+
+fn entry(name: &str) -> Option<&'static Builtin> {
+    BUILTINS.iter().find(|builtin| builtin.names.contains(&name))
+}
+
+impl Builtin {
+    fn covers(&self, call: &Call) -> bool {
+        if self.flags == "*" && self.operands == Operands::Any {
+            return true;
+        }
+        let mut args = call.args.as_slice();
+        while let Some((first, rest)) = args.split_first() {
+            let Some(letters) = first.text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
+                break;
+            };
+            if !first.is_known() || first.glob {
+                return false;
+            }
+            args = rest;
+            if letters == "-" {
+                break;
+            }
+            if !letters.chars().all(|letter| self.flags.contains(letter)) {
+                return false;
+            }
+        }
+        let number = |word: &Word| {
+            word.is_known() && !word.text.is_empty() && word.text.bytes().all(|byte| byte.is_ascii_digit())
+        };
+        let one = args.len() <= 1;
+        // An operand that may be an option could be any option.
+        let operand = |word: &Word| !word.may_be_option() && !word.glob;
+        match self.operands {
+            Operands::Any => args.first().is_none_or(|word| !word.may_be_option()),
+            Operands::None => args.is_empty(),
+            Operands::Number => one && args.iter().all(number),
+            Operands::Status => one && args.iter().all(|word| number(word) || !word.is_known()),
+            Operands::Jobs => args.iter().all(|word| {
+                let job = word.text.strip_prefix('%').unwrap_or(&word.text);
+                let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '%');
+                word.is_last_job() || (operand(word) && word.is_known() && job.chars().all(plain))
+            }),
+            Operands::Names => args.iter().all(|word| {
+                let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+                operand(word) && word.is_known() && word.text.chars().all(plain)
+            }),
+        }
+    }
+}
+
+/// `set` with options that only stop a text earlier.
+fn sets_plainly(call: &Call) -> bool {
+    const NAMED: &[&str] = &["pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"];
+    let mut args = call.texts();
+    let letters = |arg: &str| arg.chars().all(|c| "euxfCo".contains(c));
+    let mut plain = !call.more && !call.args.is_empty();
+    while let Some(arg) = args.next() {
+        let option = arg.strip_prefix(['-', '+']).filter(|option| !option.is_empty() && letters(option));
+        plain &= option.is_some();
+        if option.is_some_and(|option| option.contains('o')) {
+            plain &= args.next().is_some_and(|name| NAMED.contains(&name));
+        }
+    }
+    plain
+}
+
+/// `read` into variables that mean nothing to any program.
+pub(crate) fn reads_plainly(call: &Call) -> bool {
+    call.args.iter().all(|arg| {
+        let option = matches!(arg.text.as_str(), "-r" | "-s" | "-rs" | "-sr");
+        arg.is_known() && !arg.glob && (option || is_private(&arg.text))
+    })
+}
+
+/// `test` without `-v`, which evaluates a subscript, also where it could come from an expansion.
+pub(crate) fn tests_plainly(call: &Call) -> bool {
+    let operator = |text: &str| {
+        !matches!(text, "-v" | "-R") && (text.starts_with('-') || matches!(text, "=" | "==" | "!="))
+    };
+    let mut args = call.args.as_slice();
+    if let [rest @ .., last] = args
+        && last.text == "]"
+    {
+        args = rest;
+    }
+    let literal = args.iter().all(|arg| {
+        !arg.is_known() || !(arg.text.contains(['$', '`']) || matches!(arg.text.as_str(), "-v" | "-R"))
+    });
+    let unknown = args.iter().filter(|arg| !arg.is_known());
+    let known = |at: usize| args.get(at).filter(|arg| arg.is_known()).map(|arg| arg.text.as_str());
+    literal
+        && (unknown.clone().count() == 0
+            || (unknown.clone().all(|arg| !arg.splits)
+                && match args.len() {
+                    1 => true,
+                    2 => known(0).is_some_and(operator),
+                    3 => known(1).is_some_and(operator),
+                    _ => false,
+                }))
+}

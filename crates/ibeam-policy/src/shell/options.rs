@@ -1,0 +1,233 @@
+//! Ordinary arguments: a table of the options of each program that only do what the program is for.
+//!
+//! An option is ordinary if the program's manual was read and the option neither runs a program, nor writes a file
+//! that is not an operand, nor opens a connection. What is not in the table is not ordinary, so a new or a misread
+//! option is refused. Long options are compared whole: an abbreviation is another word.
+
+use super::wrapper::Call;
+
+/// What may stand where no option stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Operands {
+    /// Files and texts. Rules and protected places are held against files by their own.
+    Any,
+    /// At most so many.
+    AtMost(usize),
+    /// One of these words first, then anything.
+    First(&'static [&'static str]),
+    /// One of these words first, then words that are neither addresses nor assignments.
+    FirstPlain(&'static [&'static str]),
+    /// Words without `=`: an assignment sets a variable of the program.
+    NoAssignments,
+    /// Words without `:`, which would name another machine.
+    NoMachines,
+    /// Words that begin with `+`.
+    Formats,
+    /// Words of letters, digits and dashes: names of pages, not of files.
+    Names,
+    /// Words that do not begin with `+` or `@`: commands of a pager, or files with further options.
+    Files,
+    /// Addresses of the web.
+    Addresses,
+}
+
+/// The ordinary arguments of a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    pub(crate) names: &'static [&'static str],
+    /// Letters of options without a value.
+    pub(crate) flags: &'static str,
+    /// Letters of options whose value is the rest of the word or else the next word.
+    pub(crate) valued: &'static str,
+    /// Long options, without their dashes: `name`, `name=` with a value in this word or the next, `name==` with two
+    /// values in the next words, `name?` with a value in this word alone. With a leading `-`, a whole word that the
+    /// program spells with one dash.
+    pub(crate) long: &'static str,
+    pub(crate) operands: Operands,
+    /// No option of the program does harm, so a file name that looks like an option does not matter.
+    pub(crate) any_file_name: bool,
+    /// It runs code of the directory in which it runs, such as tests and build scripts.
+    pub(crate) runs_code: bool,
+    /// Its option `-m` or `--message` has any text as its value.
+    pub(crate) takes_message: bool,
+}
+
+pub(crate) const fn program(
+    names: &'static [&'static str],
+    flags: &'static str,
+    valued: &'static str,
+    long: &'static str,
+) -> Program {
+    Program {
+        names,
+        flags,
+        valued,
+        long,
+        operands: Operands::Any,
+        any_file_name: false,
+        runs_code: false,
+        takes_message: false,
+    }
+}
+
+impl Program {
+    pub(crate) const fn with(mut self, operands: Operands) -> Self {
+        self.operands = operands;
+        self
+    }
+
+    /// For programs without a harmful option.
+    pub(crate) const fn harmless(mut self) -> Self {
+        self.any_file_name = true;
+        self
+    }
+
+    /// For programs with a message of any text.
+    pub(crate) const fn with_message(mut self) -> Self {
+        self.takes_message = true;
+        self
+    }
+
+    /// For programs that run code of their directory.
+    pub(crate) const fn running_code(mut self) -> Self {
+        self.runs_code = true;
+        self
+    }
+
+    /// Returns why the arguments are not ordinary, as an end to "it …".
+    pub(crate) fn objection(&self, call: &Call) -> Option<String> {
+        let words: Vec<(&str, bool)> = call.args.iter().map(|arg| (arg.text.as_str(), arg.glob)).collect();
+        self.objection_to(&words)
+    }
+
+    /// As [`Self::objection`], for words of which some are patterns.
+    pub(crate) fn objection_to(&self, words: &[(&str, bool)]) -> Option<String> {
+        let mut operands = Vec::new();
+        let (mut values, mut is_message) = (0, false);
+        let mut only_operands = false;
+        for (text, is_glob) in words.iter().copied() {
+            // A pattern may become several words, and one of them an option: `sort *` beside a file named `-o`.
+            if is_glob && !only_operands && text.starts_with(['*', '?', '[']) && !self.any_file_name {
+                return Some(format!(
+                    "has the pattern `{text}`, which may become an option; write `./{text}`"
+                ));
+            }
+            if values > 0 {
+                values -= 1;
+                // Some programs take no option for a value, so it must be an ordinary one.
+                let is_number =
+                    text.get(1..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+                if is_message || is_number || text == "-" || !text.starts_with('-') {
+                    continue;
+                }
+            }
+            if only_operands || text == "-" || !text.starts_with('-') {
+                operands.push(text);
+                continue;
+            }
+            if text == "--" {
+                only_operands = true;
+                continue;
+            }
+            match self.values_of(text) {
+                Some(count) => {
+                    values = count;
+                    let is_short = !text.starts_with("--") && text.ends_with('m');
+                    is_message = self.takes_message && (is_short || text == "--message");
+                }
+                None => return Some(not_ordinary(text)),
+            }
+        }
+        self.objection_to_operands(&operands)
+    }
+
+    /// Returns how many of the next words are values of the option `text`; `None` if it is not in the table.
+    fn values_of(&self, text: &str) -> Option<usize> {
+        if let Some(count) = self.word(text) {
+            return Some(count);
+        }
+        if let Some(long) = text.strip_prefix("--") {
+            return match long.split_once('=') {
+                Some((name, _)) => self.entry(name).filter(|kind| matches!(*kind, "=" | "?")).map(|_| 0),
+                None => match (self.entry(long), long) {
+                    (Some(kind), _) => Some(kind.matches('=').count()),
+                    (None, "help" | "version") => Some(0),
+                    (None, _) => None,
+                },
+            };
+        }
+        let cluster = text.strip_prefix('-')?;
+        for (at, letter) in cluster.char_indices() {
+            if self.flags.contains(letter) {
+                continue;
+            }
+            let is_last = at + letter.len_utf8() == cluster.len();
+            return self.valued.contains(letter).then_some(usize::from(is_last));
+        }
+        Some(0)
+    }
+
+    /// The same for a word that the program spells with one dash.
+    fn word(&self, text: &str) -> Option<usize> {
+        let single = text.strip_prefix("--").map(|rest| format!("-{rest}"));
+        self.long.split_ascii_whitespace().filter(|entry| entry.starts_with('-')).find_map(|entry| {
+            let name = entry.trim_end_matches(['=', '?']);
+            let kind = entry.get(name.len()..).unwrap_or("");
+            let spelled = |text: &str| match text.split_once('=') {
+                Some((option, _)) if !kind.is_empty() => (option == name).then_some(0),
+                Some(_) | None => (text == name).then_some(kind.matches('=').count()),
+            };
+            spelled(text).or_else(|| spelled(single.as_deref()?))
+        })
+    }
+
+    /// Returns the kind of a long option: what stands behind its name in the table.
+    fn entry(&self, name: &str) -> Option<&'static str> {
+        self.long.split_ascii_whitespace().find_map(|entry| {
+            let kind = entry.strip_prefix(name)?;
+            matches!(kind, "" | "=" | "==" | "?").then_some(kind)
+        })
+    }
+
+    fn objection_to_operands(&self, operands: &[&str]) -> Option<String> {
+        let odd = |is_odd: &dyn Fn(&str) -> bool| {
+            operands.iter().find(|text| is_odd(text)).map(|text| not_ordinary(text))
+        };
+        let first = |known: &[&str]| match operands.first() {
+            Some(first) if !known.contains(first) => Some(not_ordinary(first)),
+            Some(_) | None => None,
+        };
+        match self.operands {
+            Operands::Any => None,
+            Operands::AtMost(most) => operands.get(most).map(|text| not_ordinary(text)),
+            Operands::First(known) => first(known),
+            Operands::FirstPlain(known) => first(known).or_else(|| {
+                odd(&|text| text.contains("://") || text.starts_with("git+") || text.contains("@git"))
+            }),
+            Operands::NoAssignments => odd(&|text| text.contains('=')),
+            Operands::NoMachines => odd(&|text| text.contains(':')),
+            Operands::Formats => odd(&|text| !text.starts_with('+')),
+            Operands::Names => odd(&|text| {
+                !text
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | ':' | '['))
+            }),
+            Operands::Files => odd(&|text| text.starts_with(['+', '@'])),
+            Operands::Addresses => odd(&|text| text.starts_with('@') || !is_web(text)),
+        }
+    }
+}
+
+/// Returns the objection to a word, which names it.
+pub(crate) fn not_ordinary(text: &str) -> String {
+    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
+    format!("has the argument `{text}`, which is not one of its ordinary arguments")
+}
+
+fn is_web(address: &str) -> bool {
+    let lower = address.to_ascii_lowercase();
+    match lower.split_once("://") {
+        Some((scheme, _)) => matches!(scheme, "http" | "https"),
+        None => true,
+    }
+}

@@ -1,0 +1,140 @@
+//! Values of variables that the text itself gives away: numbers of processes, and the words of a loop.
+//!
+//! `for f in *.md; do wc -l "$f"; done` runs `wc -l` with names that match `*.md`, so it is judged as that. A variable
+//! counts only where nothing else in the text assigns it.
+
+use super::walk::{Simple, Walk};
+use super::word::{Variable, Word, is_private};
+
+/// A loop over words.
+#[derive(Clone, Debug)]
+pub(super) struct WordLoop {
+    /// The variable.
+    pub(super) name: String,
+    /// The words.
+    pub(super) values: Vec<Word>,
+    /// The walk is in its body.
+    pub(super) is_open: bool,
+}
+
+/// How many commands one command of a loop may stand for.
+const MOST: usize = 32;
+/// How many commands loops may add to a text.
+const MOST_ADDED: usize = 1_000;
+
+impl Walk<'_> {
+    /// Built-ins that give variables a value that is not seen here.
+    pub(super) fn note(&mut self, simple: &Simple) {
+        const SETTERS: &[&str] = &[
+            "read",
+            "mapfile",
+            "readarray",
+            "printf",
+            "getopts",
+            "let",
+            "eval",
+            "source",
+            ".",
+            "builtin",
+            "command",
+            "unset",
+        ];
+        let Some(name) = simple.words.first() else { return };
+        let prints = name.text == "printf"
+            && simple.words.get(1).is_some_and(|first| first.is_known() && !first.text.starts_with('-'));
+        let operands = simple.words.get(1..).unwrap_or_default();
+        let is_name = |word: &Word| word.is_known() && (word.text == "-r" || is_private(&word.text));
+        if name.text == "read" && !operands.is_empty() && operands.iter().all(is_name) {
+            for operand in operands.iter().filter(|operand| operand.text != "-r") {
+                self.tainted.push(operand.text.clone());
+                self.assigned.push(operand.text.clone());
+            }
+            return;
+        }
+        if SETTERS.contains(&name.text.as_str()) && !prints {
+            self.tainted.push("*".to_owned());
+        }
+    }
+
+    /// Puts the values of variables in the place of the variables, as far as the text tells them.
+    pub(super) fn replace_variables(&mut self) {
+        let mut commands = Vec::with_capacity(self.commands.len());
+        let mut added = 0;
+        for mut simple in std::mem::take(&mut self.commands) {
+            for word in &mut simple.words {
+                word.is_number = !word.is_known()
+                    && !word.depends_on_more
+                    && word.variables.iter().all(|variable| self.is_number(&variable.name));
+            }
+            match self.alternatives(&simple).filter(|found| added + found.len() <= MOST_ADDED) {
+                Some(alternatives) => {
+                    added += alternatives.len();
+                    commands.extend(alternatives);
+                }
+                None => commands.push(simple),
+            }
+        }
+        self.commands = commands;
+    }
+
+    /// Whether a variable was assigned in the text, and only ever a number.
+    fn is_number(&self, name: &str) -> bool {
+        self.assigned.iter().any(|assigned| assigned == name)
+            && !self.tainted.iter().any(|tainted| tainted == name || tainted == "*")
+    }
+
+    /// The commands that one command of a loop stands for; `None` where its variables have no known values.
+    fn alternatives(&self, simple: &Simple) -> Option<Vec<Simple>> {
+        let (program, words) = simple.words.split_first()?;
+        let is_open = |word: &&Word| !word.is_known() && !word.depends_on_more;
+        let mut loops: Vec<usize> =
+            words.iter().filter(is_open).flat_map(|word| &word.variables).filter_map(|v| v.in_loop).collect();
+        loops.sort_unstable();
+        loops.dedup();
+        if loops.is_empty() || !program.is_known() {
+            return None;
+        }
+        let mut choices: Vec<Vec<(usize, &Word)>> = vec![Vec::new()];
+        for at in loops {
+            let found = self.loops.get(at).filter(|found| self.is_only_assigned_once(&found.name))?;
+            choices = choices
+                .iter()
+                .flat_map(|choice| {
+                    found.values.iter().map(move |value| [choice.as_slice(), &[(at, value)]].concat())
+                })
+                .take(MOST + 1)
+                .collect();
+        }
+        if choices.is_empty() || choices.len() > MOST {
+            return None;
+        }
+        let with = |choice: &[(usize, &Word)]| {
+            let splits = self.assigned.iter().any(|name| name == "IFS");
+            let value_of =
+                |variable: &Variable| value(choice, variable).filter(|_| variable.quoted || !splits);
+            let words = words.iter().map(|word| match is_open(&word) {
+                true => word.substituted(|variable| value_of(variable)).unwrap_or_else(|| word.clone()),
+                false => word.clone(),
+            });
+            let words = std::iter::once(program.clone()).chain(words).collect();
+            Simple { words, ..simple.clone() }
+        };
+        Some(choices.iter().map(|choice| with(choice)).collect())
+    }
+
+    fn is_only_assigned_once(&self, name: &str) -> bool {
+        let times = self.assigned.iter().filter(|assigned| *assigned == name).count();
+        times == 1 && !self.tainted.iter().any(|tainted| tainted == "*")
+    }
+}
+
+/// The value of a variable in one round of its loops, if the value is one word there.
+fn value<'v>(choice: &[(usize, &'v Word)], variable: &Variable) -> Option<&'v Word> {
+    let (_, value) = choice.iter().find(|(at, _)| Some(*at) == variable.in_loop)?;
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ',' | '+' | '@' | '%');
+    // Without quotes a name with white space becomes several words.
+    let is_one =
+        variable.quoted || (!value.glob && !value.text.is_empty() && value.text.chars().all(is_plain));
+    (value.is_known() && !value.pipe && is_one).then_some(*value)
+}
