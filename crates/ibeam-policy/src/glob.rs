@@ -6,47 +6,8 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
-use globset::{GlobBuilder, GlobMatcher};
-
 use crate::fold::{fold_case, fold_path};
-
-/// How long a pattern may be, in bytes.
-const LONGEST: usize = 4096;
-/// How deep braces of a pattern may nest.
-const DEEPEST: usize = 8;
-/// How many braces, brackets and wildcards a pattern may have.
-const MOST_SPECIAL: usize = 512;
-
-/// Compiles one pattern. The bounds keep the automaton small: the compiler of globs has none of its own and panics
-/// beyond those of the regular expressions it makes.
-fn compile(text: &str, separator: bool, fold: bool) -> Result<GlobMatcher, String> {
-    if text.len() > LONGEST {
-        return Err(format!("it is longer than {LONGEST} bytes"));
-    }
-    let (mut depth, mut deepest, mut special) = (0_usize, 0_usize, 0_usize);
-    for c in text.chars() {
-        special += usize::from(matches!(c, '{' | ',' | '[' | '*' | '?'));
-        match c {
-            '{' => depth += 1,
-            '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    if deepest > DEEPEST {
-        return Err(format!("its braces nest deeper than {DEEPEST}"));
-    }
-    if special > MOST_SPECIAL {
-        return Err(format!("it has more than {MOST_SPECIAL} wildcards and alternatives"));
-    }
-    GlobBuilder::new(text)
-        .literal_separator(separator)
-        .backslash_escape(true)
-        .case_insensitive(fold)
-        .build()
-        .map(|glob| glob.compile_matcher())
-        .map_err(|error| error.kind().to_string())
-}
+use crate::pattern::{Pairs, Pattern};
 
 /// Where a relative pattern starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +24,10 @@ pub struct PathGlob {
     anchor: Anchor,
     /// The pattern without its anchor.
     pattern: String,
-    exact: GlobMatcher,
-    folded: GlobMatcher,
+    exact: Pattern,
+    folded: Pattern,
+    /// Pairs of characters that stand in every path that the pattern matches.
+    pairs: Pairs,
 }
 
 impl PathGlob {
@@ -92,9 +55,10 @@ impl PathGlob {
             Some(directory) if !directory.is_empty() => format!("{{{directory},{pattern}}}"),
             Some(_) | None => pattern.clone(),
         };
-        let exact = compile(&whole, true, false)?;
-        let folded = compile(&fold_case(&whole), true, true)?;
-        Ok(Self { text: text.to_owned(), anchor, pattern, exact, folded })
+        let exact = Pattern::new(&whole, true, false)?;
+        let folded = Pattern::new(&fold_case(&whole), true, true)?;
+        let pairs = Pairs::required_by(&pattern);
+        Ok(Self { text: text.to_owned(), anchor, pattern, exact, folded, pairs })
     }
 
     /// True when an allow rule with this pattern covers `path`.
@@ -131,6 +95,11 @@ impl PathGlob {
             .relative(path, workspace, home)
             .or_else(|| if anywhere { path.strip_prefix("/").ok() } else { None });
         relative.is_some_and(|relative| relative.ancestors().any(|part| self.folded.is_match(part)))
+    }
+
+    /// Whether the pattern can cover a path with these pairs of characters: a quick answer before [`Self::denies`].
+    pub(crate) fn may_deny(&self, pairs: Pairs) -> bool {
+        pairs.contain(self.pairs)
     }
 
     /// True when the pattern spells `name` out as one of its names, case ignored.
@@ -264,8 +233,8 @@ fn simplified(pattern: &str) -> Vec<char> {
 #[derive(Clone, Debug)]
 pub struct TextGlob {
     text: String,
-    exact: GlobMatcher,
-    folded: GlobMatcher,
+    exact: Pattern,
+    folded: Pattern,
 }
 
 impl TextGlob {
@@ -274,7 +243,7 @@ impl TextGlob {
     /// # Errors
     /// What is wrong with it, in words.
     pub fn new(text: &str) -> Result<Self, String> {
-        let (exact, folded) = (compile(text, false, false)?, compile(text, false, true)?);
+        let (exact, folded) = (Pattern::new(text, false, false)?, Pattern::new(text, false, true)?);
         Ok(Self { text: text.to_owned(), exact, folded })
     }
 

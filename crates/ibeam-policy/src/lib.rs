@@ -9,6 +9,7 @@ mod fold;
 pub mod glob;
 mod mcp;
 pub mod names;
+mod pattern;
 mod place;
 pub mod policy;
 pub mod rule;

@@ -8,6 +8,7 @@ use ibeam_protocol::PermissionMode;
 use crate::access::Access;
 use crate::glob::PathGlob;
 use crate::names;
+use crate::pattern::Pairs;
 use crate::place;
 use crate::rule::Rule;
 
@@ -269,8 +270,7 @@ impl Policy {
         if self.mode == PermissionMode::Force {
             return None;
         }
-        let mut pairs = self.ask.iter().filter_map(|rule| Some((rule, glob(rule)?)));
-        pairs.find(|(_, glob)| glob.denies(path, &self.workspace, &self.home)).map(|(rule, _)| rule)
+        self.narrowing(&self.ask, path, glob).map(|(rule, _)| rule)
     }
 
     pub(crate) fn denied<'a>(
@@ -278,8 +278,22 @@ impl Policy {
         path: &Path,
         glob: impl Fn(&'a Rule) -> Option<&'a PathGlob>,
     ) -> Option<(&'a Rule, &'a PathGlob)> {
-        let pairs = self.deny.iter().filter_map(|rule| Some((rule, glob(rule)?)));
-        pairs.into_iter().find(|(_, glob)| glob.denies(path, &self.workspace, &self.home))
+        self.narrowing(&self.deny, path, glob)
+    }
+
+    /// The first of `rules` whose glob covers `path` as deny rules do.
+    fn narrowing<'a>(
+        &self,
+        rules: &'a [Rule],
+        path: &Path,
+        glob: impl Fn(&'a Rule) -> Option<&'a PathGlob>,
+    ) -> Option<(&'a Rule, &'a PathGlob)> {
+        if rules.is_empty() {
+            return None;
+        }
+        let pairs = Pairs::of_path(path);
+        let mut globs = rules.iter().filter_map(|rule| Some((rule, glob(rule)?)));
+        globs.find(|(_, glob)| glob.may_deny(pairs) && glob.denies(path, &self.workspace, &self.home))
     }
 
     fn allowed<'a>(

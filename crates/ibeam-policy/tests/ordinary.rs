@@ -622,5 +622,5 @@ fn many_rules_are_decided_at_once() {
     assert!(explained.parts.first().is_some_and(|part| part.findings.len() > 60_000));
     let all = began.elapsed();
     eprintln!("60,000 rules: read in {parsed:?}, all in {all:?}");
-    assert!(all.as_secs() < 60, "{all:?}");
+    assert!(all.as_secs() < 30, "{all:?}");
 }

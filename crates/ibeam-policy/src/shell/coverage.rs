@@ -1,5 +1,6 @@
 //! The decision about a command: the rules against every simple command in it.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::PermissionMode;
@@ -7,7 +8,7 @@ use ibeam_protocol::PermissionMode;
 use super::builtins;
 use super::hazard;
 use super::ordinary_git;
-use super::script::mentions;
+use super::script::words_of;
 use super::wrapper::{self, Call, Step, Steps};
 use super::{MANUAL, Opaque};
 use crate::policy::{Approval, Policy, Verdict};
@@ -178,8 +179,10 @@ pub(crate) fn shell_narrowing<'r>(
 ) -> Option<(&'r Rule, String)> {
     let shell_rules = || rules.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
     let calls = || steps.iter().flat_map(|step| &step.layers);
+    shell_rules().next()?;
+    let named = Named::new(calls());
     for (rule, shell) in shell_rules() {
-        if let Some(call) = calls().find(|call| is_about(shell, call)) {
+        if let Some(call) = named.first_about(shell) {
             let program = &call.program.text;
             return Some((rule, format!("running `{program}` {verb} by the rule `{rule}`")));
         }
@@ -222,18 +225,54 @@ fn is_covered(rule: &ShellRule, call: &Call, hazard: Option<&str>) -> bool {
     ordinary && (matches || glob.matches_all_from(text.get(..known).unwrap_or("")))
 }
 
-/// True when a narrowing rule is about a call, plainly or hidden in what it runs.
-pub(crate) fn is_about(rule: &ShellRule, call: &Call) -> bool {
-    let program = rule.program.rsplit('/').next().unwrap_or_default().to_lowercase();
-    if program == "*" || call.name() == program {
-        let Some(glob) = &rule.arguments else { return true };
-        let Arguments { text, known, ordinary } = arguments(call);
-        if known == text.len() && !call.more {
-            return !ordinary || glob.matches_folded(&text);
+/// The calls of a text by the names in them, so that many rules can be held against many calls.
+struct Named<'c> {
+    calls: Vec<&'c Call>,
+    /// The calls of each program, in the order of the text.
+    by_program: HashMap<String, Vec<usize>>,
+    /// The calls that run what their arguments name, by the words in these.
+    by_word: HashMap<String, Vec<usize>>,
+}
+
+impl<'c> Named<'c> {
+    fn new(calls: impl Iterator<Item = &'c Call>) -> Self {
+        let calls: Vec<&Call> = calls.collect();
+        let mut by_program: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_word: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, call) in calls.iter().enumerate() {
+            by_program.entry(call.name()).or_default().push(at);
+            if hazard::runs_its_arguments(call) {
+                for word in call.texts().flat_map(words_of) {
+                    by_word.entry(word).or_default().push(at);
+                }
+            }
         }
-        return !ordinary || glob.may_match_from(text.get(..known).unwrap_or(""));
+        Self { calls, by_program, by_word }
     }
-    hazard::runs_its_arguments(call) && call.texts().any(|text| mentions(text, &program))
+
+    /// The first call that a narrowing rule is about, plainly or hidden in what the call runs.
+    fn first_about(&self, rule: &ShellRule) -> Option<&'c Call> {
+        let program = rule.program.rsplit('/').next().unwrap_or_default().to_lowercase();
+        let is_covered = |at: &&usize| self.calls.get(**at).is_some_and(|call| has_arguments(rule, call));
+        if program == "*" {
+            return self.calls.iter().copied().find(|call| has_arguments(rule, call));
+        }
+        let plainly = self.by_program.get(&program).and_then(|calls| calls.iter().find(is_covered));
+        let is_other = |at: &&usize| self.calls.get(**at).is_some_and(|call| call.name() != program);
+        let hidden = self.by_word.get(&program).and_then(|calls| calls.iter().find(is_other));
+        let first = plainly.into_iter().chain(hidden).min()?;
+        self.calls.get(*first).copied()
+    }
+}
+
+/// Whether the arguments of a call are, or may be, those that a narrowing rule names.
+fn has_arguments(rule: &ShellRule, call: &Call) -> bool {
+    let Some(glob) = &rule.arguments else { return true };
+    let Arguments { text, known, ordinary } = arguments(call);
+    if known == text.len() && !call.more {
+        return !ordinary || glob.matches_folded(&text);
+    }
+    !ordinary || glob.may_match_from(text.get(..known).unwrap_or(""))
 }
 
 /// The arguments as rules see them.

@@ -11,6 +11,7 @@ use super::programs::{READERS, STREAMS, WRITERS};
 use super::word::Word;
 use super::wrapper::{self, Call, Step, Steps};
 use super::{MANUAL, Opaque};
+use crate::pattern::Pairs;
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
 
@@ -127,6 +128,7 @@ impl Policy {
             return None;
         }
         let meets = |path: Option<&Path>| {
+            let pairs = path.map(Pairs::of_path);
             rules.iter().find(|rule| {
                 let glob = match rule {
                     Rule::Read(glob) if reads || writes => glob,
@@ -137,8 +139,10 @@ impl Policy {
                     | Rule::WebFetch(_)
                     | Rule::Mcp { .. } => return false,
                 };
-                match path {
-                    Some(path) => glob.denies(path, &self.workspace, &self.home),
+                match path.zip(pairs) {
+                    Some((path, pairs)) => {
+                        glob.may_deny(pairs) && glob.denies(path, &self.workspace, &self.home)
+                    }
                     None => !word.is_known() || (word.glob && glob.may_meet(&word.text)),
                 }
             })

@@ -140,6 +140,11 @@ pub(crate) fn jq(call: &Call) -> Option<&'static str> {
 
 /// True when `name` occurs in `text` as a word of its own, case ignored.
 pub(crate) fn mentions(text: &str, name: &str) -> bool {
-    let part_of_name = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.'));
-    text.to_lowercase().split(part_of_name).any(|word| word == name)
+    words_of(text).iter().any(|word| word == name)
+}
+
+/// The words of `text` that could be names of programs, case folded.
+pub(crate) fn words_of(text: &str) -> Vec<String> {
+    let parts_names = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.'));
+    text.to_lowercase().split(parts_names).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }

@@ -1,0 +1,212 @@
+//! Patterns of rules as they are matched: bounded, compiled when they are first needed, and passed over quickly.
+//!
+//! A managed file may have tens of thousands of rules. Most of them cannot match a given path, and the pairs of
+//! characters in the path are enough to see that.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+
+/// How long a pattern may be, in bytes.
+const LONGEST: usize = 4096;
+/// How deep braces of a pattern may nest.
+const DEEPEST: usize = 8;
+/// How many braces, brackets, alternatives and wildcards a pattern may have.
+const MOST_SPECIAL: usize = 512;
+
+/// One compiled pattern.
+#[derive(Clone, Debug)]
+pub(crate) struct Pattern {
+    glob: Glob,
+    matcher: OnceLock<GlobMatcher>,
+}
+
+impl Pattern {
+    /// Parses a pattern. The bounds keep its automaton small: the compiler of globs has none of its own, and panics
+    /// beyond those of the regular expressions it makes.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub(crate) fn new(text: &str, has_separator: bool, ignores_case: bool) -> Result<Self, String> {
+        if text.len() > LONGEST {
+            return Err(format!("it is longer than {LONGEST} bytes"));
+        }
+        let (mut depth, mut deepest, mut special) = (0_usize, 0_usize, 0_usize);
+        for c in text.chars() {
+            special += usize::from(matches!(c, '{' | ',' | '[' | '*' | '?'));
+            match c {
+                '{' => depth += 1,
+                '}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            deepest = deepest.max(depth);
+        }
+        if deepest > DEEPEST {
+            return Err(format!("its braces nest deeper than {DEEPEST}"));
+        }
+        if special > MOST_SPECIAL {
+            return Err(format!("it has more than {MOST_SPECIAL} wildcards and alternatives"));
+        }
+        let glob = GlobBuilder::new(text)
+            .literal_separator(has_separator)
+            .backslash_escape(true)
+            .case_insensitive(ignores_case)
+            .build()
+            .map_err(|error| error.kind().to_string())?;
+        Ok(Self { glob, matcher: OnceLock::new() })
+    }
+
+    /// Whether the whole of `text` matches.
+    pub(crate) fn is_match(&self, text: impl AsRef<Path>) -> bool {
+        self.matcher.get_or_init(|| self.glob.compile_matcher()).is_match(text)
+    }
+}
+
+/// A set of pairs of neighbouring ASCII characters, case ignored. It may hold more than it was given, never less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pairs([u64; 4]);
+
+impl Pairs {
+    const NONE: Self = Self([0; 4]);
+    const ALL: Self = Self([u64::MAX; 4]);
+
+    /// Returns the pairs in a path. A path with other characters than ASCII has every pair, since such characters
+    /// may be compared with ASCII ones.
+    pub(crate) fn of_path(path: &Path) -> Self {
+        let bytes = path.as_os_str().as_encoded_bytes();
+        if bytes.is_ascii() { Self::NONE.with(bytes) } else { Self::ALL }
+    }
+
+    /// Returns pairs that stand in every path that `pattern` matches: those within the literal parts of its names.
+    pub(crate) fn required_by(pattern: &str) -> Self {
+        // Where a bracket ends is not plain: `[]ab]`.
+        if !pattern.is_ascii() || pattern.contains(['\\', '[']) {
+            return Self::NONE;
+        }
+        let (mut depth, mut found, mut from) = (0_usize, Self::NONE, 0);
+        let bytes = pattern.as_bytes();
+        for (at, byte) in bytes.iter().chain([&b'/']).enumerate() {
+            let is_special = matches!(byte, b'*' | b'?' | b'{' | b'}' | b'/' | b'!');
+            if is_special {
+                if depth == 0 {
+                    found = found.with(bytes.get(from..at).unwrap_or_default());
+                }
+                from = at + 1;
+            }
+            match byte {
+                b'{' => depth += 1,
+                b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// Whether every pair of `other` is among these.
+    pub(crate) fn contain(self, other: Self) -> bool {
+        self.0.iter().zip(other.0).all(|(own, other)| other & !own == 0)
+    }
+
+    fn with(mut self, bytes: &[u8]) -> Self {
+        for (first, second) in bytes.iter().zip(bytes.iter().skip(1)) {
+            let (first, second) = (first.to_ascii_lowercase(), second.to_ascii_lowercase());
+            let bit = first.wrapping_mul(31).wrapping_add(second.wrapping_mul(7));
+            if let Some(word) = self.0.get_mut(usize::from(bit >> 6)) {
+                *word |= 1 << (bit & 63);
+            }
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{Pairs, Pattern};
+    use crate::glob::PathGlob;
+
+    #[test]
+    fn what_is_passed_over_does_not_match() {
+        let patterns = [
+            "secret/**",
+            "*.key",
+            ".env*",
+            "**/*.pem",
+            "a[bc]d",
+            "{a,bc}/x",
+            "[!a]bc",
+            "a{b,[c]}d",
+            "~/x/",
+            "/etc/x?",
+            "[]]ab",
+            "[]ab]cd",
+            "[!]ab]cd",
+            "a]b",
+            "x[[]y",
+            "{a,}bc",
+            "SECRET/**",
+            "a\\*b",
+            "\u{e9}x",
+            ".g*/hooks",
+        ];
+        let paths = [
+            "/w/secret",
+            "/w/Secret/a",
+            "/w/a.KEY",
+            "/w/.env.local",
+            "/w/x/y.pem",
+            "/w/abd",
+            "/w/acd",
+            "/w/bc/x",
+            "/w/a/x",
+            "/w/xbc",
+            "/w/a]b",
+            "/w/]ab",
+            "/w/x[y",
+            "/w/bc",
+            "/h/x/y",
+            "/etc/xy",
+            "/w/a*b",
+            "/w/\u{c9}x",
+            "/w/.env.",
+            "/w/sub/.git/hooks",
+            "/w/\u{17f}ecret",
+            "/w/.env::x",
+            "/w/\u{212a}ey.\u{212a}ey",
+            "/w/acd/e",
+            "/w/acd",
+            "/w/bcd",
+            "/w/xcd",
+        ];
+        for pattern in patterns {
+            let glob = PathGlob::new(pattern).unwrap();
+            for path in paths.map(Path::new) {
+                let passed_over = !glob.may_deny(Pairs::of_path(path));
+                let denies = glob.denies(path, Path::new("/w"), Path::new("/h"));
+                assert!(!(passed_over && denies), "{pattern} {path:?}");
+            }
+        }
+        let glob = PathGlob::new("secret/**").unwrap();
+        assert!(!glob.may_deny(Pairs::of_path(Path::new("/home/ann/work/src/main.rs"))));
+    }
+
+    #[test]
+    fn the_largest_patterns_can_be_compiled() {
+        for text in [
+            format!("{}a{}", "{".repeat(8), "}".repeat(8)),
+            "[a-z\u{e0}-\u{fe}]".repeat(300),
+            "?".repeat(512),
+            "*a".repeat(512),
+            "**/".repeat(256),
+            format!("{{{}}}", "ab,".repeat(500)),
+            "\u{e9}".repeat(2000),
+        ] {
+            for fold in [false, true] {
+                let pattern = Pattern::new(&text, true, fold).unwrap();
+                assert_eq!(pattern.is_match("no such name"), text.starts_with("**"), "{text}");
+            }
+        }
+    }
+}
