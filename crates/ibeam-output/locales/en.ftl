@@ -332,6 +332,7 @@ policy-writes = writes `{ $path }`
 policy-applies = `{ $rule }` applies: { $why }
 policy-passes = `{ $rule }` does not apply: { $why }
 policy-no-rules = no rule is set; docs/configuration.md says how to write one
+policy-path-bounds = `Read` and `Write` rules cover files by their path; docs/security.md says where that ends for commands
 
 ## `--help`
 help-usage = Usage

@@ -330,6 +330,7 @@ policy-writes = escribe `{ $path }`
 policy-applies = `{ $rule }` se aplica: { $why }
 policy-passes = `{ $rule }` no se aplica: { $why }
 policy-no-rules = no hay ninguna regla; docs/configuration.md dice cómo se escriben
+policy-path-bounds = las reglas `Read` y `Write` cubren archivos por su ruta; docs/security.md indica dónde acaba eso para los comandos
 
 ## `--help`
 help-usage = Uso

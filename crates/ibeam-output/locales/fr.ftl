@@ -330,6 +330,7 @@ policy-writes = écrit `{ $path }`
 policy-applies = `{ $rule }` s'applique : { $why }
 policy-passes = `{ $rule }` ne s'applique pas : { $why }
 policy-no-rules = aucune règle n'est définie ; docs/configuration.md dit comment en écrire une
+policy-path-bounds = les règles `Read` et `Write` couvrent les fichiers par leur chemin ; docs/security.md en précise la limite pour les commandes
 
 ## `--help`
 help-usage = Utilisation

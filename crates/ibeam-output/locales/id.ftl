@@ -300,6 +300,7 @@ policy-writes = menulis `{ $path }`
 policy-applies = `{ $rule }` berlaku: { $why }
 policy-passes = `{ $rule }` tidak berlaku: { $why }
 policy-no-rules = tidak ada aturan; docs/configuration.md menjelaskan cara menulisnya
+policy-path-bounds = aturan `Read` dan `Write` mencakup berkas menurut jalurnya; docs/security.md menjelaskan batasnya bagi perintah
 
 ## `--help`
 help-usage = Penggunaan

@@ -300,6 +300,7 @@ policy-writes = `{ $path }` に書き込みます
 policy-applies = `{ $rule }` が当てはまります: { $why }
 policy-passes = `{ $rule }` は当てはまりません: { $why }
 policy-no-rules = 規則は設定されていません。書き方は docs/configuration.md にあります
+policy-path-bounds = `Read` と `Write` のルールはパスでファイルを対象とします。コマンドに対する限界は docs/security.md にあります
 
 ## `--help`
 help-usage = 使い方

@@ -330,6 +330,7 @@ policy-writes = escreve `{ $path }`
 policy-applies = `{ $rule }` se aplica: { $why }
 policy-passes = `{ $rule }` não se aplica: { $why }
 policy-no-rules = nenhuma regra está definida; docs/configuration.md diz como escrever uma
+policy-path-bounds = as regras `Read` e `Write` abrangem arquivos pelo caminho; docs/security.md diz onde isso termina para comandos
 
 ## `--help`
 help-usage = Uso

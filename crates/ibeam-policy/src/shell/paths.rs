@@ -385,9 +385,14 @@ fn spellings(word: &Word) -> impl Iterator<Item = (&str, bool)> {
     let value = text.split_once('=').map(|(_, value)| value);
     let attached =
         text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..));
+    // Behind letters in one word: `-czf../x`.
+    let clustered = text
+        .strip_prefix('-')
+        .filter(|rest| !rest.starts_with('-'))
+        .and_then(|rest| rest.find(['/', '.', '~']).and_then(|at| rest.get(at..)));
     let behind = text.rsplit_once([':', '@']).map(|(_, path)| path);
     let url = text.strip_prefix("file://");
-    [Some(text), value, attached, behind, url]
+    [Some(text), value, attached, clustered, behind, url]
         .into_iter()
         .flatten()
         .filter(|spelling| !spelling.is_empty() && !STREAMS.contains(spelling))

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ibeam_output::PolicyLine;
-use ibeam_policy::{Access, Explanation, Finding, List, Part, Policy, Verdict};
+use ibeam_policy::{Access, Explanation, Finding, List, Part, Policy, Rule, Verdict};
 use ibeam_protocol::{Failure, Reason};
 use ibeam_tools::{PathError, Workspace};
 use serde_json::{Value, json};
@@ -44,9 +44,13 @@ fn test(
 ) -> Result<ExitCode, Failure> {
     let mut policy = policy_of(app, permission_mode(app))?;
     policy.sandboxed = is_wanted(app);
-    let explained = policy.explain(&access(&policy, asked, cwd)?);
+    let access = access(&policy, asked, cwd)?;
+    let is_command = matches!(access, Access::Command { .. });
+    let explained = policy.explain(&access);
     let rules = rules(app)?;
-    report(stdout, format, &as_text(app, &explained, &rules), &as_json(&explained, &rules))?;
+    let has_bounds =
+        is_command && policy.deny.iter().any(|rule| matches!(rule, Rule::Read(_) | Rule::Write(_)));
+    report(stdout, format, &as_text(app, &explained, &rules, has_bounds), &as_json(&explained, &rules))?;
     Ok(match explained.verdict {
         Verdict::Allow { .. } => ExitCode::SUCCESS,
         Verdict::Deny { .. } => ExitCode::from(DENIED),
@@ -88,7 +92,7 @@ fn resolved(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
     resolved.map(|resolved| resolved.real)
 }
 
-fn as_text(app: &App, explained: &Explanation, rules: &[SetRule]) -> String {
+fn as_text(app: &App, explained: &Explanation, rules: &[SetRule], has_bounds: bool) -> String {
     let say = |line: PolicyLine<'_>| app.catalogue.policy(&line);
     let mut text = String::new();
     let mut line = |indent: &str, said: &str| text.push_str(&format!("{indent}{said}\n"));
@@ -123,6 +127,9 @@ fn as_text(app: &App, explained: &Explanation, rules: &[SetRule]) -> String {
             Verdict::Ask { rule, reason } => PolicyLine::Asked { rule, reason },
         }),
     );
+    if has_bounds {
+        text.push_str(&format!("{}\n", say(PolicyLine::PathBounds)));
+    }
     text
 }
 
