@@ -18,8 +18,8 @@ const MOST_SPECIAL: usize = 512;
 /// One compiled pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Pattern {
-    glob: Glob,
-    matcher: OnceLock<GlobMatcher>,
+    glob: Box<Glob>,
+    matcher: OnceLock<Box<GlobMatcher>>,
 }
 
 impl Pattern {
@@ -54,12 +54,12 @@ impl Pattern {
             .case_insensitive(ignores_case)
             .build()
             .map_err(|error| error.kind().to_string())?;
-        Ok(Self { glob, matcher: OnceLock::new() })
+        Ok(Self { glob: Box::new(glob), matcher: OnceLock::new() })
     }
 
     /// Whether the whole of `text` matches.
     pub(crate) fn is_match(&self, text: impl AsRef<Path>) -> bool {
-        self.matcher.get_or_init(|| self.glob.compile_matcher()).is_match(text)
+        self.matcher.get_or_init(|| Box::new(self.glob.compile_matcher())).is_match(text)
     }
 }
 

@@ -1,6 +1,12 @@
 //! What a bare `Shell(x)` covers, what needs no rule, and what a directory changes: tables of commands.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked #[test] as tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "clippy knows only functions marked #[test] as tests, and one of them measures time"
+)]
 
 use std::path::PathBuf;
 
