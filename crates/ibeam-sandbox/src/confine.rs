@@ -18,7 +18,9 @@ use rustix::net::{
     AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrV4, SocketFlags,
     SocketType, bind, listen, sendmsg, socket_with,
 };
-use rustix::process::{DumpableBehavior, Resource, Rlimit, getrlimit, set_dumpable_behavior, setrlimit};
+use rustix::process::{
+    DumpableBehavior, Resource, Rlimit, getpid, getrlimit, set_dumpable_behavior, setrlimit,
+};
 use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
@@ -28,6 +30,7 @@ use crate::connections::ConnectionRules;
 use crate::frame::Frame;
 use crate::plan::Plan;
 use crate::raw;
+use crate::seccomp::processes::{self, Client};
 use crate::step::Step;
 use crate::{landlock, seccomp, view};
 
@@ -48,6 +51,8 @@ pub(crate) struct Preparation {
     pub(crate) filter: seccomp::Program,
     /// By which supervisors make the connections of commands; none where commands have no sockets.
     pub(crate) connections: Option<ConnectionRules>,
+    /// The process that commands must not signal, where they share their process ids with the system.
+    pub(crate) client: Option<Client>,
 }
 
 /// The user and the group that we are, each as a line that says that they are the same inside and outside.
@@ -112,6 +117,9 @@ pub(crate) fn close(given: &Preparation) -> Result<(), (Step, Errno)> {
     set_no_new_privs(true).map_err(|errno| (Step::Privileges, errno))?;
     if let Some(rules) = &given.rules {
         landlock::restrict(rules).map_err(|errno| (Step::Landlock, errno))?;
+    }
+    if let Some(client) = given.client {
+        processes::install(getpid(), client).map_err(|errno| (Step::Seccomp, errno))?;
     }
     seccomp::install(&given.filter).map_err(|errno| (Step::Seccomp, errno))
 }

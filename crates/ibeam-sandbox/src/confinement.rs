@@ -23,6 +23,8 @@ pub struct Confinement {
     pub read_only: Vec<PathBuf>,
     /// Files and directories that read as empty: credentials, denied reads.
     pub hidden: Vec<PathBuf>,
+    /// Paths that nothing is at yet. As soon as something is, the next command finds it hidden.
+    pub hidden_later: Vec<PathBuf>,
     /// What stays visible, but not writable, though it lies where commands have a directory of their own (`/tmp`,
     /// `/run`): the home directory, directories of programs.
     pub visible: Vec<PathBuf>,
@@ -54,7 +56,8 @@ impl Confinement {
         Self {
             writable,
             read_only: resolve(&self.read_only),
-            hidden: resolve(&self.hidden),
+            hidden: resolve(&[self.hidden.as_slice(), &self.hidden_later].concat()),
+            hidden_later: Vec::new(),
             visible: resolve(&self.visible),
             sockets: resolve(&self.sockets),
             ..*self

@@ -32,7 +32,7 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use crate::descendants::{ProcPath, number};
+use crate::descendants::{ProcPath, number, own_number, shown_number};
 use crate::raw::{self, Fork, Notification};
 use crate::seccomp::{CommandProgram, Connections, command_program};
 
@@ -220,7 +220,8 @@ fn open(thread: u32, path: &CStr) -> Result<OwnedFd, Errno> {
         return find(CWD);
     }
     let mut directory = ProcPath::new();
-    directory.text(b"/proc/").number(thread.cast_signed()).text(b"/cwd");
+    let shown = shown_number(thread.cast_signed()).ok_or(Errno::SRCH)?;
+    directory.text(b"/proc/").number(shown).text(b"/cwd");
     let directory = openat(CWD, directory.as_c_str().ok_or(Errno::SRCH)?, flags, Mode::empty())?;
     find(directory.as_fd())
 }
@@ -228,13 +229,13 @@ fn open(thread: u32, path: &CStr) -> Result<OwnedFd, Errno> {
 /// The process that a thread belongs to.
 fn process_of(thread: u32) -> Option<Pid> {
     let mut path = ProcPath::new();
-    path.text(b"/proc/").number(thread.cast_signed()).text(b"/status");
+    path.text(b"/proc/").number(shown_number(thread.cast_signed())?).text(b"/status");
     let file = openat(CWD, path.as_c_str()?, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut status = [0; 1024];
     let count = rustix::io::read(file, &mut status).ok()?;
     let mut lines = status.get(..count)?.split(|byte| *byte == b'\n');
     let digits = lines.find_map(|line| line.strip_prefix(b"Tgid:\t"))?;
-    Pid::from_raw(number(digits)?)
+    own_number(number(digits)?)
 }
 
 /// Whether a socket of this network namespace listens at the file.

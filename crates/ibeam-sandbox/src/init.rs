@@ -1,7 +1,7 @@
 //! The fork server's own life: forks supervisors, and ends what fell to it.
 //!
 //! Every supervisor is a child of it. A child that is none belonged to a supervisor that was killed by force,
-//! and is killed. When its socket closes it ends, and everything below it: as the first process of a pid
+//! and is killed. A supervisor that was stopped is killed too, and with it its tree. When its socket closes it ends, and everything below it: as the first process of a pid
 //! namespace by that alone, else by its own hand.
 
 use std::mem::MaybeUninit;
@@ -13,12 +13,13 @@ use rustix::io::{Errno, IoSliceMut};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, recvmsg};
 use rustix::process::{
-    Pid, Resource, Rlimit, WaitStatus, chdir, getpid, getrlimit, set_child_subreaper, setrlimit, setsid,
+    Pid, Resource, Rlimit, Signal, WaitStatus, chdir, getpid, getrlimit, kill_process, set_child_subreaper,
+    setrlimit, setsid,
 };
 
 use crate::confine::{self, Preparation};
 use crate::connections::ConnectionRules;
-use crate::descendants::{any, kill_all, reap};
+use crate::descendants::{any, detect_numbers, kill_all, reap, reap_and_notice_stops};
 use crate::frame::Frame;
 use crate::memory::{Begin, forget};
 use crate::raw::{self, Fork, Shared};
@@ -79,6 +80,7 @@ fn settle(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), (Step, Errno
         confine::enter(given, raw::placed(CONTROL), &setup.last_pid)?;
     }
     become_server(setup).map_err(|errno| (Step::Start, errno))?;
+    detect_numbers();
     if let Some(given) = setup.confined {
         confine::close(given)?;
     }
@@ -153,7 +155,12 @@ impl Server {
     fn collect(&mut self, mut orphans: bool) -> bool {
         let mut ended = [const { None }; SUPERVISORS];
         for _ in 0..PASSES {
-            reap(|pid, status: WaitStatus| {
+            reap_and_notice_stops(|pid, status: WaitStatus| {
+                // Nobody but a command stops a supervisor, which would then not end its tree.
+                if status.stopped() {
+                    let _ = kill_process(pid, Signal::KILL);
+                    return;
+                }
                 for (place, ended) in self.supervisors.iter_mut().zip(&mut ended) {
                     if place.as_ref().is_some_and(|(supervisor, _)| *supervisor == pid) {
                         *ended = place.take();

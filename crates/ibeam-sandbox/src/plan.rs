@@ -4,8 +4,9 @@
 //!
 //! 1. What must outlive the following is *taken*: writable directories, devices, what must stay visible.
 //! 2. Everything else becomes read-only, and no device or set-uid program works in it.
-//! 3. `/proc` becomes that of the new process ids, where there are any, and read-only: root without capabilities
-//!    owns `/proc/sys` all the same.
+//! 3. `/proc` becomes that of the new process ids, where the system allows that, and read-only: root without
+//!    capabilities owns `/proc/sys` all the same. Elsewhere the directories of the processes that exist are covered;
+//!    those of later ones can be seen.
 //! 4. *Covers*: `/tmp`, `/var/tmp` and `/dev/shm` become private and empty, `/dev` has harmless devices only, `/run`
 //!    is without sockets. All are directories of one file system in memory.
 //! 5. What was taken comes back at its own path.
@@ -57,6 +58,9 @@ const LINKS: [(&str, &str); 5] = [
 /// What tells more of the machine than commands need.
 const TELLING: [&str; 3] = ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/firmware"];
 
+/// Processes whose directories are covered; each is a mount.
+const OTHERS: usize = 4096;
+
 /// The directory of the file system in memory that is empty, and the file that is.
 pub(crate) const EMPTY: &std::ffi::CStr = c"empty";
 pub(crate) const NOTHING: &std::ffi::CStr = c"nothing";
@@ -66,8 +70,9 @@ pub(crate) const NOTHING: &std::ffi::CStr = c"nothing";
 pub(crate) struct Plan {
     /// Everything is read-only that is not taken as writable.
     pub(crate) sealed: bool,
-    /// There are new process ids, and a `/proc` for them.
-    pub(crate) own_proc: bool,
+    pub(crate) processes: Processes,
+    /// Directories in `/proc` of processes that do not belong to the commands.
+    pub(crate) others: Vec<CString>,
     /// Guards that are made before there are covers.
     pub(crate) system: Vec<CString>,
     pub(crate) taken: Vec<Taken>,
@@ -75,6 +80,29 @@ pub(crate) struct Plan {
     pub(crate) covers: Vec<Cover>,
     pub(crate) guards: Vec<Guard>,
     pub(crate) hidden: Vec<Hidden>,
+}
+
+/// Which processes commands can reach and see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Processes {
+    /// A pid namespace of their own, and a `/proc` for it.
+    #[default]
+    Own,
+    /// A pid namespace of their own, with the `/proc` of the system: containers that hide parts of it refuse another.
+    /// Nobody outside can be signalled, but the numbers in `/proc` are not those that commands use.
+    OwnNumbers,
+    /// All processes of the system.
+    Shared,
+}
+
+impl Processes {
+    /// Whether there is a pid namespace.
+    pub(crate) fn are_own(self) -> bool {
+        match self {
+            Self::Own | Self::OwnNumbers => true,
+            Self::Shared => false,
+        }
+    }
 }
 
 /// What comes back at its own path.
@@ -124,9 +152,13 @@ pub(crate) struct Hidden {
 
 impl Plan {
     /// `confinement` has resolved paths.
-    pub(crate) fn new(confinement: &Confinement, own_proc: bool) -> Self {
+    pub(crate) fn new(confinement: &Confinement, processes: Processes) -> Self {
         let whole = confinement.writable.iter().any(|path| path == Path::new("/"));
-        let mut plan = Self { sealed: !whole, own_proc, ..Self::default() };
+        let others = match processes {
+            Processes::Own => Vec::new(),
+            Processes::OwnNumbers | Processes::Shared => others(),
+        };
+        let mut plan = Self { sealed: !whole, processes, others, ..Self::default() };
         if whole {
             let system = SYSTEM.iter().map(Path::new).filter(|path| is_directory(path));
             plan.system.extend(system.map(c_string));
@@ -283,6 +315,14 @@ impl Plan {
     }
 }
 
+/// The directories of all processes that there are now; this is called before the server is forked.
+fn others() -> Vec<CString> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_process =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().iter().all(u8::is_ascii_digit));
+    entries.filter(is_process).take(OTHERS).map(|path| c_string(&path)).collect()
+}
+
 fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
@@ -301,7 +341,7 @@ mod tests {
     use super::*;
 
     fn plan(confinement: &Confinement) -> Plan {
-        Plan::new(confinement, true)
+        Plan::new(confinement, Processes::Own)
     }
 
     fn writable(path: &str) -> Confinement {
@@ -356,6 +396,6 @@ mod tests {
         let plan = plan(&writable("/"));
         assert!(!plan.sealed && paths(plan.system.iter()).contains(&"/etc"));
         assert!(plan.taken.iter().all(|taken| taken.kind != Kind::Writable));
-        assert!(Plan::new(&writable("/w"), true).sealed);
+        assert!(Plan::new(&writable("/w"), Processes::Own).sealed);
     }
 }

@@ -22,6 +22,7 @@
 //! The program is made by the parent, since that allocates; the child only hands it to the system.
 
 mod lists;
+pub(crate) mod processes;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;

@@ -19,6 +19,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_
 use crate::cgroup::Cgroup;
 use crate::confine::Preparation;
 use crate::confinement::Unavailable;
+use crate::descendants::end_tree;
 use crate::frame::{Frame, LENGTH};
 use crate::init::{self, Setup};
 use crate::memory::Begin;
@@ -54,7 +55,8 @@ pub enum SpawnError {
     Unconfined(#[source] Unavailable),
 }
 
-/// The process from which commands are forked. Dropping it ends all of them, and waits up to two seconds.
+/// The process from which commands are forked. Dropping it ends all of them. A server that is in order has two seconds
+/// for that, another one is ended by force.
 #[derive(Debug)]
 pub struct ForkServer {
     pid: Pid,
@@ -266,7 +268,12 @@ impl Drop for ForkServer {
         // The end of the socket is the server's end.
         drop(self.control.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         if let Ok(server) = pidfd_open(self.pid, PidfdFlags::empty()) {
-            let _ = poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(&LAST));
+            let ends = |time| poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(time)) != Ok(0);
+            if !ends(&LAST) {
+                // It may be stopped.
+                end_tree(self.pid);
+                ends(&LAST);
+            }
         }
         let _ = waitpid(Some(self.pid), WaitOptions::NOHANG);
     }

@@ -15,7 +15,7 @@ use rustix::mount::{
 };
 use rustix::process::umask;
 
-use crate::plan::{EMPTY, Guard, Hidden, Kind, Made, NOTHING, Plan};
+use crate::plan::{EMPTY, Guard, Hidden, Kind, Made, NOTHING, Plan, Processes};
 use crate::raw;
 use crate::step::Step;
 
@@ -47,11 +47,21 @@ pub(crate) fn build(plan: &Plan, last_pid: &str) -> Result<(), (Step, Errno)> {
             (Err(_), Kind::Visible | Kind::Device) => None,
         };
     }
+    if plan.processes == Processes::OwnNumbers {
+        begin_numbers_at(last_pid);
+    }
     seal(plan).map_err(at(Step::Seal))?;
-    if plan.own_proc {
+    if plan.processes == Processes::Own {
         own_proc(last_pid).map_err(at(Step::Proc))?;
     }
     let memory = cover(plan).map_err(at(Step::Cover))?;
+    for other in &plan.others {
+        match hide(memory.as_fd(), other, true) {
+            // It has ended.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::SRCH) => {}
+            Err(errno) => return Err((Step::Proc, errno)),
+        }
+    }
     for (tree, wanted) in taken.iter().zip(&plan.taken) {
         let Some(tree) = tree else { continue };
         match (put(tree.as_fd(), &wanted.path), wanted.kind) {
@@ -87,13 +97,18 @@ fn seal(plan: &Plan) -> Result<(), Errno> {
 
 fn own_proc(last_pid: &str) -> Result<(), Errno> {
     mount(c"proc", c"/proc", c"proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)?;
-    // Programs name files by their process id: two runs at once must not begin with the same numbers.
+    begin_numbers_at(last_pid);
+    raw::set_mount_attributes(open(c"/proc")?.as_fd(), SEALED | MountAttrFlags::MOUNT_ATTR_NOEXEC)
+}
+
+/// Programs name files by their process id: two runs at once must not begin with the same numbers. Only in a pid
+/// namespace of our own; where that is refused, the numbers begin at 1.
+fn begin_numbers_at(last_pid: &str) {
     if let Ok(file) =
         openat(CWD, c"/proc/sys/kernel/ns_last_pid", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
     {
         let _ = rustix::io::write(file, last_pid.as_bytes());
     }
-    raw::set_mount_attributes(open(c"/proc")?.as_fd(), SEALED | MountAttrFlags::MOUNT_ATTR_NOEXEC)
 }
 
 /// Gives the root of the file system in memory, which nothing leads to any more.

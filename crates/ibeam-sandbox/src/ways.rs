@@ -9,14 +9,15 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
-use rustix::process::{getegid, geteuid};
+use rustix::process::{getegid, geteuid, getpgrp, getpid};
 
 use crate::confine::{Identity, Preparation};
 use crate::confinement::{Confinement, Refusal, Tier, Unavailable};
 use crate::connections::ConnectionRules;
-use crate::plan::Plan;
+use crate::plan::{Plan, Processes};
 use crate::raw::Fork;
 use crate::seccomp::Beside;
+use crate::seccomp::processes::Client;
 use crate::server::{Begun, Bound, ForkServer, begin};
 use crate::step::Step;
 use crate::{landlock, seccomp};
@@ -26,15 +27,26 @@ struct Way {
     name: &'static str,
     tier: Tier,
     user: bool,
-    pid: bool,
+    processes: Processes,
 }
 
-const WAYS: [Way; 4] = [
-    Way { name: "namespaces", tier: Tier::Namespaces, user: true, pid: true },
+const WAYS: [Way; 5] = [
+    Way { name: "namespaces", tier: Tier::Namespaces, user: true, processes: Processes::Own },
     // A /proc of its own is refused in containers, whose own is hidden in parts.
-    Way { name: "namespaces without process ids", tier: Tier::Namespaces, user: true, pid: false },
-    Way { name: "namespaces made by root", tier: Tier::Namespaces, user: false, pid: true },
-    Way { name: "Landlock", tier: Tier::Landlock, user: false, pid: false },
+    Way {
+        name: "namespaces with the /proc of the system",
+        tier: Tier::Namespaces,
+        user: true,
+        processes: Processes::OwnNumbers,
+    },
+    Way { name: "namespaces made by root", tier: Tier::Namespaces, user: false, processes: Processes::Own },
+    Way {
+        name: "namespaces without process ids",
+        tier: Tier::Namespaces,
+        user: true,
+        processes: Processes::Shared,
+    },
+    Way { name: "Landlock", tier: Tier::Landlock, user: false, processes: Processes::Shared },
 ];
 
 /// Numbers of Landlock as names of layers.
@@ -113,10 +125,11 @@ impl Way {
         };
         let preparation = Preparation {
             identity: self.user.then(identity),
-            plan: namespaces.then(|| Plan::new(confinement, self.pid)),
+            plan: namespaces.then(|| Plan::new(confinement, self.processes)),
             listens: (namespaces && confinement.proxied).then_some(port.unwrap_or(0)),
             largest_file: confinement.largest_file,
             rules,
+            client: (!self.processes.are_own()).then(|| Client { pid: getpid(), group: getpgrp() }),
             filter: seccomp::program(beside).map_err(|_other_machine| (Step::Filter, Errno::NOSYS))?,
             connections: namespaces
                 .then(|| ConnectionRules::new(&confinement.sockets))
@@ -140,7 +153,7 @@ impl Way {
                     | libc::CLONE_NEWIPC
                     | libc::CLONE_NEWUTS
                     | with(self.user, libc::CLONE_NEWUSER)
-                    | with(self.pid, libc::CLONE_NEWPID),
+                    | with(self.processes.are_own(), libc::CLONE_NEWPID),
             ),
             Tier::Supervision | Tier::Landlock => Fork::Plain,
         }
@@ -153,7 +166,12 @@ impl Way {
         };
         let landlock = landlock.and_then(|abi| LANDLOCK.get(usize::try_from(abi).ok()?.checked_sub(1)?));
         let user = self.user.then_some("user-namespace");
-        let pid = self.pid.then_some("pid-namespace");
+        let pid = match self.processes {
+            Processes::Own => Some("pid-namespace"),
+            // Processes outside can be seen in part.
+            Processes::OwnNumbers => Some("pid-namespace-without-proc"),
+            Processes::Shared => None,
+        };
         let always = ["seccomp", "no-new-privileges", "no-capabilities"];
         user.into_iter()
             .chain(pid)

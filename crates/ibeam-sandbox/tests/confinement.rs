@@ -81,6 +81,7 @@ impl World {
         assert_eq!(launcher.layers(), layers.names);
         let has = |name| layers.names.contains(&name);
         assert_eq!((has("user-namespace"), has("pid-namespace")), expected(), "{layers:?}");
+        assert_eq!(has("pid-namespace-without-proc"), has_foreign_proc(), "{layers:?}");
         Self { launcher, layers, workspace }
     }
 
@@ -135,10 +136,22 @@ fn start(launcher: &Launcher, workspace: &Workspace, script: &str) -> (Tree, Buf
 /// Whether there must be a user namespace and a namespace of process ids.
 fn expected() -> (bool, bool) {
     match world().as_deref() {
-        Some(WITHOUT_PIDS) => (true, false),
+        Some(WITHOUT_PIDS | FOREIGN_PROC) => (true, false),
         Some(WITHOUT_USERS) => (false, true),
         Some(_) | None => (true, true),
     }
+}
+
+/// Lets `p` be the shell that runs this (1), its supervisor (2) or the server (3), by the number that /proc shows.
+fn ancestor(generation: usize) -> String {
+    format!(
+        "p=self; for i in $(seq {generation}); do p=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$p/status); done"
+    )
+}
+
+/// Whether `/proc` is that of the system, and shows other numbers than those that commands use.
+fn has_foreign_proc() -> bool {
+    world().as_deref() == Some(FOREIGN_PROC)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
@@ -148,6 +161,7 @@ fn world() -> Option<String> {
 
 const NOBODY: &str = "as nobody";
 const WITHOUT_PIDS: &str = "without process ids of its own";
+const FOREIGN_PROC: &str = "without a /proc of its own";
 const WITHOUT_USERS: &str = "as root, who alone may make namespaces";
 
 /// As root of a user namespace that is made for it: does something, and goes on.
@@ -174,7 +188,8 @@ fn everywhere(name: &str, body: fn()) {
         again(name, NOBODY, &nobody.map(str::to_owned));
     }
     // As containers do with parts of /proc; then the system lets nobody see one that is whole.
-    again(name, WITHOUT_PIDS, &inside("mount -t tmpfs none /proc/fs"));
+    again(name, FOREIGN_PROC, &inside("mount -t tmpfs none /proc/fs"));
+    again(name, WITHOUT_PIDS, &inside("echo 0 >/proc/sys/user/max_pid_namespaces"));
     again(name, WITHOUT_USERS, &inside("echo 0 >/proc/sys/user/max_user_namespaces"));
 }
 
@@ -230,7 +245,7 @@ everywhere! {
         }
         let own = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
         for (kind, differs) in [("mnt", true), ("net", true), ("ipc", true), ("uts", true),
-            ("user", expected().0), ("pid", expected().1)] {
+            ("user", expected().0), ("pid", expected().1 || has_foreign_proc())] {
             let theirs = world.run(&format!("readlink /proc/self/ns/{kind}")).0;
             assert_eq!(Path::new(theirs.trim()) != own(kind), differs, "{kind} {theirs}");
         }
@@ -427,7 +442,7 @@ everywhere! {
             "echo '|/x' >/proc/sys/kernel/core_pattern", "echo 1 >/proc/sys/vm/drop_caches", "echo 0 >/proc/sys/kernel/yama/x || echo 1 >/proc/sys/vm/swappiness",
             "echo 0 >/proc/sys/kernel/ns_last_pid", "echo 0 >/proc/self/oom_score_adj", "hostname x", "mount -t tmpfs x /tmp",
             "mount --bind /etc deep", "umount .git/config", "umount -l /tmp", "umount /proc", "mount -o remount,rw /", "unshare -Ur true", "unshare -m true",
-            "chroot / true", "nsenter -t 1 -m true", "setpriv --reuid 12345 true", "dmesg --clear",
+            "chroot / true", "nsenter -t $$ -m true || nsenter -m/proc/self/ns/mnt true", "setpriv --reuid 12345 true", "dmesg --clear",
         ]);
         assert_eq!(std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap(), pattern);
         world.prints("cat /proc/self/oom_score_adj; grep core /proc/self/limits | tr -s ' '", "1000\nMax core file size 1 1 bytes");
@@ -453,7 +468,7 @@ everywhere! {
         } else {
             let (said, _) = world.run(&format!("cd /proc/{pid} && cat environ maps root/etc/hostname; readlink cwd exe fd/0"));
             assert!(said.lines().all(|line| line.ends_with("Permission denied")), "{said}");
-            world.refuses(&["not permitted"], &[&format!("kill -9 {pid}")]);
+            world.refuses(&["not permitted", "No such process"], &[&format!("kill -9 {pid}")]);
         }
         assert!(other.try_wait().unwrap().is_none());
         other.kill().unwrap();
@@ -462,13 +477,12 @@ everywhere! {
 
     fn the_server_and_the_supervisor_show_nothing_and_take_nothing() {
         let world = World::new();
-        let server = "$(ps -o ppid= -p $PPID | tr -d ' ')";
-        for process in ["$PPID", server] {
-            world.refuses(REFUSED, &[
-                &format!("cat /proc/{process}/environ"), &format!("cat /proc/{process}/mem"), &format!("cat /proc/{process}/maps"),
-                &format!("ls -l /proc/{process}/fd | grep -q . && readlink /proc/{process}/fd/0"), &format!("ls /proc/{process}/root/"),
-                &format!("echo x >/proc/{process}/mem"),
-            ]);
+        for (process, name) in [(ancestor(2), "ibeam-watch"), (ancestor(3), "ibeam-init")] {
+            world.prints(&format!("{process}; cat /proc/$p/comm"), name);
+            for attack in ["cat /proc/$p/environ", "cat /proc/$p/mem", "cat /proc/$p/maps",
+                "ls -l /proc/$p/fd | grep -q . && readlink /proc/$p/fd/0", "ls /proc/$p/root/", "echo x >/proc/$p/mem"] {
+                world.refuses(REFUSED, &[&format!("{process}; {attack}")]);
+            }
         }
     }
 
@@ -637,14 +651,17 @@ everywhere! {
     fn two_servers_do_not_begin_with_the_same_process_ids() {
         let [first, second]: [u32; 2] =
             [World::new(), World::new()].map(|world| world.run("echo $$").0.trim().parse().unwrap());
-        assert!(!expected().1 || first.abs_diff(second) > 100, "{first} {second}");
+        assert!(!expected().1 && !has_foreign_proc() || first.abs_diff(second) > 100, "{first} {second}");
     }
 
     fn the_memory_of_the_client_is_not_kept() {
         const SIZE: usize = 128 << 20;
         let much = vec![1_u8; SIZE];
         let world = World::new();
-        let held = world.run("grep VmRSS /proc/$PPID/status | tr -dc 0-9").0;
+        // The shell, its supervisor, its server.
+        let held = world.run(&format!("{}; cat /proc/$p/comm; grep VmRSS /proc/$p/status | tr -dc 0-9", ancestor(2))).0;
+        let (name, held) = held.split_once('\n').unwrap();
+        assert_eq!(name, "ibeam-watch");
         assert!(held.parse::<usize>().unwrap() * 1024 < SIZE, "{held} kB");
         drop(much);
     }
@@ -675,7 +692,7 @@ fn what_cannot_be_confined_does_not_run() {
     rustix::process::setrlimit(rustix::process::Resource::Nproc, none).unwrap();
     let refusal = launcher.begin().unwrap_err();
     rustix::process::setrlimit(rustix::process::Resource::Nproc, former).unwrap();
-    assert_eq!(refusal.refusals.len(), 4, "{refusal}");
+    assert_eq!(refusal.refusals.len(), 5, "{refusal}");
     let said = refusal.to_string();
     assert!(said.contains("namespaces: the process: ") && said.contains("; Landlock: "), "{said}");
     assert!(launcher.layers().is_empty());

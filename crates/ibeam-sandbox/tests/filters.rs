@@ -369,6 +369,24 @@ everywhere! {
         }
     }
 
+    fn what_is_to_be_hidden_and_is_made_later_is_not_read() {
+        let world = World::with(|confinement, workspace| {
+            confinement.hidden_later =
+                [".aws/credentials", ".config/tool/token"].map(|name| workspace.home().join(name)).into();
+        });
+        let home = world.workspace.home().display().to_string();
+        world.prints(&format!("cat {home}/.profile"), "profile");
+        for name in [".aws/credentials", ".config/tool/token"] {
+            let path = world.workspace.home().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, "SECRET-CANARY\n").unwrap();
+            std::fs::write(path.with_file_name("other"), "other\n").unwrap();
+            let (said, _) = world.run(&format!("cat {home}/{name}; cp -r {home} copy; cat copy/{name}; true"));
+            assert!(!said.contains("CANARY"), "{name}: {said}");
+            world.prints(&format!("cat {}", path.with_file_name("other").display()), "other");
+        }
+    }
+
     fn processes_of_others_are_left_alone() {
         let world = World::new();
         let mut other = Command::new("sleep").arg("60").env("SECRET", "SECRET-CANARY").spawn().unwrap();

@@ -55,6 +55,7 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
         writable: workspace.directories().map(Path::to_owned).collect(),
         read_only: BTreeSet::new(),
         hidden: BTreeSet::new(),
+        hidden_later: Vec::new(),
         complete: true,
         notes: Vec::new(),
     };
@@ -65,15 +66,25 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
     for path in shield.protected() {
         places.keep(path);
     }
-    for hidden in existing(shield.hidden()) {
-        if let Ok(real) = hidden.canonicalize()
-            && !shield.may_read(&hidden)
-        {
-            places.hide(&hidden, real, 0);
+    let candidates = shield.hidden();
+    let present: BTreeSet<PathBuf> = existing(candidates.clone()).into_iter().collect();
+    for hidden in candidates {
+        match present.contains(&hidden).then(|| hidden.canonicalize()) {
+            Some(Ok(real)) => {
+                if !shield.may_read(&hidden) {
+                    places.hide(&hidden, real, 0);
+                }
+            }
+            // Where a rule opens a part of it, the rest cannot be known yet: then it is hidden whole.
+            Some(Err(_)) | None => {
+                if !(shield.opens_below(&hidden) && shield.may_read(&hidden)) {
+                    places.hidden_later.push(hidden);
+                }
+            }
         }
     }
     places.search();
-    let Places { writable, read_only, hidden, complete, mut notes, .. } = places;
+    let Places { writable, read_only, hidden, hidden_later, complete, mut notes, .. } = places;
     if !complete {
         notes.push("deny rules cover more places than could be found or hidden".to_owned());
     }
@@ -82,6 +93,7 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
     let confinement = Confinement {
         read_only: read_only.iter().filter(below_writable).cloned().collect(),
         hidden: hidden.iter().filter(|path| !hides(path)).cloned().collect(),
+        hidden_later,
         visible: shield.home().and_then(|home| home.canonicalize().ok()).into_iter().collect(),
         writable: writable.into_iter().collect(),
         ..Confinement::default()
@@ -129,6 +141,7 @@ struct Places<'a> {
     writable: BTreeSet<PathBuf>,
     read_only: BTreeSet<PathBuf>,
     hidden: BTreeSet<PathBuf>,
+    hidden_later: Vec<PathBuf>,
     complete: bool,
     notes: Vec<String>,
 }

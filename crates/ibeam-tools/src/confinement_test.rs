@@ -279,3 +279,19 @@ fn a_workspace_that_is_too_large_to_be_searched_is_reported() {
     let survey = surveyed(&fixture, &[], &[]);
     assert!(survey.complete && survey.notes.concat().contains("too large"), "{:?}", survey.notes);
 }
+
+#[test]
+fn credentials_that_are_made_later_are_hidden_from_then_on() {
+    let fixture = Fixture::new();
+    std::fs::create_dir_all(fixture.outside("home/.config")).unwrap();
+    std::fs::write(fixture.outside("home/.netrc"), "").unwrap();
+    let Survey { confinement, .. } = surveyed(&fixture, &["Read(~/.ssh/**)"], &["Read(~/private/**)"]);
+    assert_eq!(told(&fixture, &confinement.hidden), ["home/.netrc"]);
+    let later = told(&fixture, &confinement.hidden_later);
+    for expected in ["home/.aws", "home/.gnupg", "home/private"] {
+        assert!(later.iter().any(|path| path == expected), "{expected}: {later:?}");
+    }
+    for unexpected in ["home/.netrc", "home/.ssh"] {
+        assert!(!later.iter().any(|path| path == unexpected), "{unexpected}: {later:?}");
+    }
+}

@@ -1,0 +1,293 @@
+//! A second filter for commands that share their process ids with the rest of the system: it protects the processes
+//! that end a run, and the user's other processes.
+//!
+//! Without a pid namespace nothing but the user id decides who may be signalled. A command that stops or kills the
+//! server would outlive the run, so no call may send a signal to the server, to its process group, which has the
+//! supervisors, to the client, or to everybody at once. A supervisor may be reached by its own number: the server
+//! notices and ends its tree. Priorities, processors and scheduling can be changed of the calling process alone; a
+//! filter cannot tell a process's own number from others, so that must be spelled as 0.
+//!
+//! What this filter cannot hold is held by Landlock from ABI 6 on: signals to processes outside the sandbox.
+//!
+//! The numbers are known only in the child, so the program is built there, on the stack.
+
+use libc::c_long;
+use rustix::io::Errno;
+use rustix::process::Pid;
+
+use crate::raw;
+
+/// Room for the longest program; a test counts what is used.
+const ROOM: usize = 256;
+const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+/// Where the number of the call is in what a filter reads.
+const NUMBER: u32 = 0;
+/// Asks for all processes of a user; the two calls count differently.
+const PRIORITY_OF_USER: u32 = 2;
+const IO_PRIORITY_OF_USER: u32 = 3;
+// The same on all machines; the C library's bindings do not have all of them.
+const F_SETOWN: u32 = 8;
+const F_SETOWN_EX: u32 = 15;
+const FIOSETOWN: u32 = 0x8901;
+const SIOCSPGRP: u32 = 0x8902;
+const EVERYBODY: i32 = -1;
+
+/// What a call is refused for.
+#[derive(Clone, Copy)]
+enum Test {
+    /// One of these arguments is the number of a protected process or group.
+    Protected(&'static [u8]),
+    /// This argument is not 0, the calling process.
+    Other(u8),
+    /// The first argument has this value, or the second is not 0.
+    OtherOrAll(u32),
+    /// Whatever the arguments, as if the system did not have the call.
+    Absent,
+    /// The second argument is the first value, or it is the second value and the third argument is protected.
+    Owner(u32, u32),
+    /// The second argument is one of these.
+    Command(u32, u32),
+}
+
+const CALLS: [(c_long, Test); 17] = [
+    (libc::SYS_kill, Test::Protected(&[0])),
+    (libc::SYS_tkill, Test::Protected(&[0])),
+    (libc::SYS_tgkill, Test::Protected(&[0, 1])),
+    (libc::SYS_rt_sigqueueinfo, Test::Protected(&[0])),
+    (libc::SYS_rt_tgsigqueueinfo, Test::Protected(&[0, 1])),
+    (libc::SYS_pidfd_open, Test::Protected(&[0])),
+    // A descriptor of /proc/PID serves as well as one of `pidfd_open`, so the number cannot be looked at.
+    (libc::SYS_pidfd_send_signal, Test::Absent),
+    // Signals that the system sends when a descriptor becomes ready.
+    (libc::SYS_fcntl, Test::Owner(F_SETOWN_EX, F_SETOWN)),
+    (libc::SYS_ioctl, Test::Command(FIOSETOWN, SIOCSPGRP)),
+    (libc::SYS_setpriority, Test::OtherOrAll(PRIORITY_OF_USER)),
+    (libc::SYS_ioprio_set, Test::OtherOrAll(IO_PRIORITY_OF_USER)),
+    (libc::SYS_sched_setparam, Test::Other(0)),
+    (libc::SYS_sched_setscheduler, Test::Other(0)),
+    (libc::SYS_sched_setattr, Test::Other(0)),
+    (libc::SYS_sched_setaffinity, Test::Other(0)),
+    (libc::SYS_migrate_pages, Test::Other(0)),
+    (libc::SYS_move_pages, Test::Other(0)),
+];
+
+/// The processes that no command may signal.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Client {
+    /// The process that started the server.
+    pub(crate) pid: Pid,
+    /// Its process group.
+    pub(crate) group: Pid,
+}
+
+/// Installs the filter in the server, for itself and all that it starts. Uses system calls and the stack only.
+///
+/// # Errors
+/// The error of seccomp(2).
+pub(crate) fn install(server: Pid, client: Client) -> Result<(), Errno> {
+    let program = Program::new([
+        server.as_raw_pid(),
+        -server.as_raw_pid(),
+        client.pid.as_raw_pid(),
+        -client.group.as_raw_pid(),
+        EVERYBODY,
+    ])
+    .ok_or(Errno::INVAL)?;
+    raw::filter_calls(program.steps())
+}
+
+struct Program {
+    steps: [libc::sock_filter; ROOM],
+    length: usize,
+    /// A step did not fit.
+    is_cut: bool,
+}
+
+impl Program {
+    /// Builds the program; `None` if there is no room for it.
+    fn new(protected: [i32; 5]) -> Option<Self> {
+        let empty = libc::sock_filter { code: 0, jt: 0, jf: 0, k: 0 };
+        let mut program = Self { steps: [empty; ROOM], length: 0, is_cut: false };
+        for (call, test) in CALLS {
+            program.push(LOAD, NUMBER, 0, 0);
+            let start = program.length;
+            program.push(EQUAL, call as u32, 0, 0);
+            program.refuse(test, &protected);
+            program.push(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
+            // Another call goes on behind all of this.
+            let behind = u8::try_from(program.length - start - 1).ok()?;
+            program.steps.get_mut(start)?.jf = behind;
+        }
+        program.push(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
+        (!program.is_cut).then_some(program)
+    }
+
+    fn steps(&self) -> &[libc::sock_filter] {
+        self.steps.get(..self.length).unwrap_or_default()
+    }
+
+    fn refuse(&mut self, test: Test, protected: &[i32]) {
+        match test {
+            Test::Protected(arguments) => {
+                for argument in arguments {
+                    self.refuse_protected(*argument, protected);
+                }
+            }
+            Test::Other(argument) => self.refuse_others(argument),
+            Test::OtherOrAll(all) => {
+                self.load(0);
+                self.refuse_equal(all);
+                self.refuse_others(1);
+            }
+            Test::Absent => self.answer(Errno::NOSYS),
+            Test::Owner(refused, looked_at) => {
+                self.load(1);
+                self.refuse_equal(refused);
+                self.push(EQUAL, looked_at, 1, 0);
+                self.push(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
+                self.refuse_protected(2, protected);
+            }
+            Test::Command(one, other) => {
+                self.load(1);
+                self.refuse_equal(one);
+                self.refuse_equal(other);
+            }
+        }
+    }
+
+    fn refuse_protected(&mut self, argument: u8, protected: &[i32]) {
+        self.load(argument);
+        for number in protected {
+            self.refuse_equal(number.cast_unsigned());
+        }
+    }
+
+    fn refuse_others(&mut self, argument: u8) {
+        self.load(argument);
+        self.push(EQUAL, 0, 1, 0);
+        self.answer(Errno::PERM);
+    }
+
+    fn refuse_equal(&mut self, value: u32) {
+        self.push(EQUAL, value, 0, 1);
+        self.answer(Errno::PERM);
+    }
+
+    /// The lower half of an argument; the system reads no more of a process id.
+    fn load(&mut self, argument: u8) {
+        self.push(LOAD, 16 + 8 * u32::from(argument), 0, 0);
+    }
+
+    fn answer(&mut self, errno: Errno) {
+        self.push(RETURN, libc::SECCOMP_RET_ERRNO | errno.raw_os_error().cast_unsigned(), 0, 0);
+    }
+
+    fn push(&mut self, code: u32, k: u32, jt: u8, jf: u8) {
+        match self.steps.get_mut(self.length) {
+            Some(place) => {
+                *place = libc::sock_filter { code: code as u16, jt, jf, k };
+                self.length += 1;
+            }
+            None => self.is_cut = true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{WaitOptions, getpgid, getpid, waitpid};
+    use rustix::thread::set_no_new_privs;
+
+    use super::*;
+    use crate::raw::{Fork, any_call, fork};
+
+    const NOBODY: usize = 0x3fff_fff0;
+    const NO_FILTER: i32 = 255;
+
+    /// The error of a call in a child whose server is this process and whose client is `client`; 0 if it succeeds.
+    fn errno(call: c_long, arguments: [usize; 6], client: Pid) -> i32 {
+        let server = getpid();
+        let child = fork(Fork::Plain, || {
+            let client = Client { pid: client, group: client };
+            if set_no_new_privs(true).and_then(|()| install(server, client)).is_err() {
+                return NO_FILTER;
+            }
+            any_call(call, arguments).map_or_else(Errno::raw_os_error, |_| 0)
+        });
+        let (_, status) = waitpid(Some(child.unwrap()), WaitOptions::empty()).unwrap().unwrap();
+        let errno = status.exit_status().unwrap();
+        assert_ne!(errno, NO_FILTER);
+        errno
+    }
+
+    fn number(pid: i32) -> usize {
+        // As a register holds it: what is above the lower half does not count.
+        pid.cast_unsigned() as usize | 7 << 32
+    }
+
+    #[test]
+    fn the_program_fits_its_room() {
+        assert!(Program::new([1; 5]).unwrap().length < ROOM - 16);
+    }
+
+    #[test]
+    fn no_signal_reaches_what_is_protected() {
+        let (server, perm) = (getpid().as_raw_pid(), Errno::PERM.raw_os_error());
+        let client = Pid::from_raw(getpgid(None).unwrap().as_raw_pid()).unwrap();
+        let protected = [server, -server, client.as_raw_pid(), -client.as_raw_pid(), -1];
+        for pid in protected.map(number) {
+            for call in [libc::SYS_kill, libc::SYS_tkill, libc::SYS_rt_sigqueueinfo] {
+                assert_eq!(errno(call, [pid, 0, 0, 0, 0, 0], client), perm, "{call} {pid:x}");
+            }
+            for call in [libc::SYS_tgkill, libc::SYS_rt_tgsigqueueinfo] {
+                assert_eq!(errno(call, [pid, NOBODY, 0, 0, 0, 0], client), perm, "{call} {pid:x}");
+                assert_eq!(errno(call, [NOBODY, pid, 0, 0, 0, 0], client), perm, "{call} {pid:x}");
+            }
+            assert_eq!(errno(libc::SYS_fcntl, [0, F_SETOWN as usize, pid, 0, 0, 0], client), perm);
+        }
+        assert_eq!(errno(libc::SYS_pidfd_open, [number(server), 0, 0, 0, 0, 0], client), perm);
+        assert_eq!(errno(libc::SYS_fcntl, [0, F_SETOWN_EX as usize, 0, 0, 0, 0], client), perm);
+        for command in [FIOSETOWN, SIOCSPGRP] {
+            assert_eq!(errno(libc::SYS_ioctl, [0, command as usize, 0, 0, 0, 0], client), perm);
+        }
+        let none = Errno::NOSYS.raw_os_error();
+        assert_eq!(errno(libc::SYS_pidfd_send_signal, [BAD, 0, 0, 0, 0, 0], client), none);
+    }
+
+    const BAD: usize = usize::MAX;
+
+    #[test]
+    fn signals_to_others_pass() {
+        let (client, gone) = (Pid::INIT, Errno::SRCH.raw_os_error());
+        for call in [libc::SYS_kill, libc::SYS_tkill, libc::SYS_pidfd_open] {
+            assert_eq!(errno(call, [NOBODY, 0, 0, 0, 0, 0], client), gone, "{call}");
+        }
+        assert_eq!(errno(libc::SYS_tgkill, [NOBODY, NOBODY, 0, 0, 0, 0], client), gone);
+        assert_eq!(errno(libc::SYS_kill, [0, 0, 0, 0, 0, 0], client), 0);
+    }
+
+    #[test]
+    fn priorities_and_processors_are_those_of_the_caller() {
+        let (client, perm) = (Pid::INIT, Errno::PERM.raw_os_error());
+        let (ours, user) = (number(getpid().as_raw_pid()), PRIORITY_OF_USER as usize);
+        for refused in [[0, ours, 5, 0, 0, 0], [1, ours, 5, 0, 0, 0], [user, 0, 5, 0, 0, 0]] {
+            assert_eq!(errno(libc::SYS_setpriority, refused, client), perm, "{refused:x?}");
+        }
+        assert_eq!(errno(libc::SYS_setpriority, [0, 0, 19, 0, 0, 0], client), 0);
+        assert_eq!(errno(libc::SYS_ioprio_set, [3, 0, 0, 0, 0, 0], client), perm);
+        assert_eq!(errno(libc::SYS_ioprio_set, [1, ours, 0, 0, 0, 0], client), perm);
+        for call in [
+            libc::SYS_sched_setparam,
+            libc::SYS_sched_setscheduler,
+            libc::SYS_sched_setattr,
+            libc::SYS_sched_setaffinity,
+            libc::SYS_migrate_pages,
+            libc::SYS_move_pages,
+        ] {
+            assert_eq!(errno(call, [ours, 0, 0, 0, 0, 0], client), perm, "{call}");
+            assert_ne!(errno(call, [0, 0, 0, 0, 0, 0], client), perm, "{call}");
+        }
+    }
+}

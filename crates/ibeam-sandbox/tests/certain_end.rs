@@ -1,0 +1,354 @@
+//! Commands that stop and kill whatever they can reach, in every tier: nothing of them outlives their end, and nothing
+//! outside is changed.
+//!
+//! Each test runs itself again in other environments, from the best tier to the last. Attacks name the processes of the
+//! test itself only, or everybody where the user of the test has no other process.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::disallowed_types,
+    reason = "tests"
+)]
+
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use ibeam_sandbox::{Confinement, Launch, Launcher, Layers, PROCESSES, Tier, Tree};
+use ibeam_testkit::{Lifeline, Workspace};
+
+/// Longer than any tree takes to end.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Tells a test that was started by itself in which environment it is.
+const ENVIRONMENT: &str = "IBEAM_TEST_ENVIRONMENT";
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+const NOBODY: &str = "nobody";
+const HIDDEN_PROC: &str = "/proc is hidden in part";
+const NO_PID_NAMESPACES: &str = "no pid namespaces";
+const NO_NAMESPACES: &str = "no namespaces";
+const NO_NAMESPACES_AS_NOBODY: &str = "nobody, no namespaces";
+
+/// The supervisor, the server and the client of this command, as far as it can see them.
+const ANCESTORS: &str = "ancestors() { p=$PPID; for i in 1 2 3; do echo $p; \
+    p=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$p/status); [ \"${p:-0}\" -gt 1 ] || break; done; }";
+
+struct World {
+    launcher: Launcher,
+    layers: Layers,
+    workspace: Workspace,
+}
+
+impl World {
+    #[track_caller]
+    fn new() -> Self {
+        let workspace = Workspace::new();
+        let launcher = launcher(workspace.path());
+        let layers = launcher.begin().unwrap();
+        let has = |name| layers.names.contains(&name);
+        let expected = match environment().as_deref() {
+            Some(HIDDEN_PROC) => (Tier::Namespaces, false, true),
+            Some(NO_PID_NAMESPACES) => (Tier::Namespaces, false, false),
+            Some(NO_NAMESPACES | NO_NAMESPACES_AS_NOBODY) => (Tier::Landlock, false, false),
+            Some(_) | None => (Tier::Namespaces, true, false),
+        };
+        let found = (layers.tier, has("pid-namespace"), has("pid-namespace-without-proc"));
+        assert_eq!(found, expected, "{layers:?}");
+        Self { launcher, layers, workspace }
+    }
+
+    fn has_pids(&self) -> bool {
+        self.layers.names.iter().any(|name| name.starts_with("pid-namespace"))
+    }
+
+    /// Whether signals to processes outside of the sandbox are refused by some layer.
+    fn bounds_signals(&self) -> bool {
+        let has = |abi: u32| self.layers.names.contains(&format!("landlock-abi-{abi}").as_str());
+        self.has_pids() || (6..=10).any(has)
+    }
+
+    #[track_caller]
+    fn start(&self, script: &str) -> (Tree, BufReader<std::io::PipeReader>) {
+        start(&self.launcher, self.workspace.path(), script)
+    }
+
+    #[track_caller]
+    fn run(&self, script: &str) -> (String, i32) {
+        let (mut tree, mut reader) = self.start(script);
+        let mut output = String::new();
+        reader.read_to_string(&mut output).unwrap();
+        assert!(tree.wait_until_gone(TIMEOUT), "{script} does not end: {output}");
+        (output, tree.status().unwrap().code().unwrap_or(-1))
+    }
+}
+
+fn launcher(workspace: &Path) -> Launcher {
+    let confinement = Confinement { writable: vec![workspace.to_owned()], ..Confinement::default() };
+    Launcher::confined(PROCESSES, confinement)
+}
+
+#[track_caller]
+fn start(launcher: &Launcher, directory: &Path, script: &str) -> (Tree, BufReader<std::io::PipeReader>) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let null = std::fs::File::open("/dev/null").unwrap();
+    let script = format!("{ANCESTORS}; {script}");
+    let environment: Vec<(OsString, OsString)> = vec![("PATH".into(), PATH.into())];
+    let launch = Launch {
+        program: Path::new("/bin/bash"),
+        arguments: &["bash", "--norc", "--noprofile", "-c", &script].map(OsStr::new),
+        environment: &environment,
+        directory,
+        stdio: [null.as_fd(), writer.as_fd(), writer.as_fd()],
+    };
+    (launcher.spawn(&launch).unwrap_or_else(|error| panic!("{script}: {error}")), BufReader::new(reader))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
+fn environment() -> Option<String> {
+    std::env::var(ENVIRONMENT).ok()
+}
+
+fn everywhere(name: &str, body: fn()) {
+    if environment().is_some() {
+        return body();
+    }
+    let makes = Command::new("unshare").args(["-Urnpmiuf", "--mount-proc", "true"]).output();
+    if makes.is_ok_and(|made| made.status.success()) {
+        body();
+    } else {
+        eprintln!("SKIP: {name}: no namespaces can be made here");
+    }
+    let user = (60_000 + std::process::id() % 5_000).to_string();
+    let nobody = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
+    let inside = |script: &'static str| {
+        ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, "bash"]
+    };
+    let without = [
+        "unshare",
+        "--user",
+        "--map-current-user",
+        "--keep-caps",
+        "bash",
+        "-c",
+        "set -e; for limit in /proc/sys/user/max_*_namespaces; do echo 0 >$limit; done; \
+         exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all \"$@\"",
+        "bash",
+    ];
+    again(name, HIDDEN_PROC, &inside("mount -t tmpfs none /proc/fs && exec \"$@\""));
+    again(name, NO_PID_NAMESPACES, &inside("echo 0 >/proc/sys/user/max_pid_namespaces && exec \"$@\""));
+    again(name, NO_NAMESPACES, &without);
+    if rustix::process::geteuid().is_root() {
+        again(name, NOBODY, &nobody);
+        again(name, NO_NAMESPACES_AS_NOBODY, &[nobody.as_slice(), &without].concat());
+    }
+}
+
+fn again(name: &str, environment: &str, maker: &[&str]) {
+    let program = std::env::current_exe().unwrap();
+    let (first, rest) = maker.split_first().unwrap();
+    match Command::new(first).args(rest).args(["test", "-x"]).arg(&program).output() {
+        Ok(made) if made.status.success() => {}
+        made => return eprintln!("SKIP: {name}: {environment} is impossible here: {made:?}"),
+    }
+    let output = Command::new(first)
+        .args(rest)
+        .arg(program)
+        .args(["--exact", name, "--nocapture"])
+        .env(ENVIRONMENT, environment)
+        .current_dir("/")
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(output.status.success() && text.contains("1 passed"), "{environment}: {text}");
+    text.lines().filter(|line| line.starts_with("SKIP")).for_each(|line| eprintln!("{line} ({environment})"));
+}
+
+macro_rules! everywhere {
+    ($(fn $name:ident() $body:block)*) => {
+        $(
+            #[test]
+            fn $name() {
+                everywhere(stringify!($name), || $body);
+            }
+        )*
+    };
+}
+
+/// What a command does to the processes above it, with a daemon of its own that is to stay.
+const ATTACKS: [&str; 5] = [
+    "for p in $(ancestors); do kill -STOP $p; done; sleep 60",
+    "for p in $(ancestors); do kill -STOP $p; done; for p in $(ancestors); do kill -KILL $p; done; sleep 60",
+    "kill -STOP $PPID; sleep 60",
+    "kill -STOP $PPID; s=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$PPID/status); kill -STOP -$s $s; kill -KILL -$s $s; sleep 60",
+    "while :; do for p in $(ancestors); do kill -STOP $p; kill -KILL $p; done; done",
+];
+
+everywhere! {
+    fn a_command_that_stops_and_kills_what_is_above_it_does_not_outlive_its_call() {
+        for attack in ATTACKS {
+            let world = World::new();
+            let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+            let hold = lifeline.command();
+            let (mut tree, _reader) =
+                world.start(&format!("exec 2>/dev/null; setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; {attack}"));
+            lifeline.wait_until_held();
+            std::fs::write(world.workspace.path().join("go"), "").unwrap();
+            // Some attacks end their own tree, which is as good.
+            tree.wait_until_gone(Duration::from_millis(300));
+            tree.kill();
+            assert!(tree.wait_until_gone(TIMEOUT), "{attack}");
+            lifeline.wait_until_gone();
+            let (output, code) = world.run("echo next");
+            assert_eq!((output.as_str(), code), ("next\n", 0), "{attack}");
+        }
+    }
+
+    fn a_command_that_stops_and_kills_what_is_above_it_does_not_outlive_the_run() {
+        for attack in ATTACKS {
+            let world = World::new();
+            let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+            let hold = lifeline.command();
+            let (tree, _reader) =
+                world.start(&format!("exec 2>/dev/null; setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; {attack}"));
+            lifeline.wait_until_held();
+            std::fs::write(world.workspace.path().join("go"), "").unwrap();
+            std::thread::sleep(Duration::from_millis(200));
+            world.launcher.end();
+            lifeline.wait_until_gone();
+            drop(tree);
+        }
+    }
+
+    fn a_command_that_stops_and_kills_what_is_above_it_does_not_outlive_a_killed_client() {
+        for attack in ATTACKS {
+            let workspace = Workspace::new();
+            let mut lifeline = Lifeline::new(&workspace, "lifeline");
+            let hold = lifeline.command();
+            let mut client = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "stand_in", "--ignored", "--nocapture"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            let script = format!("exec 2>/dev/null; setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; {attack}");
+            let mut stdin = client.stdin.take().unwrap();
+            stdin.write_all(format!("{}\n{script}\n", workspace.path().display()).as_bytes()).unwrap();
+            lifeline.wait_until_held();
+            std::fs::write(workspace.path().join("go"), "").unwrap();
+            std::thread::sleep(Duration::from_millis(200));
+            client.kill().unwrap();
+            client.wait().unwrap();
+            lifeline.wait_until_gone();
+        }
+    }
+
+    fn a_kill_of_everybody_reaches_nobody_outside() {
+        let world = World::new();
+        if !world.bounds_signals() && rustix::process::geteuid().is_root() {
+            return eprintln!("SKIP: before ABI 6 of Landlock this would end processes that are not of the test");
+        }
+        if environment().as_deref() != Some(NOBODY) && !world.has_pids() && rustix::process::geteuid().is_root() {
+            // Landlock refuses it, but a broken layer would end every process of the machine.
+            let (output, _) = world.run("kill -0 -1; echo $?");
+            return assert!(output.ends_with("1\n") && output.contains("not permitted"), "{output}");
+        }
+        let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+        let hold = lifeline.command();
+        let mut outside = Command::new("sleep").arg("60").spawn().unwrap();
+        let (mut tree, _reader) = world.start(&format!("setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; kill -KILL -1; kill -STOP -1; sleep 60"));
+        lifeline.wait_until_held();
+        std::fs::write(world.workspace.path().join("go"), "").unwrap();
+        tree.wait_until_gone(Duration::from_millis(300));
+        tree.kill();
+        assert!(tree.wait_until_gone(TIMEOUT));
+        lifeline.wait_until_gone();
+        assert!(outside.try_wait().unwrap().is_none());
+        outside.kill().unwrap();
+        outside.wait().unwrap();
+    }
+
+    fn commands_of_a_run_end_one_another() {
+        let world = World::new();
+        let (mut server, mut reader) = world.start("echo up; exec sleep 60");
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        assert_eq!(line, "up\n");
+        let (output, code) = world.run(&format!("kill -0 {0} && kill -- -{0}", server.pid()));
+        assert_eq!(code, 0, "{output}");
+        assert!(server.wait_until_gone(TIMEOUT));
+        let (output, code) = world.run("sleep 60 & kill $!; wait $!; echo $?; kill -0 $$ && echo own");
+        assert_eq!((output.lines().next(), output.lines().last(), code), (Some("143"), Some("own"), 0), "{output}");
+    }
+
+    fn priorities_and_processors_of_others_are_left_alone() {
+        let world = World::new();
+        let mut outside = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = outside.id();
+        let stat = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            let nice = stat.rsplit_once(") ").unwrap().1.split(' ').nth(16).unwrap().to_owned();
+            let cpus = status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap().to_owned();
+            (nice, cpus, std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap())
+        };
+        let before = stat();
+        for attack in [
+            format!("renice -n 5 -p {pid}"),
+            format!("renice -n 5 -g {pid}"),
+            "renice -n 5 -u $(id -u)".to_owned(),
+            format!("taskset -p 1 {pid}"),
+            format!("prlimit --pid {pid} --nofile=10:10"),
+            format!("ionice -c 3 -p {pid}"),
+            format!("chrt -b -p 0 {pid}"),
+            format!("chrt -i -p 0 {pid}"),
+        ] {
+            let (output, code) = world.run(&format!("command -v {} >/dev/null || exit 99; {attack}", attack.split(' ').next().unwrap()));
+            if code == 99 {
+                eprintln!("SKIP: {attack}: the program is not installed");
+            }
+            assert!(code != 0 || (world.has_pids() && attack.contains("-u")), "{attack}: {output}");
+            assert_eq!(stat(), before, "{attack}: {output}");
+        }
+        for own in ["nice -n 5 true", "renice -n 5 -p 0", "taskset 1 true", "ionice -c 3 true", "chrt -b 0 true", "ulimit -n 100"] {
+            let (output, code) = world.run(&format!("command -v {} >/dev/null || exit 0; {own}", own.split(' ').next().unwrap()));
+            assert_eq!(code, 0, "{own}: {output}");
+        }
+        outside.kill().unwrap();
+        outside.wait().unwrap();
+    }
+
+    fn command_lines_of_processes_outside_are_not_shown() {
+        let mark = format!("CANARY-{}", std::process::id());
+        let mut outside = Command::new("bash").args(["-c", "read -r line", &mark]).stdin(Stdio::piped()).spawn().unwrap();
+        let world = World::new();
+        let (output, _) = world.run("cat /proc/[0-9]*/cmdline | tr '\\0' ' '; ps -e -o args=; true");
+        if world.layers.tier == Tier::Landlock {
+            // The promise is not given there, and the test would find something to see.
+            assert!(output.contains(&mark), "{output}");
+        } else {
+            assert!(!output.contains(&mark), "{output}");
+        }
+        // A process finds itself.
+        let (output, code) = world.run("cat /proc/self/comm; [ -e /dev/fd/1 ] && cat <(echo sub)");
+        assert_eq!((output.as_str(), code), ("cat\nsub\n", 0));
+        outside.kill().unwrap();
+        outside.wait().unwrap();
+    }
+}
+
+/// Not a test: the client that another test kills.
+#[test]
+#[ignore = "a part of another test"]
+fn stand_in() {
+    let lines: Vec<String> = std::io::stdin().lines().take(2).map(Result::unwrap).collect();
+    let [directory, script] = lines.as_slice() else { panic!("{lines:?}") };
+    let launcher = launcher(Path::new(directory));
+    let (mut tree, _reader) = start(&launcher, Path::new(directory), script);
+    tree.wait_until_gone(Duration::from_secs(60));
+}
