@@ -10,9 +10,7 @@ use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, wait,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, wait};
 
 /// Processes looked at in one pass; the next pass finds the others.
 const ROOM: usize = 16 * 1024;
@@ -323,6 +321,11 @@ impl LineReader {
             b'0'..=b'9' => {
                 let number = self.number.unwrap_or(0);
                 self.number = Some(number.saturating_mul(10).saturating_add(i32::from(byte - b'0')));
+                None
+            }
+            // A process that has ended is shown as -1.
+            b'-' => {
+                self.is_other = true;
                 None
             }
             _ => self.number.take(),

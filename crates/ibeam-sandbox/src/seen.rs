@@ -29,8 +29,16 @@ type Identity = (u64, u64, Option<SystemTime>);
 impl Seen {
     /// What is there now. To be asked before a view is made of it.
     pub(crate) fn new(confinement: &Confinement) -> Self {
-        let Confinement { writable, read_only, hidden, hidden_later, visible, sockets, proxied: _, largest_file: _ } =
-            confinement;
+        let Confinement {
+            writable,
+            read_only,
+            hidden,
+            hidden_later,
+            visible,
+            sockets,
+            proxied: _,
+            largest_file: _,
+        } = confinement;
         let mut seen = Self { present: Vec::new(), absent: BTreeMap::new() };
         let mut existing = HashSet::new();
         for path in [writable, read_only, hidden, hidden_later, visible, sockets].into_iter().flatten() {

@@ -1,6 +1,6 @@
 //! Which Unix sockets a command reaches: those of commands, those that were granted, and no other of the host.
 //!
-//! The tests run as the user of the tests and, where that is root, again as an ordinary one. Without Python they are
+//! The tests run as the user of the tests, where that is root again as an ordinary one, and with the `/proc` of a container. Without Python they are
 //! passed over, and that is printed.
 
 #![allow(
@@ -99,34 +99,46 @@ fn has_python() -> bool {
     has
 }
 
-/// Runs a test body here, and in a child as an ordinary user where this is root.
+/// Tells a test that it was started by itself.
+const AGAIN: &str = "IBEAM_TEST_AGAIN";
+
+/// Runs a test body here, in a child as an ordinary user where this is root, and in one where `/proc` shows other
+/// process ids than those of the commands, as in containers.
 fn as_both_users(name: &str, body: fn()) {
     if !has_python() {
         return;
     }
     body();
-    if !rustix::process::geteuid().is_root() {
+    #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
+    if std::env::var_os(AGAIN).is_some() {
         return;
     }
+    if rustix::process::geteuid().is_root() {
+        again(name, &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
+    }
+    let hidden = "mount -t tmpfs none /proc/fs && exec \"$@\"";
+    again(name, &["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", hidden, "bash"]);
+}
+
+fn again(name: &str, maker: &[&str]) {
+    let (first, rest) = maker.split_first().unwrap();
     let program = std::env::current_exe().unwrap();
-    let output = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+    let output = Command::new(first)
+        .args(rest)
         .arg(program)
         .args([name, "--exact", "--nocapture"])
+        .env(AGAIN, "")
         .output();
     match output {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stdout).into_owned()
                 + &String::from_utf8_lossy(&output.stderr);
             if text.contains("Permission denied") && !text.contains("running 1 test") {
-                return eprintln!("SKIP: an ordinary user may not run this test: {text}");
+                return eprintln!("SKIP: {maker:?} may not run this test: {text}");
             }
-            assert!(
-                output.status.success() && text.contains("1 passed"),
-                "{name} as an ordinary user: {text}"
-            );
+            assert!(output.status.success() && text.contains("1 passed"), "{name} by {maker:?}: {text}");
         }
-        Err(error) => eprintln!("SKIP: setpriv: {error}"),
+        Err(error) => eprintln!("SKIP: {first}: {error}"),
     }
 }
 
