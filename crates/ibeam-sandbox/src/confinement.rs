@@ -34,6 +34,9 @@ pub struct Confinement {
     pub proxied: bool,
     /// The most bytes a file may grow to, where that is bound.
     pub largest_file: Option<u64>,
+    /// The most bytes that `/tmp`, `/var/tmp` and `/dev/shm` of the commands may hold together, where they are in memory;
+    /// `None` for the bound of the system, which is half of the memory.
+    pub scratch: Option<u64>,
 }
 
 impl Confinement {

@@ -58,6 +58,10 @@ const LINKS: [(&str, &str); 5] = [
 /// What tells more of the machine than commands need.
 const TELLING: [&str; 3] = ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/firmware"];
 
+/// Of a file in memory, its entry and its first page are held besides its bytes: so many bytes for each file.
+const BYTES_OF_FILE: u64 = 8192;
+/// Files that the file system in memory may have in any case; the mounts of the sandbox need some.
+const FEWEST_FILES: u64 = 16_384;
 /// Processes whose directories are covered; each is a mount.
 const OTHERS: usize = 4096;
 
@@ -71,6 +75,8 @@ pub(crate) struct Plan {
     /// Everything is read-only that is not taken as writable.
     pub(crate) sealed: bool,
     pub(crate) processes: Processes,
+    /// The options of the file system in memory.
+    pub(crate) memory: CString,
     /// Directories in `/proc` of processes that do not belong to the commands.
     pub(crate) others: Vec<CString>,
     /// Guards that are made before there are covers.
@@ -158,7 +164,8 @@ impl Plan {
             Processes::Own => Vec::new(),
             Processes::OwnNumbers | Processes::Shared => others(),
         };
-        let mut plan = Self { sealed: !whole, processes, others, ..Self::default() };
+        let memory = memory_options(confinement.scratch);
+        let mut plan = Self { sealed: !whole, processes, others, memory, ..Self::default() };
         if whole {
             let system = SYSTEM.iter().map(Path::new).filter(|path| is_directory(path));
             plan.system.extend(system.map(c_string));
@@ -313,6 +320,12 @@ impl Plan {
             }
         }
     }
+}
+
+fn memory_options(bytes: Option<u64>) -> CString {
+    let bound =
+        bytes.map(|bytes| format!(",size={bytes},nr_inodes={}", FEWEST_FILES.max(bytes / BYTES_OF_FILE)));
+    CString::new(format!("mode=0755{}", bound.unwrap_or_default())).unwrap_or_default()
 }
 
 /// The directories of all processes that there are now; this is called before the server is forked.

@@ -37,6 +37,7 @@ impl Seen {
             visible,
             sockets,
             proxied: _,
+            scratch: _,
             largest_file: _,
         } = confinement;
         let mut seen = Self { present: Vec::new(), absent: BTreeMap::new() };

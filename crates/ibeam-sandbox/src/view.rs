@@ -114,7 +114,7 @@ fn begin_numbers_at(last_pid: &str) {
 /// Gives the root of the file system in memory, which nothing leads to any more.
 fn cover(plan: &Plan) -> Result<OwnedFd, Errno> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    mount(c"tmpfs", c"/dev", c"tmpfs", flags, Some(c"mode=0755"))?;
+    mount(c"tmpfs", c"/dev", c"tmpfs", flags, Some(plan.memory.as_c_str()))?;
     let memory = open(c"/dev")?;
     let former = umask(Mode::empty());
     let made = plan.made.iter().try_for_each(|made| match make(memory.as_fd(), made) {

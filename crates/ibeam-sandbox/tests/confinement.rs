@@ -594,6 +594,22 @@ everywhere! {
         world.prints("echo next", "next");
     }
 
+    fn directories_for_what_is_short_lived_are_bound_together() {
+        let world = World::with(Workspace::new(), |confinement, _| confinement.scratch = Some(8 << 20));
+        for directory in ["/tmp", "/var/tmp", "/dev/shm"] {
+            let (said, code) = world.run(&format!("head -c 9000000 /dev/zero >{directory}/large; c=$?; rm {directory}/large; exit $c"));
+            assert!(code != 0 && said.contains("No space left"), "{directory}: {code} {said}");
+            world.prints(&format!("head -c 7000000 /dev/zero >{directory}/large && rm {directory}/large"), "");
+        }
+        let (said, code) = world.run("head -c 5000000 /dev/zero >/tmp/a && head -c 5000000 /dev/zero >/dev/shm/b");
+        assert!(code != 0 && said.contains("No space left"), "{code} {said}");
+        world.prints("rm /tmp/a /dev/shm/b", "");
+        // Files without a byte take memory too.
+        let (said, code) = world.run("cd /var/tmp && for i in $(seq 20000); do : >$i || exit 1; done");
+        assert!(code != 0 && said.contains("No space left"), "{code} {said}");
+        world.prints("head -c 9000000 /dev/zero >large && rm large", "");
+    }
+
     fn files_grow_no_larger_than_they_may() {
         let world = World::with(Workspace::new(), |confinement, _| confinement.largest_file = Some(1 << 20));
         let (said, code) = world.run("head -c 3000000 /dev/zero >large");

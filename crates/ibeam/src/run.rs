@@ -3,6 +3,7 @@
 mod chat;
 mod conversation;
 mod figures;
+mod granted;
 mod heartbeat;
 pub(crate) mod policy;
 mod ports;

@@ -67,7 +67,10 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("sandbox.mode", Kind::Word(&["enabled", "disabled"]), None, Reach::Only("enabled")),
     key("sandbox.environment", Kind::Set, None, Reach::Trusted),
-    key("sandbox.writable", Kind::Set, None, Reach::Trusted),
+    // What a later build outside of the sandbox runs may lie there.
+    key("sandbox.writable", Kind::Set, None, Reach::Never),
+    key("sandbox.caches", Kind::Set, None, Reach::Never),
+    key("sandbox.scratch_size", Kind::Size, None, Reach::Lower),
     // Whoever listens there acts with the user's rights, or with more.
     key("sandbox.sockets", Kind::Set, None, Reach::Never),
     key("network.allow", Kind::Set, None, Reach::Trusted),

@@ -12,7 +12,7 @@ use ibeam_sandbox::{Launcher, Layers, Tier, Unavailable};
 use ibeam_tools::{BackgroundProcesses, Survey, Workspace, survey};
 
 use super::web::Web;
-use super::{no_thread, policy, ports};
+use super::{granted, no_thread, policy, ports};
 use crate::app::App;
 
 /// No file of a command grows larger, where nobody says otherwise.
@@ -28,6 +28,13 @@ pub(crate) struct Guards {
     pub(crate) sandbox: Sandbox,
     pub(super) web: Web,
 }
+
+/// Directories for temporary files hold no more, where nobody says otherwise: builds write some GB there.
+const LARGEST_SCRATCH: u64 = 4 << 30;
+/// And no less, however little memory there is.
+const SMALLEST_SCRATCH: u64 = 64 << 20;
+/// The most memory that a container may have.
+const MEMORY_LIMIT: &str = "/sys/fs/cgroup/memory.max";
 
 /// Guards on their way.
 pub(crate) struct Begun {
@@ -52,14 +59,15 @@ impl Guards {
         let (sandbox, launcher) = match wanted(app, mode, printing) {
             Wanted::Off(reason) => (off(reason), Launcher::new(processes)),
             Wanted::On => {
-                let granted = paths(app, "writable");
-                let roots = workspace.directories().map(Path::to_owned).chain(granted.iter().cloned());
-                let kept = app.places.keep_from_commands(&roots.collect::<Vec<_>>())?;
+                // No directory that is granted holds one of ours.
+                let roots: Vec<_> = workspace.directories().map(Path::to_owned).collect();
+                let kept = app.places.keep_from_commands(&roots)?;
                 let Survey { mut confinement, notes, .. } = survey(&workspace, &shield);
-                confinement.writable.extend(granted);
+                granted::add(app, &shield, &mut confinement)?;
                 confinement.read_only.extend(kept);
                 confinement.sockets = paths(app, "sockets");
                 confinement.largest_file = Some(largest_file(app));
+                confinement.scratch = Some(scratch_size(app));
                 confinement.proxied = web.is_granted();
                 let outside = confinement.writable.iter().filter(|path| !workspace.contains(path));
                 let writable = outside.map(|path| path.display().to_string()).collect();
@@ -165,6 +173,21 @@ fn paths(app: &App, list: &str) -> Vec<PathBuf> {
 fn largest_file(app: &App) -> u64 {
     let usual = || free_at(&app.workspace).map_or(LARGEST_FILE, |free| (free / 2).min(LARGEST_FILE));
     app.config.number(&["limits", "file_size"]).unwrap_or_else(usual)
+}
+
+/// The most bytes in the private directories for temporary files: as configured, else a quarter of the memory, within
+/// reason.
+fn scratch_size(app: &App) -> u64 {
+    let usual = || (memory() / 4).clamp(SMALLEST_SCRATCH, LARGEST_SCRATCH);
+    app.config.number(&["sandbox", "scratch_size"]).unwrap_or_else(usual)
+}
+
+/// The bytes of memory that this process and its commands may have.
+fn memory() -> u64 {
+    let system = rustix::system::sysinfo();
+    let all = system.totalram.saturating_mul(system.mem_unit.into());
+    let limit = std::fs::read_to_string(MEMORY_LIMIT).ok().and_then(|text| text.trim().parse().ok());
+    limit.map_or(all, |limit: u64| limit.min(all))
 }
 
 fn free_at(directory: &Path) -> Option<u64> {

@@ -1,5 +1,7 @@
 //! What the model may do when nobody can be asked.
 
+#[path = "permissions/caches.rs"]
+mod caches;
 #[path = "permissions/command.rs"]
 mod command;
 #[path = "permissions/cursor.rs"]

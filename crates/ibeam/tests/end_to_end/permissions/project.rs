@@ -60,7 +60,6 @@ fn check(key: &str, user: Option<&str>, project: &str, untrusted: Option<&str>, 
 fn what_could_widen_waits_for_trust() {
     let list = "[\"X\"]";
     check("sandbox.environment", None, list, None, Some(list));
-    check("sandbox.writable", None, list, None, Some(list));
     check("network.allow", None, list, None, Some(list));
     check("models.prices.m", Some("\"1/1\""), "\"0/0\"", Some("\"1/1\""), Some("\"0/0\""));
     check("timeouts.hook", None, "\"1ms\"", Some("60s"), Some("1ms"));
@@ -80,6 +79,7 @@ fn a_limit_may_be_lowered() {
     check("limits.max_cost", None, "\"0.50\"", Some("\"0.50\""), Some("\"0.50\""));
     check("limits.max_cost", Some("\"0.50\""), "\"9\"", Some("\"0.50\""), Some("\"9.00\""));
     check("limits.timeout", Some("\"10m\""), "\"20m\"", Some("600s"), Some("1200s"));
+    check("sandbox.scratch_size", Some("\"1G\""), "\"2G\"", Some("1073741824"), Some("2147483648"));
     check("limits.file_size", None, "\"4G\"", Some("4294967296"), Some("4294967296"));
 }
 
@@ -97,6 +97,8 @@ fn some_things_are_no_projects_to_say() {
     check("sandbox.mode", Some("\"disabled\""), "\"enabled\"", Some("\"enabled\""), Some("\"enabled\""));
     check("sandbox.mode", Some("\"enabled\""), "\"disabled\"", Some("\"enabled\""), Some("\"enabled\""));
     check("network.resolve.name", None, "\"127.0.0.1\"", None, None);
+    check("sandbox.writable", None, "[\"~/x\"]", None, None);
+    check("sandbox.caches", None, "[\"cargo\"]", None, None);
     check("sandbox.sockets", None, "[\"/run/docker.sock\"]", None, None);
 }
 

@@ -1,0 +1,232 @@
+//! Directories outside of the workspace that commands may write: those of `sandbox.writable`, and the caches of build
+//! tools that `sandbox.caches` names.
+//!
+//! Refuses what holds credentials, start-up files or directories of this program: such an entry ends the run before
+//! anything begins. What lies in a cache may be run by a later build outside of the sandbox, so nothing is granted that
+//! nobody asked for, and no project can ask.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use ibeam_policy::{Shield, is_kept_at_root};
+use ibeam_protocol::Reason;
+use ibeam_sandbox::Confinement;
+
+use crate::app::App;
+use crate::environment::variable;
+
+/// The caches of one tool.
+struct Cache {
+    tool: &'static str,
+    parts: &'static [Part],
+}
+
+/// Directories below one that a variable names.
+struct Part {
+    /// The first variable that is set to an absolute path, and what lies below it.
+    variables: &'static [(&'static str, &'static str)],
+    /// Below the home directory, where no variable is set.
+    usual: &'static str,
+    /// The directories; an empty name is the place itself.
+    directories: &'static [&'static str],
+    /// Files that the tool locks.
+    files: &'static [&'static str],
+}
+
+const fn place(
+    variables: &'static [(&'static str, &'static str)],
+    usual: &'static str,
+    directories: &'static [&'static str],
+) -> Part {
+    Part { variables, usual, directories, files: &[] }
+}
+
+/// What docs/configuration.md lists. Programs, configuration and credentials of the tools are not among it.
+const CACHES: [Cache; 5] = [
+    Cache {
+        tool: "cargo",
+        parts: &[Part {
+            files: &[".package-cache", ".package-cache-mutate"],
+            ..place(&[("CARGO_HOME", "")], ".cargo", &["registry", "git"])
+        }],
+    },
+    Cache {
+        tool: "npm",
+        parts: &[place(
+            &[("npm_config_cache", ""), ("NPM_CONFIG_CACHE", "")],
+            ".npm",
+            &["_cacache", "_logs"],
+        )],
+    },
+    Cache {
+        tool: "pip",
+        parts: &[place(&[("PIP_CACHE_DIR", ""), ("XDG_CACHE_HOME", "pip")], ".cache/pip", &[""])],
+    },
+    Cache {
+        tool: "go",
+        parts: &[
+            place(&[("GOMODCACHE", ""), ("GOPATH", "pkg/mod")], "go/pkg/mod", &[""]),
+            place(&[("GOPATH", "pkg/sumdb")], "go/pkg/sumdb", &[""]),
+            place(&[("GOCACHE", ""), ("XDG_CACHE_HOME", "go-build")], ".cache/go-build", &[""]),
+        ],
+    },
+    Cache {
+        tool: "gradle",
+        parts: &[place(
+            &[("GRADLE_USER_HOME", "")],
+            ".gradle",
+            &["caches", "daemon", "native", "notifications", "workers", ".tmp"],
+        )],
+    },
+];
+
+/// Adds the directories to what commands may write. Makes those of caches that do not exist.
+///
+/// # Errors
+/// `BadConfig` with the place of an entry that names no tool, or that leads to a directory that is never granted.
+pub(super) fn add(app: &App, shield: &Shield, confinement: &mut Confinement) -> Result<(), Reason> {
+    let mut granted = Vec::new();
+    for (entry, origin) in app.config.list(&["sandbox", "writable"]) {
+        let path = match entry.strip_prefix('~') {
+            Some("" | "/") => app.places.home.clone(),
+            Some(below) if below.starts_with('/') => app.places.home.join(below.trim_start_matches('/')),
+            Some(_) | None => app.workspace.join(entry),
+        };
+        // A path that does not exist is granted nothing.
+        let Ok(path) = path.canonicalize() else { continue };
+        check(&path, app, shield, confinement)
+            .map_err(|why| origin.bad(format!("`{entry}` cannot be writable for commands: {why}")))?;
+        granted.push(path);
+    }
+    for (tool, origin) in app.config.list(&["sandbox", "caches"]) {
+        let Some(cache) = CACHES.iter().find(|cache| cache.tool == tool) else {
+            let known = CACHES.map(|cache| cache.tool).join(", ");
+            return Err(origin.bad(format!("unknown cache `{tool}`; use one of: {known}")));
+        };
+        for path in cache.parts.iter().flat_map(|part| part.paths(&app.places.home, &variable)) {
+            let Ok(path) = path.canonicalize() else { continue };
+            check(&path, app, shield, confinement).map_err(|why| {
+                let path = path.display();
+                origin.bad(format!("the cache of `{tool}`, {path}, cannot be writable for commands: {why}"))
+            })?;
+            granted.push(path);
+        }
+    }
+    for path in &granted {
+        let names = path.read_dir().into_iter().flatten().flatten();
+        let kept = names.filter(|entry| is_kept_at_root(&entry.file_name().to_string_lossy()));
+        confinement.read_only.extend(kept.map(|entry| entry.path()));
+    }
+    confinement.writable.extend(granted);
+    Ok(())
+}
+
+impl Part {
+    /// The paths of this part, made where they did not exist. A directory that cannot be made is left out later.
+    fn paths(&self, home: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+        let named = self.variables.iter().find_map(|(name, below)| {
+            let base = variable(name).map(PathBuf::from).filter(|path| path.is_absolute())?;
+            Some(if below.is_empty() { base } else { base.join(below) })
+        });
+        let base = named.unwrap_or_else(|| home.join(self.usual));
+        let mut paths = Vec::new();
+        for name in self.directories {
+            let path = if name.is_empty() { base.clone() } else { base.join(name) };
+            let _ = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+            paths.push(path);
+        }
+        for name in self.files {
+            let path = base.join(name);
+            let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            paths.push(path);
+        }
+        paths
+    }
+}
+
+/// Returns why a resolved path is never granted.
+fn check(path: &Path, app: &App, shield: &Shield, confinement: &Confinement) -> Result<(), String> {
+    let home = app.places.home.canonicalize().unwrap_or_else(|_| app.places.home.clone());
+    if home.starts_with(path) {
+        return Err("the home directory lies in it".to_owned());
+    }
+    let touches = |other: &Path| other.starts_with(path) || path.starts_with(other);
+    let configuration = app.places.user_config.parent().unwrap_or(&app.places.user_config);
+    if [&app.places.data, &app.places.cache, configuration].into_iter().any(|own: &Path| touches(own)) {
+        return Err("it is a directory of this program, or holds one".to_owned());
+    }
+    let hidden = confinement.hidden.iter().chain(&confinement.hidden_later);
+    if let Some(hidden) = hidden.into_iter().find(|hidden| touches(hidden)) {
+        return Err(format!("credentials or denied files may be at {}", hidden.display()));
+    }
+    if !shield.opens(path) {
+        return Err("it is a protected place; a `Write(…)` rule may open it".to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use ibeam_testkit::Workspace;
+
+    use super::*;
+
+    fn paths(tool: &str, home: &Path, variables: &[(&str, &str)]) -> Vec<PathBuf> {
+        let variable = |name: &str| {
+            variables.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned())
+        };
+        let cache = CACHES.iter().find(|cache| cache.tool == tool).unwrap();
+        cache.parts.iter().flat_map(|part| part.paths(home, &variable)).collect()
+    }
+
+    #[test]
+    fn caches_lie_where_their_variables_say() {
+        let workspace = Workspace::new();
+        let (home, other) = (workspace.home(), workspace.outside().join("other"));
+        let elsewhere = other.to_str().unwrap();
+        let check = |tool, variables: &[(&str, &str)], expected: &[PathBuf]| {
+            let found = paths(tool, home, variables);
+            assert_eq!(found, expected, "{tool}");
+            assert!(found.iter().all(|path| path.exists()), "{tool}");
+        };
+        let cargo = ["registry", "git", ".package-cache", ".package-cache-mutate"];
+        check("cargo", &[], &cargo.map(|name| home.join(".cargo").join(name)));
+        check("cargo", &[("CARGO_HOME", elsewhere)], &cargo.map(|name| other.join(name)));
+        check("cargo", &[("CARGO_HOME", "relative")], &cargo.map(|name| home.join(".cargo").join(name)));
+        check("npm", &[], &["_cacache", "_logs"].map(|name| home.join(".npm").join(name)));
+        check("npm", &[("npm_config_cache", elsewhere)], &["_cacache", "_logs"].map(|name| other.join(name)));
+        check("pip", &[], &[home.join(".cache/pip")]);
+        check("pip", &[("XDG_CACHE_HOME", elsewhere)], &[other.join("pip")]);
+        check("pip", &[("PIP_CACHE_DIR", elsewhere), ("XDG_CACHE_HOME", "/x")], std::slice::from_ref(&other));
+        let go = |names: [&str; 3]| names.map(|name| other.join(name));
+        check(
+            "go",
+            &[("GOPATH", elsewhere), ("GOCACHE", elsewhere)],
+            &go(["pkg/mod", "pkg/sumdb", ""]).map(|path| path.components().collect()),
+        );
+        check("go", &[], &["go/pkg/mod", "go/pkg/sumdb", ".cache/go-build"].map(|name| home.join(name)));
+        assert_eq!(paths("gradle", home, &[]).len(), 6);
+    }
+
+    /// The table for people, and the one that counts.
+    #[test]
+    fn every_cache_is_in_the_documentation() {
+        let page = include_str!("../../../../docs/configuration.md");
+        for cache in &CACHES {
+            let start = format!("| `{}` |", cache.tool);
+            let row = page
+                .lines()
+                .find(|line| line.starts_with(&start))
+                .unwrap_or_else(|| panic!("no row {start}"));
+            for part in cache.parts {
+                for name in part.directories.iter().chain(part.files).chain([&part.usual]) {
+                    assert!(name.is_empty() || row.contains(name), "`{name}`: {row}");
+                }
+                for (name, _) in part.variables {
+                    assert!(row.contains(&format!("`{name}`")), "`{name}`: {row}");
+                }
+            }
+        }
+    }
+}
