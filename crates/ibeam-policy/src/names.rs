@@ -269,7 +269,7 @@ pub fn kept_in_stores() -> &'static [&'static str] {
 }
 
 /// The places of the credentials below `home` and of the system's, whether they exist or not.
-pub(crate) fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
+pub fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
     entries().filter_map(move |entry| match entry.protection {
         Protection::Credential => Some(home.join(entry.name)),
         Protection::SystemCredential => Some(PathBuf::from(entry.name)),

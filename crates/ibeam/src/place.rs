@@ -2,12 +2,19 @@
 //!
 //! The XDG directories on every system. Only names them: `own_directories` makes and checks them.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::Reason;
 use nix::unistd::{User, getuid};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
+
+use crate::regular_file;
+
+/// Bytes of the system's file of users; a machine with more of them has a service of names.
+const LARGEST_LIST: u64 = 1024 * 1024;
 
 /// Absolute paths; nothing of them need exist.
 #[derive(Clone, Debug)]
@@ -140,6 +147,20 @@ fn home() -> Result<Option<PathBuf>, Reason> {
         }),
         Ok(()) | Err(_) => Ok(Some(given)),
     }
+}
+
+/// Returns the home directory that the system's file of users gives this user, which `HOME` may not name. Other services
+/// of names are not asked, since they may be far away.
+pub(crate) fn listed_home() -> Option<PathBuf> {
+    let users = regular_file::read(Path::new("/etc/passwd"), LARGEST_LIST).ok()?;
+    let us = getuid().to_string();
+    let home = |line: &[u8]| {
+        let fields: Vec<&[u8]> = line.split(|byte| *byte == b':').collect();
+        let [_, _, id, _, _, home, ..] = fields.as_slice() else { return None };
+        (*id == us.as_bytes()).then(|| PathBuf::from(OsStr::from_bytes(home)))
+    };
+    let found = users.split(|byte| *byte == b'\n').find_map(home)?;
+    Some(found).filter(|home| home.is_absolute() && home != Path::new("/"))
 }
 
 fn relative(variable: &str, path: &Path) -> Reason {

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use ibeam_policy::{Approval, BadRule, List, Policy, Rule, credentials_named_by};
+use ibeam_policy::{Approval, BadRule, List, Policy, Rule, credentials, credentials_named_by};
 use ibeam_protocol::{PermissionMode, Reason};
 
 use crate::app::App;
+use crate::place::listed_home;
 
 /// A rule that is in force, and the flag, or file and line, that set it.
 #[derive(Clone, Debug)]
@@ -29,6 +30,10 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
     policy.protected = ibeam_tools::places_named_by_git(&roots, &places.home);
     policy.private.extend(places.user_cursor.iter().cloned());
     policy.credentials = named_credentials(&places.home, &app.workspace);
+    // Where HOME names another directory, the user's keys are still where they were.
+    if let Some(home) = listed_home().filter(|home| *home != places.home) {
+        policy.credentials.extend(credentials(&home).filter(|path| path.starts_with(&home)));
+    }
     for SetRule { list, rule, .. } in rules(app)? {
         match list {
             List::Deny => policy.deny.push(rule),

@@ -613,6 +613,27 @@ fn f141_a_home_that_is_read_only_is_read() {
     assert!(data.join("ibeam/sessions").is_dir(), "{ran}");
 }
 
+/// Another HOME does not lay the user's keys open.
+#[test]
+fn f141_credentials_of_the_listed_home_are_kept_with_another_home() {
+    let scene = Scene::new([]);
+    let listed = scene.workspace.outside().join("listed");
+    let key = listed.join(".ssh/id_rsa");
+    std::fs::create_dir_all(key.parent().unwrap()).unwrap();
+    std::fs::write(&key, "SECRET-KEY").unwrap();
+    let path = key.to_str().unwrap();
+    let read = calls("r", "read", &json!({ "path": path }));
+    let scene = scene.then([read, shell(&format!("cat '{path}'")), says("done")]);
+    let home = scene.workspace.home().to_str().unwrap().to_owned();
+    let run = in_a_world(&scene, scene.print(["--force"]), Some(&home), &listed);
+    let Some(ibeam) = run else {
+        return skip("no mount namespace to put another list of users in");
+    };
+    let ran = ibeam.run().succeeded();
+    assert!(!ran.stdout.contains("SECRET-KEY"), "{ran}");
+    assert!(ran.stdout.contains("is kept from the model"), "{ran}");
+}
+
 #[test]
 fn f141_a_home_that_is_not_made_yet_is_made_beside_its_neighbours() {
     let scene = Scene::new([says("ok")]);
