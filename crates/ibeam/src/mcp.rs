@@ -89,10 +89,13 @@ impl Servers {
             }
             return;
         }
-        // People were told at start of a file that cannot be read.
-        let approved = store.load().unwrap_or_default();
+        // People were told at start of a file that cannot be read: what was approved is not known then.
+        let approved = store.load();
         for server in &self.running {
-            let tools = trust::unapproved(&approved, server, workspace(server));
+            let tools = match &approved {
+                Ok(approved) => trust::unapproved(approved, server, workspace(server)),
+                Err(_) => server.tools().iter().map(|tool| tool.name.clone()).collect(),
+            };
             if !tools.is_empty() {
                 let server = server.name().to_owned();
                 self.notices.push(Notice::McpToolsChanged { server, tools: tools.join(", ") });

@@ -85,6 +85,23 @@ fn a_tool_that_is_not_what_was_approved_is_not_called_until_it_is_again() {
     assert!(listed.contains("MCP server test") && listed.contains("9 tools"), "{listed}");
 }
 
+/// What was approved is not known then: a tool may have become another one.
+#[test]
+fn no_tool_is_called_where_what_was_approved_cannot_be_read() {
+    let Some(workspace) = workspace(&["log=methods"]) else { return };
+    let scene = Scene::new(echo()).within(workspace);
+    scene.print(["--approve-mcps"]).run().succeeded();
+    let store = scene.workspace.home().join(".config/ibeam/trust.json");
+    let text = std::fs::read_to_string(&store).unwrap();
+    std::fs::write(&store, &text[..text.len() / 2]).unwrap();
+    let called = |scene: &Scene| scene.workspace.read("methods").unwrap().matches("tools/call").count();
+    let before = called(&scene);
+    let scene = scene.then(echo());
+    let ran = scene.print(["--allow", "Mcp(test:*)"]).run().succeeded();
+    assert_eq!((results(&ran)[0].0.as_str(), called(&scene)), ("rejected", before), "{ran}");
+    assert!(ran.stderr.contains("trust.json"), "{ran}");
+}
+
 #[test]
 fn a_tool_that_is_new_was_not_approved() {
     let Some(first) = workspace(&[]) else { return };
