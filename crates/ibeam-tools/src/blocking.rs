@@ -1,11 +1,22 @@
 //! Blocking work of a tool on a thread of its own, with a flag that asks it to end early.
+//!
+//! A call ends within its time whatever its thread does: a thread that does not look at the flag, because it waits for
+//! a disk or a single step takes long, is left behind, and only so many may be.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use ibeam_core::ToolContext;
 use ibeam_protocol::{ToolFailure, ToolOutcome};
+
+/// How long work may take to look at the flag.
+const GRACE: Duration = Duration::from_secs(2);
+/// Threads that may be left behind at a time.
+const LEFT_BEHIND: usize = 16;
+
+/// Threads that were left behind and still run. The threads of a process are one pool, so the count is one too.
+static RUNNING_LATE: AtomicUsize = AtomicUsize::new(0);
 
 /// Asks blocking work to end: somebody said so, or its time is up.
 #[derive(Clone, Debug)]
@@ -40,10 +51,38 @@ impl Drop for Raise {
     }
 }
 
+/// One thread's place in the count of those left behind: taken when it is late, given back when it ends.
+#[derive(Clone)]
+struct Late {
+    count: &'static AtomicUsize,
+    is_settled: Arc<AtomicBool>,
+}
+
+impl Late {
+    fn new(count: &'static AtomicUsize) -> Self {
+        Self { count, is_settled: Arc::default() }
+    }
+
+    /// Counts the thread, unless it has ended.
+    fn begin(&self) {
+        if !self.is_settled.swap(true, Ordering::Relaxed) {
+            self.count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts the thread no longer, if it was counted.
+    fn end(&self) {
+        if self.is_settled.swap(true, Ordering::Relaxed) {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Runs `work` off the async thread, for at most about `file_time`.
 ///
-/// Nothing begins once the run is asked to stop. When it is asked later, or the returned future is dropped, the flag is raised; `work` looks at it
-/// between its steps and says what it has done.
+/// Nothing begins once the run is asked to stop. When it is asked later, or the returned future is dropped, the flag
+/// is raised; `work` looks at it between its steps and says what it has done. Work that has not looked at it in time
+/// is left behind: the call fails, and says that the effect is unknown.
 pub(crate) async fn run(
     context: &ToolContext,
     work: impl FnOnce(&EndFlag) -> ToolOutcome + Send + 'static,
@@ -51,18 +90,44 @@ pub(crate) async fn run(
     if context.stop.requested().is_some() {
         return interrupted();
     }
+    if RUNNING_LATE.load(Ordering::Relaxed) >= LEFT_BEHIND {
+        return ToolOutcome::error(format!(
+            "not executed: {LEFT_BEHIND} earlier file calls have not ended although their time was up; wait for them, \
+             or work with other files"
+        ));
+    }
     let flag = EndFlag::after(context.file_time);
     let raise = Raise(flag.clone());
-    let mut running = tokio::task::spawn_blocking(move || work(&flag));
+    let late = Late::new(&RUNNING_LATE);
+    let ending = late.clone();
+    let mut running = tokio::task::spawn_blocking(move || {
+        let outcome = work(&flag);
+        ending.end();
+        outcome
+    });
+    let longest = context.file_time.saturating_add(GRACE);
     let ended = tokio::select! {
         biased;
-        ended = &mut running => ended,
+        ended = &mut running => Some(ended),
         _ = context.stop.wait() => {
             drop(raise);
-            running.await
+            tokio::time::timeout(GRACE, &mut running).await.ok()
         }
+        () = tokio::time::sleep(longest) => None,
     };
-    ended.unwrap_or_else(|error| ToolOutcome::error(format!("the tool itself failed: {error}")))
+    match ended {
+        Some(ended) => {
+            ended.unwrap_or_else(|error| ToolOutcome::error(format!("the tool itself failed: {error}")))
+        }
+        None => {
+            late.begin();
+            if context.stop.requested().is_some() {
+                interrupted_unknown()
+            } else {
+                overdue(context.file_time)
+            }
+        }
+    }
 }
 
 /// The end of a call whose run ended.
@@ -70,5 +135,88 @@ pub(crate) fn interrupted() -> ToolOutcome {
     ToolOutcome::Failure {
         failure: ToolFailure::Interrupted,
         for_model: "interrupted: the run is ending".into(),
+    }
+}
+
+/// The end of a call that the end of the run did not wait for.
+fn interrupted_unknown() -> ToolOutcome {
+    ToolOutcome::Failure {
+        failure: ToolFailure::Interrupted,
+        for_model: "interrupted: the run is ending, and the call has not ended; its effect is unknown".into(),
+    }
+}
+
+/// The end of a call that was left behind.
+fn overdue(time: Duration) -> ToolOutcome {
+    ToolOutcome::error(format!(
+        "the call has not ended within {time:?} (`timeouts.files`) and is no longer waited for; its effect is \
+         unknown. A simpler pattern or a smaller part of the tree may do"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use ibeam_core::Stop;
+    use ibeam_protocol::Reason;
+
+    use super::*;
+    use crate::fixture::{failure, runtime};
+
+    /// Runs work that waits until the test ends, and gives the outcome of its call.
+    #[track_caller]
+    fn stuck(file_time: Duration, stop_after: Option<Duration>) -> (ToolFailure, String) {
+        let stop = Stop::default();
+        let context = ToolContext { stop: stop.clone(), file_time };
+        let (_release, wait) = mpsc::channel::<()>();
+        let runtime = runtime();
+        let began = Instant::now();
+        let outcome = runtime.block_on(async {
+            if let Some(pause) = stop_after {
+                tokio::spawn(async move {
+                    tokio::time::sleep(pause).await;
+                    stop.request(Reason::OutputClosed);
+                });
+            }
+            run(&context, move |_| {
+                let _ = wait.recv_timeout(Duration::from_secs(30));
+                interrupted()
+            })
+            .await
+        });
+        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        runtime.shutdown_background();
+        failure(outcome)
+    }
+
+    #[test]
+    fn work_that_does_not_end_in_its_time_is_left_behind() {
+        let (_, for_model) = stuck(Duration::from_millis(50), None);
+        assert!(
+            for_model.contains("timeouts.files") && for_model.contains("effect is unknown"),
+            "{for_model}"
+        );
+    }
+
+    #[test]
+    fn work_that_does_not_end_with_its_run_is_left_behind() {
+        let (why, for_model) = stuck(Duration::from_secs(60), Some(Duration::from_millis(50)));
+        assert_eq!(why, ToolFailure::Interrupted);
+        assert!(for_model.contains("effect is unknown"), "{for_model}");
+    }
+
+    #[test]
+    fn a_late_thread_counts_until_it_ends() {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = || COUNT.load(Ordering::Relaxed);
+        let (late, quick) = (Late::new(&COUNT), Late::new(&COUNT));
+        quick.end();
+        quick.begin();
+        assert_eq!(count(), 0, "it had ended before it was late");
+        late.begin();
+        assert_eq!(count(), 1);
+        late.end();
+        assert_eq!(count(), 0);
     }
 }

@@ -9,15 +9,13 @@
 //! must not contain the root or the home directory.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use ibeam_policy::kept_in_git;
 
-use crate::git_config;
+use crate::{git_config, regular_file};
 
 /// Bytes of the small files that lead from one place to another.
 const POINTER: u64 = 4096;
@@ -133,16 +131,7 @@ pub(crate) fn obeyed_in(path: &Path) -> Option<&Path> {
 
 /// Returns the content of a regular file of at most `limit` bytes; `None` for anything else. Never waits.
 pub(crate) fn read_small(file: &Path, limit: u64) -> Option<Vec<u8>> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = File::from(rustix::fs::open(file, flags, Mode::empty()).ok()?);
-    let metadata = file.metadata().ok()?;
-    if !metadata.is_file() || metadata.len() > limit {
-        return None;
-    }
-    let mut content = Vec::new();
-    file.take(limit + 1).read_to_end(&mut content).ok()?;
-    (content.len() as u64 <= limit).then_some(content)
+    regular_file::read(file, limit).ok()
 }
 
 /// The path in a file of one line that begins with `before`.

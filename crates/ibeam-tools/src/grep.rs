@@ -24,8 +24,16 @@ use crate::blocking::{self, EndFlag};
 use crate::files::Files;
 use crate::tree::{self, Start};
 use crate::workspace::Workspace;
-use collect::Collector;
+use collect::{Collector, Text};
 
+/// Bytes of a pattern.
+const PATTERN_LIMIT: usize = 32 << 10;
+/// Bytes of the program that a pattern compiles to: the time of a search is this times the length of the text.
+const PROGRAM_LIMIT: usize = 4 << 20;
+/// A program of more bytes searches no long lines.
+const LIGHT_PROGRAM: usize = 512 << 10;
+/// Bytes that the engine may use to remember where it has been.
+const CACHE_LIMIT: usize = 32 << 20;
 /// Lines, files or counts that are told when the call does not say.
 const HEAD_LIMIT: u64 = 250;
 
@@ -113,7 +121,7 @@ fn grep(files: &Files, wanted: GrepArguments, end: &EndFlag) -> ToolOutcome {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
-    let (matcher, filter) = match (matcher(&wanted), Filter::new(&wanted, &start)) {
+    let ((matcher, is_light), filter) = match (matcher(&wanted), Filter::new(&wanted, &start)) {
         (Ok(matcher), Ok(filter)) => (matcher, filter),
         (Err(wrong), _) | (_, Err(wrong)) => {
             return ToolOutcome::error(arguments::explain::<GrepArguments>(&wrong));
@@ -121,14 +129,15 @@ fn grep(files: &Files, wanted: GrepArguments, end: &EndFlag) -> ToolOutcome {
     };
     let mode = wanted.output_mode.unwrap_or(OutputMode::Content);
     let limit = wanted.head_limit.filter(|limit| *limit > 0).unwrap_or(HEAD_LIMIT);
-    let mut collector = Collector::new(files, mode, limit, wanted.multiline == Some(true));
+    let multiline = wanted.multiline == Some(true);
+    let mut collector = Collector::new(files, mode, limit, Text { multiline, is_light });
     let walked = tree::walk_files(&start.path, files.readable(), end, |met| {
         if filter.takes(&start, met) { collector.search(&matcher, met, &start, end) } else { tree::Walk::On }
     });
     if end.stopped() {
         return blocking::interrupted();
     }
-    let truncated = collector.truncated || walked.out_of_time;
+    let truncated = collector.truncated || walked.is_partial();
     let matches = collector.matches;
     let mut for_model = show(files, &start, &matches);
     if collector.truncated {
@@ -139,18 +148,35 @@ fn grep(files: &Files, wanted: GrepArguments, end: &EndFlag) -> ToolOutcome {
     ToolOutcome::Success { output: ToolOutput::Grep(output), for_model: for_model.into() }
 }
 
-fn matcher(wanted: &GrepArguments) -> Result<RegexMatcher, String> {
+/// Compiles the pattern; true where it is light enough for lines of any length.
+fn matcher(wanted: &GrepArguments) -> Result<(RegexMatcher, bool), String> {
+    if wanted.pattern.len() > PATTERN_LIMIT {
+        return Err(format!(
+            "`pattern` is longer than {PATTERN_LIMIT} bytes; simplify it, or search several times"
+        ));
+    }
     let multiline = wanted.multiline == Some(true);
     let mut builder = RegexMatcherBuilder::new();
     builder
         .case_insensitive(wanted.case_insensitive == Some(true))
         .multi_line(true)
-        .dot_matches_new_line(multiline);
+        .dot_matches_new_line(multiline)
+        .dfa_size_limit(CACHE_LIMIT);
     if !multiline {
         builder.line_terminator(Some(b'\n'));
     }
-    builder.build(&wanted.pattern).map_err(|error| {
+    if let Ok(matcher) = builder.size_limit(LIGHT_PROGRAM).build(&wanted.pattern) {
+        return Ok((matcher, true));
+    }
+    builder.size_limit(PROGRAM_LIMIT).build(&wanted.pattern).map(|matcher| (matcher, false)).map_err(|error| {
         let said = error.to_string();
+        if said.contains("size limit") {
+            return format!(
+                "`pattern` compiles to a program larger than {} MiB; simplify it: repeat less often, or use ASCII \
+                 classes such as `[0-9A-Za-z_]` in the place of `\\w`",
+                PROGRAM_LIMIT >> 20
+            );
+        }
         let reason = said.lines().last().unwrap_or_default().trim_start_matches("error: ");
         let tip = "escape special characters with a backslash";
         format!("`pattern` is not a regular expression that can be searched: {reason}; {tip}")

@@ -1,4 +1,4 @@
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ibeam_protocol::tool_output::{GrepMatches, GrepOutput};
 use ibeam_protocol::{Reason, ToolFailure, ToolOutput};
@@ -131,4 +131,39 @@ fn a_run_that_ends_interrupts_the_search() {
     fixture.stop.request(Reason::OutputClosed);
     let (why, _) = failure(fixture.call("grep", json!({"pattern": "x"})));
     assert_eq!(why, ToolFailure::Interrupted);
+}
+
+#[test]
+fn a_pattern_that_takes_too_much_is_refused_before_the_search() {
+    let long = (0..10_000).map(|n| format!("name{n}")).collect::<Vec<_>>().join("|");
+    let classes = r"(?i)\pL\w".repeat(4000);
+    for pattern in [
+        "(a{1000}){1000}",
+        r"\pL{1000}{1000}",
+        r"(?i)\w{1000}",
+        "((((a{99}){99}){99}){99}){99}",
+        &long,
+        &classes,
+    ] {
+        let began = Instant::now();
+        let head = pattern.get(..pattern.len().min(40)).unwrap();
+        let fixture = Fixture::with("big.txt", "a".repeat(3_000_000));
+        let (_, for_model) = failure(fixture.call("grep", json!({"pattern": pattern})));
+        assert!(for_model.contains("simplify"), "{head}: {for_model}");
+        assert!(for_model.len() < 1000, "{head}: {} bytes", for_model.len());
+        assert!(began.elapsed() < Duration::from_secs(20), "{head}: {:?}", began.elapsed());
+    }
+    refused(json!({"pattern": format!("{}a{}", "(".repeat(1000), ")".repeat(1000))}), "nest");
+}
+
+#[test]
+fn a_large_pattern_searches_lines_of_usual_length_only() {
+    let fixture = Fixture::with("f", format!("{}\nwords that match here\n", "x".repeat(100)));
+    fixture.put("long", "a".repeat(3_000_000));
+    // It compiles to some megabytes.
+    let (_, for_model) = grep(&fixture, json!({"pattern": r"\w{1,40} that"}));
+    assert!(for_model.starts_with("f\n2:words that match here\n"), "{for_model}");
+    assert!(for_model.contains("1 paths could not be read"), "{for_model}");
+    let (_, for_model) = grep(&fixture, json!({"pattern": "a{3}", "outputMode": "count"}));
+    assert_eq!(for_model, "long:1\n");
 }

@@ -15,12 +15,16 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
+use crate::dir_walk::{self, DirReader};
 use crate::files::Files;
+use crate::ignore_rules::IgnoreRules;
 use crate::met::Met;
 use crate::tree::{self, Start, WalkEnd};
 
 /// Entries that are told.
 const ENTRY_LIMIT: usize = 400;
+/// Globs to leave out that a call may have.
+const GLOBS: usize = 100;
 /// Directories in each other that are told: many readers of JSON give up at a depth of 128.
 const DEPTH_LIMIT: usize = 40;
 
@@ -90,6 +94,10 @@ fn ls(files: &Files, wanted: &LsArguments, end: &EndFlag) -> ToolOutcome {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
+    if wanted.ignore.len() > GLOBS {
+        let many = format!("`ignore` has {} globs; {GLOBS} is the limit", wanted.ignore.len());
+        return ToolOutcome::error(arguments::explain::<LsArguments>(&many));
+    }
     let globs: Result<Vec<GlobMatcher>, String> =
         wanted.ignore.iter().map(|glob| tree::path_glob(glob, &start.directory)).collect();
     let ignored = match globs {
@@ -102,7 +110,7 @@ fn ls(files: &Files, wanted: &LsArguments, end: &EndFlag) -> ToolOutcome {
     if end.stopped() {
         return blocking::interrupted();
     }
-    let (truncated, walked) = (listing.truncated || listing.end.out_of_time, listing.end);
+    let (truncated, walked) = (listing.truncated || listing.end.is_partial(), listing.end);
     let Some(root) = listing.into_tree() else {
         return ToolOutcome::error(format!("`{}` could not be listed", wanted.path));
     };
@@ -125,9 +133,11 @@ struct Listing {
 
 impl Listing {
     fn fill(&mut self, files: &Files, start: &Start, ignored: &[GlobMatcher], end: &EndFlag) {
-        let mut ahead: VecDeque<(Option<usize>, PathBuf)> = VecDeque::from([(None, start.path.clone())]);
+        let mut reader = DirReader::new(files.readable(), end);
+        let mut ahead: VecDeque<(Option<usize>, PathBuf, Option<IgnoreRules>)> =
+            VecDeque::from([(None, start.path.clone(), None)]);
         let depth_of_start = start.path.components().count();
-        while let Some((parent, path)) = ahead.pop_front() {
+        while let Some((parent, path, above)) = ahead.pop_front() {
             if end.stopped() {
                 return;
             }
@@ -137,37 +147,35 @@ impl Listing {
                 Directory { path: path.clone(), num_files: 0, files: Vec::new(), directories: Vec::new() };
             let depth = path.components().count() - depth_of_start;
             if self.left > 0 && depth < DEPTH_LIMIT && !self.end.out_of_time {
-                for below in self.read(files, &mut directory, start, ignored) {
-                    ahead.push_back((Some(index), below));
-                }
+                let mut listing = match above {
+                    None => reader.first(&path),
+                    Some(above) => reader.below(&path, &above),
+                };
+                let below = self.read(files, &mut directory, start, ignored, &reader, &mut listing);
+                ahead.extend(below.into_iter().map(|path| (Some(index), path, Some(listing.rules.clone()))));
             } else {
                 // Named by the directory it lies in, not opened itself.
                 self.truncated = true;
             }
             self.levels.push((parent, directory));
         }
+        self.end.add(&reader);
     }
 
-    /// Fills in the files of `directory` and gives its directories.
+    /// Fills in the files of `directory` from its `listing` and gives its directories.
     fn read(
         &mut self,
         files: &Files,
         directory: &mut Directory,
         start: &Start,
         ignored: &[GlobMatcher],
+        reader: &DirReader<'_>,
+        listing: &mut dir_walk::Listing,
     ) -> Vec<PathBuf> {
         let mut below = Vec::new();
         let mut way = Met::on(files);
-        for entry in tree::builder(&directory.path, files.readable()).max_depth(Some(1)).build() {
-            let entry = match entry {
-                Ok(entry) if entry.depth() > 0 => entry,
-                Ok(_) => continue,
-                Err(_) => {
-                    self.end.skipped += 1;
-                    continue;
-                }
-            };
-            let relative = start.relative(entry.path());
+        while let Some(entry) = reader.next_of(listing) {
+            let relative = start.relative(&entry.path);
             if ignored.iter().any(|glob| glob.is_match(relative)) {
                 continue;
             }
@@ -176,15 +184,16 @@ impl Listing {
                 break;
             }
             // A link put in the way since would have led elsewhere.
-            if way.stat(entry.path()).is_err() {
+            if way.stat(&entry.path).is_err() {
                 self.end.skipped += 1;
                 continue;
             }
             self.left -= 1;
-            if entry.file_type().is_some_and(|kind| kind.is_dir()) {
-                below.push(entry.into_path());
+            if entry.kind.is_dir() {
+                below.push(entry.path);
             } else {
-                directory.files.push(entry.file_name().to_string_lossy().into_owned());
+                let name = entry.path.file_name().unwrap_or_default();
+                directory.files.push(name.to_string_lossy().into_owned());
             }
         }
         directory.num_files = directory.files.len() as u64;

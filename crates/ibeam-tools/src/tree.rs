@@ -1,17 +1,18 @@
 //! The walk through a directory tree that `grep`, `glob` and `ls` share.
 //!
-//! Sorted by name, so that a cut is always the same cut. Ignore files count, in and out of git; links are not
-//! followed; the stores of version control, and what may not be read, are skipped.
+//! Sorted by name, so that a cut is always the same cut. What is walked, and what is not: [`crate::dir_walk`].
 
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
-use ignore::WalkBuilder;
 use rustix::fs::{AtFlags, FileType};
 
 use crate::blocking::EndFlag;
+use crate::dir_walk::{DirReader, DirWalk};
 use crate::file_error::FileError;
 use crate::files::{Files, Readable};
+use crate::glob_bounds;
+use crate::ignore_rules::LeftOut;
 use crate::workspace::Workspace;
 
 /// Where a search starts.
@@ -82,6 +83,24 @@ pub(crate) struct WalkEnd {
     pub(crate) skipped: u64,
     /// The time was up before the end of the tree.
     pub(crate) out_of_time: bool,
+    /// There were more entries than a walk reads.
+    pub(crate) is_cut: bool,
+    /// What of the ignore files does not count.
+    pub(crate) left_out: LeftOut,
+}
+
+impl WalkEnd {
+    /// Takes over what `reader` has to tell.
+    pub(crate) fn add(&mut self, reader: &DirReader<'_>) {
+        self.skipped += reader.skipped;
+        self.is_cut |= reader.is_cut;
+        self.left_out = reader.left_out;
+    }
+
+    /// Whether some of the tree was not looked at.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.out_of_time || self.is_cut
+    }
 }
 
 /// Whether a walk goes on.
@@ -104,7 +123,13 @@ pub(crate) fn walk_files(
     mut visit: impl FnMut(&Path) -> Walk,
 ) -> WalkEnd {
     let mut outcome = WalkEnd::default();
-    for entry in builder(start, readable).build() {
+    if start.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+        outcome.skipped += u64::from(visit(start) == Walk::Skipped);
+        return outcome;
+    }
+    let mut walk = DirWalk::new(start, readable, end);
+    loop {
+        let entry = walk.next();
         if end.stopped() {
             break;
         }
@@ -112,42 +137,27 @@ pub(crate) fn walk_files(
             outcome.out_of_time = true;
             break;
         }
-        match entry {
-            Ok(entry) if entry.file_type().is_some_and(|kind| kind.is_file()) => match visit(entry.path()) {
+        let Some(entry) = entry else { break };
+        if entry.kind.is_file() {
+            match visit(&entry.path) {
                 Walk::On => {}
                 Walk::Skipped => outcome.skipped += 1,
                 Walk::Enough => break,
-            },
-            Ok(_) => {}
-            Err(_) => outcome.skipped += 1,
+            }
         }
     }
+    outcome.add(&walk.reader);
     outcome
-}
-
-/// The walk itself, for those who need more than files.
-pub(crate) fn builder(start: &Path, readable: &Readable) -> WalkBuilder {
-    let mut builder = WalkBuilder::new(start);
-    let readable = readable.clone();
-    builder
-        .hidden(false)
-        .require_git(false)
-        // The user's own git configuration is found through the environment, which nobody here reads.
-        .git_global(false)
-        .follow_links(false)
-        .sort_by_file_name(Ord::cmp)
-        .filter_entry(move |entry| {
-            let name = entry.file_name();
-            let is_store = || [".git", ".hg", ".jj", ".svn"].iter().any(|store| name == *store);
-            entry.depth() == 0 || (!is_store() && readable.may_read(entry.path()))
-        });
-    builder
 }
 
 /// A glob over paths relative to a directory: one without `/` fits at any depth, as in ignore files.
 pub(crate) fn path_glob(pattern: &str, directory: &Path) -> Result<GlobMatcher, String> {
     let below = Path::new(pattern).strip_prefix(directory).ok().and_then(Path::to_str);
     let pattern = below.unwrap_or(pattern).trim_start_matches("./");
+    glob_bounds::check(pattern).map_err(|bound| {
+        let head = pattern.get(..pattern.floor_char_boundary(60)).unwrap_or_default();
+        format!("the glob `{head}` is too complex: {bound}; simplify it, or search in several calls")
+    })?;
     let full = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
     GlobBuilder::new(&full)
         .literal_separator(true)
@@ -164,6 +174,17 @@ pub(crate) fn note(end: WalkEnd) -> String {
     }
     if end.out_of_time {
         note.push_str("(the time was up before the whole tree was searched; name a smaller directory)\n");
+    }
+    if end.is_cut {
+        note.push_str(
+            "(the tree has too many entries and was not searched whole; name a smaller directory)\n",
+        );
+    }
+    let LeftOut { files, rules } = end.left_out;
+    if files > 0 || rules > 0 {
+        note.push_str(&format!(
+            "({files} ignore files and {rules} of their rules do not count: no regular file, too large or too complex)\n"
+        ));
     }
     note
 }

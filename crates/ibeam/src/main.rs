@@ -25,7 +25,6 @@ mod private_file;
 mod programs;
 mod prompt;
 mod pump;
-mod regular_file;
 mod run;
 mod shortage;
 mod signals;
@@ -43,6 +42,7 @@ use std::time::Instant;
 
 use ibeam_output::Catalogue;
 use ibeam_protocol::Reason;
+use ibeam_tools::regular_file;
 
 use crate::app::{App, Basis};
 use crate::cli::{Cli, Command, Format, Unparsed};

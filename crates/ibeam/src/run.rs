@@ -22,6 +22,7 @@ use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Run, Stop};
 use ibeam_output::{Contract, EventWriter, Html, Json, StreamJson, Text, TextOptions};
 use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
+use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::app::{App, Basis};
@@ -52,8 +53,18 @@ pub(crate) fn print(
     format: Format,
     stdout: File,
 ) -> Result<(), Failed> {
+    on_runtime(|runtime| print_on(runtime, app, target, words, format, stdout))
+}
+
+fn print_on(
+    runtime: &Runtime,
+    app: &App,
+    target: &Target,
+    words: &[std::ffi::OsString],
+    format: Format,
+    stdout: File,
+) -> Result<(), Failed> {
     let stop = Stop::default();
-    let runtime = runtime()?;
     // From here on a signal ends the run in order, also while stdin is waited for.
     let _watch = {
         let _context = runtime.enter();
@@ -208,12 +219,20 @@ fn limit_time(app: &App, stop: &Stop) {
     });
 }
 
-pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    crate::shortage::check_descriptors()?;
-    tokio::runtime::Builder::new_current_thread()
+/// Does `work` with a runtime of its own and leaves it without waiting for its threads: one that never returns, such
+/// as a read from a dead network share, must not hold up the end of the process.
+///
+/// # Errors
+/// Those of `work`, and `System` when there can be no runtime.
+pub(crate) fn on_runtime<T, E: From<Failure>>(work: impl FnOnce(&Runtime) -> Result<T, E>) -> Result<T, E> {
+    crate::shortage::check_descriptors().map_err(Failure::from)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| system("epoll", &error).into())
+        .map_err(|error| Failure::from(system("epoll", &error)))?;
+    let ended = work(&runtime);
+    runtime.shutdown_background();
+    ended
 }
 
 fn no_thread(error: io::Error) -> Failure {

@@ -36,6 +36,8 @@ mod failures;
 mod faults;
 #[path = "end_to_end/formats.rs"]
 mod formats;
+#[path = "end_to_end/hangs.rs"]
+mod hangs;
 #[path = "end_to_end/hooks.rs"]
 mod hooks;
 #[path = "end_to_end/input.rs"]

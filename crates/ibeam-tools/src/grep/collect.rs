@@ -21,8 +21,18 @@ const LINE_LIMIT: usize = 500;
 const CONTENT_LIMIT: usize = 30 << 10;
 /// A longer line, or in a multi-line search a larger file, is skipped.
 const HEAP_LIMIT: usize = 64 << 20;
+/// The same for a pattern that takes long for each byte.
+const HEAP_LIMIT_OF_HEAVY: usize = 256 << 10;
 /// Bytes that the first read of a file asks for: most sources whole.
 const PIECE: usize = 16 << 10;
+
+/// How the text of files is put to the pattern.
+pub(super) struct Text {
+    /// Whole, not line by line.
+    pub(super) multiline: bool,
+    /// The pattern is small enough for lines of any length.
+    pub(super) is_light: bool,
+}
 
 /// What was found so far, and how much more is wanted.
 pub(super) struct Collector<'a> {
@@ -42,7 +52,7 @@ pub(super) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     /// Collects at most `limit` lines, files or counts.
-    pub(super) fn new(files: &'a Files, mode: OutputMode, limit: u64, multiline: bool) -> Self {
+    pub(super) fn new(files: &'a Files, mode: OutputMode, limit: u64, text: Text) -> Self {
         let matches = match mode {
             OutputMode::Content => GrepMatches::Content(Vec::new()),
             OutputMode::FilesWithMatches => GrepMatches::Files(Vec::new()),
@@ -50,8 +60,8 @@ impl<'a> Collector<'a> {
         };
         let searcher = SearcherBuilder::new()
             .binary_detection(BinaryDetection::quit(0))
-            .multi_line(multiline)
-            .heap_limit(Some(HEAP_LIMIT))
+            .multi_line(text.multiline)
+            .heap_limit(Some(if text.is_light { HEAP_LIMIT } else { HEAP_LIMIT_OF_HEAVY }))
             .build();
         Self {
             matches,

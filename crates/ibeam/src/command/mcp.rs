@@ -75,8 +75,7 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
         McpStatus::Connected | McpStatus::Failed | McpStatus::Disabled => {}
     }
     let stop = Stop::default();
-    let runtime = run::runtime()?;
-    let text = runtime.block_on(async {
+    let listing = async {
         let system =
             |error: io::Error| Reason::System { what: "sigaction".to_owned(), said: error.to_string() };
         let _watch = signals::watch(&stop).map_err(system)?;
@@ -94,8 +93,9 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
             text.push_str(&format!("{name}{reads}: {said}\n"));
         }
         started.shut_down(mcp::GRACE).await;
-        Ok(text)
-    })?;
+        Ok::<_, Reason>(text)
+    };
+    let text = run::on_runtime(|runtime| runtime.block_on(listing).map_err(Failure::from))?;
     say(stdout, &text)
 }
 

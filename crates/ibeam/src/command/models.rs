@@ -23,13 +23,12 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
         let mark = if current.as_deref() == Some(id) { " (current)" } else { "" };
         text.push_str(&format!("{id} - {label}{mark}\n"));
     };
-    let runtime = crate::run::runtime()?;
     for provider in Provider::usable(app)? {
         if let Err(reason) = provider.check_encryption(app) {
             drop(writeln!(io::stderr(), "warning: {}: {}", provider.name, told(app, &reason)));
             continue;
         }
-        match runtime.block_on(model::list_of(&provider)) {
+        match crate::run::on_runtime(|runtime| runtime.block_on(model::list_of(&provider))) {
             Ok(models) => {
                 for found in models {
                     // The server of `--endpoint` is none of the providers.

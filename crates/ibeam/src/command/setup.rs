@@ -107,8 +107,7 @@ mod install {
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<PathBuf, Failure> {
         let mut partial = store.partial().map_err(failure)?;
-        let runtime = crate::run::runtime()?;
-        runtime.block_on(async {
+        let fetching = async {
             let mut download = ibeam_providers::Download::start(HUB_URL, partial.len()).await?;
             if download.starts_anew() {
                 partial.restart().map_err(failure)?;
@@ -121,7 +120,8 @@ mod install {
                 }
             }
             Ok::<(), Failure>(())
-        })?;
+        };
+        crate::run::on_runtime(|runtime| runtime.block_on(fetching))?;
         Partial::finish(partial, watch).map_err(failure)
     }
 

@@ -9,13 +9,14 @@ use futures_util::future::{BoxFuture, join};
 use ibeam_core::{Access, Approver, Asked, Journal, Redactor, Stop};
 use ibeam_output::{Catalogue, Question, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason, RunOutcome, Signal, ToolCall};
+use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, mpsc};
 
 use super::ports::Foundation;
 use super::sandbox::Guards;
 use super::start::{self, Target};
 use super::typed_lines::TypedLines;
-use super::{Shutdown, end_of, limit_time, no_thread, ports, runtime, system};
+use super::{Shutdown, end_of, limit_time, no_thread, on_runtime, ports, system};
 use crate::app::App;
 use crate::exit::Failed;
 use crate::hooks::{self, Listening};
@@ -30,13 +31,22 @@ use crate::talk::Talk;
 /// # Errors
 /// What keeps the loop from starting; a failed run is told and the loop goes on.
 pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: File) -> Result<(), Failure> {
+    on_runtime(|runtime| chat_on(runtime, app, target, first, stdout))
+}
+
+fn chat_on(
+    runtime: &Runtime,
+    app: &App,
+    target: &Target,
+    first: Option<String>,
+    stdout: File,
+) -> Result<(), Failure> {
     let model = crate::model::choose(app)?;
     let declared = mcp::declared(app)?;
     let hooks = hooks::listed(app)?;
     let guards = Guards::begin(app, false)?.stand()?;
     let mut started = start::start(app, target, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
-    let runtime = runtime()?;
     let servers = runtime.block_on(async {
         let stop = Stop::default();
         let _watch = signals::watch(&stop).map_err(|error| system("sigaction", &error))?;

@@ -10,13 +10,14 @@ use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Stop};
 use ibeam_output::StreamJson;
 use ibeam_protocol::Failure;
+use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::chat::{ends_program, say_goodbye};
 use super::ports::Foundation;
 use super::sandbox::Guards;
 use super::start::{self, Target};
-use super::{Shutdown, end_of, heartbeat, limit_time, no_thread, ports, runtime, system};
+use super::{Shutdown, end_of, heartbeat, limit_time, no_thread, on_runtime, ports, system};
 use crate::app::App;
 use crate::dialect::{Host, Prompted, Prompts, Voice};
 use crate::exit::Failed;
@@ -30,7 +31,16 @@ use crate::{hooks, signals, stderr, stdout};
 /// # Errors
 /// What keeps a run from starting, or how the last one ended.
 pub(crate) fn converse(app: &App, target: &Target, voice: &Voice, stdout: File) -> Result<(), Failed> {
-    let runtime = runtime()?;
+    on_runtime(|runtime| converse_on(runtime, app, target, voice, stdout))
+}
+
+fn converse_on(
+    runtime: &Runtime,
+    app: &App,
+    target: &Target,
+    voice: &Voice,
+    stdout: File,
+) -> Result<(), Failed> {
     // A signal ends the program, an interrupt of the host's the run that goes on.
     let whole = Stop::default();
     let _watch = {

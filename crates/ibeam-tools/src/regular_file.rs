@@ -1,7 +1,7 @@
 //! Small files that somebody else may have put there: never waited for, never read without end.
 //!
 //! Refuses whatever is no regular file (a FIFO would be waited for, a device may never end) and what is too large
-//! to be what it should be.
+//! to be what it should be. A device is not even opened: opening some has an effect.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek as _};
@@ -20,22 +20,30 @@ const RETRIES: u32 = 2;
 ///
 /// # Errors
 /// The system's, or that it is something else.
-pub(crate) fn open(path: &Path, follow: bool) -> io::Result<File> {
+pub fn open(path: &Path, follow: bool) -> io::Result<File> {
+    let kind = if follow { path.metadata()? } else { path.symlink_metadata()? }.file_type();
+    if !kind.is_file() && !kind.is_symlink() {
+        return Err(not_regular());
+    }
     let no_wait = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = if follow { no_wait } else { no_wait | OFlags::NOFOLLOW };
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is not a regular file")),
+        false => Err(not_regular()),
     }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::other("it is not a regular file")
 }
 
 /// All bytes of a regular file of `largest` bytes at most.
 ///
 /// # Errors
 /// Those of `open`, or that it is larger.
-pub(crate) fn read(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
     bytes_of(&open(path, true)?, largest)
 }
 
@@ -43,7 +51,7 @@ pub(crate) fn read(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// The system's, or that it is larger.
-pub(crate) fn bytes_of(file: &File, largest: u64) -> io::Result<Vec<u8>> {
+pub fn bytes_of(file: &File, largest: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(largest.saturating_add(1)).read_to_end(&mut bytes)?;
     match u64::try_from(bytes.len()).is_ok_and(|length| length <= largest) {

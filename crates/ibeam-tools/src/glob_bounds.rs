@@ -1,0 +1,67 @@
+//! Bounds of a glob that somebody else wrote, checked before it is compiled.
+//!
+//! The compiler of globs nests as deep as its text does and makes a program many times as long: without bounds, a text
+//! of some kilobytes overflows the stack or takes gigabytes.
+
+/// Bytes of one glob: no path is longer.
+const LONGEST: usize = 4096;
+/// Braces within each other.
+const DEEPEST: usize = 8;
+/// Wildcards, classes and alternatives of one glob.
+const WILDCARDS: usize = 256;
+
+/// Checks that `glob` is small enough to be compiled.
+///
+/// # Errors
+/// Which bound it is over, as the rest of a sentence about it.
+pub(crate) fn check(glob: &str) -> Result<(), String> {
+    if glob.len() > LONGEST {
+        return Err(format!("it is longer than {LONGEST} bytes"));
+    }
+    let (mut depth, mut wildcards) = (0usize, 0usize);
+    for byte in glob.bytes() {
+        match byte {
+            b'{' => depth += 1,
+            b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        wildcards += usize::from(b"*?[{,".contains(&byte));
+        if depth > DEEPEST {
+            return Err(format!("its braces are nested more than {DEEPEST} deep"));
+        }
+        if wildcards > WILDCARDS {
+            return Err(format!("it has more than {WILDCARDS} wildcards, classes and alternatives"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn refused(glob: &str, expect: &str) {
+        let error = check(glob).unwrap_err();
+        assert!(error.contains(expect), "{error}");
+    }
+
+    #[test]
+    fn globs_that_people_write_pass() {
+        let many = (0..100).map(|n| format!("file{n}.rs")).collect::<Vec<_>>().join(",");
+        for glob in ["", "*.rs", "**/{a,b{c,d}}/[!x]?/**", &format!("{{{many}}}"), &"a/".repeat(2000)] {
+            check(glob).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_would_take_too_much_is_refused_with_its_bound() {
+        refused(&"{".repeat(300), "nested more than 8 deep");
+        refused(&format!("{}a{}", "{".repeat(9), "}".repeat(9)), "nested");
+        refused(&"{a,".repeat(100), "nested");
+        refused(&"**/".repeat(1000), "wildcards");
+        refused(&"[".repeat(1000), "wildcards");
+        refused(&format!("{{{}}}", "a,".repeat(1000)), "alternatives");
+        refused(&"a".repeat(5000), "longer than 4096 bytes");
+    }
+}

@@ -1,0 +1,166 @@
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::Mode;
+use serde_json::json;
+
+use crate::beneath;
+use crate::fixture::{Fixture, failure, success};
+
+/// What `glob`, `grep` and `ls` tell of a workspace, which must not take long.
+#[track_caller]
+fn told(fixture: &Fixture) -> [String; 3] {
+    let began = Instant::now();
+    let told = [
+        ("glob", json!({"globPattern": "*.txt"})),
+        ("grep", json!({"pattern": "hello", "outputMode": "files_with_matches"})),
+        ("ls", json!({})),
+    ]
+    .map(|(tool, arguments)| success(fixture.call(tool, arguments)).1);
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    told
+}
+
+fn fixture() -> Fixture {
+    let fixture = Fixture::with("seen.txt", "hello\n");
+    fixture.put("sub/seen.txt", "hello\n");
+    fixture.put("sub/dropped.txt", "hello\n");
+    fixture
+}
+
+/// With this ignore file everything is found, and what does not count is said.
+#[track_caller]
+fn does_not_count(name: &str, make: impl Fn(&Fixture, &str)) {
+    let fixture = fixture();
+    make(&fixture, name);
+    for text in told(&fixture) {
+        assert!(text.contains("seen.txt") && text.contains("dropped.txt"), "{name}: {text}");
+        assert!(text.contains("do not count"), "{name}: {text}");
+    }
+}
+
+const NAMES: [&str; 4] = [".gitignore", ".ignore", "sub/.gitignore", "sub/.ignore"];
+
+#[test]
+fn a_fifo_as_ignore_file_is_not_waited_for() {
+    for name in NAMES {
+        does_not_count(name, |fixture, name| fixture.fifo(name));
+    }
+    does_not_count(".git/info/exclude", |fixture, name| {
+        fixture.put(".git/info/other", "");
+        fixture.fifo(name);
+    });
+}
+
+#[test]
+fn a_device_as_ignore_file_is_not_read() {
+    for name in NAMES {
+        does_not_count(name, |fixture, name| fixture.link("/dev/zero", name));
+    }
+}
+
+#[test]
+fn an_ignore_file_without_end_is_not_read() {
+    does_not_count(".gitignore", |fixture, name| {
+        fixture.put(name, "dropped.txt\n");
+        std::fs::File::options().write(true).open(fixture.path(name)).unwrap().set_len(10 << 30).unwrap();
+    });
+    does_not_count(".gitignore", |fixture, name| fixture.put(name, "a".repeat(300 << 10)));
+}
+
+#[test]
+fn rules_that_nest_or_repeat_without_bound_do_not_count() {
+    for rule in [
+        format!("{}a{}", "{".repeat(100_000), "}".repeat(100_000)),
+        format!("{}a{}", "{".repeat(300), "}".repeat(300)),
+        "{a,".repeat(10_000),
+        "[".repeat(100_000),
+        "**/".repeat(10_000),
+        format!("{{{}}}", "a,".repeat(60_000)),
+    ] {
+        for name in NAMES {
+            does_not_count(name, |fixture, name| fixture.put(name, &rule));
+        }
+    }
+    does_not_count(".gitignore", |fixture, name| fixture.put(name, "x\n".repeat(6000)));
+}
+
+#[test]
+fn rules_beside_one_that_does_not_count_do() {
+    let fixture = fixture();
+    fixture.put(".gitignore", format!("{}\ndropped.*\n", "{".repeat(300)));
+    let [glob, ..] = told(&fixture);
+    assert!(!glob.contains("dropped") && glob.contains("0 ignore files and 1 of their rules"), "{glob}");
+}
+
+#[test]
+fn the_innermost_rule_decides_and_ignore_comes_before_gitignore() {
+    #[track_caller]
+    fn check(files: &[(&str, &str)], is_found: bool) {
+        let fixture = fixture();
+        files.iter().for_each(|(name, text)| fixture.put(name, text));
+        for text in told(&fixture) {
+            assert_eq!(text.contains("dropped.txt"), is_found, "{files:?}: {text}");
+            assert!(text.contains("seen.txt"), "{files:?}: {text}");
+        }
+    }
+    check(&[], true);
+    check(&[(".gitignore", "dropped.txt")], false);
+    check(&[(".gitignore", "/dropped.txt")], true);
+    check(&[(".gitignore", "sub/dropped.txt\r\n")], false);
+    check(&[(".gitignore", "\u{feff}dropped.txt")], false);
+    check(&[(".gitignore", "# dropped.txt")], true);
+    check(&[(".gitignore", "dropped.txt"), ("sub/.gitignore", "!dropped.txt")], true);
+    check(&[(".gitignore", "dropped.txt"), (".ignore", "!dropped.txt")], true);
+    check(&[(".ignore", "dropped.txt"), ("sub/.gitignore", "!dropped.txt")], false);
+    check(&[(".git/info/exclude", "dropped.txt")], false);
+    check(&[(".git/info/exclude", "dropped.txt"), (".gitignore", "!dropped.txt")], true);
+    check(&[(".gitignore", "dropped.txt/")], true);
+    check(&[(".gitignore", "a{b\n[z-a]\ndropped.txt")], false);
+}
+
+#[test]
+fn rules_of_directories_above_the_start_count() {
+    let fixture = fixture();
+    fixture.put(".gitignore", "dropped.txt");
+    let (_, text) = success(fixture.call("glob", json!({"globPattern": "*", "targetDirectory": "sub"})));
+    assert_eq!(text, "sub/seen.txt\n");
+    std::fs::write(fixture.outside(".ignore"), "seen.txt").unwrap();
+    let (_, text) = success(fixture.call("glob", json!({"globPattern": "*.txt"})));
+    assert_eq!(text, "(no file matches)\n");
+}
+
+#[test]
+fn globs_of_a_call_have_bounds() {
+    let fixture = fixture();
+    let bomb = "{".repeat(300);
+    for (tool, arguments) in [
+        ("glob", json!({"globPattern": bomb})),
+        ("grep", json!({"pattern": "x", "glob": bomb})),
+        ("ls", json!({"ignore": [bomb]})),
+        ("glob", json!({"globPattern": "**/".repeat(10_000)})),
+    ] {
+        let (_, text) = failure(fixture.call(tool, arguments));
+        assert!(text.contains("too complex") && text.contains("simplify"), "{tool}: {text}");
+        assert!(text.len() < 1000, "{tool}: {} bytes", text.len());
+    }
+    let (_, text) = failure(fixture.call("ls", json!({"ignore": vec!["x"; 1000]})));
+    assert!(text.contains("100 is the limit"), "{text}");
+}
+
+#[test]
+fn directories_nested_as_deep_as_paths_go_are_walked() {
+    let fixture = fixture();
+    // Beneath descriptors it gets deeper than any one path may be long.
+    let mut directory = OwnedFd::from(std::fs::File::open(fixture.root()).unwrap());
+    for _ in 0..3000 {
+        rustix::fs::mkdirat(&directory, "d", Mode::RWXU).unwrap();
+        directory = beneath::directory(directory.as_fd(), Path::new("d")).unwrap();
+    }
+    for text in told(&fixture) {
+        assert!(text.contains("seen.txt"), "{text}");
+    }
+    // The directory of the test is removed by long paths, which would fail.
+    assert!(std::process::Command::new("rm").arg("-rf").arg(fixture.path("d")).status().unwrap().success());
+}

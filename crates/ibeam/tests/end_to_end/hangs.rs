@@ -1,0 +1,154 @@
+//! Runs that end within their bound although a thread of theirs does not.
+
+use std::time::{Duration, Instant};
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Finished, Running};
+use serde_json::json;
+
+use crate::scene::{Scene, calls, check_kept, says};
+
+/// A pattern nearly as large as one may be for long lines. Each byte of a line of mixed letters leaves it in a state
+/// that it has not been in before.
+const SLOW_PATTERN: &str = "a[ab]{3000}[^ab]";
+const LONG_LINE: usize = 10_000_000;
+
+/// A scene whose model calls for a search that takes hours.
+fn slow_search() -> Scene {
+    let scene = Scene::new([calls("t", "grep", &json!({ "pattern": SLOW_PATTERN })), says("Done.")]);
+    std::fs::write(scene.workspace.path().join("big.txt"), mixed_letters()).unwrap();
+    scene
+}
+
+fn mixed_letters() -> Vec<u8> {
+    let mut state = 1u32;
+    let mut letter = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        if state >> 31 == 0 { b'a' } else { b'b' }
+    };
+    (0..LONG_LINE).map(|_| letter()).collect()
+}
+
+/// Holds that the run has told its end and left in time.
+#[track_caller]
+fn check_end(scene: &Scene, ran: &Finished, began: Instant, code: &str, exit: i32) {
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}: {ran}", began.elapsed());
+    assert_eq!(ran.code, Some(exit), "{ran}");
+    let stream = ran.stream();
+    assert_eq!(stream.last()["code"], code, "{ran}");
+    assert!(stream.outline().contains(&"completed grep".to_owned()), "the call is finished: {ran}");
+    check_kept(scene, ran);
+}
+
+fn searching(scene: &Scene) -> Running {
+    let running = scene.print::<&str>([]).start();
+    running.wait_for_stdout("grepToolCall");
+    std::thread::sleep(Duration::from_millis(300));
+    running
+}
+
+#[test]
+fn a_time_out_ends_a_run_whose_search_does_not_end() {
+    let scene = slow_search();
+    let began = Instant::now();
+    let ran = scene.print(["--timeout", "1"]).run();
+    check_end(&scene, &ran, began, "timeout", 33);
+}
+
+#[test]
+fn a_signal_ends_a_run_whose_search_does_not_end() {
+    for (signal, exit) in [(Signal::Term, 143), (Signal::Int, 130)] {
+        let scene = slow_search();
+        let running = searching(&scene);
+        let began = Instant::now();
+        running.signal(signal);
+        check_end(&scene, &running.finish(), began, "signal", exit);
+    }
+}
+
+#[test]
+fn a_search_that_does_not_end_fails_at_its_own_time() {
+    let scene = slow_search();
+    let config = scene.workspace.home().join(".config/ibeam/config.toml");
+    std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+    std::fs::write(config, "[timeouts]\nfiles = \"1s\"\n").unwrap();
+    let began = Instant::now();
+    let ran = scene.print::<&str>([]).run();
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}: {ran}", began.elapsed());
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let result = scene.server.requests()[1].body.to_string();
+    let tail = result.get(result.len().saturating_sub(2000)..).unwrap();
+    assert!(result.contains("timeouts.files") && result.contains("effect is unknown"), "{tail}");
+}
+
+/// Runs a search in a workspace in which this name is a FIFO.
+#[track_caller]
+fn check_fifo(name: &str) {
+    let search = calls("t", "grep", &json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
+    let scene = Scene::new([search, says("Done.")]);
+    let path = scene.workspace.path().join(name);
+    std::fs::write(scene.workspace.path().join("seen.txt"), "hello\n").unwrap();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    if name.starts_with(".git/") {
+        std::fs::write(scene.workspace.path().join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        let _ = std::fs::remove_file(&path);
+    }
+    if name.starts_with(".git/modules/") {
+        std::fs::write(path.with_file_name("HEAD"), "ref: refs/heads/main\n").unwrap();
+    }
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let began = Instant::now();
+    let ran = scene.print::<&str>([]).run();
+    assert!(began.elapsed() < Duration::from_secs(10), "{name}: {:?}: {ran}", began.elapsed());
+    if ran.code == Some(78) {
+        // What decides what is permitted must be readable.
+        assert!(ran.stderr.contains("is not a regular file") && ran.stderr.contains(name), "{name}: {ran}");
+        return;
+    }
+    assert_eq!(ran.code, Some(0), "{name}: {ran}");
+    assert!(scene.server.requests()[1].body.to_string().contains("seen.txt"), "{name}: {ran}");
+}
+
+#[test]
+fn a_fifo_in_the_place_of_a_file_of_the_repository_is_not_waited_for() {
+    for name in [
+        ".gitignore",
+        ".ignore",
+        ".rgignore",
+        "sub/.gitignore",
+        ".git/config",
+        ".git/HEAD",
+        ".git/commondir",
+        ".git/info/exclude",
+        ".git/index",
+        ".git/modules/x/config",
+        "AGENTS.md",
+        "CLAUDE.md",
+        ".cursorrules",
+        ".cursor/rules/a.mdc",
+        ".cursor/mcp.json",
+        ".cursor/cli.json",
+        ".cursor/hooks.json",
+        ".ibeam/config.toml",
+        ".ibeam/hooks.json",
+        ".mcp.json",
+        ".env",
+        ".envrc",
+        "package.json",
+    ] {
+        check_fifo(name);
+    }
+}
+
+#[test]
+fn rules_nested_without_bound_end_no_process() {
+    let search = calls("t", "grep", &json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
+    let scene = Scene::new([search, says("Done.")]);
+    std::fs::write(scene.workspace.path().join("seen.txt"), "hello\n").unwrap();
+    let bomb = format!("{}a{}\n", "{".repeat(100_000), "}".repeat(100_000));
+    std::fs::write(scene.workspace.path().join(".gitignore"), bomb).unwrap();
+    let ran = scene.print::<&str>([]).run();
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let result = scene.server.requests()[1].body.to_string();
+    assert!(result.contains("seen.txt") && result.contains("do not count"), "{result}");
+}
