@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
 use crate::history::History;
-use crate::redact::Redactor;
+use crate::redact::{Redaction, Redactor};
 use crate::tally::Tally;
 
 /// An event on its way to the readers.
@@ -62,6 +62,8 @@ pub struct Journal {
     history: History,
     tally: Tally,
     redactor: Redactor,
+    text: Redaction,
+    thinking: Redaction,
     events: mpsc::Sender<Envelope>,
 }
 
@@ -74,11 +76,13 @@ impl Journal {
             history: past.history,
             tally: Tally::default(),
             redactor: Redactor::default(),
+            text: Redaction::default(),
+            thinking: Redaction::default(),
             events,
         }
     }
 
-    /// The same, that keeps these secrets out of what tools say and of what failures tell.
+    /// The same, that keeps these secrets out of what tools and the model say, and of what failures tell.
     #[must_use]
     pub fn redacting(self, redactor: Redactor) -> Self {
         Self { redactor, ..self }
@@ -86,15 +90,36 @@ impl Journal {
 
     /// Records a fact. At a durable point returns only when it is on its way to the disk and to the readers.
     ///
+    /// A delta whose end may be the beginning of a secret is recorded without that end, which comes with the next one
+    /// or before whatever else is recorded next.
+    ///
     /// # Errors
     /// `Closed`: stop; whoever reads the channel knows why.
     ///
     /// Cancel safe: a fact is either folded, numbered and sent, or none of these.
     pub async fn record(&mut self, mut kind: EventKind) -> Result<(), Closed> {
-        let permit = self.events.reserve().await.map_err(|_| Closed)?;
-        self.redact(&mut kind);
-        self.history.fold(&kind);
-        self.tally.fold(&kind, self.clock.monotonic());
+        let (text, thinking) = match kind {
+            EventKind::TextDelta { .. } => (false, true),
+            EventKind::ThinkingDelta { .. } => (true, false),
+            EventKind::SessionStarted(_)
+            | EventKind::UserMessage { .. }
+            | EventKind::PromptWithheld { .. }
+            | EventKind::ModelRequestFinished { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::ToolCallStarted { .. }
+            | EventKind::ToolCallFinished { .. }
+            | EventKind::CallInterrupted { .. }
+            | EventKind::Compacted(_)
+            | EventKind::Retrying { .. }
+            | EventKind::Notice(_)
+            | EventKind::RunFinished(_) => (true, true),
+        };
+        self.release(text, thinking).await?;
+        let events = self.events.clone();
+        let permit = events.reserve().await.map_err(|_| Closed)?;
+        if !self.redact(&mut kind) {
+            return Ok(());
+        }
         let (receipt, taken) = match is_durable(&kind) {
             true => {
                 let (sender, receiver) = oneshot::channel();
@@ -102,34 +127,84 @@ impl Journal {
             }
             false => (None, None),
         };
-        let event = Event { seq: self.next_seq, at_ms: self.clock.unix_ms(), kind };
-        self.next_seq += 1;
-        permit.send(Envelope { event, receipt });
+        permit.send(self.envelope(kind, receipt));
         match taken {
             Some(taken) => taken.await.map_err(|_| Closed),
             None => Ok(()),
         }
     }
 
-    /// Takes the secrets out of what comes from elsewhere. What the user and the model say is left verbatim: the
-    /// model has never seen a secret that it was not told.
-    fn redact(&self, kind: &mut EventKind) {
+    /// Records what is held back of the model's text: nothing more of it comes.
+    ///
+    /// # Errors
+    /// As [`Self::record`].
+    pub(crate) async fn release_held(&mut self) -> Result<(), Closed> {
+        self.release(true, true).await
+    }
+
+    async fn release(&mut self, text: bool, thinking: bool) -> Result<(), Closed> {
+        let is_held = |wanted, redaction: &Redaction| wanted && !redaction.is_empty();
+        if !is_held(text, &self.text) && !is_held(thinking, &self.thinking) {
+            return Ok(());
+        }
+        let events = self.events.clone();
+        if text {
+            // Not taken before there is room: the future may be dropped until then.
+            let permit = events.reserve().await.map_err(|_| Closed)?;
+            let text = self.text.finish(self.redactor.own_words());
+            if !text.is_empty() {
+                permit.send(self.envelope(EventKind::TextDelta { text }, None));
+            }
+        }
+        if thinking {
+            let permit = events.reserve().await.map_err(|_| Closed)?;
+            let text = self.thinking.finish(self.redactor.own_words());
+            if !text.is_empty() {
+                permit.send(self.envelope(EventKind::ThinkingDelta { text }, None));
+            }
+        }
+        Ok(())
+    }
+
+    /// Folds, numbers and dates a fact that is about to be sent.
+    fn envelope(&mut self, kind: EventKind, receipt: Option<oneshot::Sender<()>>) -> Envelope {
+        self.history.fold(&kind);
+        self.tally.fold(&kind, self.clock.monotonic());
+        let event = Event { seq: self.next_seq, at_ms: self.clock.unix_ms(), kind };
+        self.next_seq += 1;
+        Envelope { event, receipt }
+    }
+
+    /// Takes the secrets out of what comes from elsewhere, the model's own text and calls among it. What the user says
+    /// is left verbatim. False for a delta of which nothing is certain yet.
+    fn redact(&mut self, kind: &mut EventKind) -> bool {
+        let own_words = self.redactor.own_words();
         match kind {
-            EventKind::ToolCallFinished { outcome, .. } => self.redactor.redact_value(outcome),
+            EventKind::ToolCallFinished { call, outcome, .. } => {
+                own_words.redact_call(call);
+                self.redactor.redact_value(outcome);
+            }
             EventKind::RunFinished(run) => self.redactor.redact_value(&mut run.outcome),
             EventKind::Retrying { reason, .. } => self.redactor.redact_value(reason),
             EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
+            EventKind::TextDelta { text } => {
+                *text = self.text.push(own_words, std::mem::take(text));
+                return !text.is_empty();
+            }
+            EventKind::ThinkingDelta { text } => {
+                *text = self.thinking.push(own_words, std::mem::take(text));
+                return !text.is_empty();
+            }
+            EventKind::ModelRequestFinished { answer, .. } => own_words.redact_answer(answer),
+            EventKind::ToolCallStarted { call, .. } => own_words.redact_call(call),
+            EventKind::Compacted(compacted) => own_words.redact_text(&mut compacted.summary),
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
-            | EventKind::TextDelta { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
-            | EventKind::ToolCallStarted { .. }
-            | EventKind::Compacted(_)
             | EventKind::Notice(_) => {}
         }
+        true
     }
 
     /// What keeps secrets out of the record.

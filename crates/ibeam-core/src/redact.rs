@@ -1,7 +1,10 @@
 //! Secrets taken out of text that is to be kept or shown.
 //!
-//! Pure. Knows a secret by its bytes, percent-encoded, escaped for JSON, and in base64 of both alphabets, alone or
-//! inside something longer. Refuses to guess: what was split, encrypted or encoded otherwise passes.
+//! Pure. Knows a secret by its bytes, backwards, percent-encoded, escaped for JSON, in hexadecimal digits, and in base64
+//! of both alphabets, alone or inside something longer. Refuses to guess: what was split, encrypted or encoded
+//! otherwise passes.
+
+mod stream;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,10 +15,14 @@ use memchr::memmem::Finder;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub(crate) use stream::{OwnWords, Redaction};
+
 /// What stands where a secret was.
 const MASK: &str = "***";
 /// A shorter form is found in innocent text too often to be taken out of it.
 const SHORTEST_FORM: usize = 8;
+/// A shorter secret is not looked for in what the model says itself.
+const SHORTEST_OF_MODEL: usize = 16;
 /// The punctuation that no encoder of URLs touches.
 const UNRESERVED: &[u8] = b"-._~";
 /// The punctuation that encoders of the browsers' kind leave alone.
@@ -25,17 +32,26 @@ const UNRESERVED_IN_BROWSERS: &[u8] = b"-._~!*'()";
 #[derive(Clone, Default)]
 pub struct Redactor {
     finders: Vec<Finder<'static>>,
+    own_words: OwnWords,
 }
 
 impl Redactor {
     /// A redactor of these secrets. A form of less than 8 bytes is not looked for, nor is a shorter secret.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut forms: Vec<String> = secrets.into_iter().flat_map(|secret| forms(&secret)).collect();
-        forms.retain(|form| form.len() >= SHORTEST_FORM);
-        forms.sort_unstable();
-        forms.dedup();
+        let mut secrets: Vec<String> = secrets.into_iter().collect();
+        let tokens: Vec<String> =
+            secrets.iter().filter_map(|secret| token_of(secret)).map(str::to_owned).collect();
+        secrets.extend(tokens);
+        let of_model = secrets.iter().filter(|secret| is_unmistakable(secret));
+        let own_words = OwnWords::new(usual(of_model.flat_map(|secret| forms(secret))));
+        let forms = usual(secrets.iter().flat_map(|secret| forms(secret)));
         let finders = forms.iter().map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
-        Self { finders }
+        Self { finders, own_words }
+    }
+
+    /// What takes the secrets out of the model's own text and calls.
+    pub(crate) fn own_words(&self) -> &OwnWords {
+        &self.own_words
     }
 
     /// Takes the secrets out of every text in `value`, which is left as it is where there is none.
@@ -87,6 +103,28 @@ impl fmt::Debug for Redactor {
     }
 }
 
+/// Whether `secret` is one that nobody writes by chance. Keys of local servers often are words such as `placeholder`,
+/// and a header may name an address; in the model's own text they would be taken for what they say.
+fn is_unmistakable(secret: &str) -> bool {
+    secret.len() >= SHORTEST_OF_MODEL && !secret.contains(char::is_whitespace) && !secret.contains("://")
+}
+
+/// The secret part of the value of a header such as `Bearer TOKEN`.
+fn token_of(header: &str) -> Option<&str> {
+    let (scheme, token) = header.trim().split_once(' ')?;
+    let is_scheme =
+        ["bearer", "basic", "token", "key"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    is_scheme.then_some(token.trim())
+}
+
+/// The forms that are looked for, each once, in order.
+fn usual(forms: impl Iterator<Item = String>) -> Vec<String> {
+    let mut forms: Vec<String> = forms.filter(|form| form.len() >= SHORTEST_FORM).collect();
+    forms.sort_unstable();
+    forms.dedup();
+    forms
+}
+
 /// The ways in which a secret is written.
 fn forms(secret: &str) -> Vec<String> {
     let json = serde_json::Value::from(secret).to_string();
@@ -102,6 +140,9 @@ fn forms(secret: &str) -> Vec<String> {
     for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
         forms.extend((0..3).map(|before| base64_core(&engine, secret, before)));
     }
+    forms.push(secret.bytes().map(|byte| format!("{byte:02x}")).collect());
+    forms.push(secret.bytes().map(|byte| format!("{byte:02X}")).collect());
+    forms.push(secret.chars().rev().collect());
     forms
 }
 
@@ -171,6 +212,23 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_is_taken_out_of_hexadecimal_digits_and_backwards() {
+        let hex = |upper: bool| {
+            let digits: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
+            if upper { digits.to_uppercase() } else { digits }
+        };
+        check(&format!("x{}y{}z", hex(false), hex(true)), "x***y***z");
+        check(&format!("<{}>", KEY.chars().rev().collect::<String>()), "<***>");
+    }
+
+    #[test]
+    fn the_token_of_a_header_is_a_secret_of_its_own() {
+        let redactor = Redactor::new(["Bearer 0123456789abcdef".to_owned()]);
+        assert_eq!(redactor.redact("x 0123456789abcdef"), "x ***");
+        assert_eq!(redactor.redact("Authorization: Bearer 0123456789abcdef"), "Authorization: ***");
+    }
+
+    #[test]
     fn forms_that_overlap_leave_one_mask() {
         let redactor = Redactor::new(["abcdefghij".to_owned(), "efghijklmn".to_owned()]);
         assert_eq!(redactor.redact("<abcdefghijklmn>"), "<***>");
@@ -200,7 +258,7 @@ mod tests {
             before in prop::collection::vec(any::<u8>(), 0..9),
             after in prop::collection::vec(any::<u8>(), 0..9),
             around in ".{0,20}",
-            form in 0..6,
+            form in 0..9,
         ) {
             let bytes = [&before[..], secret.as_bytes(), &after[..]].concat();
             let written = match form {
@@ -209,6 +267,9 @@ mod tests {
                 2 => STANDARD.encode(&bytes),
                 3 => STANDARD_NO_PAD.encode(&bytes),
                 4 => URL_SAFE.encode(&bytes),
+                5 => secret.bytes().map(|byte| format!("{byte:02x}")).collect(),
+                6 => secret.bytes().map(|byte| format!("{byte:02X}")).collect(),
+                7 => secret.chars().rev().collect(),
                 _ => URL_SAFE_NO_PAD.encode(&bytes),
             };
             let redactor = Redactor::new([secret.clone()]);

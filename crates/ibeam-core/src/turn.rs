@@ -149,6 +149,7 @@ impl Run {
         if denied > 0 {
             journal.record(EventKind::Notice(Notice::CallsDenied { count: denied })).await?;
         }
+        journal.release_held().await?;
         let failed = matches!(outcome, RunOutcome::Failed(_));
         let mut finished = RunFinished {
             session_id: self.head.session_id,

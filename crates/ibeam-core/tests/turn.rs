@@ -119,7 +119,7 @@ fn failing(repeat: Repeat) -> Line {
     Line::Fail(ProviderError { failure: reason.into(), repeat })
 }
 
-/// `look` changes nothing, `change` does, `wait` ends when the run is stopped, `hang` never.
+/// `look` changes nothing, `leak` tells the secret, `change` does, `wait` ends when the run is stopped, `hang` never.
 struct Probe {
     name: &'static str,
     access: Access,
@@ -157,7 +157,11 @@ impl Tool for Probe {
                 _ => tokio::task::yield_now().await,
             }
             self.running.fetch_sub(1, Ordering::SeqCst);
-            let said = call.arguments["say"].as_str().unwrap_or("done");
+            let leak = format!("the key is {SECRET}, c2stMDEyMzQ1Njc4OWFiY2RlZg== too");
+            let said = match self.name {
+                "leak" => leak.as_str(),
+                _ => call.arguments["say"].as_str().unwrap_or("done"),
+            };
             ToolOutcome::Success { output: ToolOutput::Free(json!(call.id)), for_model: said.into() }
         })
     }
@@ -176,6 +180,7 @@ fn stage(lines: Vec<Line>) -> Stage {
     let mut tools = ToolSet::new();
     for (name, access) in [
         ("look", Access::Read(workspace.join("a"))),
+        ("leak", Access::Read(workspace.join("a"))),
         ("change", Access::Write(workspace.join("a"))),
         ("outside", Access::Write("/elsewhere/a".into())),
         ("wait", Access::Nothing),

@@ -137,6 +137,7 @@ impl Run {
                     return Err(reason.clone().into());
                 }
                 let Some(next) = waiting.next() else { break };
+                let next = without_secrets(journal, next);
                 let call = match &next {
                     Planned::Ready { call, .. } | Planned::Settled { call, .. } => call.clone(),
                 };
@@ -245,6 +246,19 @@ impl Run {
             journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await?;
         }
         Ok(())
+    }
+}
+
+/// The call, unless its arguments hold a secret: the record may not have it, and a call is not executed with other
+/// arguments than those on record.
+fn without_secrets(journal: &Journal, planned: Planned) -> Planned {
+    match &planned {
+        Planned::Ready { call, .. } if journal.redactor().own_words().are_in(&call.arguments) => settled(
+            call,
+            "its arguments hold a key that this program uses itself, which is kept out of calls and of the record; \
+             have it read from a file or variable where it is needed",
+        ),
+        Planned::Ready { .. } | Planned::Settled { .. } => planned,
     }
 }
 

@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn a_secret_that_a_tool_says_reaches_neither_the_record_nor_the_model() {
-    let told = json!({ "say": format!("the key is {SECRET}, c2stMDEyMzQ1Njc4OWFiY2RlZg== too") });
-    let stage = stage(vec![calls(vec![call("1", "look", told)]), say(&["ok"])]);
+    let stage = stage(vec![calls(vec![call("1", "leak", json!({}))]), say(&["ok"])]);
     let (_, events) = play(&stage, &[]);
     let outcome = events.iter().find_map(|event| match &event.kind {
         EventKind::ToolCallFinished { outcome, .. } => Some(outcome.for_model()),
@@ -26,4 +25,88 @@ fn a_secret_that_a_failure_tells_is_taken_out() {
     assert!(!serde_json::to_string(&events).unwrap().contains(SECRET));
     let RunOutcome::Failed(failure) = outcome else { panic!() };
     assert_eq!(failure.reason.said(), "bad key ***", "the caller tells it too");
+}
+
+/// The text and the reasoning that were recorded.
+fn deltas(events: &[Event]) -> (String, String) {
+    let (mut text, mut thinking) = (String::new(), String::new());
+    for event in events {
+        match &event.kind {
+            EventKind::TextDelta { text: delta } => text.push_str(delta),
+            EventKind::ThinkingDelta { text: delta } => thinking.push_str(delta),
+            _ => {}
+        }
+    }
+    (text, thinking)
+}
+
+#[test]
+fn a_secret_that_the_model_says_in_pieces_is_taken_out() {
+    let pieces = ["My key is ", "sk-0123", "456789a", "bcdef", ". And sk", "-o on: sk-01"];
+    let stage = stage(vec![say(&pieces)]);
+    let (_, events) = play(&stage, &[]);
+    let expect = "My key is sk-***. And sk-o on: sk-01";
+    assert_eq!(deltas(&events).0, expect, "what is no secret is said whole");
+    let answers: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::ModelRequestFinished { answer, .. } => Some(answer.blocks.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(answers, [vec![Block::Text(expect.to_owned())]], "the deltas are the answer");
+    assert!(!serde_json::to_string(&events).unwrap().contains("0123456789abcdef"));
+}
+
+#[test]
+fn a_secret_in_reasoning_is_taken_out_with_what_repeats_it() {
+    let raw = json!({ "type": "thinking", "thinking": format!("It is {SECRET}"), "signature": "s" });
+    let thinking = |provenance| Block::Thinking { text: format!("It is {SECRET}"), provenance };
+    let provenance = ibeam_protocol::Provenance { wire: "w".to_owned(), raw };
+    let events = vec![
+        ModelEvent::ThinkingDelta("It is sk-0123456".to_owned()),
+        ModelEvent::ThinkingDelta("789abcdef".to_owned()),
+        ModelEvent::TextDelta("No sk-0".to_owned()),
+        finished(vec![thinking(Some(provenance)), Block::Text("No sk-0".to_owned())], StopReason::EndTurn),
+    ];
+    let stage = stage(vec![Line::Say(events)]);
+    let (_, events) = play(&stage, &[]);
+    assert_eq!(deltas(&events), ("No sk-0".to_owned(), "It is sk-***".to_owned()));
+    assert!(!serde_json::to_string(&events).unwrap().contains(SECRET));
+}
+
+#[test]
+fn a_call_with_a_secret_is_recorded_without_it_and_not_executed() {
+    let stage =
+        stage(vec![calls(vec![call("1", "look", json!({ "say": format!("x{SECRET}") }))]), say(&["ok"])]);
+    let (_, events) = play(&stage, &[]);
+    assert!(!serde_json::to_string(&events).unwrap().contains(SECRET));
+    let outcomes: Vec<_> = events
+        .iter()
+        .filter_map(|event| match &event.kind {
+            EventKind::ToolCallFinished { call, outcome, .. } => {
+                Some((call.arguments["say"].clone(), outcome.for_model()))
+            }
+            _ => None,
+        })
+        .collect();
+    let [(recorded, outcome)] = outcomes.as_slice() else { panic!("{outcomes:?}") };
+    assert_eq!(recorded, "xsk-***");
+    assert!(outcome.starts_with("not executed: its arguments hold a key"), "{outcome}");
+    assert_eq!(stage.most.load(Ordering::SeqCst), 0, "it has not run");
+}
+
+#[test]
+fn text_that_a_stop_cuts_off_is_told_as_far_as_it_came() {
+    let stage = stage(vec![Line::Hang(vec![ModelEvent::TextDelta("so far: sk-0".to_owned())])]);
+    let stop = stage.run.stop.clone();
+    let ended = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        stop.request(Reason::OutputClosed);
+    });
+    let (_, events) = play(&stage, &[]);
+    ended.join().unwrap();
+    let Some(EventKind::RunFinished(finished)) = events.last().map(|event| &event.kind) else { panic!() };
+    assert_eq!(finished.partial.as_deref(), Some("so far: sk-0"));
+    assert_eq!(deltas(&events).0, "so far: sk-0");
 }

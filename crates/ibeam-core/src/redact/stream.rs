@@ -1,0 +1,359 @@
+//! Secrets taken out of what the model says itself, while it says it.
+//!
+//! A secret may arrive in pieces, so the end of a text that may be the beginning of a secret is held back until the
+//! next piece decides. The first three bytes of a secret are given all the same: many pieces end in a letter with which
+//! some form of a secret begins, and none of those should wait. So text of another kind is hardly ever held back.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ibeam_protocol::{Answer, Block, ToolCall};
+use serde_json::Value;
+
+use super::MASK;
+
+/// Bytes of a secret that are given: most keys begin with as many that tell whose they are.
+const GIVEN: usize = 3;
+/// Bytes at the end of a text that are taken for a secret that was cut off.
+const CUT_FORM: usize = 12;
+
+/// The forms of secrets that are looked for in the model's text and calls. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct OwnWords(Option<Arc<Forms>>);
+
+struct Forms {
+    /// In order, so that those with one first byte are neighbours.
+    sorted: Vec<String>,
+    /// Where in `sorted` those with that first byte are.
+    beginning_with: Vec<Range<usize>>,
+}
+
+impl Forms {
+    /// The forms that begin with `byte`.
+    fn beginning_with(&self, byte: u8) -> &[String] {
+        let range = self.beginning_with.get(usize::from(byte)).cloned().unwrap_or_default();
+        self.sorted.get(range).unwrap_or_default()
+    }
+
+    fn may_begin(&self, byte: u8) -> bool {
+        self.beginning_with.get(usize::from(byte)).is_some_and(|range| !range.is_empty())
+    }
+
+    /// What of the forms `text` begins with.
+    fn at_beginning_of(&self, text: &[u8]) -> Found {
+        let mut found = Found::default();
+        for form in text.first().map_or(&[][..], |byte| self.beginning_with(*byte)) {
+            if text.starts_with(form.as_bytes()) {
+                found.whole = found.whole.max(Some(form.len()));
+            } else {
+                found.may_go_on |= form.as_bytes().starts_with(text);
+            }
+        }
+        found
+    }
+
+    /// Whether a form, or the beginning of one at the end, is in the text.
+    fn concern(&self, text: &[u8]) -> bool {
+        text.iter().enumerate().any(|(at, byte)| {
+            self.may_begin(*byte) && {
+                let found = self.at_beginning_of(text.get(at..).unwrap_or_default());
+                found.whole.is_some() || found.may_go_on
+            }
+        })
+    }
+
+    /// Whether a form, or the long beginning of one at the end, is in the text.
+    fn are_in(&self, text: &[u8]) -> bool {
+        text.iter().enumerate().any(|(at, byte)| {
+            self.may_begin(*byte) && {
+                let rest = text.get(at..).unwrap_or_default();
+                let found = self.at_beginning_of(rest);
+                found.whole.is_some() || (found.may_go_on && rest.len() >= CUT_FORM)
+            }
+        })
+    }
+}
+
+/// The forms that a text begins with.
+#[derive(Default)]
+struct Found {
+    /// The length of the longest.
+    whole: Option<usize>,
+    /// The text is the beginning of some form.
+    may_go_on: bool,
+}
+
+impl OwnWords {
+    /// Looks for these forms, which are in order.
+    pub(super) fn new(sorted: Vec<String>) -> Self {
+        if sorted.is_empty() {
+            return Self(None);
+        }
+        let first = |form: &String| form.bytes().next().unwrap_or_default();
+        let range = |byte| {
+            sorted.partition_point(|form| first(form) < byte)
+                ..sorted.partition_point(|form| first(form) <= byte)
+        };
+        let beginning_with = (0..=u8::MAX).map(range).collect();
+        Self(Some(Arc::new(Forms { sorted, beginning_with })))
+    }
+
+    /// Redacts a text that is complete.
+    pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Some(forms) = &self.0 else { return Cow::Borrowed(text) };
+        if !forms.are_in(text.as_bytes()) {
+            return Cow::Borrowed(text);
+        }
+        let mut redaction = Redaction::default();
+        let mut clean = redaction.push(self, text.to_owned());
+        clean.push_str(&redaction.finish(self));
+        Cow::Owned(clean)
+    }
+
+    /// Whether a secret is somewhere in the arguments of a call.
+    pub(crate) fn are_in(&self, value: &Value) -> bool {
+        let Some(forms) = &self.0 else { return false };
+        let is_in = |text: &str| forms.are_in(text.as_bytes());
+        match value {
+            Value::String(text) => is_in(text),
+            Value::Array(values) => values.iter().any(|value| self.are_in(value)),
+            Value::Object(fields) => fields.iter().any(|(name, value)| is_in(name) || self.are_in(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    /// Redacts the arguments of a call, for the record.
+    pub(crate) fn redact_call(&self, call: &mut ToolCall) {
+        if self.are_in(&call.arguments) {
+            self.redact_json(&mut call.arguments);
+        }
+    }
+
+    /// Redacts an answer, for the record. Reasoning that had a secret loses what a wire would demand back unchanged.
+    pub(crate) fn redact_answer(&self, answer: &mut Answer) {
+        if self.0.is_none() {
+            return;
+        }
+        for block in &mut answer.blocks {
+            match block {
+                Block::Text(text) => self.redact_text(text),
+                Block::Thinking { text, provenance } => {
+                    self.redact_text(text);
+                    if provenance.as_ref().is_some_and(|provenance| self.are_in(&provenance.raw)) {
+                        *provenance = None;
+                    }
+                }
+                Block::ToolCall(call) => self.redact_call(call),
+            }
+        }
+    }
+
+    /// Redacts a text in its place.
+    pub(crate) fn redact_text(&self, text: &mut String) {
+        if let Cow::Owned(clean) = self.redact(text) {
+            *text = clean;
+        }
+    }
+
+    fn redact_json(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.redact_text(text),
+            Value::Array(values) => values.iter_mut().for_each(|value| self.redact_json(value)),
+            Value::Object(fields) => {
+                *fields = std::mem::take(fields)
+                    .into_iter()
+                    .map(|(name, mut value)| {
+                        self.redact_json(&mut value);
+                        (self.redact(&name).into_owned(), value)
+                    })
+                    .collect();
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+/// A text that arrives in pieces. The pieces that it gives, put together, are the redacted text.
+#[derive(Default)]
+pub(crate) struct Redaction {
+    /// The end of the text so far, if it may be the beginning of a secret.
+    held: String,
+    /// Bytes of `held`, from its beginning, that were given, or a mask in their place.
+    done: usize,
+}
+
+impl Redaction {
+    /// Nothing is held back.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.len() <= self.done
+    }
+
+    /// Takes the next piece; gives what is certain by now, possibly nothing.
+    pub(crate) fn push(&mut self, words: &OwnWords, piece: String) -> String {
+        let Some(forms) = &words.0 else { return piece };
+        if self.held.is_empty() && !forms.concern(piece.as_bytes()) {
+            return piece;
+        }
+        self.held.push_str(&piece);
+        self.advance(forms, false)
+    }
+
+    /// Gives what was held back; the next piece begins another text. A long beginning of a secret is masked too: the
+    /// text may have been cut off in it.
+    pub(crate) fn finish(&mut self, words: &OwnWords) -> String {
+        match &words.0 {
+            Some(forms) if !self.held.is_empty() => self.advance(forms, true),
+            Some(_) | None => String::new(),
+        }
+    }
+
+    fn advance(&mut self, forms: &Forms, is_end: bool) -> String {
+        let text = std::mem::take(&mut self.held);
+        let mut given = String::with_capacity(text.len());
+        let mut done = std::mem::take(&mut self.done);
+        for (at, byte) in text.bytes().enumerate() {
+            if !forms.may_begin(byte) {
+                continue;
+            }
+            let rest = text.as_bytes().get(at..).unwrap_or_default();
+            let Found { whole, may_go_on } = forms.at_beginning_of(rest);
+            let cut = (is_end && may_go_on && rest.len() >= CUT_FORM).then_some(rest.len());
+            let open = text.floor_char_boundary(at + GIVEN);
+            if let Some(length) = whole.max(cut) {
+                if open >= done {
+                    given.push_str(text.get(done..open).unwrap_or_default());
+                    given.push_str(MASK);
+                }
+                done = done.max(at + length);
+            }
+            if may_go_on && !is_end {
+                given.push_str(text.get(done..open).unwrap_or_default());
+                self.done = done.max(open) - at;
+                self.held = text.get(at..).unwrap_or_default().to_owned();
+                return given;
+            }
+        }
+        given.push_str(text.get(done..).unwrap_or_default());
+        given
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::Redactor;
+
+    const KEY: &str = "key-0123456789abcdef";
+
+    fn words(secrets: &[&str]) -> OwnWords {
+        Redactor::new(secrets.iter().map(|secret| (*secret).to_owned())).own_words().clone()
+    }
+
+    /// What is given for these pieces, the last of them at the end.
+    fn given(words: &OwnWords, pieces: &[&str]) -> Vec<String> {
+        let mut redaction = Redaction::default();
+        let mut given: Vec<String> =
+            pieces.iter().map(|piece| redaction.push(words, (*piece).to_owned())).collect();
+        given.push(redaction.finish(words));
+        given
+    }
+
+    #[track_caller]
+    fn check(pieces: &[&str], expect: &[&str]) {
+        assert_eq!(given(&words(&[KEY]), pieces), expect);
+    }
+
+    #[test]
+    fn a_secret_in_pieces_is_one_mask() {
+        check(&["My own: ", "key-0123", "456789", "abcdef", "!"], &["My own: ", "key", "", "***", "!", ""]);
+        check(&["<key-0123456789abcdef>"], &["<key***>", ""]);
+    }
+
+    #[test]
+    fn only_what_may_be_a_secret_is_held_back() {
+        check(&["plain text", " goes on"], &["plain text", " goes on", ""]);
+        check(&["the key", "board"], &["the key", "board", ""]);
+        check(&["key-", "less", " key-"], &["key", "-less", " key", "-"]);
+        check(&["", "ends with k"], &["", "ends with k", ""]);
+    }
+
+    #[test]
+    fn a_secret_that_is_cut_off_is_masked_where_it_is_long() {
+        check(&["x key-01234567"], &["x key", "***"]);
+        check(&["x key-01"], &["x key", "-01"]);
+    }
+
+    #[test]
+    fn encoded_forms_in_pieces_are_masked() {
+        use base64::Engine;
+        let base64 = base64::engine::general_purpose::STANDARD.encode(format!("u:{KEY}:t"));
+        let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let reversed: String = KEY.chars().rev().collect();
+        for form in [base64.as_str(), &hex, &hex.to_uppercase(), &reversed] {
+            let words = words(&[KEY]);
+            for at in 1..form.len() {
+                let (one, other) = form.split_at(at);
+                let text = given(&words, &["at ", one, other, " end"]).concat();
+                assert!(text.contains(MASK) && text.ends_with(" end") && text.len() < 24, "{at}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_that_people_use_as_keys_are_no_secrets_of_the_model() {
+        for key in ["placeholder", "https://example.com/application", "my long application name"] {
+            assert!(words(&[key]).redact(&format!("x {key} y")) == format!("x {key} y"), "{key}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_looked_through_and_redacted_wherever_it_is() {
+        let words = words(&[KEY]);
+        let mut call = ToolCall {
+            id: "c".into(),
+            name: "shell".to_owned(),
+            arguments: json!({ "command": format!("curl -H {KEY}"), "n": 1, "list": [{ KEY: KEY }] }),
+        };
+        assert!(words.are_in(&call.arguments));
+        words.redact_call(&mut call);
+        assert_eq!(
+            call.arguments,
+            json!({ "command": "curl -H key***", "n": 1, "list": [{ "key***": "key***" }] })
+        );
+        assert!(!words.are_in(&call.arguments));
+    }
+
+    proptest! {
+        /// However a text is cut into pieces, what is given is the text redacted at once, and has no secret.
+        #[test]
+        fn pieces_make_no_difference(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    Just(KEY.to_owned()),
+                    Just("key-01234567".to_owned()),
+                    Just("0123456789abcdefkey-0123".to_owned()),
+                    Just("6b65792d".to_owned()),
+                    "[a-fk0-9é ]{0,6}",
+                ],
+                0..8,
+            ),
+            cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+        ) {
+            let words = words(&[KEY, "0123456789abcdefkey-0123", "abcdefkey-012345"]);
+            let text = parts.concat();
+            let mut bounds: Vec<usize> =
+                cuts.iter().map(|cut| text.floor_char_boundary(cut.index(text.len() + 1))).collect();
+            bounds.extend([0, text.len()]);
+            bounds.sort_unstable();
+            let pieces: Vec<&str> = bounds.windows(2).map(|pair| text.get(pair[0]..pair[1]).unwrap()).collect();
+            let streamed = given(&words, &pieces).concat();
+            let whole = words.redact(&text).into_owned();
+            prop_assert_eq!(&streamed, &whole);
+            prop_assert!(!streamed.contains(KEY), "{}", streamed);
+        }
+    }
+}
