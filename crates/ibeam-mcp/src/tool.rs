@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Tool, ToolContext, ToolSet};
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolSpec};
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolSpec, show_hidden, show_on_one_line};
 use serde_json::{Map, Value, json};
 
 use crate::connection::ListedTool;
@@ -88,11 +88,14 @@ impl Tool for McpTool {
 }
 
 fn spec(name: &str, server: &str, tool: &ListedTool) -> ToolSpec {
-    let description = tool.description.as_deref().unwrap_or_default();
+    // A description is an instruction to the model: nothing in it may be hidden from people.
+    let description = show_hidden(tool.description.as_deref().unwrap_or_default());
     let description = match description.char_indices().nth(DESCRIPTION) {
         Some((end, _)) => format!("{}…", description.get(..end).unwrap_or_default()),
-        None if description.trim().is_empty() => format!("`{}` of the MCP server `{server}`", tool.name),
-        None => description.to_owned(),
+        None if description.trim().is_empty() => {
+            format!("`{}` of the MCP server `{server}`", show_on_one_line(&tool.name))
+        }
+        None => description.into_owned(),
     };
     ToolSpec {
         name: name.to_owned().into(),
@@ -109,7 +112,28 @@ fn parameters(schema: &Value) -> Value {
     if !schema.get("properties").is_some_and(Value::is_object) {
         schema.insert("properties".to_owned(), json!({}));
     }
-    Value::Object(schema)
+    let mut schema = Value::Object(schema);
+    show_hidden_texts(&mut schema);
+    schema
+}
+
+/// What the schema says in words, with what is not seen written out. Names and values stay: a call must have them
+/// exactly.
+fn show_hidden_texts(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match value {
+                    Value::String(text) if matches!(name.as_str(), "description" | "title" | "$comment") => {
+                        *text = show_hidden(text).into_owned();
+                    }
+                    value => show_hidden_texts(value),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| show_hidden_texts(value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 #[cfg(test)]
@@ -119,6 +143,15 @@ mod tests {
     #[track_caller]
     fn check(schema: Value, expect: Value) {
         assert_eq!(parameters(&schema), expect);
+    }
+
+    #[test]
+    fn what_a_description_hides_is_written_out() {
+        let description = |text: &str| json!({ "type": "string", "description": text, "enum": ["\u{200b}"] });
+        check(
+            json!({ "type": "object", "properties": { "a": description("x\u{e0041}\u{202e}y") } }),
+            json!({ "type": "object", "properties": { "a": description("x<U+E0041><U+202E>y") } }),
+        );
     }
 
     #[test]

@@ -7,7 +7,6 @@
 mod catalogue;
 mod contract;
 mod delta_line;
-mod hidden;
 mod html;
 mod json;
 mod line_buffer;
@@ -25,8 +24,8 @@ pub use catalogue::{
     SessionLine, ShimLine,
 };
 pub use contract::Contract;
-pub use hidden::show_hidden;
 pub use html::Html;
+pub use ibeam_protocol::{escape_hidden_in_json, show_hidden, show_on_one_line};
 pub use json::{Json, json_of_result, line_of};
 pub use locale::Locale;
 pub use schema::{SchemaOf, schema};

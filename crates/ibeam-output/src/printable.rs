@@ -1,6 +1,6 @@
 //! Foreign text on its way to people: nothing in it may move a cursor, colour a line or reverse its order.
 
-use crate::hidden::is_hidden;
+use ibeam_protocol::hidden::is_hidden;
 
 /// On one line: control characters, line ends and all that is not seen become escapes like `\n`, `\u{1b}`.
 pub(crate) fn one_line(text: &str) -> String {

@@ -6,6 +6,7 @@
 
 pub mod event;
 pub mod failure;
+pub mod hidden;
 pub mod id;
 pub mod message;
 pub mod notice;
@@ -17,6 +18,7 @@ pub mod usage;
 
 pub use event::{Compacted, Event, EventKind, PermissionDecided, RunFinished, SessionStarted};
 pub use failure::{Failure, FailureCode, Reason, Signal};
+pub use hidden::{escape_hidden_in_json, show_hidden, show_on_one_line};
 pub use id::{CallId, ModelCallId, SessionId};
 pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult};
 pub use notice::Notice;

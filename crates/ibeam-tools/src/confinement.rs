@@ -4,6 +4,7 @@
 //! itself and not a name of it. Searches a bounded part for what deny rules cover, and says when that was not all.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fs::Metadata;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
@@ -134,6 +135,11 @@ pub(crate) fn denied_files(shield: &Shield) -> Identities {
         }
     }
     found
+}
+
+/// Whether the file is one of those that may not be read, under another name. Searches only where it has several.
+pub fn is_denied_link(shield: &Shield, file: &Metadata) -> bool {
+    file.nlink() > 1 && denied_files(shield).contains(&(file.dev(), file.ino()))
 }
 
 struct Places<'a> {

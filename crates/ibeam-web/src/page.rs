@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::Encoding;
+use ibeam_protocol::show_hidden;
 use url::Url;
 
 use crate::fetch::{Fetched, Rest};
@@ -56,7 +57,8 @@ pub(crate) async fn page(fetched: Fetched, limit: usize) -> Result<Page, String>
             converted.text
         }
     };
-    Ok(Page { text: shortened(text, limit, rest), url })
+    // Instructions can be hidden in characters that nobody sees on the page.
+    Ok(Page { text: shortened(show_hidden(&text).into_owned(), limit, rest), url })
 }
 
 /// The type without its parameters, and its charset.

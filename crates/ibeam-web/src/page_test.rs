@@ -86,3 +86,13 @@ fn what_is_left_out_is_told() {
     let both = "h\u{e9}\n\n[3 bytes of the text are left out, and the rest of the page was not read]\n";
     assert_eq!(told(3, Rest::Unknown), both);
 }
+
+#[test]
+fn what_a_page_hides_is_written_out() {
+    check("text/html", "<p>a\u{e0041}\u{202e}b</p>".as_bytes(), "a<U+E0041><U+202E>b");
+    check(
+        "text/plain",
+        "a\u{200b}\u{1b}[2Kb \u{1f600}\u{fe0f}".as_bytes(),
+        "a<U+200B><U+001B>[2Kb \u{1f600}\u{fe0f}",
+    );
+}

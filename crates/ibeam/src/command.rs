@@ -26,6 +26,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ibeam_dialects::Dialect;
+use ibeam_output::{escape_hidden_in_json, show_hidden};
 use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
 
@@ -94,8 +95,13 @@ pub(crate) fn carry_out_offline(
     done.map(|()| ExitCode::SUCCESS)
 }
 
-/// Writes to stdout; a reader that has gone is a failure like any other.
+/// Writes text for people to stdout, with every character that is not seen written out: some of it is foreign. A reader
+/// that has gone is a failure like any other.
 fn say(stdout: &mut File, text: &str) -> Result<(), Failure> {
+    write(stdout, &show_hidden(text))
+}
+
+fn write(stdout: &mut File, text: &str) -> Result<(), Failure> {
     stdout.write_all(text.as_bytes()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Reason::OutputClosed.into(),
         _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() }.into(),
@@ -106,7 +112,7 @@ fn say(stdout: &mut File, text: &str) -> Result<(), Failure> {
 fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> Result<(), Failure> {
     match format {
         ReportFormat::Text => say(stdout, text),
-        ReportFormat::Json => say(stdout, &format!("{json}\n")),
+        ReportFormat::Json => write(stdout, &format!("{}\n", escape_hidden_in_json(&json.to_string()))),
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use ibeam_output::{Catalogue, error_object};
+use ibeam_output::{Catalogue, error_object, escape_hidden_in_json};
 use ibeam_protocol::{Failure, Reason, RunFinished};
 use rustix::fs::OFlags;
 
@@ -73,7 +73,7 @@ pub(crate) fn fail(failed: &Failed, catalogue: &Catalogue) -> ExitCode {
     }
     stderr::say(&match format {
         ErrorFormat::Text => catalogue.failure(failure).to_string(),
-        ErrorFormat::Json => error_object(failure, run.as_deref()),
+        ErrorFormat::Json => escape_hidden_in_json(&error_object(failure, run.as_deref())).into_owned(),
     });
     ExitCode::from(failure.reason.code().exit_code())
 }

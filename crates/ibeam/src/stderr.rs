@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ibeam_output::show_hidden;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -15,9 +16,9 @@ const PIECE: usize = 4096;
 /// Nobody reads: every later word is dropped unless there is room for it.
 static STUCK: AtomicBool = AtomicBool::new(false);
 
-/// Says `text` and ends the line.
+/// Says `text` and ends the line. What is not seen is written out: paths and the words of others are in it.
 pub(crate) fn say(text: &str) {
-    whisper(&format!("{text}\n"));
+    whisper(&format!("{}\n", show_hidden(text)));
 }
 
 /// Says `text` as it is.

@@ -40,6 +40,8 @@ mod formats;
 mod hangs;
 #[path = "end_to_end/hooks.rs"]
 mod hooks;
+#[path = "end_to_end/hygiene.rs"]
+mod hygiene;
 #[path = "end_to_end/input.rs"]
 mod input;
 #[path = "end_to_end/limits.rs"]

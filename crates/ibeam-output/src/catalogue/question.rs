@@ -1,6 +1,6 @@
 //! The question that a person is asked before a call: what exactly would run, and why it is asked.
 
-use crate::hidden::show_hidden;
+use ibeam_protocol::show_hidden;
 
 use super::Catalogue;
 use super::words::Words;

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::hidden::show_hidden;
+use ibeam_protocol::show_hidden;
 
 /// A piece of a page.
 #[derive(Default)]

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ibeam_core::Stop;
+use ibeam_output::show_on_one_line;
 use ibeam_protocol::{Failure, McpStatus, Reason};
 use serde_json::json;
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -32,14 +33,16 @@ pub(super) fn mcp(app: &App, what: &McpCommand, stdout: &mut File) -> Result<(),
 /// Lists what the files name; starts nothing.
 fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let servers = declared(app)?;
-    let width = servers.iter().map(|server| server.name.chars().count()).max().unwrap_or_default();
+    let width =
+        servers.iter().map(|server| show_on_one_line(&server.name).chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for server in &servers {
-        let (status, source, reached) = (word(server.status), source(server), reached(server));
-        let name = printable(&server.name);
+        let (status, source, reached) =
+            (word(server.status), show_on_one_line(&source(server)), reached(server));
+        let name = show_on_one_line(&server.name);
         text.push_str(&format!(
             "{name:width$}  {status:11}  {}  # {source}\n",
-            printable(reached.trim_end())
+            show_on_one_line(reached.trim_end())
         ));
     }
     if servers.is_empty() {
@@ -89,7 +92,8 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
         for tool in started.tools() {
             let first_line = tool.description.as_deref().unwrap_or_default().trim().lines().next();
             let reads = if tool.is_read_only() { " (only reads)" } else { "" };
-            let (name, said) = (printable(&tool.name), printable(first_line.unwrap_or_default()));
+            let (name, said) =
+                (show_on_one_line(&tool.name), show_on_one_line(first_line.unwrap_or_default()));
             text.push_str(&format!("{name}{reads}: {said}\n"));
         }
         started.shut_down(mcp::GRACE).await;
@@ -120,7 +124,7 @@ fn switch(app: &App, name: &str, enabled: bool, stdout: &mut File) -> Result<(),
         said: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
     })?;
     let word = if enabled { "enabled" } else { "disabled" };
-    say(stdout, &format!("{word} `{}` in {}\n", printable(&server.name), path.display()))
+    say(stdout, &format!("{word} `{}` in {}\n", show_on_one_line(&server.name), path.display()))
 }
 
 fn set(document: &mut DocumentMut, name: &str, enabled: bool) -> Option<()> {
@@ -180,9 +184,4 @@ fn reached(server: &Declaration) -> String {
         Launch::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
         Launch::Url(url) => url.clone(),
     }
-}
-
-/// Foreign text on one line: no control character reaches the terminal.
-fn printable(text: &str) -> String {
-    text.replace(char::is_control, " ")
 }

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ibeam_output::PolicyLine;
+use ibeam_output::{PolicyLine, show_on_one_line};
 use ibeam_policy::{Access, Explanation, Finding, List, Part, Policy, Rule, Verdict};
 use ibeam_protocol::{Failure, Reason};
 use ibeam_tools::{PathError, Workspace};
@@ -100,7 +100,7 @@ fn as_text(app: &App, explained: &Explanation, rules: &[SetRule], has_bounds: bo
         line("", &say(PolicyLine::Opaque { what }));
     }
     for part in &explained.parts {
-        line("", &part.subject.replace(char::is_control, " "));
+        line("", &show_on_one_line(&part.subject));
         if let Some((program, wrappers @ [_, ..])) = part.programs.split_last() {
             line("  ", &say(PolicyLine::Runs { program, wrappers: &wrappers.join(" ") }));
         }
@@ -115,7 +115,7 @@ fn as_text(app: &App, explained: &Explanation, rules: &[SetRule], has_bounds: bo
                 true => PolicyLine::Applies { rule, why },
                 false => PolicyLine::Passes { rule, why },
             });
-            let origin = origin.map(|origin| format!("  # {origin}")).unwrap_or_default();
+            let origin = origin.map(|origin| format!("  # {}", show_on_one_line(origin))).unwrap_or_default();
             line("  ", &format!("{:8}  {said}{origin}", word(*list)));
         }
     }
@@ -184,10 +184,11 @@ fn with_origins<'a>(part: &'a Part, rules: &'a [SetRule]) -> Vec<(&'a Finding, O
 
 fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let rules = rules(app)?;
-    let width = rules.iter().map(|set| set.rule.to_string().chars().count()).max().unwrap_or_default();
+    let shown = |set: &SetRule| show_on_one_line(&set.rule.to_string());
+    let width = rules.iter().map(|set| shown(set).chars().count()).max().unwrap_or_default();
     let mut text = String::new();
-    for SetRule { list, rule, origin } in &rules {
-        let rule = rule.to_string();
+    for set in &rules {
+        let (list, rule, origin) = (&set.list, shown(set), show_on_one_line(&set.origin));
         text.push_str(&format!("{:5}  {rule:width$}  # {origin}\n", word(*list)));
     }
     if rules.is_empty() {
@@ -197,7 +198,8 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
     for path in [["approval"].as_slice(), &["sandbox", "mode"]] {
         let Some(setting) = app.config.get(path) else { continue };
         let key = path.join(".");
-        text.push_str(&format!("{key} = {}  # {}\n", setting.value, setting.origin));
+        let (value, origin) = (setting.value.to_string(), setting.origin.to_string());
+        text.push_str(&format!("{key} = {}  # {}\n", show_on_one_line(&value), show_on_one_line(&origin)));
         settings.push(json!({
             "key": key,
             "value": app.config.text(path),

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_output::show_hidden;
+use ibeam_output::show_on_one_line;
 use ibeam_protocol::{Failure, Reason};
 use serde_json::{Value, json};
 
@@ -30,16 +30,19 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
     for (path, trusted) in &document.workspaces {
         let since = date_of(trusted.at_ms);
         let files: Vec<&String> = trusted.files.keys().collect();
-        text.push_str(&format!("{}  # since {since}, {}\n", one_line(path), files_of(&files)));
+        text.push_str(&format!("{}  # since {since}, {}\n", show_on_one_line(path), files_of(&files)));
         workspaces.push(json!({ "path": path, "since_ms": trusted.at_ms, "files": trusted.files }));
     }
     let mut servers = Vec::new();
     for (key, pinned) in &document.servers {
         let (workspace, name) =
             key.split_once('\0').map_or((None, key.as_str()), |(at, name)| (Some(at), name));
-        let of = workspace.map_or(String::new(), |workspace| format!(" of {}", one_line(workspace)));
+        let of = workspace.map_or(String::new(), |workspace| format!(" of {}", show_on_one_line(workspace)));
         let (since, count) = (date_of(pinned.at_ms), pinned.tools.len());
-        text.push_str(&format!("MCP server {}{of}  # since {since}, {count} tools\n", one_line(name)));
+        text.push_str(&format!(
+            "MCP server {}{of}  # since {since}, {count} tools\n",
+            show_on_one_line(name)
+        ));
         servers.push(
             json!({ "name": name, "workspace": workspace, "since_ms": pinned.at_ms, "tools": pinned.tools }),
         );
@@ -71,7 +74,7 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
         document.servers.retain(|key, _| !key.starts_with(&before));
         was_there || servers > document.servers.len()
     });
-    let path = one_line(&path);
+    let path = show_on_one_line(&path);
     match forgotten.map_err(|said| unreadable(app, said))? {
         true => say(stdout, &format!("forgotten: {path}\n")),
         false => {
@@ -111,13 +114,13 @@ fn show(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         rows.push(Row { what, file, now: app.trust.is_given() || app.flags.approve_mcps });
     }
     let word = app.trust.word();
-    let mut text = format!("{}: {word}\n", one_line(&app.workspace.display().to_string()));
+    let mut text = format!("{}: {word}\n", show_on_one_line(&app.workspace.display().to_string()));
     for notice in app.trust.tell(Vec::new()) {
         text.push_str(&format!("# {}\n", app.catalogue.notice(&notice)));
     }
     for Row { what, file, now } in &rows {
         let counts = if *now { "counts now " } else { "with --trust" };
-        text.push_str(&format!("{counts:12}  {}  # {}\n", one_line(what), one_line(file)));
+        text.push_str(&format!("{counts:12}  {}  # {}\n", show_on_one_line(what), show_on_one_line(file)));
     }
     if rows.is_empty() {
         text.push_str("the project's files would change nothing\n");
@@ -144,11 +147,6 @@ struct Row {
 fn unreadable(app: &App, said: String) -> Reason {
     let path = app.trust.store.path().display().to_string();
     Reason::BadConfig { path, line: None, column: None, said }
-}
-
-/// Foreign text on one line, with all that a reader would not see.
-fn one_line(text: &str) -> String {
-    show_hidden(text).replace('\n', "<U+000A>").replace('\t', " ")
 }
 
 fn date_of(ms: u64) -> String {

@@ -60,7 +60,7 @@ pub(super) fn build(
             log_directory: Some(app.places.background_logs()),
             more_environment: more_environment(app),
             command_environment,
-            shield,
+            shield: shield.clone(),
             quarantine: Some(app.places.quarantine()),
             background: background.clone(),
         },
@@ -76,6 +76,7 @@ pub(super) fn build(
         trusted: app.trust.is_given(),
         mode: head.permission_mode,
         sandbox: &head.sandbox,
+        shield: &shield,
         further: &further,
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });

@@ -30,8 +30,32 @@ pub fn show_hidden(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Foreign text on one line, with every character that is not seen written out, line ends among them; a tab is a space.
+pub fn show_on_one_line(text: &str) -> String {
+    show_hidden(text).replace('\n', "<U+000A>").replace('\t', " ")
+}
+
+/// JSON with every character that is not seen written as its escape: the same document, which no terminal obeys.
+pub fn escape_hidden_in_json(json: &str) -> Cow<'_, str> {
+    if !json.chars().any(is_hidden) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if is_hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // The format of a string cannot fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
 /// Unicode's control, format and private-use characters, its blanks that are no spaces, and selectors.
-pub(crate) fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         '\u{ad}'
@@ -105,6 +129,24 @@ mod tests {
             check(text, text);
         }
         check("one\r\ntwo\r\n", "one\ntwo\n");
+    }
+
+    #[test]
+    fn foreign_text_on_one_line_cannot_make_another() {
+        assert_eq!(
+            show_on_one_line("a\n# Orders\tof\u{202e}mine\r\n"),
+            "a<U+000A># Orders of<U+202E>mine<U+000A>"
+        );
+    }
+
+    #[test]
+    fn escaped_json_is_the_same_document() {
+        let value = serde_json::json!({ "ti\u{202e}tle": "a\u{e0041}\u{1b}[2K\u{9b}\n\t日本" });
+        let json = value.to_string();
+        let escaped = escape_hidden_in_json(&json);
+        assert!(!escaped.chars().any(is_hidden), "{escaped}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
+        assert!(matches!(escape_hidden_in_json("{\"a\": \"b\"}\n"), Cow::Borrowed(_)));
     }
 
     /// Data can be hidden in a row of selectors behind a picture.

@@ -1,0 +1,106 @@
+//! What reaches a reader: no key that the model says, and nothing of others' text that is not seen.
+
+use ibeam_protocol::hidden::is_hidden;
+use ibeam_testkit::{Answer, Finished, Workspace};
+use serde_json::json;
+
+use crate::scene::{KEY, Scene, WIRES, calls, journal, says};
+
+/// Escapes, marks of direction, tags, a line of its own.
+const HOSTILE: &str = "a\u{1b}[2K\u{202e}b\u{e0041}\u{9b}c\rd";
+
+#[track_caller]
+fn check_no_key(scene: &Scene, ran: &Finished) {
+    assert!(!ran.stdout.contains(KEY) && !ran.stderr.contains(KEY), "{ran}");
+    let id = ran.stream().session_id().to_owned();
+    let kept = std::fs::read_to_string(scene.workspace.journal(&id)).unwrap();
+    assert!(!kept.contains(KEY), "{kept}");
+}
+
+#[test]
+fn a_key_that_the_model_says_is_neither_printed_nor_kept() {
+    for wire in WIRES {
+        let (one, other) = KEY.split_at(9);
+        let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let answer = Answer::new().text("It is ").text(one).text(other).text(" or ").text(&hex).text(".");
+        let scene = Scene::on(wire, [answer, says("Bye.")]);
+        let ran = scene.print::<&str>([]).run().succeeded();
+        check_no_key(&scene, &ran);
+        assert!(!ran.stdout.contains(&hex), "{ran}");
+        let stream = ran.stream();
+        assert_eq!(stream.deltas().concat(), "It is key*** or 6b6***.");
+        assert_eq!(stream.last()["result"], "It is key*** or 6b6***.", "{ran}");
+        let ran = scene.ibeam(["-p", "more", "--continue"]).run().succeeded();
+        check_no_key(&scene, &ran);
+        assert!(!scene.server.requests()[1].body.to_string().contains(KEY), "nor sent again");
+    }
+}
+
+#[test]
+fn a_call_with_a_key_is_told_without_it_and_not_executed() {
+    let write = calls("t", "write", &json!({ "path": "note", "fileText": format!("x {KEY}") }));
+    let scene = Scene::new([write, says("Done.")]);
+    let ran = scene.print(["--force"]).run().succeeded();
+    check_no_key(&scene, &ran);
+    assert_eq!(scene.workspace.read("note"), None);
+    let id = ran.stream().session_id().to_owned();
+    let recorded = journal(&scene, &id);
+    let started = recorded.iter().find_map(|event| event.pointer("/kind/tool_call_started/call/arguments"));
+    assert_eq!(started.unwrap()["fileText"], "x key***");
+    let request = scene.server.requests()[1].body.to_string();
+    assert!(
+        request.contains("not executed: its arguments hold a key") && !request.contains(KEY),
+        "{request}"
+    );
+}
+
+/// Holds that a terminal shows what was written and obeys none of it.
+#[track_caller]
+fn check_shown(ran: &Finished, part: &str) {
+    for text in [&ran.stdout, &ran.stderr] {
+        assert!(!text.contains(|c: char| is_hidden(c)), "{text:?}");
+    }
+    assert!(ran.stdout.contains(part), "{ran}");
+}
+
+#[test]
+fn the_prompts_of_sessions_are_listed_so_that_nothing_is_hidden() {
+    let scene = Scene::new([says("Yes.")]);
+    scene.ibeam(["-p", &format!("say {HOSTILE}")]).run().succeeded();
+    check_shown(&scene.bare(["ls"]).run().succeeded(), "say a<U+001B>[2K<U+202E>b");
+    check_shown(&scene.bare(["ls", "--format", "json"]).run().succeeded(), r"say a\u001b[2K\u202eb");
+}
+
+#[test]
+fn the_rules_of_a_project_are_listed_so_that_nothing_is_hidden() {
+    let rule = serde_json::to_string(&format!("Read({HOSTILE}\n)")).unwrap();
+    let config = format!("[permissions]\ndeny = [{rule}]\n");
+    let workspace = Workspace::new().user_config(&config.replace(r"\u001b", r"\u001B"));
+    let scene = Scene::new([]).within(workspace);
+    let ran = scene.bare(["policy", "list"]).run().succeeded();
+    check_shown(&ran, "<U+202E>b<U+E0041>");
+    assert!(ran.stdout.contains("<U+000A>"), "{ran}");
+    check_shown(&scene.bare(["policy", "list", "--format", "json"]).run().succeeded(), r"\u202e");
+}
+
+#[test]
+fn the_servers_of_a_project_are_listed_so_that_nothing_is_hidden() {
+    let servers =
+        json!({ "mcpServers": { "plain": { "command": format!("run {HOSTILE}"), "args": ["x\ny"] } } });
+    let scene = Scene::new([]).within(Workspace::new().file(".cursor/mcp.json", servers.to_string()));
+    let ran = scene.bare(["mcp", "list"]).run().succeeded();
+    check_shown(&ran, "<U+202E>b<U+E0041>");
+    assert!(ran.stdout.contains("x<U+000A>y"), "{ran}");
+}
+
+#[test]
+fn errors_and_warnings_tell_paths_so_that_nothing_is_hidden() {
+    let scene = Scene::new([]);
+    let path = format!("/no/{HOSTILE}");
+    for format in ["text", "json"] {
+        let ran = scene.bare(["-p", "x", "--error-format", format, "--workspace", &path]).run();
+        assert_ne!(ran.code, Some(0), "{ran}");
+        check_shown(&ran, "");
+        assert!(ran.stderr.contains("202"), "the path is told: {ran}");
+    }
+}
