@@ -6,6 +6,7 @@
 use std::ffi::OsString;
 use std::fs::FileType;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use std::vec;
 
 use crate::blocking::EndFlag;
@@ -103,13 +104,28 @@ impl<'a> DirReader<'a> {
 pub(crate) struct DirWalk<'a> {
     pub(crate) reader: DirReader<'a>,
     open: Vec<Listing>,
+    /// Directories in each other that are read.
+    deepest: usize,
+    /// Names that begin with a dot are passed over.
+    skips_hidden: bool,
+}
+
+/// The first `most` files below `root`, relative to it, with `deepest` directories in each other: what a person would
+/// see of it, within `time`.
+pub fn list_files(root: &Path, deepest: usize, most: usize, time: Duration) -> Vec<PathBuf> {
+    let (readable, end) = (Readable::default(), EndFlag::after(time));
+    let walk = DirWalk { deepest, skips_hidden: true, ..DirWalk::new(root, &readable, &end) };
+    walk.filter(|entry| entry.kind.is_file())
+        .filter_map(|entry| Some(entry.path.strip_prefix(root).ok()?.to_owned()))
+        .take(most)
+        .collect()
 }
 
 impl<'a> DirWalk<'a> {
     pub(crate) fn new(start: &Path, readable: &'a Readable, end: &'a EndFlag) -> Self {
         let mut reader = DirReader::new(readable, end);
         let open = vec![reader.first(start)];
-        Self { reader, open }
+        Self { reader, open, deepest: usize::MAX, skips_hidden: false }
     }
 }
 
@@ -118,10 +134,12 @@ impl Iterator for DirWalk<'_> {
 
     fn next(&mut self) -> Option<Entry> {
         loop {
+            let depth = self.open.len();
             let innermost = self.open.last_mut()?;
             match self.reader.next_of(innermost) {
+                Some(entry) if self.skips_hidden && is_hidden(&entry.path) => {}
                 Some(entry) => {
-                    if entry.kind.is_dir() {
+                    if entry.kind.is_dir() && depth < self.deepest {
                         let below = self.reader.below(&entry.path, &innermost.rules);
                         self.open.push(below);
                     }
@@ -130,5 +148,29 @@ impl Iterator for DirWalk<'_> {
                 None => drop(self.open.pop()),
             }
         }
+    }
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn the_files_that_a_person_would_see_are_listed_within_bounds() {
+        let fixture = Fixture::with("a", "");
+        for file in ["b/c", "b/d/e", "b/d/f/g", ".hidden", ".git/config", ".dir/x", "ignored"] {
+            fixture.put(file, "");
+        }
+        fixture.put(".gitignore", "ignored");
+        fixture.fifo(".ignore");
+        let listed = |deepest, most| list_files(&fixture.root(), deepest, most, Duration::from_secs(60));
+        assert_eq!(listed(3, 10), ["a", "b/c", "b/d/e"].map(PathBuf::from));
+        assert_eq!(listed(9, 2), ["a", "b/c"].map(PathBuf::from));
+        assert!(list_files(&fixture.root(), 9, 9, Duration::ZERO).len() <= 1, "its time is up at once");
     }
 }

@@ -26,6 +26,8 @@ const CURSOR_RULES: &str = ".cursorrules";
 const LONGEST: usize = 32 * 1024;
 /// The most of all of them.
 const LONGEST_TOGETHER: usize = 128 * 1024;
+/// Entries of a directory of rules that are looked at.
+const MOST_ENTRIES: usize = 4096;
 /// Files of rules that are looked at in one directory.
 const MOST_RULES: usize = 64;
 
@@ -64,7 +66,8 @@ impl Instructions {
     fn take_rules(&mut self, root: &Path, directory: &Path, shield: &Shield) {
         let path = directory.join(CURSOR_RULES);
         self.texts.extend(read(root, &path, shield).map(|text| (path.display().to_string(), text)));
-        let entries = std::fs::read_dir(directory.join(".cursor/rules")).into_iter().flatten().flatten();
+        let entries = std::fs::read_dir(directory.join(".cursor/rules")).into_iter().flatten();
+        let entries = entries.take(MOST_ENTRIES).flatten();
         let is_rule = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "mdc");
         let mut paths: Vec<PathBuf> =
             entries.map(|entry| entry.path()).filter(is_rule).take(MOST_RULES).collect();

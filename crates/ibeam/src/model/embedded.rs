@@ -55,10 +55,12 @@ mod files {
     //! The workspace as the embedded model may know it: a bounded list of files.
 
     use std::path::{Component, Path, PathBuf};
+    use std::time::Duration;
 
     /// More files than this tell a small model nothing.
     const MOST_FILES: usize = 200;
     const DEEPEST: usize = 4;
+    const LONGEST: Duration = Duration::from_secs(2);
 
     pub(super) struct WorkspaceFiles {
         root: PathBuf,
@@ -72,16 +74,8 @@ mod files {
 
     impl ibeam_local::Workspace for WorkspaceFiles {
         fn files(&self) -> Vec<String> {
-            let walk = ignore::WalkBuilder::new(&self.root)
-                .max_depth(Some(DEEPEST))
-                .require_git(false)
-                .sort_by_file_name(std::ffi::OsStr::cmp)
-                .build();
-            walk.filter_map(Result::ok)
-                .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
-                .filter_map(|entry| Some(entry.path().strip_prefix(&self.root).ok()?.to_str()?.to_owned()))
-                .take(MOST_FILES)
-                .collect()
+            let files = ibeam_tools::list_files(&self.root, DEEPEST, MOST_FILES, LONGEST);
+            files.into_iter().filter_map(|file| Some(file.to_str()?.to_owned())).collect()
         }
 
         fn exists(&self, path: &str) -> bool {
