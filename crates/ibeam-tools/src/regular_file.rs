@@ -67,7 +67,7 @@ pub fn bytes_of(file: &File, largest: u64) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// Those of `open`, of `bytes_of` and of `check`; and that the file does not stay the same.
-pub(crate) fn read_whole(
+pub fn read_whole(
     path: &Path,
     follow: bool,
     largest: u64,
