@@ -73,13 +73,10 @@ fn the_prompts_of_sessions_are_listed_so_that_nothing_is_hidden() {
 
 #[test]
 fn the_rules_of_a_project_are_listed_so_that_nothing_is_hidden() {
-    let rule = serde_json::to_string(&format!("Read({HOSTILE}\n)")).unwrap();
-    let config = format!("[permissions]\ndeny = [{rule}]\n");
-    let workspace = Workspace::new().user_config(&config.replace(r"\u001b", r"\u001B"));
-    let scene = Scene::new([]).within(workspace);
-    let ran = scene.bare(["policy", "list"]).run().succeeded();
-    check_shown(&ran, "<U+202E>b<U+E0041>");
-    assert!(ran.stdout.contains("<U+000A>"), "{ran}");
+    // A token with a control character is refused.
+    let config = "[permissions]\ndeny = [\"Read(a\u{202e}b\u{e0041}c)\"]\n";
+    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    check_shown(&scene.bare(["policy", "list"]).run().succeeded(), "Read(a<U+202E>b<U+E0041>c)");
     check_shown(&scene.bare(["policy", "list", "--format", "json"]).run().succeeded(), r"\u202e");
 }
 
