@@ -131,7 +131,7 @@ fn show_hidden_texts(schema: &mut Value) {
                 }
             }
         }
-        Value::Array(values) => values.iter_mut().for_each(|value| show_hidden_texts(value)),
+        Value::Array(values) => values.iter_mut().for_each(show_hidden_texts),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
