@@ -189,20 +189,8 @@ fn stage(lines: Vec<Line>) -> Stage {
         let probe = Probe { name, access, running: Arc::clone(&running), most: Arc::clone(&most) };
         tools.insert(name.to_owned(), Arc::new(probe));
     }
-    let policy = Policy {
-        mode: PermissionMode::Default,
-        workspace: workspace.clone(),
-        extra_dirs: vec![],
-        home: "/home/nobody".into(),
-        private: vec![],
-        credentials: vec![],
-        allow: vec![],
-        ask: vec![],
-        deny: vec![],
-        approval: Approval::Allowlist,
-        unapproved: vec![],
-        sandboxed: false,
-    };
+    let mut policy = Policy::new(PermissionMode::Default, workspace.clone(), "/home/nobody".into());
+    policy.approval = Approval::Allowlist;
     let head = SessionStarted {
         session_id: SessionId::random(),
         cwd: workspace,
