@@ -312,7 +312,8 @@ everywhere! {
             if code == 99 {
                 eprintln!("SKIP: {attack}: the program is not installed");
             }
-            assert!(code != 0 || (world.has_pids() && attack.contains("-u")), "{attack}: {output}");
+            // The number may be that of a process of the sandbox, where those are numbered anew.
+            assert!(code != 0 || world.has_pids(), "{attack}: {output}");
             assert_eq!(stat(), before, "{attack}: {output}");
         }
         for own in ["nice -n 5 true", "renice -n 5 -p 0", "taskset 1 true", "ionice -c 3 true", "chrt -b 0 true", "ulimit -n 100"] {

@@ -78,7 +78,7 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
             }
             // Where a rule opens a part of it, the rest cannot be known yet: then it is hidden whole.
             Some(Err(_)) | None => {
-                if !(shield.opens_below(&hidden) && shield.may_read(&hidden)) {
+                if !shield.may_read(&hidden) {
                     places.hidden_later.push(hidden);
                 }
             }
