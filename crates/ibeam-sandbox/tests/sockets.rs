@@ -321,3 +321,37 @@ as_both_users! {
         assert!(tree.wait_until_gone(TIMEOUT));
     }
 }
+
+/// Installs a filter that lets every call pass and has a listener, keeps that open, and becomes another program.
+const OUTER_LISTENER: &str = "import ctypes, os, struct, sys\n\
+    libc = ctypes.CDLL(None, use_errno=True)\n\
+    allow = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0x7fff0000))\n\
+    class Program(ctypes.Structure): _fields_ = [('length', ctypes.c_ushort), ('filter', ctypes.c_void_p)]\n\
+    program = Program(1, ctypes.addressof(allow))\n\
+    libc.prctl(38, 1, 0, 0, 0)\n\
+    number = 277 if os.uname().machine == 'aarch64' else 317\n\
+    listener = libc.syscall(number, 1, ctypes.c_ulong(8), ctypes.byref(program))\n\
+    if listener < 0: sys.exit('no listener: ' + os.strerror(ctypes.get_errno()))\n\
+    os.set_inheritable(listener, True)\n\
+    os.execv(sys.argv[1], sys.argv[1:])\n";
+
+#[test]
+fn where_somebody_else_answers_calls_there_are_only_pairs() {
+    if !has_python() {
+        return;
+    }
+    #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
+    if std::env::var_os(AGAIN).is_none() {
+        let name = "where_somebody_else_answers_calls_there_are_only_pairs";
+        return again(name, &["python3", "-c", OUTER_LISTENER]);
+    }
+    let fixture = Fixture::new(Workspace::new(), Vec::new());
+    fixture.refuses("socket.socket(socket.AF_UNIX)");
+    assert_eq!(
+        fixture.run("a, b = socket.socketpair(); a.send(b'pair'); print(b.recv(9).decode())"),
+        "pair\n"
+    );
+    let tcp =
+        "s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname()); print('tcp')";
+    assert_eq!(fixture.run(tcp), "tcp\n");
+}
