@@ -82,7 +82,7 @@ impl Journal {
         }
     }
 
-    /// The same, that keeps these secrets out of what tools and the model say, and of what failures tell.
+    /// Returns the journal with a redactor that keeps these secrets out of texts of tools, of the model and of failures.
     #[must_use]
     pub fn redacting(self, redactor: Redactor) -> Self {
         Self { redactor, ..self }

@@ -2,7 +2,7 @@
 //!
 //! A domain without a port allows the ports of web pages, 80 and 443, and denies or asks for every port. An address
 //! that two readers could take for two hosts is refused, whatever the rules say. Which addresses a name leads to is
-//! not known here: whoever connects holds those that are nobody's public ones back.
+//! not known here: the code that connects refuses addresses that are not public.
 
 use ibeam_protocol::PermissionMode;
 
@@ -15,7 +15,7 @@ const WEB_PORTS: [u16; 2] = [80, 443];
 /// Which ports a domain without one covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnnamedPorts {
-    /// Those of web pages: for rules that allow.
+    /// The ports of web pages, 80 and 443: for rules that allow.
     Web,
     /// Every port: for rules that deny or ask.
     All,

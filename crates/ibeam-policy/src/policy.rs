@@ -25,7 +25,7 @@ pub struct Policy {
     pub home: PathBuf,
     /// Our own directories for keys and sessions, wherever the environment puts them: neither read nor written.
     pub private: Vec<PathBuf>,
-    /// Files with credentials of other programs that the environment names, beside those of the table: neither
+    /// Files with credentials of other programs that the environment names, in addition to those of the table: neither
     /// read nor written.
     pub credentials: Vec<PathBuf>,
     /// Places in the workspace whose content makes other programs run something, though no name tells: the directory

@@ -32,7 +32,7 @@ fn rendered() -> String {
 }
 
 #[test]
-#[allow(clippy::disallowed_methods, reason = "leaves the right text beside the other output of tests")]
+#[allow(clippy::disallowed_methods, reason = "writes the right text next to the other output of tests")]
 fn the_document_shows_the_table() {
     let expect = rendered();
     let start = DOCUMENT.find(START).unwrap();

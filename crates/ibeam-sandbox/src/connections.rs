@@ -1,6 +1,6 @@
 //! The connections of a command in namespaces, made by its supervisor.
 //!
-//! A network namespace holds everything but Unix sockets with a path: whoever can reach the file can connect, whatever
+//! A network namespace holds everything but Unix sockets with a path: a process that can reach the file can connect, whatever
 //! mounts and Landlock say, and a socket may appear, move or be linked anywhere while a command runs. So a filter hands
 //! every `connect` of a command to its supervisor, which is confined like the command itself. The supervisor copies the
 //! socket and the address, finds the file once, and connects to that very file if its listener belongs to this network

@@ -38,7 +38,7 @@ fn guarded(bencher: Bencher<'_, '_>) {
     measure(bencher, &root, settings, ":");
 }
 
-/// The same in a tree of this many files, fifty in each directory.
+/// Runs a command in a tree of this many files, fifty in each directory.
 #[divan::bench(args = [500, 50_000])]
 fn guarded_tree(bencher: Bencher<'_, '_>, files: usize) {
     let directory = tempfile::tempdir().unwrap();

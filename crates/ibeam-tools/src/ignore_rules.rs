@@ -1,6 +1,6 @@
 //! What ignore files say: `.ignore`, `.gitignore` and `.git/info/exclude`, from the directory of a file upwards.
 //!
-//! Whoever wrote the repository wrote them, so they are read like any text of others: regular files only, never waited
+//! They come with the repository, so they are read like any text of others: regular files only, never waited
 //! for, bounded in size, lines and nesting before anything is compiled. What is over a bound is left out and counted.
 //! Precedence is ripgrep's: the innermost file of a kind decides, `.ignore` before `.gitignore` before `exclude`.
 

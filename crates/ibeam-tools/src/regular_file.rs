@@ -47,7 +47,7 @@ pub fn read(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
     bytes_of(&open(path, true)?, largest)
 }
 
-/// The same of a file that is open.
+/// Returns all bytes of an open file.
 ///
 /// # Errors
 /// The system's, or that it is larger.

@@ -152,7 +152,7 @@ impl Fetcher {
                 let next = target
                     .redirected(&location)
                     .map_err(|said| FetchError::BadRedirect { from: from.clone(), said })?;
-                // Whoever let the first host and its port through, let them through to the end.
+                // The rule that covers the first host and port covers them to the end.
                 if !next.is_beside(&asked) && !(self.judge)(next.url.as_str()) {
                     return Err(FetchError::RefusedRedirect { from, to: next.url.into() });
                 }

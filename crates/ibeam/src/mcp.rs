@@ -213,7 +213,7 @@ impl ModelKeys {
     /// Returns the value of a variable of the environment.
     ///
     /// # Errors
-    /// That the variable holds a key of a model, under whatever name.
+    /// An error when the variable holds a key of a model, whatever its name is.
     fn variable(&self, name: &str) -> Result<Option<String>, String> {
         let value = crate::environment::variable(name);
         let is_key = self.variables.iter().any(|variable| variable == name)

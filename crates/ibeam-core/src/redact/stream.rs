@@ -184,7 +184,7 @@ pub(crate) struct Redaction {
 }
 
 impl Redaction {
-    /// Nothing is held back.
+    /// Whether no text is held back.
     pub(crate) fn is_empty(&self) -> bool {
         self.held.len() <= self.done
     }

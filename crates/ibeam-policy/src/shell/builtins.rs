@@ -12,7 +12,7 @@ use super::wrapper::Call;
 enum Operands {
     /// Anything: operands are data.
     Any,
-    /// Nothing.
+    /// No operand.
     None,
     /// At most one number.
     Number,

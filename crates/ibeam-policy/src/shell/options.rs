@@ -106,7 +106,7 @@ impl Program {
         let (mut values, mut is_message) = (0, false);
         let mut only_operands = false;
         for (text, is_glob) in words.iter().copied() {
-            // A pattern may become several words, and one of them an option: `sort *` beside a file named `-o`.
+            // A pattern may become several words, and one of them an option: `sort *` in a directory with a file named `-o`.
             if is_glob && !only_operands && text.starts_with(['*', '?', '[']) && !self.any_file_name {
                 return Some(format!(
                     "has the pattern `{text}`, which may become an option; write `./{text}`"
@@ -167,7 +167,7 @@ impl Program {
         Some(0)
     }
 
-    /// The same for a word that the program spells with one dash.
+    /// Judges a long option that the program spells with one dash.
     fn word(&self, text: &str) -> Option<usize> {
         let single = text.strip_prefix("--").map(|rest| format!("-{rest}"));
         self.long.split_ascii_whitespace().filter(|entry| entry.starts_with('-')).find_map(|entry| {

@@ -1,7 +1,7 @@
 //! Ordinary arguments of programs that show, compare and change files and texts.
 //!
 //! Sources: the manuals of GNU coreutils 9, findutils, diffutils, grep, tar, util-linux, of ripgrep, fd, jq, curl
-//! and file. What is left out on purpose has its reason beside it.
+//! and file. A comment gives the reason for what is left out on purpose.
 
 use super::options::{Operands, Program, program};
 

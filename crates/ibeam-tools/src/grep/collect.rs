@@ -21,7 +21,7 @@ const LINE_LIMIT: usize = 500;
 const CONTENT_LIMIT: usize = 30 << 10;
 /// A longer line, or in a multi-line search a larger file, is skipped.
 const HEAP_LIMIT: usize = 64 << 20;
-/// The same for a pattern that takes long for each byte.
+/// The bound for a pattern that takes long for each byte.
 const HEAP_LIMIT_OF_HEAVY: usize = 256 << 10;
 /// Bytes that the first read of a file asks for: most sources whole.
 const PIECE: usize = 16 << 10;

@@ -71,7 +71,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("sandbox.writable", Kind::Set, None, Reach::Never),
     key("sandbox.caches", Kind::Set, None, Reach::Never),
     key("sandbox.scratch_size", Kind::Size, None, Reach::Lower),
-    // Whoever listens there acts with the user's rights, or with more.
+    // The process that listens there acts with the user's rights, or with more.
     key("sandbox.sockets", Kind::Set, None, Reach::Never),
     key("network.allow", Kind::Set, None, Reach::Trusted),
     // A key would travel unencrypted.

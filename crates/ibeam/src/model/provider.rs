@@ -153,7 +153,7 @@ impl Provider {
         })
     }
 
-    /// Those that can be asked now: they have the key or the address they need. With `--endpoint`, the server there.
+    /// Returns the providers that can be asked now: they have the key or the address they need. With `--endpoint`, the server there.
     ///
     /// # Errors
     /// As `find`.

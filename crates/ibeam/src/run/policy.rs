@@ -24,7 +24,7 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
     let places = &app.places;
     let mut policy = Policy::new(mode, app.workspace.clone(), places.home.clone());
     policy.extra_dirs = extra_dirs(app)?;
-    // All that stands beside the user's file (keys, hooks, what is trusted), and all data: sessions, markers.
+    // Everything in the directory of the user's file (keys, hooks, what is trusted), and all data: sessions, markers.
     policy.private = vec![places.data.clone(), places.config_directory().to_owned()];
     let roots: Vec<_> = std::iter::once(&policy.workspace).chain(&policy.extra_dirs).cloned().collect();
     policy.protected = ibeam_tools::places_named_by_git(&roots, &places.home);

@@ -316,7 +316,7 @@ fn a_repository_that_a_command_plants_runs_nothing_afterwards() {
     assert!(!root.join("ran").exists() && !root.join("sub/ran").exists());
 }
 
-/// What commands may write outside of the workspace is said before anything runs.
+/// What commands may write outside of the workspace is in `init`, before anything runs.
 #[test]
 fn init_lists_the_repository_of_a_linked_work_tree() {
     let scene = Scene::new([says("done")]);

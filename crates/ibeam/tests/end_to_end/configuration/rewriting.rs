@@ -11,7 +11,7 @@ use crate::scene::{Scene, says, shell};
 const RULES: &str = "[permissions]\ndeny = [\"Shell(touch)\"]\n";
 const CURSOR_RULES: &str = r#"{"permissions": {"deny": ["Shell(touch)"]}}"#;
 
-/// Runs beside a program that empties `path` and writes `text` into it, over and over.
+/// Runs next to a program that empties `path` and writes `text` into it, over and over.
 fn runs_beside_a_writer(path: &str, text: &str) {
     let workspace = Workspace::new();
     let path = workspace.home().join(path);
