@@ -251,6 +251,7 @@ notice-trust-changed = `{ $path }` has changed since this workspace was trusted:
 notice-trust-not-kept = what was trusted or approved counts for this run only, for `{ $path }` could not be written: { $said }
 notice-trust-unreadable = `{ $path }` trusts no workspace, for it is not as it should be: { $said }
 notice-rules-lost = `{ $path }` is empty or missing, but it held permission rules in the last run; they do not apply now
+notice-git-objects-hidden = commands cannot read the objects of git, so most git commands fail: git tracks `{ $path }`, which a rule denies to read (`--allow '{ $rule }'` shows them)
 notice-mcp-tools-changed = tools of the MCP server `{ $server }` are not those that were approved and will not be called: { $tools } (`--approve-mcps` approves them)
 notice-background-awaited = { $count ->
         [one] waiting for { $count } background command to end

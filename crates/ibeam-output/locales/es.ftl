@@ -249,6 +249,7 @@ notice-trust-changed = `{ $path }` ha cambiado desde que se confió en este espa
 notice-trust-not-kept = lo que se dio por fiable o se aprobó solo cuenta en esta ejecución, porque no se pudo escribir `{ $path }`: { $said }
 notice-trust-unreadable = `{ $path }` no da confianza a ningún espacio de trabajo, porque no está como debería: { $said }
 notice-rules-lost = `{ $path }` está vacío o falta, pero en la última ejecución contenía reglas de permisos; ahora no se aplican
+notice-git-objects-hidden = los comandos no pueden leer los objetos de git, por lo que la mayoría de los comandos de git fallan: git rastrea `{ $path }`, cuya lectura deniega una regla (`--allow '{ $rule }'` los muestra)
 notice-mcp-tools-changed = las herramientas del servidor MCP `{ $server }` no son las que se aprobaron y no se llamarán: { $tools } (`--approve-mcps` las aprueba)
 notice-background-awaited = { $count ->
         [one] esperando a que termine { $count } comando en segundo plano

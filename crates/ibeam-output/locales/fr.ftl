@@ -249,6 +249,7 @@ notice-trust-changed = `{ $path }` a changé depuis que cet espace de travail a 
 notice-trust-not-kept = ce qui a été approuvé ne compte que pour cette exécution, car `{ $path }` n’a pas pu être écrit : { $said }
 notice-trust-unreadable = `{ $path }` n’approuve aucun espace de travail, car il n’est pas comme il devrait : { $said }
 notice-rules-lost = `{ $path }` est vide ou absent, alors qu’il contenait des règles d’autorisation lors de la dernière exécution ; elles ne s’appliquent plus
+notice-git-objects-hidden = les commandes ne peuvent pas lire les objets de git, donc la plupart des commandes git échouent : git suit `{ $path }`, dont une règle interdit la lecture (`--allow '{ $rule }'` les montre)
 notice-mcp-tools-changed = des outils du serveur MCP `{ $server }` ne sont pas ceux qui ont été approuvés et ne seront pas appelés : { $tools } (`--approve-mcps` les approuve)
 notice-background-awaited = { $count ->
         [one] attente de la fin de { $count } commande en arrière-plan

@@ -225,6 +225,7 @@ notice-trust-changed = `{ $path }` telah berubah sejak ruang kerja ini dipercaya
 notice-trust-not-kept = yang dipercaya atau disetujui hanya berlaku untuk kali ini, karena `{ $path }` tidak dapat ditulis: { $said }
 notice-trust-unreadable = `{ $path }` tidak memercayai ruang kerja mana pun, karena isinya tidak semestinya: { $said }
 notice-rules-lost = `{ $path }` kosong atau tidak ada, padahal pada eksekusi terakhir berisi aturan izin; aturan itu sekarang tidak berlaku
+notice-git-objects-hidden = perintah tidak dapat membaca objek git, sehingga sebagian besar perintah git gagal: git melacak `{ $path }`, yang dilarang dibaca oleh sebuah aturan (`--allow '{ $rule }'` menampilkannya)
 notice-mcp-tools-changed = alat dari server MCP `{ $server }` bukan yang disetujui dan tidak akan dipanggil: { $tools } (`--approve-mcps` menyetujuinya)
 notice-background-awaited = menunggu { $count } perintah latar belakang selesai
 notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan

@@ -225,6 +225,7 @@ notice-trust-changed = このワークスペースを信頼した後に `{ $path
 notice-trust-not-kept = `{ $path }` に書き込めなかったため、信頼や承認が有効なのは今回の実行だけです: { $said }
 notice-trust-unreadable = `{ $path }` の内容が正しくないため、どのワークスペースも信頼されません: { $said }
 notice-rules-lost = `{ $path }` は空か存在しませんが、前回の実行では権限ルールが書かれていました。そのルールは現在適用されません
+notice-git-objects-hidden = コマンドは git のオブジェクトを読めないため、ほとんどの git コマンドは失敗します。ルールで読み取りが拒否されている `{ $path }` を git が追跡しているためです（`--allow '{ $rule }'` で読めるようになります）
 notice-mcp-tools-changed = `{ $server }` という MCP サーバーのツールが承認時と異なるため、呼び出しません: { $tools } (`--approve-mcps` で承認できます)
 notice-background-awaited = { $count } 個のバックグラウンドコマンドの終了を待っています
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました

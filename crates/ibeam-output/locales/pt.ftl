@@ -249,6 +249,7 @@ notice-trust-changed = `{ $path }` mudou desde que se confiou neste espaço de t
 notice-trust-not-kept = o que se deu por fiável ou se aprovou só conta nesta execução, porque não foi possível escrever `{ $path }`: { $said }
 notice-trust-unreadable = `{ $path }` não dá confiança a nenhum espaço de trabalho, porque não está como devia: { $said }
 notice-rules-lost = `{ $path }` está vazio ou em falta, mas na última execução continha regras de permissão; agora elas não se aplicam
+notice-git-objects-hidden = os comandos não podem ler os objetos do git, por isso a maioria dos comandos git falha: o git rastreia `{ $path }`, cuja leitura uma regra nega (`--allow '{ $rule }'` mostra-os)
 notice-mcp-tools-changed = as ferramentas do servidor MCP `{ $server }` não são as que foram aprovadas e não serão chamadas: { $tools } (`--approve-mcps` aprova-as)
 notice-background-awaited = { $count ->
         [one] à espera do fim de { $count } comando em segundo plano

@@ -98,6 +98,13 @@ pub enum Notice {
         /// The file.
         path: String,
     },
+    /// Commands see no objects of git, since they hold the content of a tracked file that a rule denies to read.
+    GitObjectsHidden {
+        /// The tracked file.
+        path: String,
+        /// The rule that would show the objects.
+        rule: String,
+    },
     /// Tools of an MCP server are not what a person approved; they are not called.
     McpToolsChanged {
         /// The server.
@@ -204,6 +211,7 @@ impl Notice {
             | Self::TrustNotKept { .. }
             | Self::TrustUnreadable { .. }
             | Self::RulesLost { .. }
+            | Self::GitObjectsHidden { .. }
             | Self::McpToolsChanged { .. }
             | Self::BackgroundAwaited { .. }
             | Self::BackgroundStopped { .. } => None,

@@ -46,6 +46,17 @@ pub struct Survey {
     pub complete: bool,
     /// What a person should know of these bounds, in English sentences without a full stop.
     pub notes: Vec<String>,
+    /// Why commands see no objects of git, where that is so.
+    pub hidden_objects: Option<HiddenObjects>,
+}
+
+/// Objects of git that commands do not see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HiddenObjects {
+    /// A file that git tracks and a rule denies to read, relative to its work tree.
+    pub path: PathBuf,
+    /// The rule that shows the objects when it is allowed.
+    pub rule: String,
 }
 
 /// Finds what commands may touch in `workspace`, and makes the directories of `.git` that could not be kept as
@@ -59,6 +70,7 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
         hidden_later: Vec::new(),
         complete: true,
         notes: Vec::new(),
+        hidden_objects: None,
     };
     for (root, directory) in workspace.held() {
         places.repository(root);
@@ -85,7 +97,8 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
         }
     }
     places.search();
-    let Places { writable, read_only, hidden, hidden_later, complete, mut notes, .. } = places;
+    let Places { writable, read_only, hidden, hidden_later, complete, mut notes, hidden_objects, .. } =
+        places;
     if !complete {
         notes.push("deny rules cover more places than could be found or hidden".to_owned());
     }
@@ -99,7 +112,7 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
         writable: writable.into_iter().collect(),
         ..Confinement::default()
     };
-    Survey { confinement, complete, notes }
+    Survey { confinement, complete, notes, hidden_objects }
 }
 
 /// The files that may not be read, by device and inode: of what deny rules cover, and of credentials. Searches a
@@ -150,6 +163,7 @@ struct Places<'a> {
     hidden_later: Vec<PathBuf>,
     complete: bool,
     notes: Vec<String>,
+    hidden_objects: Option<HiddenObjects>,
 }
 
 impl Places<'_> {
@@ -262,12 +276,10 @@ impl Places<'_> {
                 && self.hidden.insert(real)
                 && name == "objects"
             {
-                self.notes.push(format!(
-                    "the objects of git are hidden from commands, since git tracks `{}`, which a rule denies to read; \
-                     `--allow 'Read({})'` shows them",
-                    path.display(),
-                    common.join("objects/**").display()
-                ));
+                self.hidden_objects.get_or_insert(HiddenObjects {
+                    path: path.clone(),
+                    rule: format!("Read({})", common.join("objects/**").display()),
+                });
             }
         }
     }

@@ -49,7 +49,7 @@ use std::sync::Arc;
 use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::Shield;
 
-pub use confinement::{Survey, is_denied_link, survey};
+pub use confinement::{HiddenObjects, Survey, is_denied_link, survey};
 pub use dir_walk::list_files;
 pub use git_references::places_named_by_git;
 pub use ibeam_sandbox::PROCESSES;

@@ -97,6 +97,7 @@ fn print_on(
     let guards = guards.stand()?;
     let mut started = start::start(app, target, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
+    started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(Servers::start(app, declared, &stop))?;
     let mut notices = started.notices;
     notices.extend(gathered.notice);

@@ -61,6 +61,9 @@ pub(crate) fn words(notice: &Notice) -> Words {
             Words::new("notice-trust-unreadable").text("path", path).text("said", said)
         }
         Notice::RulesLost { path } => Words::new("notice-rules-lost").text("path", path),
+        Notice::GitObjectsHidden { path, rule } => {
+            Words::new("notice-git-objects-hidden").text("path", path).text("rule", rule)
+        }
         Notice::McpToolsChanged { server, tools } => {
             Words::new("notice-mcp-tools-changed").text("server", server).text("tools", tools)
         }

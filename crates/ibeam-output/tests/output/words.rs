@@ -214,6 +214,7 @@ fn every_notice() -> Vec<Notice> {
         Notice::TrustNotKept { path: s(), said: s() },
         Notice::TrustUnreadable { path: s(), said: s() },
         Notice::RulesLost { path: s() },
+        Notice::GitObjectsHidden { path: s(), rule: s() },
         Notice::McpToolsChanged { server: s(), tools: s() },
         Notice::BackgroundAwaited { count: 1 },
         Notice::BackgroundStopped { count: 1 },

@@ -47,6 +47,7 @@ fn chat_on(
     let guards = Guards::begin(app, false)?.stand()?;
     let mut started = start::start(app, target, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
+    started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(async {
         let stop = Stop::default();
         let _watch = signals::watch(&stop).map_err(|error| system("sigaction", &error))?;

@@ -61,6 +61,7 @@ fn converse_on(
     let guards = Guards::begin(app, true)?.stand()?;
     let mut started = start::start(app, target, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
+    started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(Servers::start(app, declared, &whole))?;
     let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).collect();
     let hooks = hooks.listen(app, &started.head, false);

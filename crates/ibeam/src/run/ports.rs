@@ -45,7 +45,7 @@ pub(super) fn build(
     stop: Stop,
 ) -> Result<Ports, Failure> {
     let Foundation { mut head, provider, guards, further } = foundation;
-    let Guards { mut policy, workspace, shield, background, sandbox: _, web } = guards;
+    let Guards { mut policy, workspace, shield, background, sandbox: _, web, notices: _ } = guards;
     policy.unapproved.clone_from(&servers.unapproved);
     let web = Arc::new(web);
     let listener = background.launcher().proxy_listener();

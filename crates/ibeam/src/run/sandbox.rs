@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use ibeam_policy::{Policy, Shield};
-use ibeam_protocol::{Failure, PermissionMode, Reason, Sandbox, SandboxMode};
+use ibeam_protocol::{Failure, Notice, PermissionMode, Reason, Sandbox, SandboxMode};
 use ibeam_sandbox::{Launcher, Layers, Tier, Unavailable};
 use ibeam_tools::{BackgroundProcesses, Survey, Workspace, survey};
 
@@ -27,6 +27,8 @@ pub(crate) struct Guards {
     /// What `init` tells of them.
     pub(crate) sandbox: Sandbox,
     pub(super) web: Web,
+    /// What people should know of them.
+    pub(crate) notices: Vec<Notice>,
 }
 
 /// Directories for temporary files hold no more, where nobody says otherwise: builds write some GB there.
@@ -56,13 +58,18 @@ impl Guards {
         let shield = policy.shield();
         let web = Web::new(app, &policy, printing)?;
         let processes = app.config.most_processes();
+        let mut notices = Vec::new();
         let (sandbox, launcher) = match wanted(app, mode, printing) {
             Wanted::Off(reason) => (off(reason), Launcher::new(processes)),
             Wanted::On => {
                 // No directory that is granted holds one of ours.
                 let roots: Vec<_> = workspace.directories().map(Path::to_owned).collect();
                 let kept = app.places.keep_from_commands(&roots)?;
-                let Survey { mut confinement, notes, .. } = survey(&workspace, &shield);
+                let Survey { mut confinement, notes, hidden_objects, .. } = survey(&workspace, &shield);
+                notices.extend(hidden_objects.map(|objects| Notice::GitObjectsHidden {
+                    path: objects.path.display().to_string(),
+                    rule: objects.rule,
+                }));
                 granted::add(app, &shield, &mut confinement)?;
                 confinement.read_only.extend(kept);
                 confinement.sockets = paths(app, "sockets");
@@ -85,7 +92,7 @@ impl Guards {
         } else {
             None
         };
-        Ok(Begun { guards: Self { policy, workspace, shield, background, sandbox, web }, making })
+        Ok(Begun { guards: Self { policy, workspace, shield, background, sandbox, web, notices }, making })
     }
 }
 

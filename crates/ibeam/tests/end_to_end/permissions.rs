@@ -337,3 +337,19 @@ fn init_lists_the_repository_of_a_linked_work_tree() {
     let ran = scene.then([says("done")]).print(["--sandbox", "enabled"]).run().succeeded();
     assert_eq!(ran.stream().init()["ibeam"]["sandbox"]["writable"], Value::Null, "{ran}");
 }
+
+#[test]
+fn people_learn_why_git_fails_where_its_objects_are_hidden() {
+    let scene = Scene::new([shell("git log --format=%s"), says("done")]);
+    let root = scene.workspace.path().to_owned();
+    fs::write(root.join("a.pem"), "key").unwrap();
+    for arguments in ["init -q", "add a.pem", "-c user.name=a -c user.email=a@b commit -qm first"] {
+        let ran = std::process::Command::new("git").args(arguments.split(' ')).current_dir(&root).status();
+        assert!(ran.unwrap().success(), "{arguments}");
+    }
+    let ran = scene.print(["--deny", "Read(**/*.pem)"]).run().succeeded();
+    let warnings = ran.stderr_lines("warning: ");
+    let is_told = |line: &&str| line.contains("git tracks `a.pem`") && line.contains("--allow 'Read(");
+    assert_eq!(warnings.iter().filter(|line| is_told(line)).count(), 1, "{ran}");
+    assert_ne!(only_result(&ran).1["stdout"], json!("first\n"), "{ran}");
+}
