@@ -1,8 +1,9 @@
 //! What the compiler does not hold: edges between crates, sizes of files, files that change together,
-//! faults that no test holds.
+//! faults that no test holds, tests that the page on security names.
 
 mod edges;
 mod orphans;
+mod security_page;
 mod sizes;
 mod together;
 mod words;
@@ -24,6 +25,7 @@ pub(crate) enum Untidy {
 pub(crate) fn run(root: &Path) -> Result<(), Untidy> {
     let mut findings = edges::check(root)?;
     findings.extend(orphans::check(root)?);
+    findings.extend(security_page::check(root)?);
     findings.extend(sizes::check(root)?);
     findings.extend(together::check(root)?);
     findings.extend(words::check(root)?);
