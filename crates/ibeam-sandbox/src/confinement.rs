@@ -6,6 +6,8 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
+use crate::existing_paths::existing;
+
 /// Files that are no files: what is written there is done by the system.
 const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// Shared memory, which is of files.
@@ -59,7 +61,7 @@ impl Confinement {
         Self {
             writable,
             read_only: resolve(&self.read_only),
-            hidden: resolve(&[self.hidden.as_slice(), &self.hidden_later].concat()),
+            hidden: resolve(&existing([self.hidden.as_slice(), &self.hidden_later].concat())),
             hidden_later: Vec::new(),
             visible: resolve(&self.visible),
             sockets: resolve(&self.sockets),

@@ -35,6 +35,7 @@ mod confine;
 mod confinement;
 mod connections;
 mod descendants;
+mod existing_paths;
 mod frame;
 mod init;
 mod landlock;
@@ -54,6 +55,7 @@ mod ways;
 
 pub use arguments::hide_arguments;
 pub use confinement::{Confinement, Layers, Refusal, Tier, Unavailable};
+pub use existing_paths::existing;
 pub use launcher::{Launcher, PROCESSES};
 pub use request::Launch;
 pub use server::{ForkServer, SpawnError};

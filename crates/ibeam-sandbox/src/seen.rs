@@ -4,27 +4,44 @@
 //! they save, takes away what kept or hid the path, in every mount namespace. Nobody inside can, but the next
 //! command would find it so. A launcher asks before each command, and makes a new view when the answer is no.
 //!
-//! Most paths that are to be hidden do not exist, as the credentials of programs that the user does not have. Those
-//! below a directory that does not exist either cost one look together.
+//! Most paths that are to be hidden do not exist, as the credentials of programs that the user does not have. They are
+//! looked for only where the directory that would hold them has changed.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::confinement::Confinement;
+use crate::existing_paths::existing;
 
 /// The files, by what tells them apart from later ones: their numbers, and when they were made, since numbers are
 /// given again.
 #[derive(Debug)]
 pub(crate) struct Seen {
     present: Vec<(PathBuf, Identity)>,
-    /// Paths that nothing was at, by the first directory on the way to them that did not exist.
-    absent: BTreeMap<PathBuf, Vec<PathBuf>>,
+    absent: Vec<Absent>,
 }
 
 type Identity = (u64, u64, Option<SystemTime>);
+
+/// Paths that nothing was at, below one directory that exists.
+#[derive(Debug)]
+struct Absent {
+    directory: PathBuf,
+    /// What changes with every new name in the directory; `None` where it proves nothing.
+    stamp: Option<Stamp>,
+    /// By the name in the directory that did not exist and that they need.
+    paths: BTreeMap<PathBuf, Vec<PathBuf>>,
+}
+
+/// Device, inode, and seconds and nanoseconds of the last change of a directory.
+type Stamp = (u64, u64, i64, i64);
+
+/// A directory that changed less than this ago may change again with the same time, where the clock of the file system
+/// is coarse.
+const FRESH: Duration = Duration::from_secs(2);
 
 impl Seen {
     /// What is there now. To be asked before a view is made of it.
@@ -37,47 +54,70 @@ impl Seen {
             visible,
             sockets,
             proxied: _,
-            scratch: _,
             largest_file: _,
+            scratch: _,
         } = confinement;
-        let mut seen = Self { present: Vec::new(), absent: BTreeMap::new() };
-        let mut existing = HashSet::new();
-        for path in [writable, read_only, hidden, hidden_later, visible, sockets].into_iter().flatten() {
-            match identity(path) {
-                Some(found) => seen.present.push((path.clone(), found)),
+        let all = [writable, read_only, hidden, hidden_later, visible, sockets];
+        let paths: Vec<PathBuf> = all.into_iter().flatten().cloned().collect();
+        let candidates: HashSet<PathBuf> = existing(paths.clone()).into_iter().collect();
+        let mut present = Vec::new();
+        let mut absent: BTreeMap<&Path, BTreeMap<PathBuf, Vec<PathBuf>>> = BTreeMap::new();
+        let mut known = HashMap::new();
+        for path in &paths {
+            let found = candidates.contains(path).then(|| identity(path)).flatten();
+            match found {
+                Some(found) => present.push((path.clone(), found)),
                 None => {
-                    let first = first_absent(path, &mut existing).to_owned();
-                    seen.absent.entry(first).or_default().push(path.clone());
+                    let (directory, first) = first_absent(path, &mut known);
+                    let group = absent.entry(directory).or_default();
+                    group.entry(first.to_owned()).or_default().push(path.clone());
                 }
             }
         }
-        seen
+        let absent = absent.into_iter().map(|(directory, paths)| Absent::new(directory, paths)).collect();
+        Self { present, absent }
     }
 
     /// Whether it still is.
     pub(crate) fn is_still_so(&self) -> bool {
         self.present.iter().all(|(path, seen)| Some(*seen) == identity(path))
-            && self.absent.iter().all(|(first, paths)| {
+            && self.absent.iter().all(Absent::is_still_so)
+    }
+}
+
+impl Absent {
+    fn new(directory: &Path, paths: BTreeMap<PathBuf, Vec<PathBuf>>) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let settled = i64::try_from(now.saturating_sub(FRESH).as_secs()).unwrap_or_default();
+        let stamp = stamp(directory).filter(|(_, _, seconds, _)| *seconds < settled);
+        Self { directory: directory.to_owned(), stamp, paths }
+    }
+
+    fn is_still_so(&self) -> bool {
+        let is_unchanged = self.stamp.is_some() && self.stamp == stamp(&self.directory);
+        is_unchanged
+            || self.paths.iter().all(|(first, paths)| {
                 first.symlink_metadata().is_err() || paths.iter().all(|path| identity(path).is_none())
             })
     }
 }
 
-/// The first directory on the way from the root to `path`, or `path` itself, that does not exist. A link that leads
-/// nowhere exists.
-fn first_absent<'a>(path: &'a Path, existing: &mut HashSet<&'a Path>) -> &'a Path {
+/// The nearest directory above `path` that exists, and the name in it that `path` needs and that does not. A link that
+/// leads nowhere exists. `known` holds what was looked at before.
+fn first_absent<'a>(path: &'a Path, known: &mut HashMap<&'a Path, bool>) -> (&'a Path, &'a Path) {
     let mut first = path;
     for above in path.ancestors().skip(1) {
-        if existing.contains(above) {
-            break;
-        }
-        if above.symlink_metadata().is_ok() {
-            existing.insert(above);
-            break;
+        if *known.entry(above).or_insert_with(|| above.symlink_metadata().is_ok()) {
+            return (above, first);
         }
         first = above;
     }
-    first
+    (Path::new("/"), first)
+}
+
+fn stamp(directory: &Path) -> Option<Stamp> {
+    let found = fs::metadata(directory).ok()?;
+    Some((found.dev(), found.ino(), found.mtime(), found.mtime_nsec()))
 }
 
 fn identity(path: &Path) -> Option<Identity> {
@@ -104,7 +144,8 @@ mod tests {
         let seen = || Seen::new(&confinement);
         let first = seen();
         assert_eq!(first.present.len(), 1);
-        let groups: Vec<_> = first.absent.iter().map(|(first, paths)| (first.clone(), paths.len())).collect();
+        let groups = first.absent.iter().flat_map(|group| &group.paths);
+        let groups: Vec<_> = groups.map(|(first, paths)| (first.clone(), paths.len())).collect();
         assert_eq!(groups, [(at("a"), 3), (at("f"), 1), (at("link/g"), 1)]);
         assert!(first.is_still_so());
         fs::create_dir_all(at("a/b")).unwrap();
@@ -123,5 +164,23 @@ mod tests {
         let before = seen();
         fs::remove_file(at("f")).unwrap();
         assert!(!before.is_still_so());
+    }
+
+    #[test]
+    fn a_directory_that_has_not_changed_for_long_is_looked_at_alone() {
+        let workspace = Workspace::new();
+        let at = |name: &str| workspace.path().join(name);
+        fs::create_dir(at("home")).unwrap();
+        let directory = fs::File::open(at("home")).unwrap();
+        let long_ago = SystemTime::now() - Duration::from_secs(600);
+        directory.set_times(fs::FileTimes::new().set_modified(long_ago)).unwrap();
+        let names = ["home/.aws", "home/.config/gh"];
+        let confinement = Confinement { hidden_later: names.map(&at).into(), ..Confinement::default() };
+        let seen = Seen::new(&confinement);
+        assert!(seen.absent.iter().all(|group| group.stamp.is_some()) && seen.is_still_so());
+        fs::write(at("home/other"), "").unwrap();
+        assert!(seen.is_still_so());
+        fs::create_dir_all(at("home/.config/gh")).unwrap();
+        assert!(!seen.is_still_so());
     }
 }

@@ -12,9 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ibeam_policy::{Shield, kept_in_git};
-use ibeam_sandbox::Confinement;
+use ibeam_sandbox::{Confinement, existing};
 
-use crate::existing_paths::existing;
 use crate::files::Identities;
 use crate::git_directory::{GitDirectories, pointer};
 use crate::git_index;

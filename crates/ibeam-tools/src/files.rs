@@ -14,7 +14,6 @@ use ibeam_policy::{Shield, Verdict};
 use rustix::fs::Stat;
 
 use crate::confinement::denied_files;
-use crate::existing_paths::existing;
 use crate::file_error::FileError;
 use crate::git_directory::obeyed_in;
 use crate::met::Met;
@@ -40,7 +39,10 @@ impl Readable {
         let real_of = |named: PathBuf| {
             named.canonicalize().ok().filter(|real| *real != named).map(|real| (real, named))
         };
-        Self { links: existing(shield.hidden()).into_iter().filter_map(real_of).collect(), shield }
+        Self {
+            links: ibeam_sandbox::existing(shield.hidden()).into_iter().filter_map(real_of).collect(),
+            shield,
+        }
     }
 
     /// Whether what is at `path`, absolute and without links, may be shown.

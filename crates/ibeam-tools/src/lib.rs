@@ -13,7 +13,6 @@ mod dir_walk;
 mod edit;
 mod elision;
 mod evidence;
-mod existing_paths;
 mod file_error;
 mod files;
 #[cfg(test)]

@@ -13,7 +13,7 @@ type Names = Option<HashSet<OsString>>;
 
 /// Returns those of `paths` that may be there. A path whose directory can be listed is there under this name, or, for
 /// the few file systems that fold names, under one that differs in the case of ASCII letters.
-pub(crate) fn existing(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+pub fn existing(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     let mut directories: HashMap<PathBuf, Names> = HashMap::new();
     let may_exist = |path: &PathBuf| {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return true };
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn only_what_may_be_there_is_left_in_the_same_order() {
-        let top = tempfile::tempdir().unwrap();
+        let top = ibeam_testkit::Workspace::new();
         let at = |name: &str| top.path().join(name);
         std::fs::create_dir_all(at("home/.config/gh")).unwrap();
         std::fs::write(at("home/.netrc"), "").unwrap();
@@ -73,7 +73,7 @@ mod tests {
             eprintln!("SKIP: root may list every directory");
             return;
         }
-        let top = tempfile::tempdir().unwrap();
+        let top = ibeam_testkit::Workspace::new();
         std::fs::set_permissions(top.path(), PermissionsExt::from_mode(0o300)).unwrap();
         let hidden = vec![top.path().join(".ssh")];
         assert_eq!(existing(hidden.clone()), hidden);
