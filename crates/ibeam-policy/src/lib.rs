@@ -19,7 +19,7 @@ mod shield;
 pub use access::Access;
 pub use explain::{Explanation, Finding, List, Part, Redirection};
 pub use names::{
-    credentials, credentials_named_by, is_kept, is_kept_at_root, kept_in_git, kept_in_stores, protected_entry,
+    credentials_named_by, is_kept, is_kept_at_root, kept_in_git, kept_in_stores, protected_entry,
 };
 pub use policy::{Approval, Policy, Verdict};
 pub use rule::{BadRule, Rule};

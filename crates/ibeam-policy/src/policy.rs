@@ -28,6 +28,8 @@ pub struct Policy {
     /// Files with credentials of other programs that the environment names, in addition to those of the table: neither
     /// read nor written.
     pub credentials: Vec<PathBuf>,
+    /// A second home directory of the user, whose credentials are kept like those of `home`.
+    pub other_home: Option<PathBuf>,
     /// Places in the workspace whose content makes other programs run something, though no name tells: the directory
     /// that `core.hooksPath` names, a git directory under another name. Protected like the names.
     pub protected: Vec<PathBuf>,
@@ -105,6 +107,7 @@ impl Policy {
             home,
             private: Vec::new(),
             credentials: Vec::new(),
+            other_home: None,
             protected: Vec::new(),
             allow: Vec::new(),
             ask: Vec::new(),
@@ -250,7 +253,8 @@ impl Policy {
         if self.credentials.iter().any(|named| path.starts_with(named)) {
             return Some("credentials that the environment names");
         }
-        place::credential(path, &self.home)
+        let homes = std::iter::once(&self.home).chain(&self.other_home);
+        homes.into_iter().find_map(|home| place::credential(path, home))
     }
 
     /// The protected name on the way to `path`, or the secret it is.

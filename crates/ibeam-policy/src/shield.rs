@@ -71,7 +71,9 @@ impl Shield {
     pub fn hidden(&self) -> Vec<PathBuf> {
         let Some(policy) = &self.0 else { return Vec::new() };
         let named = policy.deny.iter().filter_map(read_glob).filter(|glob| glob.is_tree());
-        let mut hidden: Vec<PathBuf> = names::credentials(&policy.home)
+        let homes = std::iter::once(&policy.home).chain(&policy.other_home);
+        let mut hidden: Vec<PathBuf> = homes
+            .flat_map(|home| names::credentials(home))
             .chain(policy.private.iter().cloned())
             .chain(policy.credentials.iter().cloned())
             .chain(named.map(|glob| glob.root(&policy.workspace, &policy.home)))

@@ -199,6 +199,8 @@ impl Places<'_> {
             path: root,
             shield: &Shield::default(),
             quarantine: None,
+            // Such directories are removed and made again whole, which a mount in them would prevent.
+            skipped: &MADE_AGAIN,
             first: &BTreeSet::new(),
             bounds: Bounds { entries: LISTED, time: TIME },
             fresh_from: i128::MAX,
@@ -206,10 +208,6 @@ impl Places<'_> {
         let inventory = Inventory::new(&walk, None);
         let mut is_whole = inventory.unseen.is_empty();
         for (way, found) in inventory.of_interest() {
-            // Such directories are removed and made again whole, which a mount in them would prevent.
-            if way.iter().any(|name| MADE_AGAIN.iter().any(|made| name == *made)) {
-                continue;
-            }
             is_whole &= self.read_only.len() < PLACES;
             if self.read_only.len() < PLACES {
                 self.directory(&root.join(way), found, way.as_os_str().is_empty());

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ibeam_policy::{Approval, BadRule, List, Policy, Rule, credentials, credentials_named_by};
+use ibeam_policy::{Approval, BadRule, List, Policy, Rule, credentials_named_by};
 use ibeam_protocol::{PermissionMode, Reason};
 
 use crate::app::App;
@@ -31,9 +31,7 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
     policy.private.extend(places.user_cursor.iter().cloned());
     policy.credentials = named_credentials(&places.home, &app.workspace);
     // Where HOME names another directory, the user's keys are still where they were.
-    if let Some(home) = listed_home().filter(|home| *home != places.home) {
-        policy.credentials.extend(credentials(&home).filter(|path| path.starts_with(&home)));
-    }
+    policy.other_home = listed_home().filter(|home| *home != places.home);
     for SetRule { list, rule, .. } in rules(app)? {
         match list {
             List::Deny => policy.deny.push(rule),

@@ -71,6 +71,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) shield: &'a Shield,
     /// Where things go that are taken away; not walked.
     pub(crate) quarantine: Option<&'a Path>,
+    /// Names of directories that are not walked.
+    pub(crate) skipped: &'a [&'a str],
     /// Directories that are listed whatever the bounds.
     pub(crate) first: &'a BTreeSet<PathBuf>,
     pub(crate) bounds: Bounds,
@@ -140,7 +142,8 @@ impl Inventory {
                     Arc::new(listed)
                 }
             };
-            for name in &listed.inner {
+            for name in listed.inner.iter().filter(|name| !walk.skipped.iter().any(|skipped| name == skipped))
+            {
                 let inner = directory.join(name);
                 let rank = if known.directories.contains_key(&inner) {
                     0

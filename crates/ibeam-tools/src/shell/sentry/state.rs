@@ -231,6 +231,7 @@ impl Look<'_> {
             path: self.base.path,
             shield: self.shield,
             quarantine: Some(self.base.quarantine),
+            skipped: &[],
             first: &BTreeSet::new(),
             bounds: Bounds { entries: LISTED, time: TIME },
             fresh_from: self.fresh_from,
