@@ -142,8 +142,9 @@ impl Inventory {
                     Arc::new(listed)
                 }
             };
-            for name in listed.inner.iter().filter(|name| !walk.skipped.iter().any(|skipped| name == skipped))
-            {
+            let is_walked =
+                |name: &&OsString| !walk.skipped.iter().any(|skipped| name.as_os_str() == *skipped);
+            for name in listed.inner.iter().filter(is_walked) {
                 let inner = directory.join(name);
                 let rank = if known.directories.contains_key(&inner) {
                     0
