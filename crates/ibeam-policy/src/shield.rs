@@ -78,7 +78,8 @@ impl Shield {
             .chain(policy.credentials.iter().cloned())
             .chain(named.map(|glob| glob.root(&policy.workspace, &policy.home)))
             .collect();
-        hidden.sort();
+        // As bytes: comparing their components takes ten times as long.
+        hidden.sort_unstable_by(|one, another| one.as_os_str().cmp(another.as_os_str()));
         hidden.dedup();
         hidden
     }

@@ -61,7 +61,7 @@ impl Confinement {
         Self {
             writable,
             read_only: resolve(&self.read_only),
-            hidden: resolve(&existing([self.hidden.as_slice(), &self.hidden_later].concat())),
+            hidden: resolve(&existing(&[self.hidden.as_slice(), &self.hidden_later].concat())),
             hidden_later: Vec::new(),
             visible: resolve(&self.visible),
             sockets: resolve(&self.sockets),

@@ -4,7 +4,7 @@
 //! before its first request. Keeps every path that it cannot rule out.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -13,19 +13,23 @@ type Names = Option<HashSet<OsString>>;
 
 /// Returns those of `paths` that may be there. A path whose directory can be listed is there under this name, or, for
 /// the few file systems that fold names, under one that differs in the case of ASCII letters.
-pub fn existing(paths: Vec<PathBuf>) -> Vec<PathBuf> {
-    let mut directories: HashMap<PathBuf, Names> = HashMap::new();
-    let may_exist = |path: &PathBuf| {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return true };
-        if !directories.contains_key(parent) {
-            directories.insert(parent.to_owned(), names(parent));
+pub fn existing(paths: &[PathBuf]) -> Vec<PathBuf> {
+    // By bytes: the hash of a path is that of its components, which takes ten times as long.
+    let mut directories: HashMap<&OsStr, Names> = HashMap::new();
+    let mut found = Vec::new();
+    for path in paths {
+        let may_exist = match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => {
+                let names = directories.entry(parent.as_os_str()).or_insert_with(|| names(parent));
+                names.as_ref().is_none_or(|names| names.contains(&name.to_ascii_lowercase()))
+            }
+            (None, _) | (_, None) => true,
+        };
+        if may_exist {
+            found.push(path.clone());
         }
-        let names = directories.get(parent).and_then(Option::as_ref);
-        names.is_none_or(|names| names.contains(&name.to_ascii_lowercase()))
-    };
-    let mut paths = paths;
-    paths.retain(may_exist);
-    paths
+    }
+    found
 }
 
 fn names(directory: &Path) -> Names {
@@ -63,8 +67,8 @@ mod tests {
         let missing = ["home/.ssh", "home/.config/op", "home/none/a/b", "home/.file/x", "home/.netr"].map(at);
         let all: Vec<PathBuf> =
             there.iter().zip(&missing).flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
-        assert_eq!(existing(all), there);
-        assert_eq!(existing(vec![PathBuf::from("/")]), [PathBuf::from("/")]);
+        assert_eq!(existing(&all), there);
+        assert_eq!(existing(&[PathBuf::from("/")]), [PathBuf::from("/")]);
     }
 
     #[test]
@@ -76,7 +80,7 @@ mod tests {
         let top = ibeam_testkit::Workspace::new();
         std::fs::set_permissions(top.path(), PermissionsExt::from_mode(0o300)).unwrap();
         let hidden = vec![top.path().join(".ssh")];
-        assert_eq!(existing(hidden.clone()), hidden);
+        assert_eq!(existing(&hidden), hidden);
         std::fs::set_permissions(top.path(), PermissionsExt::from_mode(0o700)).unwrap();
     }
 }

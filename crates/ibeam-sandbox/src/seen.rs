@@ -59,7 +59,7 @@ impl Seen {
         } = confinement;
         let all = [writable, read_only, hidden, hidden_later, visible, sockets];
         let paths: Vec<PathBuf> = all.into_iter().flatten().cloned().collect();
-        let candidates: HashSet<PathBuf> = existing(paths.clone()).into_iter().collect();
+        let candidates: HashSet<PathBuf> = existing(&paths).into_iter().collect();
         let mut present = Vec::new();
         let mut absent: BTreeMap<&Path, BTreeMap<PathBuf, Vec<PathBuf>>> = BTreeMap::new();
         let mut known = HashMap::new();

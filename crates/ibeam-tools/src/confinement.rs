@@ -79,7 +79,7 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
         places.keep(path);
     }
     let candidates = shield.hidden();
-    let present: BTreeSet<PathBuf> = existing(candidates.clone()).into_iter().collect();
+    let present: BTreeSet<PathBuf> = existing(&candidates).into_iter().collect();
     for hidden in candidates {
         match present.contains(&hidden).then(|| hidden.canonicalize()) {
             Some(Ok(real)) => {
@@ -120,7 +120,7 @@ pub(crate) fn denied_files(shield: &Shield) -> Identities {
     let mut found = Identities::new();
     let mut left = LINKED;
     let searched = shield.search().into_iter().map(|path| (path, false));
-    let hidden = existing(shield.hidden()).into_iter().filter(|path| !shield.may_read(path));
+    let hidden = existing(&shield.hidden()).into_iter().filter(|path| !shield.may_read(path));
     let hidden = hidden.filter_map(|path| Some((path.canonicalize().ok()?, true)));
     // Level by level: a large profile of a browser must not use up what small files of keys need.
     let mut ahead: VecDeque<(PathBuf, bool)> = hidden.chain(searched).collect();

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use ibeam_policy::{Shield, Verdict};
 use rustix::fs::Stat;
@@ -30,19 +30,23 @@ pub(crate) struct Files {
 #[derive(Clone, Default)]
 pub(crate) struct Readable {
     shield: Shield,
-    /// Real places, and the names by which policy knows them: `~/.ssh` may be a link.
-    links: Arc<[(PathBuf, PathBuf)]>,
+    /// Real places, and the names by which policy knows them: `~/.ssh` may be a link. Found at the first question, since
+    /// many runs read nothing.
+    links: Arc<OnceLock<Vec<(PathBuf, PathBuf)>>>,
 }
 
 impl Readable {
     pub(crate) fn new(shield: Shield) -> Self {
+        Self { shield, links: Arc::default() }
+    }
+
+    fn links(&self) -> &[(PathBuf, PathBuf)] {
         let real_of = |named: PathBuf| {
             named.canonicalize().ok().filter(|real| *real != named).map(|real| (real, named))
         };
-        Self {
-            links: ibeam_sandbox::existing(shield.hidden()).into_iter().filter_map(real_of).collect(),
-            shield,
-        }
+        self.links.get_or_init(|| {
+            ibeam_sandbox::existing(&self.shield.hidden()).into_iter().filter_map(real_of).collect()
+        })
     }
 
     /// Whether what is at `path`, absolute and without links, may be shown.
@@ -52,7 +56,7 @@ impl Readable {
 
     /// Other paths by which policy may know `path`.
     fn names_of(&self, path: &Path) -> impl Iterator<Item = PathBuf> {
-        self.links.iter().filter_map(move |(real, named)| Some(named.join(path.strip_prefix(real).ok()?)))
+        self.links().iter().filter_map(move |(real, named)| Some(named.join(path.strip_prefix(real).ok()?)))
     }
 }
 
