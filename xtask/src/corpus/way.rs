@@ -67,12 +67,15 @@ impl Way {
     }
 }
 
-/// Puts a command in words that say nothing, and do the same.
+/// Replaces a command, and the directory in which it is to start, by words that do the same and that rules cannot read.
 fn hide(args: &mut Map<String, Value>) {
-    if let Some(command) = args.get("command").and_then(Value::as_str) {
-        let hidden = format!("eval \"$(echo {} | base64 -d)\"", STANDARD.encode(command));
-        args.insert("command".to_owned(), hidden.into());
-    }
+    let Some(command) = args.get("command").and_then(Value::as_str).map(str::to_owned) else { return };
+    let change = match args.remove("workingDirectory") {
+        Some(Value::String(directory)) => format!("cd '{}' && ", directory.replace('\'', r"'\''")),
+        Some(_) | None => String::new(),
+    };
+    let hidden = format!("eval \"$(echo {} | base64 -d)\"", STANDARD.encode(change + &command));
+    args.insert("command".to_owned(), hidden.into());
 }
 
 /// Whether it forbids something in the workspace that only a rule would keep a command from.
@@ -130,5 +133,14 @@ mod tests {
         let ran = std::process::Command::new("bash").args(["-c", command]).output().unwrap();
         assert_eq!(ran.stdout, b"a\n");
         assert!(!command.contains("echo a") && case.policy.force);
+        let args = json!({"command": "pwd", "workingDirectory": "/usr/lib"});
+        let line = json!({"id": "x", "tool": "shell", "args": args, "expect": "denied"});
+        let case = Way::Unfenced.apply(Case::parse(&line).unwrap());
+        let command = case.args["command"].as_str().unwrap();
+        let ran = std::process::Command::new("bash").args(["-c", command]).output().unwrap();
+        assert_eq!(
+            (ran.stdout.as_slice(), case.args.contains_key("workingDirectory")),
+            (&b"/usr/lib\n"[..], false)
+        );
     }
 }
