@@ -12,7 +12,7 @@ fuzz_target!(|command: &str| {
     open.allow = vec![rule("Shell(ls)"), rule("Shell(git:*)"), rule("Shell(echo)"), rule("Write(out/**)")];
     let narrow = Policy { deny: vec![rule("Shell(rm)"), rule("Read(.env*)")], ..open.clone() };
     let asking = Policy { ask: vec![rule("Shell(git:push*)")], ..open.clone() };
-    let access = Access::Command(command.to_owned());
+    let access = Access::command(command);
     let allows = |policy: &Policy| matches!(policy.decide(&access), Verdict::Allow { .. });
     assert!(!allows(&narrow) || allows(&open));
     assert!(!allows(&asking) || allows(&open));
