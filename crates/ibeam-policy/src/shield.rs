@@ -50,7 +50,7 @@ impl Shield {
         self.0.as_ref().map(|policy| policy.decide(&access))
     }
 
-    /// The directories in which a command would let git look for a repository; none where git is told which
+    /// Returns the directories in which a command would make git look for a repository; none where git is told which
     /// repository to use, or where the command cannot be understood.
     pub fn git_places(&self, access: &Access) -> Vec<PathBuf> {
         match (&self.0, access) {

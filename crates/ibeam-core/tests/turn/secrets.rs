@@ -46,7 +46,7 @@ fn a_secret_that_the_model_says_in_pieces_is_taken_out() {
     let stage = stage(vec![say(&pieces)]);
     let (_, events) = play(&stage, &[]);
     let expect = "My key is sk-***. And sk-o on: sk-01";
-    assert_eq!(deltas(&events).0, expect, "what is no secret is said whole");
+    assert_eq!(deltas(&events).0, expect, "text without a secret arrives whole");
     let answers: Vec<_> = events
         .iter()
         .filter_map(|event| match &event.kind {

@@ -72,7 +72,7 @@ const BUILTINS: &[Builtin] = &[
 ];
 
 /// Other built-ins of bash. `printf`, `read`, `set` and `test` are judged by rules of their own, and wrappers by
-/// what they run; there is no harmless use of the rest that can be told by its words.
+/// what they run; the words of the others do not show whether a use is harmless.
 const OTHERS: &[&str] = &[
     "printf",
     "read",
