@@ -59,11 +59,6 @@ impl<W: Write> Text<W> {
         self.lines.append(|bytes| bytes.write_all(text.as_bytes()))
     }
 
-    /// Ends the line that `live` has begun.
-    fn end_line(&mut self) -> io::Result<()> {
-        if std::mem::take(&mut self.mid_line) { self.print("\n") } else { Ok(()) }
-    }
-
     fn delta(&mut self, text: &str) -> io::Result<()> {
         if !self.options.live {
             self.segment.push_str(text);
@@ -120,6 +115,10 @@ impl<W: Write> EventWriter for Text<W> {
             }
             EventKind::ToolCallFinished { call, outcome, .. } => self.call_ended(call, outcome),
             EventKind::RunFinished(run) => self.run_ended(&run.outcome),
+            // A question about a call begins a line of its own.
+            EventKind::ModelRequestFinished { answer, .. } if answer.calls().next().is_some() => {
+                self.end_line()
+            }
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
@@ -135,6 +134,11 @@ impl<W: Write> EventWriter for Text<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.lines.flush()
+    }
+
+    /// Ends the line that `live` has begun.
+    fn end_line(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.mid_line) { self.print("\n") } else { Ok(()) }
     }
 }
 

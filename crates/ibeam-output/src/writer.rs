@@ -21,6 +21,14 @@ pub trait EventWriter {
     /// As `write`.
     fn flush(&mut self) -> io::Result<()>;
 
+    /// Ends a line that is not whole yet, because something else is about to be shown on the same terminal.
+    ///
+    /// # Errors
+    /// As `write`.
+    fn end_line(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Nothing more is known of the run at hand, which has no last event: tells what was held back, and flushes.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ use ibeam_protocol::{EventKind, Reason, RunOutcome};
 use ibeam_session::{Session, SessionError};
 use tokio::sync::mpsc;
 
+use crate::stderr;
 use crate::talk::Talk;
 
 /// Events that may wait for the pump; more make the loop wait.
@@ -80,7 +81,7 @@ impl Pump {
                 if let Some(reason) = &unwritten {
                     unsucceed(&mut batch, reason);
                 }
-                if reader && let Err(error) = self.print(&batch) {
+                if let Err(error) = self.show(&batch, reader) {
                     reader = false;
                     let reason = match (error.kind(), self.stop.get().requested()) {
                         (io::ErrorKind::BrokenPipe, _) => Reason::OutputClosed,
@@ -90,12 +91,9 @@ impl Pump {
                     };
                     self.stop.get().request(unwritten.get_or_insert(reason).clone());
                 }
-                for envelope in batch.drain(..) {
-                    self.talk.hear(&envelope.event.kind);
-                    if let Some(receipt) = envelope.receipt {
-                        // The loop may have been dropped while it waited.
-                        let _ = receipt.send(());
-                    }
+                for receipt in batch.drain(..).filter_map(|envelope| envelope.receipt) {
+                    // The loop may have been dropped while it waited.
+                    let _ = receipt.send(());
                 }
             }
             unwritten
@@ -121,9 +119,24 @@ impl Pump {
         appended.and(kept).and(rolled)
     }
 
-    fn print(&mut self, batch: &[Envelope]) -> io::Result<()> {
-        batch.iter().try_for_each(|envelope| self.writer.write(&envelope.event))?;
-        self.writer.flush()
+    /// Prints each event, and what stderr says of it after that: on a terminal that shows both, in the order in
+    /// which they happened. Without a reader, or once printing fails, the lines on stderr alone.
+    fn show(&mut self, batch: &[Envelope], reader: bool) -> io::Result<()> {
+        let mut printed = Ok(());
+        for Envelope { event, .. } in batch {
+            if reader && printed.is_ok() {
+                printed = self.writer.write(event);
+            }
+            let lines = self.talk.hear(&event.kind);
+            if lines.is_empty() {
+                continue;
+            }
+            if reader && printed.is_ok() {
+                printed = self.writer.end_line().and_then(|()| self.writer.flush());
+            }
+            lines.iter().for_each(|line| stderr::say(line));
+        }
+        if reader { printed.and_then(|()| self.writer.flush()) } else { Ok(()) }
     }
 }
 

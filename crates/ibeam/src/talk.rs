@@ -3,23 +3,23 @@
 use std::sync::Arc;
 
 use ibeam_output::Catalogue;
-use ibeam_protocol::EventKind;
+use ibeam_protocol::{EventKind, Notice};
 
-use crate::stderr;
-
-/// Says what concerns people; a closed stderr changes nothing.
+/// Turns events into lines for people.
 pub(crate) struct Talk {
     catalogue: Arc<Catalogue>,
+    /// Lines about the run as a whole, which follow its last text.
+    closing: Vec<String>,
 }
 
 impl Talk {
     /// Talk in the language of `catalogue`.
     pub(crate) fn new(catalogue: Arc<Catalogue>) -> Self {
-        Self { catalogue }
+        Self { catalogue, closing: Vec::new() }
     }
 
-    /// Says the line of an event that has one.
-    pub(crate) fn hear(&self, kind: &EventKind) {
+    /// Returns the lines to print on stderr after `kind`; most events have none.
+    pub(crate) fn hear(&mut self, kind: &EventKind) -> Vec<String> {
         let line = match kind {
             EventKind::Notice(notice) => format!("warning: {}", self.catalogue.notice(notice)),
             EventKind::Retrying { attempt, delay_ms, reason } => {
@@ -28,6 +28,7 @@ impl Talk {
             EventKind::Compacted(compacted) => {
                 format!("warning: {}", self.catalogue.compacted(compacted))
             }
+            EventKind::RunFinished(_) => return std::mem::take(&mut self.closing),
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
@@ -37,9 +38,14 @@ impl Talk {
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
             | EventKind::CallInterrupted { .. }
-            | EventKind::ToolCallFinished { .. }
-            | EventKind::RunFinished(_) => return,
+            | EventKind::ToolCallFinished { .. } => return Vec::new(),
         };
-        stderr::say(&line);
+        match kind {
+            EventKind::Notice(Notice::CallsDenied { .. } | Notice::BackgroundStopped { .. }) => {
+                self.closing.push(line);
+                Vec::new()
+            }
+            _ => vec![line],
+        }
     }
 }

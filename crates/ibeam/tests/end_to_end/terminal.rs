@@ -148,3 +148,31 @@ fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
     assert!(transcript.join("\n").contains("result not executed"), "{transcript:?}");
     assert_eq!(transcript.last().map(String::as_str), Some("user: go on"));
 }
+
+/// stdout and stderr are one terminal, as they are for people.
+const ONE_SCREEN: &str = "exec 2>&1";
+
+#[test]
+fn the_answer_comes_before_the_warning_about_the_run() {
+    for _ in 0..5 {
+        let denied = calls("d", "write", &json!({ "path": "/outside.txt", "contents": "x" }));
+        let scene = Scene::new([denied.text("I try."), says("Tried.")]);
+        let ran = scene.print(["--output-format", "text"]).after(ONE_SCREEN).run().succeeded();
+        let (answer, warning) = (ran.stdout.find("Tried.\n"), ran.stdout.find("warning: 1 tool call"));
+        assert!(answer.is_some() && answer < warning, "{ran}");
+    }
+}
+
+#[test]
+fn a_question_and_a_warning_begin_lines_of_their_own() {
+    let push = says("I will push.").call("p", "shell", &json!({ "command": "echo hello" }));
+    let scene = Scene::new([push, says("So be it.")]);
+    let running = scene.ibeam(["greet"]).after(ONE_SCREEN).terminal().start();
+    running.wait_for_stdout("allow `echo hello`? [y/N]");
+    running.type_text("n\n");
+    running.wait_for_stdout("So be it.");
+    running.type_text(END);
+    let screen = running.finish().succeeded().stdout.replace("\r\n", "\n");
+    assert!(screen.contains("I will push.\nasked because"), "{screen}");
+    assert!(screen.contains("So be it.\nwarning: 1 tool call"), "{screen}");
+}
