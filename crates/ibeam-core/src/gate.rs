@@ -13,8 +13,24 @@ use crate::hook::Objection;
 pub struct Decision {
     /// The rule that decided.
     pub rule: String,
-    /// `None` lets the call run; otherwise the sentence for the model.
-    pub refusal: Option<String>,
+    /// `None` lets the call run.
+    pub refusal: Option<Refusal>,
+}
+
+/// Why a call does not run, in English.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// A sentence for the model.
+    pub for_model: String,
+    /// A sentence for people, with what they can do about it.
+    pub for_people: String,
+}
+
+impl From<String> for Refusal {
+    /// Returns the refusal that tells the model and people the same.
+    fn from(reason: String) -> Self {
+        Self { for_model: reason.clone(), for_people: reason }
+    }
 }
 
 /// Policy and approver; deny beats ask beats allow.
@@ -34,25 +50,19 @@ impl Gate {
         if let Some(objection) = objection
             && !objection.unless_approved
         {
-            return Decision { rule: objection.rule(), refusal: Some(objection.message.clone()) };
+            return Decision { rule: objection.rule(), refusal: Some(objection.refusal()) };
         }
-        let verdict = match (self.policy.decide(access), objection) {
+        let (rule, refusal) = match (self.policy.decide(access), objection) {
             // A hook narrows what the rules allow, and lifts nothing that they do not.
-            (Verdict::Allow { .. }, Some(objection)) => {
-                Verdict::Ask { rule: objection.rule(), reason: objection.message.clone() }
-            }
-            (verdict, _) => verdict,
+            (Verdict::Allow { .. }, Some(objection)) => (objection.rule(), objection.refusal()),
+            (Verdict::Allow { rule }, None) => return Decision { rule, refusal: None },
+            (Verdict::Deny { rule, reason }, _) => return Decision { rule, refusal: Some(reason.into()) },
+            (Verdict::Ask { rule, reason }, _) => (rule, reason.into()),
         };
-        match verdict {
-            Verdict::Allow { rule } => Decision { rule, refusal: None },
-            Verdict::Deny { rule, reason } => Decision { rule, refusal: Some(reason) },
-            Verdict::Ask { rule, reason } => {
-                let asked = Asked { rule: &rule, reason: &reason };
-                match self.approver.decide(call, access, asked).await {
-                    true => Decision { rule: "approved".to_owned(), refusal: None },
-                    false => Decision { rule, refusal: Some(reason) },
-                }
-            }
+        let asked = Asked { rule: &rule, reason: &refusal.for_model };
+        match self.approver.decide(call, access, asked).await {
+            true => Decision { rule: "approved".to_owned(), refusal: None },
+            false => Decision { rule, refusal: Some(refusal) },
         }
     }
 }

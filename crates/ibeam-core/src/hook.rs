@@ -10,6 +10,8 @@ use ibeam_policy::Access;
 use ibeam_protocol::{Notice, RunOutcome, ToolCall, ToolOutcome};
 use serde_json::Value;
 
+use crate::gate::Refusal;
+
 /// A point of a run at which hooks are told.
 #[derive(Clone, Copy, Debug)]
 pub enum Moment<'a> {
@@ -78,6 +80,8 @@ pub struct Objection {
     pub hook: String,
     /// Why, for the model.
     pub message: String,
+    /// Why, for people; `None` where the model's message is for both.
+    pub for_people: Option<String>,
     /// A person may overrule it.
     pub unless_approved: bool,
 }
@@ -86,6 +90,13 @@ impl Objection {
     /// The rule that it stands for.
     pub(crate) fn rule(&self) -> String {
         format!("hook: {}", self.hook)
+    }
+
+    /// Returns the refusal of a call to which the hook objects.
+    pub(crate) fn refusal(&self) -> Refusal {
+        let message = self.for_people.as_ref().unwrap_or(&self.message);
+        let for_people = format!("the hook `{}` refused it: {message}", self.hook);
+        Refusal { for_model: self.message.clone(), for_people }
     }
 }
 

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use ibeam_protocol::event::PermissionDecided;
 use ibeam_protocol::run::{Denial, RunTotals};
 use ibeam_protocol::{EventKind, Notice, ToolOutcome, ToolOutput, Usage};
+
+/// Different reasons of refusals that people are told at the end of a run; more would hide the rest of stderr.
+const REASONS_KEPT: usize = 3;
 
 /// What a run came to so far; begins anew at each `SessionStarted`.
 #[derive(Default)]
@@ -12,6 +16,8 @@ pub struct Tally {
     pub totals: RunTotals,
     /// All visible text so far.
     pub said: String,
+    /// Why calls were refused: the first few reasons, each once.
+    pub refusals: Vec<String>,
     /// When the run began, on the monotonic clock.
     pub started: Duration,
 }
@@ -29,11 +35,7 @@ impl Tally {
                     self.totals.request_id.clone_from(&answer.request_id);
                 }
             }
-            EventKind::PermissionDecided(decision) if !decision.allowed => self.totals.denials.push(Denial {
-                call_id: decision.call_id.clone(),
-                tool: decision.tool.clone(),
-                rule: decision.rule.clone(),
-            }),
+            EventKind::PermissionDecided(decision) if !decision.allowed => self.fold_refusal(decision),
             EventKind::ToolCallFinished { outcome, .. } => self.fold_outcome(outcome),
             EventKind::Retrying { .. } => self.totals.retries += 1,
             EventKind::ToolCallStarted { .. } => self.totals.tool_calls += 1,
@@ -57,6 +59,20 @@ impl Tally {
     /// The run gave visible text.
     pub fn spoke(&self) -> bool {
         !self.said.trim().is_empty()
+    }
+
+    fn fold_refusal(&mut self, decision: &PermissionDecided) {
+        self.totals.denials.push(Denial {
+            call_id: decision.call_id.clone(),
+            tool: decision.tool.clone(),
+            rule: decision.rule.clone(),
+        });
+        if let Some(reason) = &decision.reason
+            && self.refusals.len() < REASONS_KEPT
+            && !self.refusals.contains(reason)
+        {
+            self.refusals.push(reason.clone());
+        }
     }
 
     fn fold_request(&mut self, usage: Option<Usage>, api_ms: u64, cost_micros: Option<u64>) {

@@ -147,7 +147,8 @@ impl Run {
         }
         let denied = u32::try_from(journal.tally().totals.denials.len()).unwrap_or(u32::MAX);
         if denied > 0 {
-            journal.record(EventKind::Notice(Notice::CallsDenied { count: denied })).await?;
+            let reasons = journal.tally().refusals.clone();
+            journal.record(EventKind::Notice(Notice::CallsDenied { count: denied, reasons })).await?;
         }
         journal.release_held().await?;
         let failed = matches!(outcome, RunOutcome::Failed(_));

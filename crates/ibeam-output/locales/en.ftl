@@ -127,7 +127,7 @@ reason-denied = { $count ->
         [one] { $count } tool call was refused
        *[other] { $count } tool calls were refused
     }
-    .hint = `--allow` permits single commands; `--force` permits everything that is not denied
+    .hint = the warnings say why; `ibeam policy test` explains each decision
 reason-tool-errors = { $count ->
         [one] { $count } tool call failed
        *[other] { $count } tool calls failed
@@ -223,8 +223,8 @@ notice-embedded-model = answering with the small embedded model `{ $model }`; ch
 notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
 notice-arguments-ignored = what `{ $dialect }` would make of this has no counterpart here and was left out: { $arguments }
 notice-calls-denied = { $count ->
-        [one] { $count } tool call was refused; `--allow` permits single commands, `--force` everything that is not denied
-       *[other] { $count } tool calls were refused; `--allow` permits single commands, `--force` everything that is not denied
+        [one] { $count } tool call was refused
+       *[other] { $count } tool calls were refused
     }
 notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
 notice-answer-cut = the output limit cut the answer; the model was asked to go on
@@ -261,6 +261,8 @@ notice-background-stopped = { $count ->
         [one] { $count } background command was still running and was stopped
        *[other] { $count } background commands were still running and were stopped
     }
+no-file-changed = no file was changed
+no-file-changed-by-tools = no file was changed with the file tools; what commands and MCP tools changed is not counted
 compacted = the conversation became too long and was shortened, from about { $before } to { $after } tokens
 retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 

@@ -125,7 +125,7 @@ reason-denied = { $count ->
         [one] se denegó { $count } llamada a herramientas
        *[other] se denegaron { $count } llamadas a herramientas
     }
-    .hint = `--allow` permite comandos concretos; `--force` permite todo lo que no está denegado
+    .hint = las advertencias dicen por qué; `ibeam policy test` explica cada decisión
 reason-tool-errors = { $count ->
         [one] falló { $count } llamada a herramientas
        *[other] fallaron { $count } llamadas a herramientas
@@ -221,8 +221,8 @@ notice-embedded-model = responde el modelo integrado pequeño `{ $model }`; elig
 notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
 notice-arguments-ignored = lo que `{ $dialect }` haría con esto no tiene equivalente aquí y se omitió: { $arguments }
 notice-calls-denied = { $count ->
-        [one] se denegó { $count } llamada a herramientas; `--allow` permite comandos concretos, `--force` todo lo que no está denegado
-       *[other] se denegaron { $count } llamadas a herramientas; `--allow` permite comandos concretos, `--force` todo lo que no está denegado
+        [one] se denegó { $count } llamada a herramientas
+       *[other] se denegaron { $count } llamadas a herramientas
     }
 notice-unknown-stop-reason = el proveedor terminó su respuesta por el motivo desconocido `{ $word }`; se dio por completa
 notice-answer-cut = el límite de salida cortó la respuesta; se pidió al modelo que siguiera
@@ -259,6 +259,8 @@ notice-background-stopped = { $count ->
         [one] { $count } comando en segundo plano seguía en marcha y se detuvo
        *[other] { $count } comandos en segundo plano seguían en marcha y se detuvieron
     }
+no-file-changed = no se modificó ningún archivo
+no-file-changed-by-tools = no se modificó ningún archivo con las herramientas de archivos; lo que cambiaron los comandos y las herramientas MCP no se cuenta
 compacted = la conversación era demasiado larga y se acortó, de unos { $before } a { $after } tokens
 retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
 

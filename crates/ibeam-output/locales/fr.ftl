@@ -125,7 +125,7 @@ reason-denied = { $count ->
         [one] { $count } appel d'outil a été refusé
        *[other] { $count } appels d'outils ont été refusés
     }
-    .hint = `--allow` autorise des commandes précises ; `--force` autorise tout ce qui n'est pas interdit
+    .hint = les avertissements disent pourquoi ; `ibeam policy test` explique chaque décision
 reason-tool-errors = { $count ->
         [one] { $count } appel d'outil a échoué
        *[other] { $count } appels d'outils ont échoué
@@ -221,8 +221,8 @@ notice-embedded-model = le petit modèle intégré `{ $model }` répond ; chois
 notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
 notice-arguments-ignored = ce que `{ $dialect }` en ferait n'a pas d'équivalent ici et a été laissé de côté : { $arguments }
 notice-calls-denied = { $count ->
-        [one] { $count } appel d'outil a été refusé ; `--allow` autorise des commandes précises, `--force` tout ce qui n'est pas interdit
-       *[other] { $count } appels d'outils ont été refusés ; `--allow` autorise des commandes précises, `--force` tout ce qui n'est pas interdit
+        [one] { $count } appel d'outil a été refusé
+       *[other] { $count } appels d'outils ont été refusés
     }
 notice-unknown-stop-reason = le fournisseur a terminé sa réponse pour la raison inconnue `{ $word }` ; elle est considérée comme complète
 notice-answer-cut = la limite de sortie a coupé la réponse ; le modèle a été invité à poursuivre
@@ -259,6 +259,8 @@ notice-background-stopped = { $count ->
         [one] { $count } commande en arrière-plan tournait encore et a été arrêtée
        *[other] { $count } commandes en arrière-plan tournaient encore et ont été arrêtées
     }
+no-file-changed = aucun fichier n'a été modifié
+no-file-changed-by-tools = aucun fichier n'a été modifié avec les outils de fichiers ; ce que les commandes et les outils MCP ont modifié n'est pas compté
 compacted = la conversation était devenue trop longue et a été raccourcie, d’environ { $before } à { $after } jetons
 retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
 

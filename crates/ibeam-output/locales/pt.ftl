@@ -125,7 +125,7 @@ reason-denied = { $count ->
         [one] { $count } chamada de ferramenta foi recusada
        *[other] { $count } chamadas de ferramenta foram recusadas
     }
-    .hint = `--allow` permite comandos específicos; `--force` permite tudo o que não está negado
+    .hint = os avisos dizem o motivo; `ibeam policy test` explica cada decisão
 reason-tool-errors = { $count ->
         [one] { $count } chamada de ferramenta falhou
        *[other] { $count } chamadas de ferramenta falharam
@@ -221,8 +221,8 @@ notice-embedded-model = quem responde é o modelo embutido pequeno `{ $model }`;
 notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
 notice-arguments-ignored = o que `{ $dialect }` faria com isto não tem equivalente aqui e foi omitido: { $arguments }
 notice-calls-denied = { $count ->
-        [one] { $count } chamada de ferramenta foi recusada; `--allow` permite comandos específicos, `--force` tudo o que não está negado
-       *[other] { $count } chamadas de ferramenta foram recusadas; `--allow` permite comandos específicos, `--force` tudo o que não está negado
+        [one] { $count } chamada de ferramenta foi recusada
+       *[other] { $count } chamadas de ferramenta foram recusadas
     }
 notice-unknown-stop-reason = o provedor terminou a resposta pelo motivo desconhecido `{ $word }`; ela foi tida como completa
 notice-answer-cut = o limite de saída cortou a resposta; pediu-se ao modelo que continuasse
@@ -259,6 +259,8 @@ notice-background-stopped = { $count ->
         [one] { $count } comando em segundo plano ainda executava e foi interrompido
        *[other] { $count } comandos em segundo plano ainda executavam e foram interrompidos
     }
+no-file-changed = nenhum arquivo foi alterado
+no-file-changed-by-tools = nenhum arquivo foi alterado com as ferramentas de arquivos; o que comandos e ferramentas MCP alteraram não é contado
 compacted = a conversa ficou longa demais e foi encurtada, de cerca de { $before } para { $after } tokens
 retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
 

@@ -36,6 +36,7 @@ pub use self::session::SessionLine;
 pub use self::shim::ShimLine;
 use self::words::Words;
 use crate::locale::Locale;
+use crate::printable::one_line;
 
 type Bundle = FluentBundle<FluentResource>;
 
@@ -93,9 +94,18 @@ impl Catalogue {
         self.say(&Words::new(code_id(code)), None)
     }
 
-    /// The sentence of a `warning:` line.
+    /// The sentence of a `warning:` line; lines of details, each indented, follow where there are several.
     pub fn notice(&self, notice: &Notice) -> String {
-        self.say(&notice::words(notice), None)
+        let sentence = self.say(&notice::words(notice), None);
+        let Notice::CallsDenied { reasons, .. } = notice else { return sentence };
+        match reasons.as_slice() {
+            [] => sentence,
+            [reason] => format!("{sentence}: {}", one_line(reason)),
+            reasons => {
+                let lines = reasons.iter().map(|reason| format!("\n  {}", one_line(reason)));
+                format!("{sentence}:{}", lines.collect::<String>())
+            }
+        }
     }
 
     /// The sentence of a `warning:` line about a request that failed and is repeated after `delay_ms`.
@@ -110,6 +120,13 @@ impl Catalogue {
         let Compacted { before_tokens, after_tokens, .. } = compacted;
         let words = Words::new("compacted").count("before", *before_tokens).count("after", *after_tokens);
         self.say(&words, None)
+    }
+
+    /// The sentence of a `warning:` line about a run that was asked for a change and changed no file; `uncounted`
+    /// where something ran whose changes are not counted.
+    pub fn no_file_changed(&self, uncounted: bool) -> String {
+        let id = if uncounted { "no-file-changed-by-tools" } else { "no-file-changed" };
+        self.say(&Words::new(id), None)
     }
 
     /// The line of `text` for an action, with the path or command where `detail` gives one.

@@ -149,6 +149,9 @@ pub struct PermissionDecided {
     pub allowed: bool,
     /// The rule that decided, e.g. `Shell(ls)`, `--force`, `workspace`, `default`.
     pub rule: String,
+    /// Why the call was refused, for people, in English; `None` where it was allowed.
+    #[serde(default)]
+    pub reason: Option<String>,
 }
 
 /// A conversation made shorter.

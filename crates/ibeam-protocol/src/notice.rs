@@ -29,6 +29,9 @@ pub enum Notice {
     CallsDenied {
         /// How many.
         count: u32,
+        /// Why, in English: the first few reasons, each once.
+        #[serde(default)]
+        reasons: Vec<String>,
     },
     /// The provider gave a stop reason that we do not know; taken as the end of the turn.
     UnknownStopReason {

@@ -11,6 +11,11 @@ use ibeam_protocol::{PermissionMode, Sandbox, SandboxMode};
 use crate::git;
 use crate::instructions::Instructions;
 
+const ROLE: &str =
+    "You are ibeam, a coding agent that works in a directory of the user's machine through tools. ";
+const ALONE: &str = "Nobody answers questions while you work: decide, act, and finish the task.\n\n";
+const WITH_PERSON: &str = "A person is at the terminal, reads what you write and answers: ask when the task is not \
+                           clear, otherwise decide, act, and finish it.\n\n";
 const SYSTEM: &str = include_str!("../prompts/system.md");
 const PLAN: &str = include_str!("../prompts/plan.md");
 const ASK: &str = include_str!("../prompts/ask.md");
@@ -31,6 +36,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) sandbox: &'a Sandbox,
     /// What may not be read is no instruction either.
     pub(crate) shield: &'a Shield,
+    /// Whether a person is at the terminal and answers.
+    pub(crate) has_person: bool,
     /// Instructions of whoever started the run, behind all others.
     pub(crate) further: &'a [String],
     /// Milliseconds since the Unix epoch.
@@ -48,7 +55,8 @@ pub(crate) struct Context {
 impl Context {
     /// Puts it together.
     pub(crate) fn of(around: &Surroundings<'_>) -> Self {
-        let mut system = SYSTEM.to_owned();
+        let audience = if around.has_person { WITH_PERSON } else { ALONE };
+        let mut system = [ROLE, audience, SYSTEM].concat();
         match around.mode {
             PermissionMode::Plan => system.push_str(PLAN),
             PermissionMode::Ask => system.push_str(ASK),
@@ -106,7 +114,8 @@ mod tests {
         let further = &["Speak Latin.".to_owned()];
         let shield = &Shield::default();
         let now_ms = 1_790_000_000_000;
-        Context::of(&Surroundings { workspace, trusted, mode, sandbox, shield, further, now_ms })
+        let has_person = false;
+        Context::of(&Surroundings { workspace, trusted, mode, sandbox, shield, has_person, further, now_ms })
     }
 
     #[test]
@@ -151,6 +160,7 @@ mod tests {
                 mode,
                 sandbox,
                 shield,
+                has_person: false,
                 further: &[],
                 now_ms: 0,
             };

@@ -4,6 +4,7 @@
 //! carry and which exit code is given is contract (docs/output-format.md).
 
 mod app;
+mod change_request;
 mod cli;
 mod clock;
 mod command;

@@ -3,49 +3,81 @@
 use std::sync::Arc;
 
 use ibeam_output::Catalogue;
-use ibeam_protocol::{EventKind, Notice};
+use ibeam_protocol::{EventKind, Notice, PermissionMode, RunOutcome, ToolOutcome, ToolOutput};
+
+use crate::change_request::asks_for_change;
 
 /// Turns events into lines for people.
 pub(crate) struct Talk {
     catalogue: Arc<Catalogue>,
     /// Lines about the run as a whole, which follow its last text.
     closing: Vec<String>,
+    /// The prompt asked for a change of files, in a mode that may change some.
+    change_expected: bool,
+    /// Something ran whose changes of files are not counted: a command, or a tool of a server.
+    changes_uncounted: bool,
 }
 
 impl Talk {
     /// Talk in the language of `catalogue`.
     pub(crate) fn new(catalogue: Arc<Catalogue>) -> Self {
-        Self { catalogue, closing: Vec::new() }
+        Self { catalogue, closing: Vec::new(), change_expected: false, changes_uncounted: false }
     }
 
     /// Returns the lines to print on stderr after `kind`; most events have none.
     pub(crate) fn hear(&mut self, kind: &EventKind) -> Vec<String> {
         let line = match kind {
-            EventKind::Notice(notice) => format!("warning: {}", self.catalogue.notice(notice)),
+            EventKind::Notice(notice) => {
+                let line = format!("warning: {}", self.catalogue.notice(notice));
+                if !matches!(notice, Notice::CallsDenied { .. } | Notice::BackgroundStopped { .. }) {
+                    return vec![line];
+                }
+                self.closing.push(line);
+                return Vec::new();
+            }
             EventKind::Retrying { attempt, delay_ms, reason } => {
-                format!("warning: {}", self.catalogue.retrying(*attempt, *delay_ms, reason))
+                self.catalogue.retrying(*attempt, *delay_ms, reason)
             }
-            EventKind::Compacted(compacted) => {
-                format!("warning: {}", self.catalogue.compacted(compacted))
+            EventKind::Compacted(compacted) => self.catalogue.compacted(compacted),
+            EventKind::SessionStarted(head) => {
+                self.change_expected = match head.permission_mode {
+                    PermissionMode::Default | PermissionMode::Force => true,
+                    PermissionMode::Plan | PermissionMode::Ask => false,
+                };
+                self.changes_uncounted = false;
+                return Vec::new();
             }
-            EventKind::RunFinished(_) => return std::mem::take(&mut self.closing),
-            EventKind::SessionStarted(_)
-            | EventKind::UserMessage { .. }
-            | EventKind::PromptWithheld { .. }
+            EventKind::UserMessage { content } => {
+                self.change_expected &= content.first().is_some_and(|prompt| asks_for_change(prompt));
+                return Vec::new();
+            }
+            EventKind::ToolCallFinished { outcome, .. } => {
+                self.changes_uncounted |= match outcome {
+                    ToolOutcome::Success { output, .. } => {
+                        matches!(output, ToolOutput::Shell(_) | ToolOutput::Mcp(_))
+                    }
+                    ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => false,
+                };
+                return Vec::new();
+            }
+            EventKind::RunFinished(run) => {
+                let unchanged = self.change_expected
+                    && run.outcome == RunOutcome::Completed
+                    && run.totals.files_changed.is_empty();
+                if unchanged {
+                    let line = self.catalogue.no_file_changed(self.changes_uncounted);
+                    self.closing.push(format!("warning: {line}"));
+                }
+                return std::mem::take(&mut self.closing);
+            }
+            EventKind::PromptWithheld { .. }
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
-            | EventKind::CallInterrupted { .. }
-            | EventKind::ToolCallFinished { .. } => return Vec::new(),
+            | EventKind::CallInterrupted { .. } => return Vec::new(),
         };
-        match kind {
-            EventKind::Notice(Notice::CallsDenied { .. } | Notice::BackgroundStopped { .. }) => {
-                self.closing.push(line);
-                Vec::new()
-            }
-            _ => vec![line],
-        }
+        vec![format!("warning: {line}")]
     }
 }

@@ -207,9 +207,10 @@ impl Run {
             tool: call.name.clone(),
             allowed: decision.refusal.is_none(),
             rule: decision.rule,
+            reason: decision.refusal.as_ref().map(|refusal| refusal.for_people.clone()),
         };
         journal.record(EventKind::PermissionDecided(decided)).await?;
-        Ok(decision.refusal)
+        Ok(decision.refusal.map(|refusal| refusal.for_model))
     }
 
     /// Waits a bounded time for calls that were asked to stop, then drops them.
@@ -269,8 +270,6 @@ fn settled(call: &ToolCall, why: &str) -> Planned {
 
 /// The outcome of a call that was stopped before anybody let it run.
 fn not_run() -> ToolOutcome {
-    ToolOutcome::Failure {
-        failure: ToolFailure::Interrupted,
-        for_model: "not executed: the run was stopped before this call was allowed".into(),
-    }
+    let reason = "not executed: the run was stopped before this call was allowed".to_owned();
+    ToolOutcome::Rejected { reason }
 }

@@ -28,8 +28,8 @@ impl Run {
     /// `PromptRefused`: it has not become part of the conversation.
     pub(super) async fn open(&self, journal: &mut Journal, mut prompt: Vec<String>) -> Result<(), Ended> {
         let (kind, failure) = match self.put_prompt_to_hooks(journal, &prompt).await {
-            Ok((_, Word::Object(Objection { hook, message, unless_approved: _ }))) => {
-                let reason = Reason::PromptRefused { hook, said: message };
+            Ok((_, Word::Object(Objection { hook, message, for_people, unless_approved: _ }))) => {
+                let reason = Reason::PromptRefused { hook, said: for_people.unwrap_or(message) };
                 (EventKind::PromptWithheld { content: prompt }, Some(Failure::from(reason)))
             }
             Ok((context, Word::Nothing | Word::Rewrite { .. })) => {
@@ -76,7 +76,8 @@ impl Run {
                     }
                     Err(said) => {
                         let message = format!("a hook changed the arguments to some that cannot be: {said}");
-                        *objection = Some(Objection { hook, message, unless_approved: false });
+                        let (for_people, unless_approved) = (None, false);
+                        *objection = Some(Objection { hook, message, for_people, unless_approved });
                         return Ok(());
                     }
                 },

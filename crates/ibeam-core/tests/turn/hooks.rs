@@ -59,7 +59,8 @@ impl Hooks for Watcher {
 }
 
 fn objects(unless_approved: bool) -> Word {
-    Word::Object(Objection { hook: "guard".into(), message: "not here".into(), unless_approved })
+    let for_people = Some("not on Fridays".into());
+    Word::Object(Objection { hook: "guard".into(), message: "not here".into(), for_people, unless_approved })
 }
 
 fn watched(mut stage: Stage, watcher: Watcher) -> (Stage, Arc<Watcher>) {
@@ -108,6 +109,11 @@ fn a_refused_call_does_not_run_and_says_who_refused() {
             _ => false,
         });
         assert!(rejected, "{events:?}");
+        let told = events.iter().find_map(|event| match &event.kind {
+            EventKind::Notice(Notice::CallsDenied { count: 1, reasons }) => Some(reasons.clone()),
+            _ => None,
+        });
+        assert_eq!(told, Some(vec!["the hook `guard` refused it: not on Fridays".to_owned()]));
         assert!(watcher.told.lock().unwrap().contains(&"change rejected".to_owned()));
     }
 }
@@ -157,7 +163,7 @@ fn a_refused_prompt_never_becomes_part_of_the_conversation() {
     let (stage, watcher) = watched(stage(vec![]), watcher);
     let (outcome, events) = play(&stage, &[]);
     let RunOutcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
-    assert_eq!(failure.reason, Reason::PromptRefused { hook: "guard".into(), said: "not here".into() });
+    assert_eq!(failure.reason, Reason::PromptRefused { hook: "guard".into(), said: "not on Fridays".into() });
     assert!(!events.iter().any(|event| matches!(event.kind, EventKind::UserMessage { .. })));
     assert!(ibeam_core::History::replay(&events).messages().is_empty());
     let told =

@@ -11,7 +11,7 @@ pub(crate) fn words(notice: &Notice) -> Words {
         Notice::ArgumentsIgnored { dialect, arguments } => {
             Words::new("notice-arguments-ignored").text("dialect", dialect).text("arguments", arguments)
         }
-        Notice::CallsDenied { count } => Words::new("notice-calls-denied").count("count", *count),
+        Notice::CallsDenied { count, reasons: _ } => Words::new("notice-calls-denied").count("count", *count),
         Notice::UnknownStopReason { word } => Words::new("notice-unknown-stop-reason").text("word", word),
         Notice::AnswerCut => Words::new("notice-answer-cut"),
         Notice::EmptyAnswer => Words::new("notice-empty-answer"),

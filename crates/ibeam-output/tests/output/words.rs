@@ -191,7 +191,7 @@ fn every_notice() -> Vec<Notice> {
         Notice::EmbeddedModel { model: s() },
         Notice::StdinIgnored { waited_ms: 1 },
         Notice::ArgumentsIgnored { dialect: s(), arguments: s() },
-        Notice::CallsDenied { count: 1 },
+        Notice::CallsDenied { count: 1, reasons: vec![s(), s()] },
         Notice::UnknownStopReason { word: s() },
         Notice::AnswerCut,
         Notice::EmptyAnswer,

@@ -20,6 +20,8 @@ pub(super) struct Answer {
     pub(super) permission: Permission,
     /// The words that go with it.
     pub(super) message: Option<String>,
+    /// The words for people, where they differ.
+    pub(super) for_people: Option<String>,
     /// Arguments in the place of those it was told.
     pub(super) input: Option<Map<String, Value>>,
     /// What the model should know.
@@ -66,11 +68,11 @@ pub(super) fn of(ended: &Ended, time: Duration) -> Result<Answer, String> {
         (Some(2), _) => {
             let stderr = ended.stderr.trim();
             // What it prints besides is of no account; its words may be taken from there.
-            let message = match stderr.is_empty() {
-                true => written(ended).ok().and_then(Written::message),
-                false => Some(stderr.to_owned()),
+            let (message, for_people) = match stderr.is_empty() {
+                true => written(ended).map_or((None, None), Written::messages),
+                false => (Some(stderr.to_owned()), None),
             };
-            Ok(Answer { permission: Permission::Deny, message, ..Answer::default() })
+            Ok(Answer { permission: Permission::Deny, message, for_people, ..Answer::default() })
         }
         (Some(code), _) => Err(with_stderr(format!("exit code {code}"), ended)),
         (None, Some(signal)) => Err(with_stderr(format!("signal {signal} ended it"), ended)),
@@ -94,8 +96,13 @@ fn written(ended: &Ended) -> Result<Written, String> {
 }
 
 impl Written {
-    fn message(self) -> Option<String> {
-        self.agent_message.or(self.user_message).filter(|message| !message.trim().is_empty())
+    /// The message for the model, and that for people where it differs; each stands in for the other.
+    fn messages(self) -> (Option<String>, Option<String>) {
+        let given = |message: Option<String>| message.filter(|message| !message.trim().is_empty());
+        match (given(self.agent_message), given(self.user_message)) {
+            (None, message) => (message, None),
+            messages => messages,
+        }
     }
 
     fn answer(mut self) -> Result<Answer, String> {
@@ -109,7 +116,8 @@ impl Written {
         };
         let (input, context) = (self.updated_input.take(), self.additional_context.take());
         let context = context.filter(|context| !context.trim().is_empty());
-        Ok(Answer { permission, message: self.message(), input, context })
+        let (message, for_people) = self.messages();
+        Ok(Answer { permission, message, for_people, input, context })
     }
 }
 
@@ -141,6 +149,12 @@ mod tests {
     }
 
     #[track_caller]
+    fn check_for_people(ended: &Ended, message: &str) {
+        let answer = of(ended, Duration::from_secs(60)).unwrap();
+        assert_eq!(answer.for_people.as_deref(), Some(message));
+    }
+
+    #[track_caller]
     fn check(ended: &Ended, permission: Permission, message: Option<&str>) {
         let answer = of(ended, Duration::from_secs(60)).unwrap();
         assert_eq!((answer.permission, answer.message.as_deref()), (permission, message));
@@ -164,6 +178,7 @@ mod tests {
         check(&ended(0, r#"{"permission":"deny","user_message":"u"}"#, ""), Permission::Deny, Some("u"));
         let both = r#"{"permission":"deny","userMessage":"u","agentMessage":"a"}"#;
         check(&ended(0, both, ""), Permission::Deny, Some("a"));
+        check_for_people(&ended(0, both, ""), "u");
         check(&ended(0, r#"{"permission":"ask"}"#, ""), Permission::Ask, None);
         check(&ended(0, r#"{"continue":false,"permission":"allow"}"#, ""), Permission::Deny, None);
         check(&ended(2, "", " no\n"), Permission::Deny, Some("no"));

@@ -27,13 +27,15 @@ impl Verdict {
 
     /// Adds what `hook` says of `event`, or why it failed.
     pub(super) fn add(&mut self, event: Event, hook: &Hook, answer: Result<Answer, String>) {
-        let objection =
-            |message, unless_approved| Objection { hook: hook.name.clone(), message, unless_approved };
-        let Answer { permission, message, input, context } = match answer {
+        let objection = |message, for_people, unless_approved| {
+            let hook = hook.name.clone();
+            Objection { hook, message, for_people, unless_approved }
+        };
+        let Answer { permission, message, for_people, input, context } = match answer {
             Ok(answer) => answer,
             Err(said) if hook.fail_closed && event.can_refuse() => {
                 let message = format!("a hook that must agree (`failClosed`) failed: {said}");
-                self.refused.get_or_insert(objection(message, false));
+                self.refused.get_or_insert(objection(message, None, false));
                 return;
             }
             Err(said) => return self.warn(event, hook, said),
@@ -43,11 +45,11 @@ impl Verdict {
             (Permission::Ask, true) => {
                 let message =
                     message.unwrap_or("a hook wants a person to approve it, and nobody did".to_owned());
-                self.asked.get_or_insert(objection(message, true));
+                self.asked.get_or_insert(objection(message, for_people, true));
             }
             (Permission::Deny, true) => {
                 let message = message.unwrap_or("a hook refused it".to_owned());
-                self.refused.get_or_insert(objection(message, false));
+                self.refused.get_or_insert(objection(message, for_people, false));
             }
             (Permission::Deny, false) => {
                 self.warn(event, hook, message.unwrap_or("it refused what cannot be refused".to_owned()));

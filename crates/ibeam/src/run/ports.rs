@@ -28,6 +28,8 @@ pub(super) struct Foundation {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) guards: Guards,
+    /// Whether a person is at the terminal and answers.
+    pub(super) has_person: bool,
     /// Instructions of whoever started the run.
     pub(super) further: Vec<String>,
 }
@@ -44,7 +46,7 @@ pub(super) fn build(
     hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<Ports, Failure> {
-    let Foundation { mut head, provider, guards, further } = foundation;
+    let Foundation { mut head, provider, guards, has_person, further } = foundation;
     let Guards { mut policy, workspace, shield, background, sandbox: _, web, notices: _ } = guards;
     policy.unapproved.clone_from(&servers.unapproved);
     let web = Arc::new(web);
@@ -77,6 +79,7 @@ pub(super) fn build(
         mode: head.permission_mode,
         sandbox: &head.sandbox,
         shield: &shield,
+        has_person,
         further: &further,
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });

@@ -434,3 +434,13 @@ fn hooks_of_the_system_come_first_and_need_no_trust() {
     assert_eq!(result(&ran).1, json!({"reason": "/etc/cursor"}), "{ran}");
     assert_eq!(scene.workspace.read("log").as_deref(), Some("cursor\nibeam\nuser\n"));
 }
+
+#[test]
+fn a_hook_tells_people_in_its_words_for_them() {
+    let answer = r#"{"permission":"deny","agent_message":"use the queue","user_message":"blocked by the release freeze"}"#;
+    let deny = format!("cat > /dev/null; printf '%s' '{answer}'");
+    let scene = hooked([shell("echo a"), says("done")], &json!({"preToolUse": [{"command": deny}]}));
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert!(ran.stderr.contains("refused it: blocked by the release freeze"), "{ran}");
+    assert!(scene.server.requests()[1].transcript().join("\n").contains("use the queue"));
+}

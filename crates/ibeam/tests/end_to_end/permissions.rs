@@ -274,8 +274,27 @@ fn the_number_of_refused_calls_is_told_once() {
     let answer = shell("make").call("t2", "shell", &json!({ "command": "make install" }));
     let scene = Scene::new([answer, says("done")]).within(Workspace::new().user_config(RULES_ONLY));
     let ran = scene.print::<&str>([]).run().succeeded();
-    assert_eq!(ran.stderr.lines().count(), 1, "{ran}");
-    assert!(ran.stderr.starts_with("warning: 2 tool calls were refused"), "{ran}");
+    assert_eq!(ran.stderr_lines("warning: 2 tool calls were refused:").len(), 1, "{ran}");
+    let reasons = ["  the command `make` is not covered", "  the command `make install` is not covered"];
+    for reason in reasons {
+        assert_eq!(ran.stderr_lines(reason).len(), 1, "{ran}");
+    }
+    assert_eq!(ran.stderr.lines().count(), 1 + reasons.len(), "{ran}");
+}
+
+/// What helps differs: a flag for what no rule covers, nothing for a mode or a rule of one's own.
+#[test]
+fn people_are_told_why_a_call_was_refused_and_what_helps() {
+    let told = |flags: &[&str]| {
+        let scene = Scene::new([shell("rm -r build"), says("done")]);
+        scene.print(flags).run().succeeded().stderr
+    };
+    let denied = told(&["--deny", "Shell(rm)"]);
+    assert!(denied.contains("denied by the rule `Shell(rm)`") && !denied.contains("--force"), "{denied}");
+    let planned = told(&["--mode", "plan"]);
+    assert!(planned.contains("`--mode plan` changes no") && !planned.contains("--force"), "{planned}");
+    let uncovered = told(&["--approval", "strict"]);
+    assert!(uncovered.contains("`--allow 'Shell(rm)'`"), "{uncovered}");
 }
 
 #[track_caller]

@@ -143,7 +143,8 @@ fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
     running.type_text("go on\n");
     running.wait_for_stdout("Back.");
     running.type_text(END);
-    running.finish().succeeded();
+    let ran = running.finish().succeeded();
+    assert!(!ran.stdout.contains("Failed"), "a command that never ran did not fail: {ran}");
     let transcript = scene.server.requests()[1].transcript();
     assert!(transcript.join("\n").contains("result not executed"), "{transcript:?}");
     assert_eq!(transcript.last().map(String::as_str), Some("user: go on"));
@@ -175,4 +176,34 @@ fn a_question_and_a_warning_begin_lines_of_their_own() {
     let screen = running.finish().succeeded().stdout.replace("\r\n", "\n");
     assert!(screen.contains("I will push.\nasked because"), "{screen}");
     assert!(screen.contains("So be it.\nwarning: 1 tool call"), "{screen}");
+}
+
+#[test]
+fn the_model_knows_whether_a_person_answers() {
+    let answers = || Scene::new([says("Done.\n")]);
+    let (chat, print) = (answers(), answers());
+    let running = chat.ibeam(["begin"]).terminal().start();
+    running.wait_for_stdout("Done.");
+    running.type_text(END);
+    running.finish().succeeded();
+    print.print::<&str>([]).run().succeeded();
+    let system = |scene: &Scene| scene.server.requests()[0].body.to_string();
+    for (scene, has_person) in [(&chat, true), (&print, false)] {
+        assert_eq!(system(scene).contains("A person is at the terminal"), has_person);
+        assert_eq!(system(scene).contains("Nobody answers questions"), !has_person);
+    }
+}
+
+#[test]
+fn a_run_that_should_have_changed_a_file_and_did_not_says_so() {
+    let told = |answer, prompt: &str| {
+        let scene = Scene::new([answer, says("I fixed the test.")]);
+        scene.ibeam(["-p", prompt, "--sandbox", "disabled", "--force"]).run().succeeded().stderr
+    };
+    let list = || calls("l", "ls", &json!({ "path": "." }));
+    let write = calls("w", "write", &json!({ "path": "a.txt", "contents": "x" }));
+    assert_eq!(told(list(), "Fix the test"), "warning: no file was changed\n");
+    assert!(told(shell("true"), "Fix the test").contains("no file was changed with the file tools"));
+    assert_eq!(told(write, "Fix the test"), "");
+    assert_eq!(told(list(), "Is the test right?"), "");
 }
