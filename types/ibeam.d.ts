@@ -399,6 +399,8 @@ export interface InitExtras {
   sandbox: SandboxEntry;
   /** The bounds of the run; what is absent has no bound. (since 0.1.0) */
   limits: LimitValues;
+  /** Present and true where the run keeps no session, so that `--resume` cannot take it up. (since 0.1.0) */
+  ephemeral?: true;
 }
 
 /** The bounds of a run. */

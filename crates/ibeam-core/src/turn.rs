@@ -158,6 +158,7 @@ impl Run {
             duration_ms: journal.elapsed_ms(),
             totals: journal.tally().totals.clone(),
             partial: Some(journal.tally().said.clone()).filter(|said| failed && !said.is_empty()),
+            ephemeral: self.head.ephemeral,
         };
         // Whoever gets it back tells it too.
         journal.redactor().redact_value(&mut finished.outcome);

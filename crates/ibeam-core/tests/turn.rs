@@ -203,6 +203,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         version: "0".into(),
         limits: Limits { max_turns: 50, ..Limits::NONE },
         resumed: false,
+        ephemeral: false,
     };
     let run = Run {
         head,

@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentMessage, FluentResource};
-use ibeam_protocol::{Compacted, Failure, FailureCode, Notice, Reason};
+use ibeam_protocol::{Compacted, Failure, FailureCode, Notice, Reason, RunFinished};
 use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
@@ -37,6 +37,9 @@ pub use self::shim::ShimLine;
 use self::words::Words;
 use crate::locale::Locale;
 use crate::printable::one_line;
+
+/// How the name of a hint begins that advises to resume the session of the run.
+const RESUME_HINT: &str = "hint-resume";
 
 type Bundle = FluentBundle<FluentResource>;
 
@@ -85,6 +88,16 @@ impl Catalogue {
         let mut explained = self.reason(&failure.reason);
         if let Some(id) = &failure.request_id {
             explained.hints.push(self.say(&Words::new("failure-request-id").text("id", id), None));
+        }
+        explained
+    }
+
+    /// As `failure`, for a run that had begun: where it kept no session, no hint advises to resume it.
+    pub fn failed_run(&self, failure: &Failure, run: &RunFinished) -> Explained {
+        let mut explained = self.failure(failure);
+        if run.ephemeral {
+            let advice = self.hints_named(&reason::words(&failure.reason), RESUME_HINT);
+            explained.hints.retain(|hint| !advice.contains(hint));
         }
         explained
     }
@@ -192,10 +205,15 @@ impl Catalogue {
     }
 
     fn hints(&self, words: &Words) -> Vec<String> {
+        self.hints_named(words, "hint")
+    }
+
+    /// The hints whose names begin so.
+    fn hints_named(&self, words: &Words, prefix: &str) -> Vec<String> {
         let Some(message) = self.message(words.id).or_else(|| english().message(words.id)) else {
             return Vec::new();
         };
-        let names = message.attributes().map(|attribute| attribute.id()).filter(|id| id.starts_with("hint"));
+        let names = message.attributes().map(|attribute| attribute.id()).filter(|id| id.starts_with(prefix));
         names.map(|name| self.say(words, Some(name))).collect()
     }
 

@@ -136,6 +136,9 @@ pub struct SessionStarted {
     pub limits: Limits,
     /// The session existed before this run.
     pub resumed: bool,
+    /// Whether the run keeps no session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ephemeral: bool,
 }
 
 /// A decision of the gate.
@@ -187,6 +190,9 @@ pub struct RunFinished {
     /// The visible text of a run that failed, as far as it came; `None` when it succeeded or said nothing.
     #[serde(default)]
     pub partial: Option<String>,
+    /// Whether the run kept no session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ephemeral: bool,
 }
 
 impl RunFinished {

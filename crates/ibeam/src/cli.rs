@@ -151,6 +151,10 @@ pub(crate) struct Flags {
     #[arg(long, global = true)]
     pub(crate) fork: bool,
 
+    /// Keep no session: nothing of the run is stored, and it cannot be resumed
+    #[arg(long, global = true)]
+    pub(crate) ephemeral: bool,
+
     /// Allow everything that is not denied
     #[arg(short, long, visible_alias = "yolo", global = true)]
     pub(crate) force: bool,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use ibeam_output::{Catalogue, error_object, escape_hidden_in_json};
+use ibeam_output::{Catalogue, Explained, error_object, escape_hidden_in_json};
 use ibeam_protocol::{Failure, Reason, RunFinished};
 use rustix::fs::OFlags;
 
@@ -23,6 +23,16 @@ use crate::stderr;
 pub(crate) struct Failed {
     pub(crate) failure: Failure,
     pub(crate) run: Option<Box<RunFinished>>,
+}
+
+impl Failed {
+    /// The sentence and the hints for people.
+    pub(crate) fn explained(&self, catalogue: &Catalogue) -> Explained {
+        match &self.run {
+            Some(run) => catalogue.failed_run(&self.failure, run),
+            None => catalogue.failure(&self.failure),
+        }
+    }
 }
 
 impl From<Failure> for Failed {
@@ -72,7 +82,7 @@ pub(crate) fn fail(failed: &Failed, catalogue: &Catalogue) -> ExitCode {
         }
     }
     stderr::say(&match format {
-        ErrorFormat::Text => catalogue.failure(failure).to_string(),
+        ErrorFormat::Text => failed.explained(catalogue).to_string(),
         ErrorFormat::Json => escape_hidden_in_json(&error_object(failure, run.as_deref())).into_owned(),
     });
     ExitCode::from(failure.reason.code().exit_code())

@@ -36,12 +36,16 @@ impl Places {
     pub(crate) fn prepare(&self) -> Result<(), Reason> {
         self.check()?;
         let sessions = self.own(self.sessions(), "XDG_DATA_HOME");
-        sessions.make(&self.home)?;
+        sessions.make(&self.home).map_err(or_ephemeral)?;
         sessions.check()?;
-        sessions.check_writable()
+        sessions.check_writable().map_err(or_ephemeral)
     }
 
-    fn check(&self) -> Result<(), Reason> {
+    /// Checks every directory that a run writes, and makes none.
+    ///
+    /// # Errors
+    /// `CannotCreate` with the directory and the variable that puts it elsewhere.
+    pub(crate) fn check(&self) -> Result<(), Reason> {
         self.own_directories().iter().try_for_each(OwnDirectory::check)
     }
 
@@ -197,6 +201,17 @@ impl OwnDirectory {
             place = real;
         }
         Ok((is_writable(&place) && place.is_dir()).then_some(place))
+    }
+}
+
+/// Adds the way out for a run that need not be kept.
+fn or_ephemeral(reason: Reason) -> Reason {
+    match reason {
+        Reason::CannotCreate { path, said } => {
+            let said = format!("{said}, or keep no session with `--ephemeral`");
+            Reason::CannotCreate { path, said }
+        }
+        reason => reason,
     }
 }
 

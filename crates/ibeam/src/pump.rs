@@ -48,8 +48,8 @@ impl CurrentStop {
 
 /// Where events go.
 pub(crate) struct Pump {
-    /// The journal on disk.
-    pub(crate) session: Session,
+    /// The journal on disk; `None` for a run that keeps no session.
+    pub(crate) session: Option<Session>,
     /// The output format.
     pub(crate) writer: Box<dyn EventWriter + Send>,
     /// stderr.
@@ -101,21 +101,22 @@ impl Pump {
     }
 
     fn record(&mut self, batch: &[Envelope]) -> Result<(), SessionError> {
+        let Some(session) = &mut self.session else { return Ok(()) };
         let mut appended = Ok(());
         let (mut durable, mut ended, mut compacted) = (false, false, false);
         for Envelope { event, receipt } in batch {
             durable |= receipt.is_some();
             ended |= matches!(event.kind, EventKind::RunFinished(_));
             compacted |= matches!(event.kind, EventKind::Compacted(_));
-            appended = appended.and(self.session.append(event));
+            appended = appended.and(session.append(event));
         }
         let kept = match (ended, durable) {
-            (true, _) => self.session.settle(),
-            (false, true) => self.session.point(),
-            (false, false) => self.session.flush(),
+            (true, _) => session.settle(),
+            (false, true) => session.point(),
+            (false, false) => session.flush(),
         };
         // What the model no longer sees begins a segment of its own.
-        let rolled = if compacted { self.session.roll() } else { Ok(()) };
+        let rolled = if compacted { session.roll() } else { Ok(()) };
         appended.and(kept).and(rolled)
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod policy;
 mod ports;
 mod rule_markers;
 pub(crate) mod sandbox;
+mod session;
 mod shutdown;
 mod start;
 mod typed_lines;
@@ -37,10 +38,10 @@ pub(crate) use chat::chat;
 pub(crate) use conversation::converse;
 use ports::Foundation;
 use sandbox::Guards;
+use session::Opening;
+pub(crate) use session::{Target, damaged, is_ephemeral, nth_newest, reason_of, session_io, session_options};
 use shutdown::Shutdown;
-pub(crate) use start::{
-    Target, damaged, nth_newest, permission_mode, reason_of, session_io, session_options,
-};
+pub(crate) use start::permission_mode;
 
 /// Runs the prompt and prints it in `format`.
 ///
@@ -95,7 +96,7 @@ fn print_on(
     let declared = mcp::declared(app)?;
     let hooks = hooks::listed(app)?;
     let guards = guards.stand()?;
-    let mut started = start::start(app, target, model)?;
+    let mut started = start::start(app, Opening::new(app, target)?.open()?, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(Servers::start(app, declared, &stop))?;

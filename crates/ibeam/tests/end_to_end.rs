@@ -30,6 +30,8 @@ mod dialect;
 mod economy;
 #[path = "end_to_end/embedded.rs"]
 mod embedded;
+#[path = "end_to_end/ephemeral.rs"]
+mod ephemeral;
 #[path = "end_to_end/failures.rs"]
 mod failures;
 #[path = "end_to_end/faults.rs"]

@@ -65,6 +65,10 @@ pub(crate) struct InitExtras<'a> {
     sandbox: SandboxEntry<'a>,
     /// The bounds of the run; what is absent has no bound.
     limits: LimitValues,
+    /// Present and true where the run keeps no session, so that `--resume` cannot take it up.
+    #[schemars(with = "Option<bool>", extend("const" = true))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ephemeral: Option<bool>,
 }
 
 impl<'a> InitExtras<'a> {
@@ -82,6 +86,7 @@ impl<'a> InitExtras<'a> {
             },
             sandbox: SandboxEntry::new(&started.sandbox),
             limits: LimitValues { max_turns, max_tokens, max_cost_usd, max_tool_calls, timeout_ms },
+            ephemeral: started.ephemeral.then_some(true),
         }
     }
 }

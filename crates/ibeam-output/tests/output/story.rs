@@ -19,6 +19,18 @@ pub(crate) fn session_id() -> SessionId {
     SESSION.parse().unwrap()
 }
 
+/// The end of a run.
+pub(crate) fn finished(outcome: RunOutcome) -> RunFinished {
+    RunFinished {
+        session_id: session_id(),
+        outcome,
+        duration_ms: 5234,
+        totals: RunTotals::default(),
+        partial: None,
+        ephemeral: false,
+    }
+}
+
 pub(crate) fn started() -> SessionStarted {
     SessionStarted {
         session_id: session_id(),
@@ -36,6 +48,7 @@ pub(crate) fn started() -> SessionStarted {
         version: "0.1.0".into(),
         limits: Limits { max_turns: 100, ..Limits::NONE },
         resumed: false,
+        ephemeral: false,
     }
 }
 
@@ -104,7 +117,7 @@ impl Story {
     }
 
     pub(crate) fn ended(self, outcome: RunOutcome, totals: RunTotals) -> Vec<Event> {
-        let run = RunFinished { session_id: session_id(), outcome, duration_ms: 5234, totals, partial: None };
+        let run = RunFinished { totals, ..finished(outcome) };
         self.then(EventKind::RunFinished(Box::new(run))).events
     }
 

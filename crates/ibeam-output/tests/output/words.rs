@@ -3,7 +3,7 @@
 use ibeam_output::{
     Catalogue, CheckLine, ConvertLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine,
 };
-use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, Signal};
+use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal};
 
 #[track_caller]
 fn check(reason: &Reason, expect: &str) {
@@ -103,6 +103,19 @@ fn the_providers_id_of_the_request_is_one_more_hint() {
     };
     let hints = Catalogue::new(Locale::En).failure(&failure).hints;
     assert_eq!(hints.last().unwrap(), "the provider knows the failed request as `req_7`");
+}
+
+#[test]
+fn nobody_is_advised_to_resume_a_run_that_kept_no_session() {
+    let failure = Failure::from(Reason::WorkspaceGone { path: "/w".into() });
+    let advises = |locale, ephemeral| {
+        let run = RunFinished { ephemeral, ..crate::story::finished(RunOutcome::Failed(failure.clone())) };
+        let hints = Catalogue::new(locale).failed_run(&failure, &run).hints;
+        hints.iter().any(|hint| hint.contains("--resume"))
+    };
+    for locale in Locale::ALL {
+        assert_eq!([advises(locale, false), advises(locale, true)], [true, false], "{locale:?}");
+    }
 }
 
 #[test]

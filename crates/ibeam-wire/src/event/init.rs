@@ -53,6 +53,8 @@ pub struct InitExtras {
     pub sandbox: Sandbox,
     /// The limits of the run. Since 0.1.0.
     pub limits: Limits,
+    /// The run keeps no session: `--resume` cannot take it up. Since 0.1.0.
+    pub ephemeral: bool,
 }
 
 /// Where the key of the model came from.

@@ -33,6 +33,7 @@ impl Story {
             version: "0.1.0".into(),
             limits: Limits { max_turns: 100, timeout_ms: Some(1), ..Limits::NONE },
             resumed: false,
+            ephemeral: false,
         })))
     }
 
@@ -79,6 +80,7 @@ impl Story {
             duration_ms: 5234,
             totals: RunTotals::default(),
             partial: None,
+            ephemeral: false,
         };
         self.then(EventKind::RunFinished(Box::new(run))).0
     }

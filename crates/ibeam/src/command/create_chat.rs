@@ -2,14 +2,18 @@
 
 use std::fs::File;
 
-use ibeam_protocol::{Failure, SessionId};
+use ibeam_protocol::{Failure, Reason, SessionId};
 use ibeam_session::Session;
 
 use super::say;
 use crate::app::App;
-use crate::run::{reason_of, session_options};
+use crate::run::{is_ephemeral, reason_of, session_options};
 
 pub(super) fn create_chat(app: &App, stdout: &mut File) -> Result<(), Failure> {
+    if is_ephemeral(app) {
+        let said = "`create-chat` makes a session that is stored; `--ephemeral`, or `session.ephemeral`, forbids that";
+        return Err(Reason::Usage { said: said.to_owned() }.into());
+    }
     app.places.prepare()?;
     let id = SessionId::random();
     Session::create(&app.places.sessions(), id, &app.workspace, &session_options(app)?)

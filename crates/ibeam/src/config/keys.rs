@@ -117,6 +117,8 @@ pub(crate) const KEYS: &[Key] = &[
     key("mcp_servers.*.required", Kind::Switch, None, Reach::Judged),
     key("mcp_servers.*.enabled", Kind::Switch, None, Reach::Judged),
     with_variable(key("local.model", Kind::Text, None, Reach::Trusted), "IBEAM_LOCAL_MODEL"),
+    // What a run did must be found afterwards, unless a person does not want it.
+    with_variable(key("session.ephemeral", Kind::Switch, None, Reach::Trusted), "IBEAM_EPHEMERAL"),
     key("session.durability", Kind::Text, Some("default"), Reach::Narrows("strict")),
 ];
 

@@ -192,6 +192,7 @@ impl Config {
                 }),
             ),
             ("--approval", "approval", flags.approval.clone()),
+            ("--ephemeral", "session.ephemeral", flags.ephemeral.then(|| "true".to_owned())),
             ("--verbose", "verbose", flags.verbose.then(|| "true".to_owned())),
             (
                 "--sandbox",

@@ -14,7 +14,8 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::ports::Foundation;
 use super::sandbox::Guards;
-use super::start::{self, Target};
+use super::session::{Opening, Target};
+use super::start;
 use super::typed_lines::TypedLines;
 use super::{Shutdown, end_of, limit_time, no_thread, on_runtime, ports, system};
 use crate::app::App;
@@ -45,7 +46,7 @@ fn chat_on(
     let declared = mcp::declared(app)?;
     let hooks = hooks::listed(app)?;
     let guards = Guards::begin(app, false)?.stand()?;
-    let mut started = start::start(app, target, model)?;
+    let mut started = start::start(app, Opening::new(app, target)?.open()?, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(async {
@@ -101,8 +102,8 @@ fn chat_on(
         match outcome {
             Ok(()) => {}
             Err(Failed { failure, .. }) if ends_program(&failure.reason) => break Err(failure),
-            Err(Failed { failure, .. }) => {
-                stderr::say(&app.catalogue.failure(&failure).to_string());
+            Err(failed) => {
+                stderr::say(&failed.explained(&app.catalogue).to_string());
             }
         }
         ports.run.head.resumed = true;

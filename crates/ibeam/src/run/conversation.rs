@@ -16,7 +16,8 @@ use tokio::sync::mpsc;
 use super::chat::{ends_program, say_goodbye};
 use super::ports::Foundation;
 use super::sandbox::Guards;
-use super::start::{self, Target};
+use super::session::{Opening, Target};
+use super::start;
 use super::{Shutdown, end_of, heartbeat, limit_time, no_thread, on_runtime, ports, system};
 use crate::app::App;
 use crate::dialect::{Host, Prompted, Prompts, Voice};
@@ -59,7 +60,7 @@ fn converse_on(
     let declared = mcp::declared(app)?;
     let hooks = hooks::listed(app)?;
     let guards = Guards::begin(app, true)?.stand()?;
-    let mut started = start::start(app, target, model)?;
+    let mut started = start::start(app, Opening::new(app, target)?.open()?, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(Servers::start(app, declared, &whole))?;
@@ -111,7 +112,7 @@ fn converse_on(
             (Err(failure), _) => break Err(failure.into()),
             (Ok(Some(prompted)), outcome) => {
                 if let Err(failed) = outcome {
-                    stderr::say(&app.catalogue.failure(&failed.failure).to_string());
+                    stderr::say(&failed.explained(&app.catalogue).to_string());
                 }
                 Some(prompted)
             }

@@ -17,26 +17,29 @@ use crate::trust::fingerprint;
 const NARROWING: [&str; 2] = ["deny", "ask"];
 
 /// Remembers which files hold rules now, and returns a notice for each that held some in the last run and is empty or
-/// missing. A marker that cannot be written is left out: the run itself does not depend on it.
-pub(super) fn update(app: &App) -> Vec<Notice> {
+/// missing. A marker that cannot be written is left out: the run itself does not depend on it. A run that keeps no
+/// session only reads the markers.
+pub(super) fn update(app: &App, is_ephemeral: bool) -> Vec<Notice> {
     let directory = app.places.data.join("rules");
     let files = [&app.places.user_config, &app.places.managed_config];
     let files = files.into_iter().chain(&app.places.user_cursor);
-    files.filter_map(|file| update_one(&app.config, &directory, file)).collect()
+    files.filter_map(|file| update_one(&app.config, &directory, file, is_ephemeral)).collect()
 }
 
-fn update_one(config: &Config, directory: &Path, file: &Path) -> Option<Notice> {
+fn update_one(config: &Config, directory: &Path, file: &Path, is_ephemeral: bool) -> Option<Notice> {
     let marker = marker_of(directory, file);
     match (holds_rules(config, file), marker.exists()) {
         (true, true) | (false, false) => None,
         (true, false) => {
-            if fs::create_dir_all(directory).is_ok() {
+            if !is_ephemeral && fs::create_dir_all(directory).is_ok() {
                 drop(fs::File::create_new(&marker));
             }
             None
         }
         (false, true) => {
-            drop(fs::remove_file(&marker));
+            if !is_ephemeral {
+                drop(fs::remove_file(&marker));
+            }
             is_empty(file).then(|| Notice::RulesLost { path: file.display().to_string() })
         }
     }

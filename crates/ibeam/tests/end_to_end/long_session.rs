@@ -31,6 +31,7 @@ pub(crate) fn kept(workspace: &Workspace, turns: usize) -> SessionId {
         version: "0".to_owned(),
         limits: Limits::NONE,
         resumed: false,
+        ephemeral: false,
     })));
     put(EventKind::UserMessage { content: vec!["read all there is".to_owned()] });
     for turn in 0..turns {
@@ -66,6 +67,7 @@ pub(crate) fn kept(workspace: &Workspace, turns: usize) -> SessionId {
         duration_ms: turns as u64,
         totals: RunTotals::default(),
         partial: None,
+        ephemeral: false,
     })));
     session.settle().unwrap();
     id

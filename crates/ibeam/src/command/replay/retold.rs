@@ -66,6 +66,7 @@ fn head(init: Init) -> Result<SessionStarted, String> {
         tools,
         mcp_servers: Vec::new(),
         sandbox: Sandbox::default(),
+        ephemeral: ibeam.as_ref().is_some_and(|ibeam| ibeam.ephemeral),
         version: ibeam.map(|ibeam| ibeam.version).unwrap_or_default(),
         limits: Limits::NONE,
         resumed: false,
@@ -163,6 +164,8 @@ fn succeeded(end: RunResult) -> Result<RunFinished, String> {
         duration_ms: end.duration_ms,
         totals: RunTotals { usage, request_id: end.request_id, ..totals(end.ibeam) },
         partial: None,
+        // The line of a success does not say it.
+        ephemeral: false,
     })
 }
 
@@ -174,6 +177,7 @@ fn failed(end: RunError) -> Result<RunFinished, String> {
         duration_ms: 0,
         totals: totals(end.ibeam),
         partial: end.result,
+        ephemeral: end.resumable == Some(false),
     })
 }
 

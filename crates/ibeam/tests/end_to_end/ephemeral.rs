@@ -1,0 +1,127 @@
+//! Runs that keep no session: nothing is stored, and the stream says so.
+
+use std::path::Path;
+
+use ibeam_testkit::Workspace;
+use serde_json::json;
+
+use crate::scene::{Scene, calls, journal, says, shell};
+
+/// Every file below the data directory of the workspace's home.
+fn stored(scene: &Scene) -> Vec<String> {
+    fn below(directory: &Path, found: &mut Vec<String>) {
+        for entry in std::fs::read_dir(directory).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            found.push(path.display().to_string());
+            below(&path, found);
+        }
+    }
+    let mut found = Vec::new();
+    below(&scene.workspace.home().join(".local"), &mut found);
+    found
+}
+
+#[test]
+fn an_ephemeral_run_stores_nothing() {
+    // Permission rules leave a marker below the data directory in other runs.
+    let rules = "[permissions]\ndeny = [\"Shell(rm)\"]\n";
+    for (flags, variable) in [(&["--ephemeral"][..], None), (&[], Some("true"))] {
+        let answers = [calls("t1", "read", &json!({ "path": "n.txt" })), shell("echo 42"), says("It is 42.")];
+        let workspace = Workspace::new().file("n.txt", "42\n").user_config(rules);
+        let scene = Scene::new(answers).within(workspace);
+        let mut run = scene.print(["--force"]).args(flags);
+        if let Some(value) = variable {
+            run = run.env("IBEAM_EPHEMERAL", value);
+        }
+        let stream = run.run().succeeded().stream();
+        assert_eq!(stored(&scene), Vec::<String>::new());
+        assert_eq!(stream.init()["ibeam"]["ephemeral"], true, "{}", stream.init());
+        assert_eq!(stream.session_id().len(), 36);
+        assert_eq!(stream.deltas(), ["It is 42."]);
+        let resumed = scene.print(["--continue"]).run();
+        assert_eq!(resumed.code, Some(66), "{resumed}");
+    }
+}
+
+#[test]
+fn a_run_that_keeps_its_session_does_not_say_it_is_ephemeral() {
+    let scene = Scene::new([says("kept")]);
+    let stream = scene.print([""; 0]).run().succeeded().stream();
+    assert!(stream.init()["ibeam"].get("ephemeral").is_none(), "{}", stream.init());
+    assert!(scene.workspace.journal(stream.session_id()).exists());
+}
+
+/// `/proc` takes no new entries, whoever asks: tests run as root.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_ephemeral_run_needs_no_home_that_can_be_written() {
+    let read_only = |flags: &[&str]| {
+        let scene = Scene::new([says("fine")]);
+        let mut run = scene.print(flags).env("HOME", "/proc");
+        for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"] {
+            run = run.env_remove(name);
+        }
+        run.run()
+    };
+    let refused = read_only(&[]);
+    assert_eq!(refused.code, Some(73), "{refused}");
+    assert!(refused.stderr.contains("--ephemeral"), "the way out is named: {refused}");
+    assert_eq!(read_only(&["--ephemeral"]).succeeded().stream().deltas(), ["fine"]);
+}
+
+#[test]
+fn a_failed_ephemeral_run_is_not_resumable() {
+    let scene = Scene::new([shell("rm -r \"$PWD\""), says("never")]);
+    let ran = scene.print(["--force", "--sandbox", "disabled", "--ephemeral", "--max-turns", "1"]).run();
+    assert_ne!(ran.code, Some(0), "{ran}");
+    let stream = ran.stream();
+    assert_eq!(stream.last()["resumable"], false, "{}", stream.last());
+    assert!(!ran.stderr.contains("--resume"), "{ran}");
+}
+
+#[test]
+fn an_ephemeral_run_reads_the_session_it_resumes_and_leaves_it() {
+    for flags in [&["--continue"][..], &["--continue", "--fork"]] {
+        let scene = Scene::new([says("one")]);
+        let first = scene.ibeam(["-p", "begin"]).run().succeeded().stream();
+        let kept = journal(&scene, first.session_id());
+        let before = stored(&scene);
+        let scene = scene.then([says("two")]);
+        let stream = scene.ibeam(["-p", "more", "--ephemeral"]).args(flags).run().succeeded().stream();
+        assert_eq!(stream.session_id() == first.session_id(), flags.len() == 1, "{flags:?}");
+        let sent = scene.server.requests()[0].transcript();
+        assert_eq!(sent, ["user: begin", "assistant: one", "user: more"], "{flags:?}");
+        assert_eq!(journal(&scene, first.session_id()), kept, "{flags:?}");
+        assert_eq!(stored(&scene), before, "{flags:?}");
+    }
+}
+
+#[test]
+fn an_id_that_was_given_is_used_and_not_stored() {
+    const UUID: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
+    let scene = Scene::new([says("one"), says("two")]);
+    for _ in 0..2 {
+        let ran = scene.print(["--ephemeral", "--resume", UUID]).run().succeeded();
+        assert_eq!(ran.stream().session_id(), UUID);
+        assert_eq!(stored(&scene), Vec::<String>::new());
+    }
+    assert_eq!(scene.server.requests()[1].transcript(), ["user: do it"], "nothing was kept of the first");
+}
+
+#[test]
+fn create_chat_refuses_to_keep_no_session() {
+    let scene = Scene::new([]);
+    let ran = scene.bare(["create-chat", "--ephemeral"]).run();
+    assert_eq!(ran.code, Some(2), "{ran}");
+    assert_eq!(stored(&scene), Vec::<String>::new());
+}
+
+/// A managed file may rule that every run is kept.
+#[test]
+fn a_project_cannot_make_runs_ephemeral() {
+    let workspace = Workspace::new().file(".ibeam/config.toml", "[session]\nephemeral = true\n");
+    let scene = Scene::new([says("kept")]).within(workspace);
+    let ran = scene.print([""; 0]).run().succeeded();
+    assert!(scene.workspace.journal(ran.stream().session_id()).exists(), "{ran}");
+    assert!(ran.stderr.contains("session.ephemeral"), "{ran}");
+}
