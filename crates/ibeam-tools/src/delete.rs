@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::{self, Arguments};
-use crate::blocking;
+use crate::blocking::{self, EndFlag};
 use crate::file_error::FileError;
 use crate::files::Files;
 use crate::place::{Parents, Place};
@@ -73,25 +73,32 @@ impl Tool for Delete {
                 Err(message) => return ToolOutcome::error(message),
             };
             let files = Arc::clone(&self.files);
-            blocking::run(context, move |_| delete(&files, &arguments.path).unwrap_or_else(ToolOutcome::from))
-                .await
+            blocking::run(context, move |end| {
+                delete(&files, &arguments.path, end).unwrap_or_else(ToolOutcome::from)
+            })
+            .await
         })
     }
 }
 
-fn delete(files: &Files, asked: &str) -> Result<ToolOutcome, FileError> {
+fn delete(files: &Files, asked: &str, end: &EndFlag) -> Result<ToolOutcome, FileError> {
     let resolved = files.entry_to_write("delete", asked)?;
     let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
     let Some(stat) = place.stat()? else {
         return Err(FileError::NotFound { path: asked.to_owned() });
     };
-    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    if kind == FileType::Directory {
         return Err(FileError::refused(
             asked,
             "is a directory, and only files are deleted; use `shell` with `rm -r` if it must go",
         ));
     }
+    if kind == FileType::RegularFile {
+        files.known().check_file(&place, &resolved.real, end)?;
+    }
     place.remove()?;
+    files.known().forget(&resolved.real);
     let file_size = u64::try_from(stat.st_size).unwrap_or_default();
     let output = DeleteOutput { path: resolved.real, file_size };
     let for_model = format!("deleted `{asked}` ({file_size} bytes)");

@@ -16,6 +16,7 @@ use rustix::fs::Stat;
 use crate::confinement::denied_files;
 use crate::file_error::FileError;
 use crate::git_directory::obeyed_in;
+use crate::known_contents::KnownContents;
 use crate::met::Met;
 use crate::workspace::{PathError, ResolvedPath, Workspace};
 
@@ -24,6 +25,7 @@ pub(crate) struct Files {
     workspace: Workspace,
     readable: Readable,
     judged: Mutex<Judged>,
+    known: KnownContents,
 }
 
 /// What may be read, also where a link gives a place that may not be read another path. Cheap to clone.
@@ -82,11 +84,21 @@ impl Deref for Files {
 
 impl Files {
     pub(crate) fn new(workspace: Workspace, shield: Shield) -> Self {
-        Self { workspace, readable: Readable::new(shield), judged: Mutex::default() }
+        Self {
+            workspace,
+            readable: Readable::new(shield),
+            judged: Mutex::default(),
+            known: KnownContents::default(),
+        }
     }
 
     pub(crate) fn readable(&self) -> &Readable {
         &self.readable
+    }
+
+    /// Returns the contents of files as the model knows them.
+    pub(crate) fn known(&self) -> &KnownContents {
+        &self.known
     }
 
     /// The place that policy should judge: where `asked` leads. It is remembered for the call.

@@ -26,6 +26,7 @@ mod glob_bounds;
 mod grep;
 mod ground;
 mod ignore_rules;
+mod known_contents;
 mod ls;
 mod met;
 mod place;

@@ -22,6 +22,7 @@ use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::file_error::FileError;
 use crate::files::Files;
+use crate::known_contents::{ContentDigest, DigestBuilder};
 use crate::place::{Parents, Place};
 use crate::text::TextFormat;
 use window::Window;
@@ -31,9 +32,9 @@ const LINE_LIMIT: u64 = 2000;
 /// Bytes of text of one call.
 const CONTENT_LIMIT: usize = 256 << 10;
 /// Bytes of the file that are looked at; beyond them the totals are lower bounds.
-const SCAN_LIMIT: u64 = 512 << 20;
+pub(crate) const SCAN_LIMIT: u64 = 512 << 20;
 /// Bytes by which the encoding is told.
-const SAMPLE: usize = 1 << 20;
+pub(crate) const SAMPLE: usize = 1 << 20;
 
 /// Reads a file of the workspace.
 pub(crate) struct Read {
@@ -96,6 +97,8 @@ fn read(files: &Files, wanted: &ReadArguments, end: &EndFlag) -> Result<ToolOutc
     let asked = wanted.path.as_str();
     let resolved = files.to_read("read", asked)?;
     let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
+    // Where this fails, the model is told what the file is now.
+    files.known().forget(&resolved.real);
     let mut window = scan(files, &place, wanted, end)?;
     // A writer at work: look again, twice at most, for a state that held still.
     for _ in 0..2 {
@@ -107,6 +110,9 @@ fn read(files: &Files, wanted: &ReadArguments, end: &EndFlag) -> Result<ToolOutc
     if end.stopped() {
         return Ok(blocking::interrupted());
     }
+    if let Some(digest) = window.digest {
+        files.known().record(&resolved.real, digest);
+    }
     Ok(report(wanted, window.found))
 }
 
@@ -114,6 +120,8 @@ fn read(files: &Files, wanted: &ReadArguments, end: &EndFlag) -> Result<ToolOutc
 struct Scan {
     found: Window,
     steady: bool,
+    /// The digest of the whole file; `None` where it was not read to its end.
+    digest: Option<ContentDigest>,
 }
 
 fn scan(files: &Files, place: &Place, wanted: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
@@ -136,19 +144,22 @@ fn scan(files: &Files, place: &Place, wanted: &ReadArguments, end: &EndFlag) -> 
         window.feed(&text);
     };
     feed(start.get(format.bom_length()..).unwrap_or_default(), whole);
+    let mut digest = DigestBuilder::default();
+    digest.feed(&start);
     let mut scanned = start.len() as u64;
     let mut complete = whole;
     while !complete && scanned < SCAN_LIMIT && !end.stopped() && !end.out_of_time() {
         let bytes = fill(&mut file, SAMPLE).map_err(|error| FileError::io("read", asked, &error))?;
         complete = bytes.len() < SAMPLE;
         scanned += bytes.len() as u64;
+        digest.feed(&bytes);
         feed(&bytes, complete);
     }
     window.complete = complete;
     let after = rustix::fs::fstat(file.as_fd()).map_err(|errno| FileError::system("read", asked, errno))?;
     let steady = (before.st_size, before.st_mtime, before.st_mtime_nsec)
         == (after.st_size, after.st_mtime, after.st_mtime_nsec);
-    Ok(Scan { found: window, steady })
+    Ok(Scan { found: window, steady, digest: complete.then(|| digest.finish()) })
 }
 
 /// Up to `limit` bytes; fewer only at the end, or where a file of /proc has nothing more to say just now.

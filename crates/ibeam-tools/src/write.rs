@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::{self, Arguments};
-use crate::blocking;
+use crate::blocking::{self, EndFlag};
 use crate::evidence::Remains;
 use crate::file_error::FileError;
 use crate::files::Files;
+use crate::known_contents::ContentDigest;
 use crate::place::{Parents, Place};
 use crate::read::fill;
 use crate::text::{PLAIN, TextFormat, count_lines};
@@ -92,22 +93,29 @@ impl Tool for Write {
                 Err(message) => return ToolOutcome::error(message),
             };
             let files = Arc::clone(&self.files);
-            blocking::run(context, move |_| write(&files, &arguments).unwrap_or_else(ToolOutcome::from)).await
+            blocking::run(context, move |end| {
+                write(&files, &arguments, end).unwrap_or_else(ToolOutcome::from)
+            })
+            .await
         })
     }
 }
 
-fn write(files: &Files, wanted: &WriteArguments) -> Result<ToolOutcome, FileError> {
+fn write(files: &Files, wanted: &WriteArguments, end: &EndFlag) -> Result<ToolOutcome, FileError> {
     let asked = wanted.path.as_str();
     let resolved = writable(files, asked)?;
     let parents = if resolved.inside { Parents::Created } else { Parents::Required };
     let place = Place::find(files, asked, &resolved.real, parents)?;
     let old = place.regular()?;
     let bytes = match old {
-        Some(_) => in_convention_of_file(&place, &wanted.file_text)?,
+        Some(_) => {
+            files.known().check_file(&place, &resolved.real, end)?;
+            in_convention_of_file(&place, &wanted.file_text)?
+        }
         None => wanted.file_text.clone().into_bytes(),
     };
     place.replace(&bytes, old.as_ref())?;
+    files.known().record(&resolved.real, ContentDigest::from_bytes(&bytes));
 
     let lines_created = count_lines(wanted.file_text.as_bytes());
     let verb = if old.is_some() { "replaced" } else { "created" };

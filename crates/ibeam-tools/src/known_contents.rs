@@ -1,0 +1,158 @@
+//! The contents of files as the model last read or wrote them, so that no later change of others is overwritten.
+//!
+//! Only digests are kept, of a bounded number of files. A file that was not read is not in the list, and nothing is
+//! refused on its account. Comparing reads a file; nothing is compared for files that are not in the list.
+
+use std::collections::HashMap;
+use std::collections::hash_map::DefaultHasher;
+use std::fs::File;
+use std::hash::Hasher as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::blocking::EndFlag;
+use crate::file_error::FileError;
+use crate::place::Place;
+use crate::read::{SAMPLE, SCAN_LIMIT, fill};
+
+/// The number of files in the list. A further one takes the place of the one that was used least recently.
+const FILES: usize = 4096;
+
+/// The length and a hash of a file's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ContentDigest {
+    length: u64,
+    hash: u64,
+}
+
+/// Computes the digest of a content that is fed in pieces of [`SAMPLE`] bytes.
+#[derive(Default)]
+pub(crate) struct DigestBuilder {
+    hasher: DefaultHasher,
+    length: u64,
+}
+
+impl DigestBuilder {
+    /// Adds the next piece, of which only the last may be shorter than [`SAMPLE`].
+    pub(crate) fn feed(&mut self, piece: &[u8]) {
+        self.hasher.write(piece);
+        self.length += piece.len() as u64;
+    }
+
+    /// Returns the digest of everything that was fed.
+    pub(crate) fn finish(&self) -> ContentDigest {
+        ContentDigest { length: self.length, hash: self.hasher.finish() }
+    }
+}
+
+impl ContentDigest {
+    /// Returns the digest of `bytes`.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        let mut builder = DigestBuilder::default();
+        bytes.chunks(SAMPLE).for_each(|piece| builder.feed(piece));
+        builder.finish()
+    }
+
+    /// Returns the digest of a file that is open at its start; `None` where it is too large or the time is up.
+    fn from_file(file: &mut File, end: &EndFlag) -> io::Result<Option<Self>> {
+        let mut builder = DigestBuilder::default();
+        while builder.length < SCAN_LIMIT && !end.stopped() && !end.out_of_time() {
+            let piece = fill(file, SAMPLE)?;
+            builder.feed(&piece);
+            if piece.len() < SAMPLE {
+                return Ok(Some(builder.finish()));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The digests by path, absolute and without links.
+#[derive(Default)]
+pub(crate) struct KnownContents {
+    list: Mutex<List>,
+}
+
+#[derive(Default)]
+struct List {
+    digests: HashMap<PathBuf, Entry>,
+    uses: u64,
+}
+
+struct Entry {
+    digest: ContentDigest,
+    last_use: u64,
+}
+
+impl KnownContents {
+    /// Records what the model knows of the file at `path` from now on.
+    pub(crate) fn record(&self, path: &Path, digest: ContentDigest) {
+        let mut list = self.lock();
+        list.uses += 1;
+        let entry = Entry { digest, last_use: list.uses };
+        list.digests.insert(path.to_owned(), entry);
+        if list.digests.len() > FILES {
+            let oldest = list.digests.iter().min_by_key(|(_, entry)| entry.last_use);
+            if let Some(path) = oldest.map(|(path, _)| path.clone()) {
+                list.digests.remove(&path);
+            }
+        }
+    }
+
+    /// Removes the file at `path` from the list.
+    pub(crate) fn forget(&self, path: &Path) {
+        self.lock().digests.remove(path);
+    }
+
+    /// Checks that the file at `path`, which holds `bytes`, has not changed since the model read or wrote it.
+    ///
+    /// # Errors
+    /// It has changed.
+    pub(crate) fn check_bytes(&self, asked: &str, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+        match self.digest(path) {
+            Some(known) if known != ContentDigest::from_bytes(bytes) => Err(changed(asked)),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Like [`Self::check_bytes`], for the regular file at `place`, which is read only where it is in the list.
+    ///
+    /// # Errors
+    /// It has changed, or cannot be read.
+    pub(crate) fn check_file(&self, place: &Place, path: &Path, end: &EndFlag) -> Result<(), FileError> {
+        let Some(known) = self.digest(path) else { return Ok(()) };
+        let (mut file, stat) = place.open()?;
+        let asked = place.asked.as_str();
+        if u64::try_from(stat.st_size).is_ok_and(|size| size != known.length) {
+            return Err(changed(asked));
+        }
+        let now = ContentDigest::from_file(&mut file, end);
+        match now.map_err(|error| FileError::io("read", asked, &error))? {
+            Some(now) if now == known => Ok(()),
+            Some(_) | None => Err(changed(asked)),
+        }
+    }
+
+    fn digest(&self, path: &Path) -> Option<ContentDigest> {
+        Some(self.lock().digests.get(path)?.digest)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, List> {
+        // Every change of the list is complete when its lock is released.
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The refusal of a change to a file that others have changed.
+fn changed(asked: &str) -> FileError {
+    FileError::refused(
+        asked,
+        "has changed on disk since you last read or wrote it (by a command, a person or another program), and nothing \
+         was done; read it again with `read`, then repeat the call if it still fits",
+    )
+}
+
+#[cfg(test)]
+#[path = "known_contents_test.rs"]
+mod tests;

@@ -1,0 +1,191 @@
+use std::path::{Path, PathBuf};
+
+use ibeam_protocol::ToolOutcome;
+use serde_json::{Value, json};
+
+use super::{ContentDigest, FILES, KnownContents};
+use crate::fixture::{Fixture, failure, success};
+use crate::read::SAMPLE;
+
+const OLD: &str = "one\ntwo\nthree\n";
+
+fn edit() -> (&'static str, Value) {
+    ("edit", json!({"path": "f", "oldText": "two", "newText": "2"}))
+}
+
+fn write() -> (&'static str, Value) {
+    ("write", json!({"path": "f", "fileText": "all new\n"}))
+}
+
+fn delete() -> (&'static str, Value) {
+    ("delete", json!({"path": "f"}))
+}
+
+fn call(fixture: &Fixture, (tool, arguments): (&str, Value)) -> ToolOutcome {
+    fixture.call(tool, arguments)
+}
+
+fn read(fixture: &Fixture) {
+    success(fixture.call("read", json!({"path": "f"})));
+}
+
+/// Holds that each change of a file is refused after `before`, that the file stays as it is, and that the same change
+/// is made once the file was read again.
+#[track_caller]
+fn refused_until_read(before: impl Fn(&Fixture)) {
+    for change in [edit, write, delete] {
+        let fixture = Fixture::with("f", OLD);
+        before(&fixture);
+        let bytes = fixture.bytes("f");
+        let (_, for_model) = failure(call(&fixture, change()));
+        assert!(for_model.contains("has changed on disk since you last read"), "{for_model}");
+        assert!(for_model.contains("read it again with `read`"), "{for_model}");
+        assert_eq!(fixture.bytes("f"), bytes, "nothing was done");
+        read(&fixture);
+        success(call(&fixture, change()));
+    }
+}
+
+/// Holds that each change of a file is made after `before`.
+#[track_caller]
+fn made_after(before: impl Fn(&Fixture)) {
+    for change in [edit, write, delete] {
+        let fixture = Fixture::with("f", OLD);
+        before(&fixture);
+        success(call(&fixture, change()));
+    }
+}
+
+#[test]
+fn a_file_that_a_person_changed_after_it_was_read_is_not_overwritten() {
+    refused_until_read(|fixture| {
+        read(fixture);
+        fixture.put("f", "one\ntwo\nthree, by hand\n");
+    });
+}
+
+#[test]
+fn a_change_that_keeps_size_and_time_is_a_change() {
+    refused_until_read(|fixture| {
+        read(fixture);
+        let modified = std::fs::metadata(fixture.path("f")).unwrap().modified().unwrap();
+        fixture.put("f", "ONE\ntwo\nthree\n");
+        let file = std::fs::File::options().write(true).open(fixture.path("f")).unwrap();
+        file.set_modified(modified).unwrap();
+    });
+}
+
+#[test]
+fn a_change_by_a_command_of_the_run_is_a_change() {
+    refused_until_read(|fixture| {
+        read(fixture);
+        success(fixture.call("shell", json!({"command": "echo more >> f"})));
+    });
+}
+
+#[test]
+fn a_part_that_was_read_stands_for_the_whole_file() {
+    refused_until_read(|fixture| {
+        success(fixture.call("read", json!({"path": "f", "offset": 1, "limit": 1})));
+        fixture.put("f", "one\ntwo\nthree, by hand\n");
+    });
+}
+
+#[test]
+fn what_was_written_counts_as_read() {
+    refused_until_read(|fixture| {
+        success(fixture.call("write", json!({"path": "f", "fileText": OLD})));
+        fixture.put("f", "one\ntwo\nformatted\n");
+    });
+    refused_until_read(|fixture| {
+        success(fixture.call("edit", json!({"path": "f", "oldText": "one", "newText": "1"})));
+        fixture.put("f", "one\ntwo\nformatted\n");
+    });
+}
+
+#[test]
+fn a_file_that_was_not_read_is_changed_as_ever() {
+    made_after(|fixture| fixture.put("f", "two\n"));
+}
+
+#[test]
+fn a_file_that_has_its_content_again_is_changed() {
+    made_after(|fixture| {
+        read(fixture);
+        fixture.put("f", "other");
+        fixture.put("f", OLD);
+    });
+}
+
+#[test]
+fn one_change_after_another_needs_no_reading_in_between() {
+    let fixture = Fixture::with("f", OLD);
+    read(&fixture);
+    success(call(&fixture, edit()));
+    success(fixture.call("edit", json!({"path": "f", "oldText": "one", "newText": "1"})));
+    success(call(&fixture, write()));
+    success(call(&fixture, write()));
+    assert_eq!(fixture.bytes("f"), b"all new\n");
+    success(call(&fixture, delete()));
+    success(call(&fixture, write()));
+    assert_eq!(fixture.bytes("f"), b"all new\n", "a file that is not there any more is made anew");
+}
+
+#[test]
+fn a_file_is_known_by_every_path_that_leads_to_it() {
+    let fixture = Fixture::with("f", OLD);
+    fixture.link("f", "link");
+    success(fixture.call("read", json!({"path": "link"})));
+    fixture.put("f", "one\ntwo\n");
+    let (_, for_model) = failure(call(&fixture, edit()));
+    assert!(for_model.contains("has changed on disk"), "{for_model}");
+}
+
+#[test]
+fn a_file_that_became_unreadable_as_text_can_be_replaced() {
+    for change in [write, delete] {
+        let fixture = Fixture::with("f", OLD);
+        read(&fixture);
+        fixture.put("f", b"\0\0\0binary");
+        failure(call(&fixture, change()));
+        let (_, for_model) = failure(fixture.call("read", json!({"path": "f"})));
+        assert!(for_model.contains("binary"), "{for_model}");
+        success(call(&fixture, change()));
+    }
+}
+
+#[test]
+fn large_files_are_compared_whole() {
+    let mut content = vec![b'x'; 17 << 20];
+    let fixture = Fixture::with("f", &content);
+    read(&fixture);
+    if let Some(last) = content.last_mut() {
+        *last = b'y';
+    }
+    fixture.put("f", &content);
+    failure(call(&fixture, write()));
+    read(&fixture);
+    success(call(&fixture, write()));
+}
+
+#[test]
+fn a_digest_is_the_same_however_it_is_computed() {
+    for length in [0, 1, SAMPLE - 1, SAMPLE, SAMPLE + 1, 2 * SAMPLE] {
+        let fixture = Fixture::with("f", vec![b'a'; length]);
+        read(&fixture);
+        success(call(&fixture, write()));
+    }
+    assert_ne!(ContentDigest::from_bytes(b"a"), ContentDigest::from_bytes(b"b"));
+}
+
+#[test]
+fn the_list_has_a_bound_and_keeps_what_was_used_last() {
+    let known = KnownContents::default();
+    let path = |number: usize| PathBuf::from(format!("/{number}"));
+    let digest = ContentDigest::from_bytes(b"a");
+    (0..FILES).for_each(|number| known.record(&path(number), digest));
+    known.record(&path(0), digest);
+    known.record(Path::new("/new"), digest);
+    assert_eq!(known.lock().digests.len(), FILES);
+    assert!(known.digest(&path(0)).is_some() && known.digest(&path(1)).is_none());
+}
