@@ -42,8 +42,53 @@ pub(crate) struct Live {
     pub(crate) asks: bool,
     /// The session that is named is a new one.
     pub(crate) begins: bool,
+    /// What the arguments of Codex ask for beside the stream.
+    pub(crate) codex: codex::Request,
     /// Arguments that were left out, for people.
     pub(crate) ignored: Vec<String>,
+}
+
+impl Live {
+    /// Returns the request for every line of a dialect and nothing else.
+    fn output_of(dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            shape: Shape::Lines,
+            input: Input::Prompt,
+            replays: false,
+            partial: false,
+            asks: false,
+            begins: false,
+            codex: codex::Request::default(),
+            ignored: Vec::new(),
+        }
+    }
+
+    /// Returns the reason that a run cannot use the session `name`, which `exists` or not.
+    ///
+    /// Here an unknown id claims a new session; in other programs it is an error, and their clients rely on it.
+    pub(crate) fn refusal_of_session(&self, name: &str, exists: bool) -> Option<Reason> {
+        if self.begins {
+            let said = format!("there is a session `{name}` already; `--resume` goes on with it");
+            return exists.then_some(Reason::Usage { said });
+        }
+        match self.dialect {
+            Dialect::Claude | Dialect::Codex if !exists => {
+                Some(Reason::UnknownSession { session: name.to_owned() })
+            }
+            Dialect::Cursor | Dialect::Claude | Dialect::Codex | Dialect::Gemini | Dialect::Opencode => None,
+        }
+    }
+
+    /// Returns the words that clients of the other program look for in a failure, where they differ from ours.
+    fn words_of(&self, reason: &Reason) -> Option<String> {
+        let Reason::UnknownSession { session } = reason else { return None };
+        match self.dialect {
+            Dialect::Claude => Some(format!("No conversation found with session ID: {session}")),
+            Dialect::Codex => Some(format!("no rollout found for thread id {session}")),
+            Dialect::Cursor | Dialect::Gemini | Dialect::Opencode => None,
+        }
+    }
 }
 
 /// What of the dialect's stream is printed.
@@ -105,17 +150,7 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, Unparsed> {
         // Their output alone: the arguments are ours.
         Dialect::Cursor => Ok(Translated { args: rest.to_vec(), live: None }),
         Dialect::Gemini | Dialect::Opencode => {
-            let live = Live {
-                dialect,
-                shape: Shape::Lines,
-                input: Input::Prompt,
-                replays: false,
-                partial: false,
-                asks: false,
-                begins: false,
-                ignored: Vec::new(),
-            };
-            Ok(Translated { args: rest.to_vec(), live: Some(live) })
+            Ok(Translated { args: rest.to_vec(), live: Some(Live::output_of(dialect)) })
         }
     }
 }

@@ -134,17 +134,24 @@ fn dispatch(
         None => (Target::of(&app.flags), words),
         Some(Command::Resume { id: None, words }) => (Target::Newest, words),
         Some(Command::Resume { id: Some(id), words }) => (Target::Named(id), words),
-        Some(command) => return Ok(command::carry_out(app, &command, &mut stdout)?),
+        Some(command) => {
+            let live = app.voice.as_ref().map(Voice::live);
+            let status = live.and_then(|live| live.codex.login_status(!model::keys(app).is_empty()));
+            return match status {
+                Some(code) => Ok(ExitCode::from(code)),
+                None => Ok(command::carry_out(app, &command, &mut stdout)?),
+            };
+        }
     };
     if app.flags.fork && target == Target::New {
         return Err(Reason::Usage { said: "`--fork` needs `--resume` or `--continue`".to_owned() }.into());
     }
-    if let Target::Named(name) = &target
-        && app.voice.as_ref().is_some_and(|voice| voice.live().begins)
-        && name.parse().is_ok_and(|id| ibeam_session::exists(&app.places.sessions(), id))
+    if let (Target::Named(name), Some(voice)) = (&target, &app.voice)
+        && let Ok(id) = name.parse()
+        && let exists = ibeam_session::exists(&app.places.sessions(), id)
+        && let Some(reason) = voice.live().refusal_of_session(name, exists)
     {
-        let said = format!("there is a session `{name}` already; `--resume` goes on with it");
-        return Err(Reason::Usage { said }.into());
+        return Err(reason.into());
     }
     let mode = mode::infer(Circumstances {
         print: app.flags.print,

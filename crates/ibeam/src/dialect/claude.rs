@@ -178,6 +178,7 @@ impl Draft {
             partial: self.partial && shape == Shape::Lines,
             asks: self.asks && self.messages,
             begins: self.session.is_some(),
+            codex: Default::default(),
             ignored: self.ignored,
         };
         Ok(Translated { args: ours(flags, words), live: Some(live) })

@@ -3,18 +3,21 @@
 //! Nobody can be asked in `codex exec`, here neither. Its sandbox that only reads has no counterpart; what it may do
 //! is held by rules, which are narrower: nothing is written, and no command runs that no rule allows.
 
+mod request;
 mod setting;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use ibeam_dialects::Dialect;
 use ibeam_protocol::Reason;
 
 use super::table::{Flag, Meaning, Takes, help, read, usage};
-use super::{Input, Live, Shape, Translated, World, file, kept_schema, ours};
+use super::{Live, Shape, Translated, World, file, kept_schema, ours};
 use crate::cli::Unparsed;
 use Meaning::{Idle, Ignored, Refused, Taken};
 use Takes::{Nothing, Value, Values};
+pub(crate) use request::Request;
 
 /// What `--version` says: the version whose forms are spoken.
 const VERSION: &str = "0.163.0";
@@ -42,6 +45,8 @@ struct Draft {
     skips_repository_check: bool,
     /// A file with the JSON Schema that the answer should keep.
     schema: Option<String>,
+    /// The file that receives the last message.
+    last_message: Option<PathBuf>,
     /// Given as they are, `--flag=value`.
     flags: Vec<String>,
     ignored: Vec<String>,
@@ -79,6 +84,9 @@ const FLAGS: &[Flag<Draft>] = &[
     taken(&["--config", "-c"], Value, |draft, value| draft.setting(value)),
     taken(&["--last"], Nothing, |draft, _| put(&mut draft.newest, true)),
     taken(&["--output-schema"], Value, |draft, value| put(&mut draft.schema, Some(value.to_owned()))),
+    taken(&["--output-last-message", "-o"], Value, |draft, value| {
+        put(&mut draft.last_message, Some(PathBuf::from(value)))
+    }),
     taken(&["--skip-git-repo-check"], Nothing, |draft, _| put(&mut draft.skips_repository_check, true)),
     flag(&["--strict-config"], Nothing, Idle),
     flag(&["--color"], Value, Idle),
@@ -96,7 +104,6 @@ const FLAGS: &[Flag<Draft>] = &[
     flag(&["--all"], Nothing, Refused("sessions of other directories are named by their id")),
     flag(&["--oss"], Nothing, Refused("name the model with `--model`")),
     flag(&["--local-provider"], Value, Refused("name the model with `--model`")),
-    flag(&["--output-last-message", "-o"], Value, Refused("without `--json` stdout is the last message")),
 ];
 
 /// Translates what follows `--dialect codex`.
@@ -116,6 +123,13 @@ pub(super) fn translate(args: &[OsString], world: &World<'_>) -> Result<Translat
     draft.finish(rest.words, world).map_err(Unparsed::Wrong)
 }
 
+/// The command of ours that answers `codex login status`.
+fn login_status() -> Translated {
+    let codex = Request { wants_login_status: true, ..Request::default() };
+    let live = Live { shape: Shape::Answer, codex, ..Live::output_of(Dialect::Codex) };
+    Translated { args: vec!["status".into()], live: Some(live) }
+}
+
 fn put<T>(place: &mut T, value: T) -> Result<(), Reason> {
     *place = value;
     Ok(())
@@ -131,6 +145,7 @@ impl Draft {
         let mut words = words.into_iter();
         match words.next().as_deref() {
             Some("exec" | "e") => {}
+            Some("login") if words.as_slice() == ["status"] => return Ok(login_status()),
             Some(word) => {
                 return Err(usage(format!("`codex {word}` has no counterpart; there is `codex exec`")));
             }
@@ -165,16 +180,13 @@ impl Draft {
         if words.is_empty() {
             self.flags.push("--stdin=read".to_owned());
         }
-        let live = Live {
-            dialect: Dialect::Codex,
-            shape: if self.lines { Shape::Lines } else { Shape::Answer },
-            input: Input::Prompt,
-            replays: false,
-            partial: false,
-            asks: false,
-            begins: false,
-            ignored: self.ignored,
+        let codex = Request {
+            last_message: self.last_message.take(),
+            prints_session_id: !self.lines,
+            wants_login_status: false,
         };
+        let shape = if self.lines { Shape::Lines } else { Shape::Answer };
+        let live = Live { shape, codex, ignored: self.ignored, ..Live::output_of(Dialect::Codex) };
         Ok(Translated { args: ours(self.flags, words), live: Some(live) })
     }
 

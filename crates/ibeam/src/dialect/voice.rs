@@ -93,7 +93,11 @@ impl Voice {
         if speech.ended {
             return;
         }
-        let line = ibeam_output::error_object(&failed.failure, failed.run.as_deref());
+        let mut line = ibeam_output::error_object(&failed.failure, failed.run.as_deref());
+        if let Some(words) = self.live.words_of(&failed.failure.reason) {
+            crate::stderr::say(&words);
+            line = with_message(&line, words);
+        }
         drop(speech.line(format!("{line}\n").as_bytes()).and_then(|()| speech.out.flush()));
     }
 
@@ -158,24 +162,37 @@ impl Speech {
         if self.live.asks {
             self.remember_calls();
         }
+        if self.live.shape == Shape::Answer || self.live.codex.needs_last_message() {
+            self.remember_text(line);
+        }
+        let answer = if ends { std::mem::take(&mut self.text).0 } else { String::new() };
+        let succeeds = line.starts_with(br#"{"type":"result","#);
         match self.live.shape {
-            Shape::Lines => self.out.write_all(&self.said),
+            Shape::Lines => self.out.write_all(&self.said)?,
             Shape::Last => {
                 if let Some(last) = self.said.split_inclusive(|byte| *byte == b'\n').next_back() {
                     self.last = last.to_vec();
                 }
-                if ends { self.out.write_all(&std::mem::take(&mut self.last)) } else { Ok(()) }
+                if ends {
+                    self.out.write_all(&std::mem::take(&mut self.last))?;
+                }
             }
             Shape::Answer => {
-                self.remember_text(line);
-                let (answer, _) = if ends { std::mem::take(&mut self.text) } else { return Ok(()) };
-                let fails = line.starts_with(br#"{"type":"error","#);
-                if fails || answer.is_empty() {
-                    return Ok(());
+                if line.starts_with(br#"{"type":"system","#) {
+                    let event: Value = serde_json::from_slice(line).unwrap_or_default();
+                    self.live.codex.print_session_id(at(&event, "/session_id").as_str().unwrap_or_default());
                 }
-                self.out.write_all(format!("{answer}\n").as_bytes())
+                if succeeds && !answer.is_empty() {
+                    self.out.write_all(format!("{answer}\n").as_bytes())?;
+                }
             }
         }
+        if succeeds && self.live.codex.needs_last_message() {
+            // The end of the run is on stdout before a slow disk is waited for.
+            self.out.flush()?;
+            self.live.codex.write_last_message(&answer);
+        }
+        Ok(())
     }
 
     /// Keeps the final message: the text behind the last call, or the last one before it.
@@ -206,6 +223,15 @@ impl Speech {
             }
         }
     }
+}
+
+/// Returns a line with another sentence as its message.
+fn with_message(line: &str, message: String) -> String {
+    let mut event: Value = serde_json::from_str(line).unwrap_or_default();
+    if let Some(event) = event.as_object_mut() {
+        event.insert("message".to_owned(), message.into());
+    }
+    event.to_string()
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ fn voice(dialect: Dialect, shape: Shape) -> (Voice, Paper) {
         partial: false,
         asks: true,
         begins: false,
+        codex: Default::default(),
         ignored: Vec::new(),
     };
     (Voice::new(live, paper.clone()), paper)

@@ -1,0 +1,101 @@
+//! What programs written for Codex rely on beside its stream.
+
+use ibeam_testkit::{Answer, Finished};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, calls, says};
+
+/// Returns the program under the dialect, with the model of the scene.
+fn codex(scene: &Scene, json: bool, args: &[&str]) -> ibeam_testkit::Ibeam {
+    let json: &[&str] = if json { &["--json"] } else { &[] };
+    let program = scene.bare(["--dialect", "codex", "exec", "--skip-git-repo-check"]).args(json);
+    program.args(args).env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "key")
+}
+
+#[track_caller]
+fn events(ran: &Finished) -> Vec<Value> {
+    ran.stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}; {ran}")))
+        .collect()
+}
+
+#[test]
+fn codex_writes_its_last_message_to_a_file() {
+    let answers = || [says("Looking.").call("t1", "read", &json!({ "path": "a.txt" })), says("All done.")];
+    for json in [true, false] {
+        let scene = Scene::new(answers());
+        let last = scene.workspace.outside().join("last.txt");
+        std::fs::write(&last, "of an earlier run, and longer").unwrap();
+        let flags = ["-o", last.to_str().unwrap(), "--model", "claude-sonnet-4-20250514", "do it"];
+        let ran = codex(&scene, json, &flags).run().succeeded();
+        assert_eq!(std::fs::read_to_string(&last).unwrap(), "All done.", "{ran}");
+        assert_eq!(!json, ran.stdout == "All done.\n", "{ran}");
+    }
+}
+
+#[test]
+fn codex_leaves_the_file_of_its_last_message_when_a_run_fails() {
+    let failing = [calls("t1", "read", &json!({ "path": "a.txt" })), Answer::error(400, "bad", "no")];
+    let scene = Scene::new(failing);
+    let last = scene.workspace.outside().join("last.txt");
+    std::fs::write(&last, "of an earlier run").unwrap();
+    let flags =
+        ["--output-last-message", last.to_str().unwrap(), "--model", "claude-sonnet-4-20250514", "do it"];
+    let ran = codex(&scene, true, &flags).run();
+    assert_eq!(ran.code, Some(22), "{ran}");
+    assert_eq!(std::fs::read_to_string(&last).unwrap(), "of an earlier run");
+}
+
+#[test]
+fn codex_ends_well_where_its_last_message_cannot_be_written() {
+    let place = Scene::new([]);
+    let fifo = place.workspace.outside().join("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for path in [fifo.to_str().unwrap(), "/nowhere/last.txt"] {
+        let scene = Scene::new([says("Fine.")]);
+        let flags = ["-o", path, "--model", "claude-sonnet-4-20250514", "do it"];
+        let ran = codex(&scene, false, &flags).run().succeeded();
+        assert_eq!(ran.stdout, "Fine.\n", "{ran}");
+        let warned = ran.stderr_lines("warning: cannot write the last message to ");
+        assert_eq!(warned.len(), 1, "{ran}");
+    }
+}
+
+#[test]
+fn codex_tells_people_its_session_id_where_stdout_is_the_answer() {
+    let scene = Scene::new([says("One.")]);
+    let flags = ["--model", "claude-sonnet-4-20250514"];
+    let ran = codex(&scene, false, &[&flags[..], &["first"]].concat()).run().succeeded();
+    let id = ran.stderr_lines("session id: ").remove(0).replace("session id: ", "");
+    let scene = scene.then([says("Two.")]);
+    let ran = codex(&scene, true, &[&flags[..], &["resume", &id, "second"]].concat()).run().succeeded();
+    assert_eq!(events(&ran)[0]["thread_id"], id.as_str());
+    assert!(ran.stderr_lines("session id: ").is_empty(), "{ran}");
+}
+
+#[test]
+fn a_session_that_other_programs_would_not_find_is_not_begun() {
+    let id = "0199a213-81c0-7800-8aa1-bbab2a035a53";
+    for name in [id, "a-name"] {
+        let scene = Scene::new([]);
+        let ran = codex(&scene, true, &["resume", name, "go on"]).run();
+        let words = format!("no rollout found for thread id {name}");
+        assert_eq!((ran.code, ran.stderr.contains(&words)), (Some(66), true), "{ran}");
+        assert_eq!(events(&ran).last().unwrap()["error"]["message"], words, "{ran}");
+    }
+    let scene = Scene::new([]);
+    let ran = scene.bare(["--dialect", "claude", "-p", "--resume", id, "go on"]).run();
+    let words = format!("No conversation found with session ID: {id}");
+    assert_eq!((ran.code, ran.stderr.contains(&words)), (Some(66), true), "{ran}");
+}
+
+#[test]
+fn codex_tells_whether_a_key_is_there() {
+    let scene = Scene::new([]);
+    let status = || scene.bare(["--dialect", "codex", "login", "status"]);
+    let ran = status().run();
+    assert_eq!((ran.code, ran.stderr.trim()), (Some(1), "Not logged in"), "{ran}");
+    let ran = status().env("OPENAI_API_KEY", "key").run().succeeded();
+    assert!(ran.stderr.starts_with("Logged in using an API key") && ran.stdout.is_empty(), "{ran}");
+}
