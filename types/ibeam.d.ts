@@ -667,6 +667,8 @@ export interface RunSummary {
   tool_calls: number;
   /** The commands that still ran in the background at the end, and were stopped. [count] (since 0.1.0) */
   background_stopped: number;
+  /** The final message: the text after the last call, which is the end of `result`; absent where the run failed. (since 0.1.0) */
+  final?: string;
 }
 
 /** What confines the commands of a run. */

@@ -874,6 +874,9 @@ class RunSummary(TypedDict):
     background_stopped: int
     """The commands that still ran in the background at the end, and were stopped. [count] (since 0.1.0)"""
 
+    final: NotRequired[str]
+    """The final message: the text after the last call, which is the end of `result`; absent where the run failed. (since 0.1.0)"""
+
 
 class SandboxEntry(TypedDict):
     """What confines the commands of a run."""

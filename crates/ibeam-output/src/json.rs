@@ -7,6 +7,7 @@ use ibeam_protocol::{Event, EventKind, RunOutcome};
 use serde_json::{Map, Value};
 
 use crate::line_buffer::LineBuffer;
+use crate::segments::FinalMessage;
 use crate::wire::{JsonResult, RunSummary, Subtype, write_line};
 use crate::writer::EventWriter;
 
@@ -14,12 +15,13 @@ use crate::writer::EventWriter;
 pub struct Json<W> {
     lines: LineBuffer<W>,
     result: String,
+    final_message: FinalMessage,
 }
 
 impl<W: Write> Json<W> {
     /// A writer for one run.
     pub fn new(out: W) -> Self {
-        Self { lines: LineBuffer::new(out), result: String::new() }
+        Self { lines: LineBuffer::new(out), result: String::new(), final_message: FinalMessage::default() }
     }
 }
 
@@ -28,6 +30,10 @@ impl<W: Write> EventWriter for Json<W> {
         match &event.kind {
             EventKind::TextDelta { text } => {
                 self.result.push_str(text);
+                Ok(())
+            }
+            EventKind::ToolCallStarted { .. } => {
+                self.final_message.restart(&self.result);
                 Ok(())
             }
             EventKind::RunFinished(run) => match &run.outcome {
@@ -42,7 +48,7 @@ impl<W: Write> EventWriter for Json<W> {
                         session_id: run.session_id,
                         request_id: run.totals.request_id.as_deref(),
                         usage: run.totals.usage.map(Into::into),
-                        ibeam: RunSummary::new(&run.totals),
+                        ibeam: RunSummary::new(&run.totals, Some(self.final_message.take(&result))),
                     };
                     self.lines.append(|bytes| write_line(bytes, &object))
                 }
@@ -54,7 +60,6 @@ impl<W: Write> EventWriter for Json<W> {
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
-            | EventKind::ToolCallStarted { .. }
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }

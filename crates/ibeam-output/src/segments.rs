@@ -1,4 +1,5 @@
-//! Where the answer is cut under contract 2: a segment is the text between two calls.
+//! Where the answer is cut: under contract 2 a segment is the text between two calls, and under both contracts the last
+//! one is the final message.
 //!
 //! Holds no text of its own; the run's is kept for the last line anyway.
 
@@ -21,5 +22,23 @@ impl Segments {
         let segment = said.get(self.begin..).filter(|segment| !segment.is_empty());
         self.begin = said.len();
         segment
+    }
+}
+
+/// The place in the text of a run where the final message begins.
+#[derive(Debug, Default)]
+pub(crate) struct FinalMessage {
+    begin: usize,
+}
+
+impl FinalMessage {
+    /// Notes a call, which begins after `text`: what follows it may be the final message.
+    pub(crate) fn restart(&mut self, text: &str) {
+        self.begin = text.len();
+    }
+
+    /// Returns the final message of a run that gave `text`. The next run begins anew.
+    pub(crate) fn take<'a>(&mut self, text: &'a str) -> &'a str {
+        text.get(std::mem::take(&mut self.begin)..).unwrap_or_default()
     }
 }

@@ -9,7 +9,7 @@ use ibeam_protocol::{Event, EventKind, ModelCallId, RunFinished, RunOutcome, Ses
 use crate::contract::Contract;
 use crate::delta_line::DeltaLine;
 use crate::line_buffer::LineBuffer;
-use crate::segments::Segments;
+use crate::segments::{FinalMessage, Segments};
 use crate::wire::{
     ErrorLine, InitExtras, Line, LossyPath, Message, Role, RunSummary, Segment, ServerEntry, Subtype,
     TextBlock, ToolCallObject, key_source, permission_mode, write_line,
@@ -23,6 +23,7 @@ pub struct StreamJson<W> {
     delta: Option<DeltaLine>,
     /// Every delta so far: what the terminal line repeats.
     result: String,
+    final_message: FinalMessage,
     /// Under contract 2 alone.
     segments: Option<Segments>,
 }
@@ -35,6 +36,7 @@ impl<W: Write> StreamJson<W> {
             session_id: None,
             delta: None,
             result: String::new(),
+            final_message: FinalMessage::default(),
             segments: None,
         }
     }
@@ -79,6 +81,7 @@ impl<W: Write> StreamJson<W> {
     fn end(&mut self, run: &RunFinished) -> io::Result<()> {
         self.end_segment(None)?;
         let result = &std::mem::take(&mut self.result);
+        let final_message = self.final_message.take(result);
         let lines = &mut self.lines;
         match &run.outcome {
             RunOutcome::Completed => lines.append(|bytes| {
@@ -91,7 +94,7 @@ impl<W: Write> StreamJson<W> {
                     session_id: run.session_id,
                     request_id: run.totals.request_id.as_deref(),
                     usage: run.totals.usage.map(Into::into),
-                    ibeam: RunSummary::new(&run.totals),
+                    ibeam: RunSummary::new(&run.totals, Some(final_message)),
                 };
                 write_line(bytes, &line)
             }),
@@ -139,6 +142,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
             }
             EventKind::ToolCallStarted { model_call_id, call } => {
                 self.end_segment(Some((model_call_id, timestamp_ms)))?;
+                self.final_message.restart(&self.result);
                 let session_id = self.session()?;
                 self.line(&Line::ToolCallStarted {
                     subtype: Subtype::Started,

@@ -16,6 +16,8 @@ pub(crate) struct Decoder {
     session: Option<String>,
     /// Every text so far, to tell whether the end repeats it.
     said: Digest,
+    /// The text since the last call began, which the end repeats too.
+    last: Digest,
     /// The texts of the segment so far, and whether they are deltas of contract 2 or might be.
     segment: Digest,
 }
@@ -43,6 +45,9 @@ impl Decode for Decoder {
             ("assistant", _) => self.assistant(event, into),
             ("tool_call", "started" | "completed") => {
                 self.segment = Digest::default();
+                if subtype == "started" {
+                    self.last = Digest::default();
+                }
                 event.shift_remove("subtype");
                 tool_call(event, subtype == "completed", into);
             }
@@ -82,13 +87,19 @@ impl Decoder {
             false => self.segment = Digest::default(),
         }
         self.said.push(&text);
+        self.last.push(&text);
         into.push(Step::Text(Text { text, at, answer: None }));
     }
 
-    /// The end repeats every text; that needs no place of its own.
+    /// The end repeats every text, and the last one by itself; that needs no place of its own.
     fn end(&mut self, name: &str, mut event: Object, into: &mut Steps<'_>) {
         if text(&event, "result").is_some_and(|result| self.said.is(result)) {
             event.shift_remove("result");
+        }
+        if let Some(summary) = event.get_mut("ibeam").and_then(Value::as_object_mut)
+            && text(summary, "final").is_some_and(|message| self.last.is(message))
+        {
+            summary.shift_remove("final");
         }
         into.push(Step::End(json!({ name: event })));
     }

@@ -14,6 +14,8 @@ pub(crate) struct Encoder {
     session: String,
     /// The end repeats every text.
     said: String,
+    /// The byte of `said` where the text after the last call begins.
+    last: usize,
     prompted: bool,
     open: Vec<Call>,
     calls: u64,
@@ -44,6 +46,7 @@ impl Encode for Encoder {
             Step::Thought(_) => {}
             Step::Started(call) => {
                 self.calls += 1;
+                self.last = self.said.len();
                 self.call("started", call.clone(), out);
                 self.open.push(call);
             }
@@ -134,7 +137,11 @@ impl Encoder {
         for key in ["duration_ms", "duration_api_ms", "is_error", "result"] {
             end.shift_remove(key);
         }
-        let summary = self.summary(&mut end);
+        let mut summary = self.summary(&mut end);
+        if let Some(summary) = summary.as_object_mut() {
+            let message = self.said.get(self.last..).unwrap_or_default();
+            summary.insert("final".to_owned(), message.into());
+        }
         let event = object([
             ("type", "result".into()),
             ("subtype", "success".into()),
@@ -199,6 +206,7 @@ impl Encoder {
             ("tool_calls", or("tool_calls", self.calls.into())),
             ("background_stopped", or("background_stopped", 0.into())),
         ]);
+        known.shift_remove("final");
         let mut summary = into_object(summary);
         summary.extend(known);
         Value::Object(summary)

@@ -100,7 +100,7 @@ impl<'a> ErrorLine<'a> {
             http_status: *http_status,
             request_id: request_id.as_deref(),
             session_id: run.map(|run| run.session_id),
-            ibeam: run.map(|run| RunSummary::new(&run.totals)),
+            ibeam: run.map(|run| RunSummary::new(&run.totals, None)),
             resumable: run.map(|run| code.leaves_session() && !run.ephemeral),
             result: said.filter(|said| !said.is_empty()),
         }
@@ -182,10 +182,14 @@ pub(crate) struct RunSummary<'a> {
     /// The commands that still ran in the background at the end, and were stopped.
     #[schemars(extend("x-unit" = "count"))]
     background_stopped: u32,
+    /// The final message: the text after the last call, which is the end of `result`; absent where the run failed.
+    #[serde(rename = "final", skip_serializing_if = "Option::is_none")]
+    final_message: Option<&'a str>,
 }
 
 impl<'a> RunSummary<'a> {
-    pub(crate) fn new(totals: &'a RunTotals) -> Self {
+    /// `final_message` is the text after the last call of a run that succeeded.
+    pub(crate) fn new(totals: &'a RunTotals, final_message: Option<&'a str>) -> Self {
         Self {
             turns: totals.turns,
             api_ms: totals.api_ms,
@@ -197,6 +201,7 @@ impl<'a> RunSummary<'a> {
             compactions: totals.compactions,
             tool_calls: totals.tool_calls,
             background_stopped: totals.background_stopped,
+            final_message,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Whole lines as they leave: names, order and absence of keys.
 
 use ibeam_protocol::run::{Denial, McpServer, McpStatus};
-use ibeam_protocol::{EventKind, KeySource, Limits, PermissionMode, RunOutcome, RunTotals, Usage};
+use ibeam_protocol::{
+    EventKind, KeySource, Limits, PermissionMode, Reason, RunOutcome, RunTotals, ToolOutcome, Usage,
+};
 use serde_json::{Value, json};
 
 use crate::story::{self, Story, started};
@@ -23,7 +25,7 @@ fn totals() -> RunTotals {
     }
 }
 
-const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"cost_usd":0.0125,"permission_denials":[{"call_id":"toolu_9","tool":"shell","rule":"default"}],"failed_tool_calls":1,"files_changed":["/p/a.txt"],"retries":3,"compactions":0,"tool_calls":4,"background_stopped":0}"#;
+const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"cost_usd":0.0125,"permission_denials":[{"call_id":"toolu_9","tool":"shell","rule":"default"}],"failed_tool_calls":1,"files_changed":["/p/a.txt"],"retries":3,"compactions":0,"tool_calls":4,"background_stopped":0,"final":"ab"}"#;
 
 #[test]
 fn init_has_the_published_keys_then_ours() {
@@ -142,8 +144,27 @@ fn the_json_object_has_its_own_order() {
 }
 
 #[test]
+fn the_final_message_is_the_text_after_the_last_call() {
+    let call = || story::call("read", json!({ "path": "a" }));
+    let story = |text: &str| {
+        let events = Story::new().user("go").text("Looking.").begin(&call());
+        events.end(&call(), ToolOutcome::error("no")).text(text).text(text)
+    };
+    for (text, expect) in [("It. ", "It. It. "), ("", "")] {
+        let last = story::lines(&story(text).done()).pop().unwrap();
+        for printed in [last, story::json(&story(text).done())] {
+            let printed: Value = serde_json::from_str(&printed).unwrap();
+            assert_eq!(printed["ibeam"]["final"], expect, "{printed}");
+            assert_eq!(printed["result"], format!("Looking.{expect}"));
+        }
+    }
+    let failed = story::lines(&story("It. ").failed(Reason::Refused)).pop().unwrap();
+    assert!(!failed.contains(r#""final""#), "{failed}");
+}
+
+#[test]
 fn what_no_provider_told_is_absent() {
-    let summary = r#""ibeam":{"turns":0,"api_ms":0,"permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0,"tool_calls":0,"background_stopped":0}}"#;
+    let summary = r#""ibeam":{"turns":0,"api_ms":0,"permission_denials":[],"failed_tool_calls":0,"files_changed":[],"retries":0,"compactions":0,"tool_calls":0,"background_stopped":0,"final":""}}"#;
     let lines = story::lines(&Story::new().done());
     let head = concat!(
         r#"{"type":"result","subtype":"success","duration_ms":5234,"duration_api_ms":5234,"is_error":false,"#,

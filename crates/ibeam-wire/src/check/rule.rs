@@ -74,6 +74,7 @@ rules! {
     CallNotCompleted "call-not-completed" "Every call is completed before the end.",
     TooManyOpenCalls "too-many-open-calls" "At most 1024 calls are open at once.",
     ResultDiffers "result-differs" "`result` is the texts of the `assistant` events, put together.",
+    FinalDiffers "final-differs" "`ibeam.final` is the text after the last call, and the end of `result`; a run that failed has none.",
     SegmentForm "segment-form" "Under contract 2, an `assistant` event with `model_call_id` has `timestamp_ms`.",
     SegmentDiffers "segment-differs" "Under contract 2, a segment repeats the deltas before it.",
     SegmentMissing "segment-missing" "Under contract 2, deltas are followed by their segment before a call begins or the run ends.",

@@ -12,6 +12,8 @@ use crate::scan::Step;
 #[derive(Default)]
 pub(super) struct Segments {
     said: Digest,
+    /// The text since the last call began.
+    last: Digest,
     /// Deltas whose segment has not come.
     deltas: Option<Digest>,
     /// The first segment has deltas, or has none.
@@ -52,11 +54,24 @@ impl Segments {
         (!self.lost).then_some(self.said)
     }
 
+    /// Returns the text after the last call; `None` where that is not known.
+    pub(super) fn last(&self) -> Option<Digest> {
+        (!self.lost).then_some(self.last)
+    }
+
+    fn push(&mut self, text: &str) {
+        self.said.push(text);
+        self.last.push(text);
+    }
+
     pub(super) fn event(&mut self, here: &mut Here<'_>, event: &Map<String, Value>, place: Place) {
+        if let Place::CallBegins = place {
+            self.last = Digest::EMPTY;
+        }
         match here.findings.report.contract {
             Contract::One => {
                 if let Place::Assistant = place {
-                    texts(event).for_each(|text| self.said.push(text));
+                    texts(event).for_each(|text| self.push(text));
                 }
             }
             Contract::Two => {
@@ -99,7 +114,7 @@ impl Segments {
         let timed = event.contains_key("timestamp_ms");
         if timed && answer.is_none() {
             self.mix(here, true);
-            texts(event).for_each(|part| self.said.push(part));
+            texts(event).for_each(|part| self.push(part));
             let deltas = self.deltas.get_or_insert(Digest::EMPTY);
             return texts(event).for_each(|part| deltas.push(part));
         }
@@ -109,7 +124,7 @@ impl Segments {
         }
         self.mix(here, self.deltas.is_some());
         match self.deltas.take() {
-            None => texts(event).for_each(|part| self.said.push(part)),
+            None => texts(event).for_each(|part| self.push(part)),
             Some(deltas) if self.lost || deltas == text => {}
             Some(deltas) => {
                 let message = format!(

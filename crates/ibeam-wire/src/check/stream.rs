@@ -346,6 +346,9 @@ impl Checker {
                 ),
             };
             here.add(&[Step::Key("result")], Rule::ResultDiffers, message);
+        } else {
+            let after_last_call = self.answer.last().filter(|_| stream);
+            final_message(&mut here, event, after_last_call, kind == Kind::Error);
         }
         let whole = |key: &str| event.get(key).and_then(Value::as_u64);
         if let (Some(all), Some(api)) = (whole("duration_ms"), whole("duration_api_ms"))
@@ -367,6 +370,33 @@ fn hold(here: &mut Here<'_>, keys: &'static [Key], event: &Map<String, Value>) {
 /// Whether a run had begun that failed: then all of these are there.
 fn of_a_run(error: &Map<String, Value>) -> bool {
     ["session_id", "ibeam", "resumable"].iter().any(|key| error.contains_key(*key))
+}
+
+/// Holds `ibeam.final` to the text after the last call, where that is known, and to the end of `result`.
+fn final_message(
+    here: &mut Here<'_>,
+    event: &Map<String, Value>,
+    after_last_call: Option<Digest>,
+    is_failure: bool,
+) {
+    let message = event.get("ibeam").and_then(|ibeam| ibeam.get("final")?.as_str());
+    let Some(message) = message else { return };
+    let path = [Step::Key("ibeam"), Step::Key("final")];
+    if is_failure {
+        return here.add(&path, Rule::FinalDiffers, "a run that failed has no `final`");
+    }
+    if let Some(expected) = after_last_call.filter(|expected| *expected != Digest::of(message)) {
+        let found = Digest::of(message).chars;
+        let message = format!(
+            "`final` is not the text after the last call: it has {found} characters, that has {}",
+            expected.chars
+        );
+        return here.add(&path, Rule::FinalDiffers, message);
+    }
+    let result = event.get("result").and_then(Value::as_str);
+    if result.is_some_and(|result| !result.ends_with(message)) {
+        here.add(&path, Rule::FinalDiffers, "`final` is not the end of `result`");
+    }
 }
 
 /// A class of failure has its exit code, and says whether to try again.

@@ -170,6 +170,7 @@ static SUMMARY: &[Key] = &[
     key("compactions", Shape::Count),
     key("tool_calls", Shape::Count),
     key("background_stopped", Shape::Count),
+    maybe("final", Shape::Text),
 ];
 
 static DENIAL: &[Key] = &[key("call_id", Shape::Text), key("tool", Shape::Text), key("rule", Shape::Text)];

@@ -92,6 +92,9 @@ pub struct Summary {
     pub tool_calls: u64,
     /// Background commands that still ran at the end and were stopped. Since 0.1.0.
     pub background_stopped: u64,
+    /// The final message: the text after the last call; absent where the run failed. Since 0.1.0.
+    #[serde(rename = "final")]
+    pub final_message: Option<String>,
 }
 
 /// A call that was refused.

@@ -51,6 +51,7 @@ const OF_WHOLE: &[(Rule, u64, Slip)] = &[
     ),
     (Rule::SegmentMissing, 4, Replace(3, r#""model_call_id":"m1","#, "")),
     (Rule::MixedForms, 6, Replace(3, r#""model_call_id":"m1","#, "")),
+    (Rule::FinalDiffers, 7, Replace(7, r#""final":"It is 42.""#, r#""final":"42.""#)),
     (Rule::ResultDiffers, 6, Drop(3)),
     (Rule::ResultDiffers, 6, Drop(6)),
     (Rule::ResultDiffers, 7, Replace(6, "42", "43")),
@@ -72,6 +73,7 @@ const OF_PARTIAL: &[(Rule, u64, Slip)] = &[
     (Rule::MixedForms, 6, Copy(5, 6)),
     (Rule::ResultDiffers, 12, Copy(5, 6)),
     (Rule::SegmentMisplaced, 11, Copy(9, 11)),
+    (Rule::FinalDiffers, 11, Replace(11, r#""final":"It is 42.""#, r#""final":"It is ""#)),
 ];
 
 #[track_caller]

@@ -189,6 +189,8 @@ const VIOLATIONS: &[(Rule, u64, Slip)] = &[
     (Rule::ResultDiffers, 6, Drop(3)),
     (Rule::ResultDiffers, 8, Copy(4, 5)),
     (Rule::ResultDiffers, 7, Swap(3, 4)),
+    (Rule::FinalDiffers, 7, Replace(7, r#""final":""#, r#""final":"read it."#)),
+    (Rule::FinalDiffers, 7, Whole(|stream| failed(stream, r#""turns":2"#, r#""final":"it.","turns":2"#))),
     // A failed run.
     (Rule::ExitCodeDiffers, 7, Whole(|stream| failed(stream, r#""exit_code":24"#, r#""exit_code":25"#))),
     (Rule::ExitCodeDiffers, 7, Whole(|stream| failed(stream, r#""retryable":true"#, r#""retryable":false"#))),
@@ -212,6 +214,7 @@ const VIOLATIONS: &[(Rule, u64, Slip)] = &[
         }),
     ),
     // The one object of `json`.
+    (Rule::FinalDiffers, 1, Whole(|stream| object(stream, r#""final":""#, r#""final":"I will"#))),
     (Rule::LateOutput, 2, Whole(|stream| object(stream, "}\n", "}\n{}\n"))),
     (
         Rule::KeyOrder,
@@ -264,7 +267,7 @@ fn many_calls(stream: &str) -> Vec<u8> {
 fn failed(stream: &str, from: &str, to: &str) -> Vec<u8> {
     let (events, last) = stream.trim_end().rsplit_once('\n').unwrap();
     let (_, summary) = last.split_once(r#""ibeam":"#).unwrap();
-    let summary = summary.strip_suffix('}').unwrap();
+    let summary = summary.strip_suffix('}').unwrap().replace(r#","final":"""#, "");
     let error = format!(
         r#"{{"type":"error","code":"rate_limited","message":"too many requests","exit_code":24,"retryable":true,"retry_after_ms":900,"http_status":429,{ID},"ibeam":{summary},"resumable":true,"result":"I will read it."}}"#
     );

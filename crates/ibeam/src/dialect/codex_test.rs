@@ -1,4 +1,5 @@
 use super::*;
+use crate::dialect::Input;
 
 fn translated(args: &[&str], key: Option<&str>) -> Result<Translated, Unparsed> {
     translated_where(args, key, |_| true)
