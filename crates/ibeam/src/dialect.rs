@@ -23,7 +23,7 @@ use crate::cli::Unparsed;
 use crate::config::source;
 use crate::regular_file;
 pub(crate) use host::{Host, Prompted, Prompts};
-pub(crate) use voice::Voice;
+pub(crate) use voice::{Voice, VoiceWriter};
 
 /// The variable that says what a first `--dialect` says.
 const VARIABLE: &str = "IBEAM_DIALECT";
@@ -46,6 +46,8 @@ pub(crate) struct Live {
     pub(crate) codex: codex::Request,
     /// Arguments that were left out, for people.
     pub(crate) ignored: Vec<String>,
+    /// What the arguments of Claude Code say beyond that.
+    pub(crate) claude: claude::Request,
 }
 
 impl Live {
@@ -59,6 +61,7 @@ impl Live {
             partial: false,
             asks: false,
             begins: false,
+            claude: claude::Request::default(),
             codex: codex::Request::default(),
             ignored: Vec::new(),
         }

@@ -28,6 +28,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::app::{App, Basis};
 use crate::cli::Format;
+use crate::dialect::VoiceWriter;
 use crate::exit::Failed;
 use crate::mcp::Servers;
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
@@ -113,7 +114,7 @@ fn print_on(
         None => writer(app, format, stdout),
         Some(voice) => {
             voice.speak_to(stdout);
-            Box::new(StreamJson::new(voice.clone()))
+            Box::new(VoiceWriter::new(voice))
         }
     };
     let approver = Arc::new(ibeam_core::Headless);

@@ -14,6 +14,8 @@
 mod bounds;
 #[path = "end_to_end/check.rs"]
 mod check;
+#[path = "end_to_end/claude.rs"]
+mod claude;
 #[path = "end_to_end/codex.rs"]
 mod codex;
 #[path = "end_to_end/commands.rs"]

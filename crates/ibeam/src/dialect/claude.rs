@@ -2,6 +2,7 @@
 //!
 //! Only runs that print: there is no interactive one here, and none of its sub-commands.
 
+mod facts;
 mod flags;
 mod permissions;
 mod rules;
@@ -12,6 +13,7 @@ use std::ffi::OsString;
 use ibeam_dialects::{CLAUDE_CODE_VERSION, Dialect};
 use ibeam_protocol::{Reason, SessionId};
 
+pub(super) use self::facts::Facts;
 use self::flags::FLAGS;
 use super::table::{help, read, usage};
 use super::{Input, Live, Shape, Translated, World, file, ours};
@@ -20,6 +22,17 @@ use crate::cli::Unparsed;
 /// The first words that are no prompt.
 const COMMANDS: &[&str] =
     &["agents", "auth", "config", "doctor", "install", "mcp", "plugin", "setup-token", "update", "upgrade"];
+
+/// The parts of a command line of Claude Code that its stream repeats.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The permission mode in its own words.
+    pub(super) mode: String,
+    /// The id of the session, where the arguments name one.
+    pub(super) session: Option<String>,
+    /// The model as the arguments name it.
+    pub(super) model: Option<String>,
+}
 
 /// What the flags say.
 #[derive(Default)]
@@ -44,6 +57,7 @@ struct Draft {
     /// Given as they are, `--flag=value`.
     flags: Vec<String>,
     session: Option<String>,
+    resumed: Option<String>,
     resumes: bool,
     forks: bool,
     /// Files whose text goes to the model.
@@ -116,6 +130,7 @@ impl Draft {
             return Err(usage("`--resume` needs the id of a session; `--continue` takes the newest"));
         }
         self.resumes = true;
+        self.resumed = Some(value.to_owned());
         self.pass("--resume", value)
     }
 
@@ -133,7 +148,9 @@ impl Draft {
         Ok(())
     }
 
-    fn finish(mut self, words: Vec<String>, world: &World<'_>) -> Result<Translated, Reason> {
+    fn finish(mut self, mut words: Vec<String>, world: &World<'_>) -> Result<Translated, Reason> {
+        // SDKs write an empty argument behind a flag that takes no value.
+        words.retain(|word| !word.is_empty());
         for settings in std::mem::take(&mut self.settings) {
             self.settings(&settings, world)?;
         }
@@ -163,9 +180,14 @@ impl Draft {
         if self.messages && shape != Shape::Lines {
             return Err(usage("`--input-format stream-json` needs `--output-format stream-json`"));
         }
-        self.permissions()?;
+        let mode = self.permissions()?;
+        let request = Request {
+            mode: mode.to_owned(),
+            session: self.session.clone().or(self.resumed.clone().filter(|_| !self.forks)),
+            model: self.model.as_deref().and_then(model),
+        };
         let mut flags = std::mem::take(&mut self.flags);
-        flags.extend(self.model.as_deref().and_then(model).map(|model| format!("--model={model}")));
+        flags.extend(request.model.iter().map(|model| format!("--model={model}")));
         flags.extend(self.directories.iter().map(|directory| format!("--add-dir={directory}")));
         if words.is_empty() && !self.messages {
             flags.push("--stdin=read".to_owned());
@@ -180,6 +202,7 @@ impl Draft {
             begins: self.session.is_some(),
             codex: Default::default(),
             ignored: self.ignored,
+            claude: request,
         };
         Ok(Translated { args: ours(flags, words), live: Some(live) })
     }

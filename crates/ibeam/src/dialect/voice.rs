@@ -7,9 +7,11 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibeam_dialects::{Converter, Dialect};
-use ibeam_protocol::SessionId;
-use serde_json::Value;
+use ibeam_output::{EventWriter, StreamJson};
+use ibeam_protocol::{Event, SessionId};
+use serde_json::{Value, json};
 
+use super::claude::Facts;
 use super::control::at;
 use super::partial::Partial;
 use super::{Live, Shape};
@@ -41,6 +43,8 @@ struct Speech {
     text: (String, bool),
     /// Calls as they were told, by id: their name and their input.
     calls: HashMap<String, (String, Value)>,
+    /// What the stream of Claude Code carries beyond contract 1.
+    facts: Facts,
 }
 
 impl Voice {
@@ -58,6 +62,7 @@ impl Voice {
             last: Vec::new(),
             text: (String::new(), false),
             calls: HashMap::new(),
+            facts: Facts::new(&live.claude.mode),
         };
         Self { live, speech: Arc::new(Mutex::new(speech)) }
     }
@@ -93,12 +98,21 @@ impl Voice {
         if speech.ended {
             return;
         }
+        if speech.live.dialect == Dialect::Claude && speech.converter.is_none() {
+            let head = head_of_failure(&speech.live);
+            drop(speech.line(format!("{head}\n").as_bytes()));
+        }
         let mut line = ibeam_output::error_object(&failed.failure, failed.run.as_deref());
         if let Some(words) = self.live.words_of(&failed.failure.reason) {
             crate::stderr::say(&words);
             line = with_message(&line, words);
         }
         drop(speech.line(format!("{line}\n").as_bytes()).and_then(|()| speech.out.flush()));
+    }
+
+    /// Sets the limits of the model that runs, in tokens, where they are known.
+    pub(crate) fn set_model_limits(&self, window: Option<u64>, longest_output: Option<u64>) {
+        self.lock().facts.set_limits(window, longest_output);
     }
 
     /// The call of this id as it was told: its name and its input.
@@ -109,6 +123,58 @@ impl Voice {
     fn lock(&self) -> MutexGuard<'_, Speech> {
         // A line is said or it is not.
         self.speech.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the first line of a run that could not begin, in contract 1, with what is known of it.
+fn head_of_failure(live: &Live) -> Value {
+    let session = live.claude.session.clone().filter(|id| id.parse::<SessionId>().is_ok());
+    let directory =
+        std::env::current_dir().and_then(|path| path.canonicalize()).unwrap_or_else(|_| "/".into());
+    let key = crate::environment::variable("ANTHROPIC_API_KEY").map_or("none", |_| "env");
+    json!({
+        "type": "system",
+        "subtype": "init",
+        "apiKeySource": "env",
+        "cwd": directory.to_string_lossy(),
+        "session_id": session.unwrap_or_else(|| SessionId::random().to_string()),
+        "model": live.claude.model.as_deref().unwrap_or("unknown"),
+        "permissionMode": "default",
+        "tools": [],
+        "mcp_servers": [],
+        "ibeam": { "api_key": key },
+    })
+}
+
+/// Writes the events of runs to a voice. Facts that contract 1 does not carry reach the voice beside the lines.
+pub(crate) struct VoiceWriter {
+    lines: StreamJson<Voice>,
+    voice: Voice,
+}
+
+impl VoiceWriter {
+    /// Returns a writer of any number of runs.
+    pub(crate) fn new(voice: &Voice) -> Self {
+        Self { lines: StreamJson::new(voice.clone()), voice: voice.clone() }
+    }
+}
+
+impl EventWriter for VoiceWriter {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        if self.voice.lock().facts.is_changed_by(event) {
+            // The lines of earlier events carry the facts of their own time.
+            self.lines.flush()?;
+            self.voice.lock().facts.observe(event);
+        }
+        self.lines.write(event)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lines.flush()
+    }
+
+    fn break_off(&mut self) -> io::Result<()> {
+        self.lines.break_off()
     }
 }
 
@@ -158,6 +224,9 @@ impl Speech {
         if ends && let Some(converter) = self.converter.take() {
             // What was lost is in docs/dialects.md; nobody reads it here.
             converter.finish(&mut self.said).map_err(io::Error::other)?;
+        }
+        if dialect == Dialect::Claude {
+            self.said = self.facts.complete(&self.said);
         }
         if self.live.asks {
             self.remember_calls();

@@ -35,6 +35,7 @@ fn voice(dialect: Dialect, shape: Shape) -> (Voice, Paper) {
         begins: false,
         codex: Default::default(),
         ignored: Vec::new(),
+        claude: Default::default(),
     };
     (Voice::new(live, paper.clone()), paper)
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Stop};
-use ibeam_output::StreamJson;
 use ibeam_protocol::Failure;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
@@ -20,7 +19,7 @@ use super::session::{Opening, Target};
 use super::start;
 use super::{Shutdown, end_of, heartbeat, limit_time, no_thread, on_runtime, ports, system};
 use crate::app::App;
-use crate::dialect::{Host, Prompted, Prompts, Voice};
+use crate::dialect::{Host, Prompted, Prompts, Voice, VoiceWriter};
 use crate::exit::Failed;
 use crate::mcp::{self, Servers};
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
@@ -75,7 +74,7 @@ fn converse_on(
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let pump = Pump {
         session: started.session,
-        writer: Box::new(StreamJson::new(voice.clone())),
+        writer: Box::new(VoiceWriter::new(voice)),
         talk: Talk::new(Arc::clone(&app.catalogue)),
         stop: current.clone(),
     };

@@ -14,6 +14,13 @@ pub(super) fn context_window(app: &App, model: &ModelInfo) -> Option<u64> {
         .or_else(|| known_model(&model.id).map(|known| known.context_window.into()))
 }
 
+/// Returns the tokens of the longest answer; `None` where only the provider knows.
+pub(super) fn longest_output(app: &App, model: &ModelInfo) -> Option<u64> {
+    app.config
+        .number(&["limits", "max_output_tokens"])
+        .or_else(|| known_model(&model.id).map(|known| known.max_output_tokens.into()))
+}
+
 /// What its tokens cost; nothing for the embedded model, `None` where nobody knows.
 ///
 /// # Errors

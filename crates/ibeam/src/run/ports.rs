@@ -88,6 +88,10 @@ pub(super) fn build(
     if head.limits.max_cost_micros.is_some() && prices.is_none() {
         return Err(figures::no_price(&head_model).into());
     }
+    if let Some(voice) = &app.voice {
+        let longest_output = figures::longest_output(app, &head_model);
+        voice.set_model_limits(figures::context_window(app, &head_model), longest_output);
+    }
     let fail_on = |word| app.flags.fail_on.contains(&word);
     let run = Run {
         head,

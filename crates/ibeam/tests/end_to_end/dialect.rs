@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, calls, says, shell};
 
 /// How the Python SDK starts Claude Code.
-const SDK: [&str; 6] =
+pub(crate) const SDK: [&str; 6] =
     ["--output-format=stream-json", "--verbose", "--system-prompt", "", "--input-format", "stream-json"];
 
-fn claude(scene: &Scene, args: &[&str]) -> ibeam_testkit::Ibeam {
+pub(crate) fn claude(scene: &Scene, args: &[&str]) -> ibeam_testkit::Ibeam {
     let program = scene.bare(["--dialect", "claude", "--model", "claude-sonnet-4-20250514"]).args(args);
     program.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "key")
 }
@@ -24,22 +24,22 @@ fn codex(scene: &Scene, args: &[&str]) -> ibeam_testkit::Ibeam {
 }
 
 #[track_caller]
-fn events(ran: &Finished) -> Vec<Value> {
+pub(crate) fn events(ran: &Finished) -> Vec<Value> {
     ran.stdout
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}; {ran}")))
         .collect()
 }
 
-fn kinds(events: &[Value]) -> Vec<&str> {
+pub(crate) fn kinds(events: &[Value]) -> Vec<&str> {
     events.iter().filter_map(|event| event["type"].as_str()).collect()
 }
 
-fn prompt(text: &str) -> String {
+pub(crate) fn prompt(text: &str) -> String {
     format!("{}\n", json!({ "type": "user", "message": { "role": "user", "content": text } }))
 }
 
-fn request(id: &str, request: &Value) -> String {
+pub(crate) fn request(id: &str, request: &Value) -> String {
     format!("{}\n", json!({ "type": "control_request", "request_id": id, "request": request }))
 }
 

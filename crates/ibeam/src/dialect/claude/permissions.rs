@@ -6,29 +6,29 @@ use super::rules::{self, Said, Use};
 use super::{Draft, usage};
 
 impl Draft {
-    /// What may be done: never more than they say.
-    pub(super) fn permissions(&mut self) -> Result<(), Reason> {
+    /// Takes what may be done, never more than they say, and returns the name of the permission mode.
+    pub(super) fn permissions(&mut self) -> Result<&'static str, Reason> {
         let mode = if self.bypass { "bypassPermissions" } else { self.mode.as_deref().unwrap_or("default") };
         if self.no_bypass && mode == "bypassPermissions" {
             return Err(usage(
                 "`permissions.disableBypassPermissionsMode` of `--settings` forbids the bypass",
             ));
         }
-        let (flags, edits): (&[&str], bool) = match mode {
-            "default" | "manual" => (&["--approval=strict"], false),
+        let (mode, flags): (&str, &[&str]) = match mode {
+            "default" | "manual" => ("default", &["--approval=strict"]),
             "dontAsk" => {
                 self.asks = false;
-                (&["--approval=strict"], false)
+                ("dontAsk", &["--approval=strict"])
             }
-            "acceptEdits" => (&["--approval=strict"], true),
-            "plan" => (&["--mode=plan", "--approval=strict"], false),
-            "bypassPermissions" => (&["--force"], false),
+            "acceptEdits" => ("acceptEdits", &["--approval=strict"]),
+            "plan" => ("plan", &["--mode=plan", "--approval=strict"]),
+            "bypassPermissions" => ("bypassPermissions", &["--force"]),
             // Something decides in place of a person: here the sandbox.
-            "auto" => (&[], false),
+            "auto" => ("auto", &[]),
             other => return Err(usage(format!("there is no permission mode `{other}`"))),
         };
         let mut given: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
-        if edits {
+        if mode == "acceptEdits" {
             self.allow.push("Edit".to_owned());
         }
         for rule in &self.allow {
@@ -70,6 +70,6 @@ impl Draft {
         without.dedup();
         given.extend(without.into_iter().map(|tool| format!("--without={tool}")));
         self.flags.extend(given);
-        Ok(())
+        Ok(mode)
     }
 }
