@@ -45,14 +45,19 @@ pub(crate) fn usage(input: &Count, output: &Count, cache_read: &Count, cache_wri
 
 /// Usage as Chat Completions tells it: its prompt figure includes the cached tokens, ours does not.
 ///
-/// DeepSeek names the cached ones `prompt_cache_hit_tokens`, everybody else by OpenAI's details.
+/// DeepSeek names the cached ones `prompt_cache_hit_tokens`, Moonshot `cached_tokens`, everybody else by OpenAI's
+/// details. Azure's Grok reports
+/// more cached tokens than prompt tokens; no input is left then, and the cached tokens count as reported.
 pub(crate) fn chat_usage(usage: &Value) -> Option<Usage> {
     let count = |pointer: &str| Count(usage.pointer(pointer).cloned().unwrap_or_default());
-    let mut cached = count("/prompt_cache_hit_tokens");
-    cached.update(count("/prompt_tokens_details/cached_tokens"));
+    let mut cache_read = count("/prompt_cache_hit_tokens");
+    cache_read.update(count("/cached_tokens"));
+    cache_read.update(count("/prompt_tokens_details/cached_tokens"));
+    let cache_write = count("/prompt_tokens_details/cache_write_tokens");
     let whole =
-        self::usage(&count("/prompt_tokens"), &count("/completion_tokens"), &cached, &Count::default())?;
-    Some(Usage { input: whole.input.checked_sub(whole.cache_read)?, ..whole })
+        self::usage(&count("/prompt_tokens"), &count("/completion_tokens"), &cache_read, &cache_write)?;
+    let input = whole.input.saturating_sub(whole.cache_read).saturating_sub(whole.cache_write);
+    Some(Usage { input, ..whole })
 }
 
 #[cfg(test)]
@@ -68,12 +73,33 @@ mod tests {
     }
 
     #[test]
+    fn more_cached_than_prompt_tokens_leave_no_input_and_count_as_reported() {
+        let details = json!({ "cached_tokens": 161, "text_tokens": 7 });
+        let usage = json!({ "prompt_tokens": 7, "completion_tokens": 8, "prompt_tokens_details": details });
+        check(usage, Some((0, 8, 161)));
+        check(
+            json!({ "prompt_tokens": 1, "completion_tokens": 5, "prompt_cache_hit_tokens": 2 }),
+            Some((0, 5, 2)),
+        );
+    }
+
+    #[test]
+    fn tokens_written_to_the_cache_are_not_counted_as_input() {
+        let details = json!({ "cached_tokens": 2569, "cache_write_tokens": 79 });
+        let usage =
+            json!({ "prompt_tokens": 2649, "completion_tokens": 5, "prompt_tokens_details": details });
+        let expect = Usage { input: 1, output: 5, cache_read: 2569, cache_write: 79 };
+        assert_eq!(chat_usage(&usage), Some(expect));
+    }
+
+    #[test]
     fn cached_tokens_are_not_counted_as_input() {
         let details = json!({ "cached_tokens": 70 });
         let usage = json!({ "prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": details });
         check(usage, Some((30, 5, 70)));
         let deepseek = json!({ "prompt_tokens": 100, "completion_tokens": 5, "prompt_cache_hit_tokens": 64 });
         check(deepseek, Some((36, 5, 64)));
+        check(json!({ "prompt_tokens": 20, "completion_tokens": 5, "cached_tokens": 10 }), Some((10, 5, 10)));
     }
 
     #[test]
@@ -84,6 +110,5 @@ mod tests {
         check(json!({ "prompt_tokens": 10 }), None);
         check(json!({ "prompt_tokens": "10", "completion_tokens": 5 }), None);
         check(json!(null), None);
-        check(json!({ "prompt_tokens": 1, "completion_tokens": 5, "prompt_cache_hit_tokens": 2 }), None);
     }
 }

@@ -195,6 +195,26 @@ fn arguments_that_are_no_json_are_told_to_the_model() {
     }
 }
 
+/// As Azure's Grok counts. Without figures a limit of tokens would never be reached.
+#[test]
+fn more_cached_tokens_than_prompt_tokens_are_usage_all_the_same() {
+    let call = json!({ "id": "c", "type": "function", "function": { "name": "ls", "arguments": "{\"path\":\".\"}" } });
+    let answer = json!({
+        "id": "chatcmpl-1", "object": "chat.completion",
+        "choices": [{ "index": 0, "finish_reason": "tool_calls", "message": { "role": "assistant", "tool_calls": [call] } }],
+        "usage": { "prompt_tokens": 7, "completion_tokens": 8, "prompt_tokens_details": { "cached_tokens": 161 } },
+    });
+    let answer = || Answer::status(200, answer.to_string());
+    let ran = Scene::on(Wire::OpenAi, [answer(), says("done")]).print::<&str>([]).run().succeeded();
+    let usage = ran.stream().last()["usage"].clone();
+    assert_eq!(usage["cacheReadTokens"], 161, "{ran}");
+    for key in ["inputTokens", "outputTokens", "cacheWriteTokens"] {
+        assert!(usage[key].is_u64(), "{key}: {ran}");
+    }
+    let ran = Scene::on(Wire::OpenAi, [answer(), says("done")]).print(["--max-tokens", "100"]).run();
+    assert_eq!(ran.code, Some(30), "{ran}");
+}
+
 #[test]
 fn usage_is_the_sum_of_the_answers() {
     for (wire, cache_write) in [(Wire::Anthropic, 5), (Wire::OpenAi, 0)] {
