@@ -45,7 +45,7 @@ struct WireEvent {
 #[serde(default)]
 struct WireMessage {
     id: Option<String>,
-    content: Vec<ContentBlock>,
+    content: Option<Vec<ContentBlock>>,
     stop_reason: Option<String>,
     usage: Option<WireUsage>,
 }
@@ -111,6 +111,15 @@ enum SlotContent {
     Unknown,
 }
 
+/// The content of `message_start`: empty, but for the calls of programs that the service runs, which come whole there
+/// and have no events of their own.
+#[derive(Debug, Default)]
+struct Opening {
+    content: Vec<ContentBlock>,
+    repaired: bool,
+    stop_reason: Option<String>,
+}
+
 /// The state of one answer.
 #[derive(Debug)]
 pub struct Decoder {
@@ -118,6 +127,8 @@ pub struct Decoder {
     finished: bool,
     id: Option<String>,
     slots: Vec<Slot>,
+    /// What stood inside `message_start`.
+    opening: Opening,
     stop_reason: Option<String>,
     usage: WireUsage,
     calls_before: usize,
@@ -135,6 +146,7 @@ impl Decoder {
             finished: false,
             id: None,
             slots: Vec::new(),
+            opening: Opening::default(),
             stop_reason: None,
             usage: WireUsage::default(),
             calls_before,
@@ -161,11 +173,14 @@ impl Decoder {
                 self.started = true;
                 let message = parsed.message.unwrap_or_default();
                 self.id = message.id;
+                let content = message.content.unwrap_or_default();
+                self.opening = Opening { content, repaired, stop_reason: message.stop_reason };
                 self.update_usage(message.usage);
                 Ok(())
             }
             _ if !self.started => Err(out_of_order("an event before `message_start`")),
             EventName::ContentBlockStart => {
+                self.settle_opening(Some(parsed.index), out)?;
                 self.start_block(parsed.index, parsed.content_block.unwrap_or_default(), repaired, out)
             }
             EventName::ContentBlockDelta => {
@@ -215,7 +230,7 @@ impl Decoder {
             lenient::parse::<WireMessage>(body).map_err(|error| not_of_this_wire(body, &error))?;
         self.started = true;
         self.id = message.id;
-        for (index, block) in (0..).zip(message.content) {
+        for (index, block) in (0..).zip(message.content.unwrap_or_default()) {
             self.start_block(index, block, repaired, out)?;
         }
         self.stop_reason = message.stop_reason;
@@ -224,6 +239,17 @@ impl Decoder {
             return Err(WireFault::Protocol("the document holds no message".into()));
         }
         self.finish(out)
+    }
+
+    /// Takes the blocks of `message_start` as blocks of the answer, unless the events begin them again.
+    fn settle_opening(&mut self, next: Option<u64>, out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
+        let blocks = std::mem::take(&mut self.opening.content);
+        for (index, block) in (0..).zip(blocks) {
+            if next.is_none_or(|next| index < next) {
+                self.start_block(index, block, self.opening.repaired, out)?;
+            }
+        }
+        Ok(())
     }
 
     fn start_block(
@@ -319,6 +345,7 @@ impl Decoder {
     }
 
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
+        self.settle_opening(None, out)?;
         self.finished = true;
         let parts =
             std::mem::take(&mut self.slots).into_iter().filter_map(|slot| part(slot.content)).collect();
@@ -328,7 +355,7 @@ impl Decoder {
             &self.usage.cache_read_input_tokens,
             &self.usage.cache_creation_input_tokens,
         );
-        let stop = stop_reason(self.stop_reason.take());
+        let stop = stop_reason(self.stop_reason.take().or_else(|| self.opening.stop_reason.take()));
         let ending = Ending { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
         out.push(ModelEvent::Finished(Box::new(draft::finish(parts, ending)?)));
         Ok(())

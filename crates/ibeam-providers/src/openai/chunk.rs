@@ -39,6 +39,26 @@ pub(crate) struct Delta {
     pub(crate) reasoning_content: Option<String>,
     pub(crate) reasoning: Option<String>,
     pub(crate) tool_calls: Option<Vec<CallDelta>>,
+    /// The one call of an answer, in the older form.
+    pub(crate) function_call: Option<FunctionDelta>,
+}
+
+impl Delta {
+    /// Whether nothing of an answer is in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { content, refusal, reasoning_content, reasoning, tool_calls, function_call } = self;
+        let has_content = match content {
+            None => false,
+            Some(Content::Text(text)) => !text.is_empty(),
+            Some(Content::Parts { thinking, text }) => !thinking.is_empty() || !text.is_empty(),
+        };
+        let has_text = [refusal, reasoning_content, reasoning]
+            .into_iter()
+            .any(|text| text.as_deref().is_some_and(|text| !text.is_empty()));
+        let has_calls = tool_calls.as_deref().is_some_and(|calls| !calls.is_empty());
+        let has_call = function_call.as_ref().is_some_and(|call| !call.is_empty());
+        !has_content && !has_text && !has_calls && !has_call
+    }
 }
 
 /// A piece of a call; which of the fields come with which piece differs from service to service.
@@ -58,6 +78,11 @@ pub(crate) struct FunctionDelta {
 }
 
 impl FunctionDelta {
+    /// Whether neither a name nor arguments are in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.name.as_deref().unwrap_or_default().is_empty() && self.arguments_text().0.is_empty()
+    }
+
     /// The piece of JSON text, and whether it had to be repaired; some services send the object itself instead
     /// of its text.
     pub(crate) fn arguments_text(&self) -> (String, bool) {

@@ -92,6 +92,7 @@ fn has_text_alone(chunk: &Chunk) -> bool {
         reasoning_content: None,
         reasoning: None,
         tool_calls: None,
+        function_call: None,
     } = delta
     else {
         return false;

@@ -8,7 +8,7 @@ use ibeam_protocol::{Provenance, StopReason};
 use serde_json::{Value, json};
 
 use super::calls::CallAssembly;
-use super::chunk::{Choice, Chunk, Content, Delta};
+use super::chunk::{CallDelta, Choice, Chunk, Content, Delta};
 use super::pattern::Pattern;
 use super::text_call::HeldText;
 use crate::bounds::Bounds;
@@ -132,7 +132,11 @@ impl Decoder {
     }
 
     fn choice(&mut self, choice: Choice, repaired: bool, out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
-        if let Some(delta) = choice.delta.or(choice.message) {
+        // Perplexity gives both. In a stream its `message` repeats the deltas before it; in a whole answer the delta
+        // is empty.
+        let is_whole = choice.finish_reason.is_some() && self.is_blank();
+        let delta = choice.delta.filter(|delta| choice.message.is_none() || !is_whole || !delta.is_empty());
+        if let Some(delta) = delta.or(choice.message) {
             self.delta(delta, repaired, out)?;
         }
         match choice.finish_reason {
@@ -147,6 +151,11 @@ impl Decoder {
             }
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Whether nothing of the answer has come yet.
+    fn is_blank(&self) -> bool {
+        self.text.is_empty() && self.thinking.is_empty() && self.held.is_empty() && self.calls.is_empty()
     }
 
     fn delta(&mut self, delta: Delta, repaired: bool, out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
@@ -169,8 +178,16 @@ impl Decoder {
             self.bounds.take(&refusal)?;
             self.say(refusal, out);
         }
-        for call in delta.tool_calls.unwrap_or_default() {
+        let calls = delta.tool_calls.unwrap_or_default();
+        let has_calls = !calls.is_empty();
+        for call in calls {
             self.release_held(out);
+            self.calls.add(call, repaired, &mut self.bounds)?;
+        }
+        // Services that give both forms of a call mean the same call.
+        if let Some(function) = delta.function_call.filter(|call| !has_calls && !call.is_empty()) {
+            self.release_held(out);
+            let call = CallDelta { function: Some(function), ..CallDelta::default() };
             self.calls.add(call, repaired, &mut self.bounds)?;
         }
         Ok(())

@@ -26,6 +26,11 @@ impl HeldText {
         Self { tools, held: String::new(), released }
     }
 
+    /// Whether no text is held back.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// Takes more text and returns what is decided to be text.
     pub(crate) fn push(&mut self, text: String) -> String {
         if self.released {

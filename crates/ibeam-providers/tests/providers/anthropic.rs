@@ -127,6 +127,43 @@ fn a_document_that_is_not_streamed_means_the_same() {
     assert_eq!(replay::replay_whole(Wire::Anthropic, error), ["reported [api_error] Internal"]);
 }
 
+/// Calls of a program that the service runs come whole, in the first event.
+fn opening(content: &str, stop_reason: &str) -> String {
+    let message = format!(
+        r#"{{"id":"m","content":{content},"stop_reason":{stop_reason},"usage":{{"input_tokens":3,"output_tokens":4}}}}"#
+    );
+    format!("event: message_start\ndata: {{\"type\":\"message_start\",\"message\":{message}}}\n\n")
+}
+
+const STOP: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
+
+#[test]
+fn content_inside_the_first_event_is_content_of_the_answer() {
+    let content = r#"[{"type":"text","text":"Rolling."},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a"}}]"#;
+    let stream = opening(content, r#""tool_use""#) + STOP;
+    check(
+        &stream,
+        &["text Rolling.", "= text Rolling.", r#"= call t1 read {"path":"a"}"#, "= ToolUse 3+0r+0w/4"],
+    );
+}
+
+#[test]
+fn content_inside_the_first_event_that_blocks_begin_again_counts_once() {
+    let content = r#"[{"type":"text","text":"A"},{"type":"text","text":"B"}]"#;
+    let block = |index: u32| {
+        let block = r#"{"type":"text","text":"C"}"#;
+        format!("data: {{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":{block}}}\n\n")
+    };
+    for (index, expect) in [
+        (0, &["text C", "= text C", "= EndTurn 3+0r+0w/4"][..]),
+        (1, &["text A", "text C", "= text A", "= text C", "= EndTurn 3+0r+0w/4"]),
+        (2, &["text A", "text B", "text C", "= text A", "= text B", "= text C", "= EndTurn 3+0r+0w/4"]),
+    ] {
+        check(&(opening(content, "null") + &block(index) + STOP), expect);
+    }
+    check(&(opening("null", "null") + &block(0) + STOP), &["text C", "= text C", "= EndTurn 3+0r+0w/4"]);
+}
+
 proptest! {
     #[test]
     fn a_damaged_stream_never_panics(at in 0usize..TOOLS.len(), byte in any::<u8>()) {

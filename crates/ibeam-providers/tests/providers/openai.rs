@@ -159,6 +159,65 @@ fn a_document_that_is_not_streamed_means_the_same() {
     assert_eq!(replay::replay_whole(Wire::OpenAi, "{}"), ["protocol: the document holds no message"]);
 }
 
+#[test]
+fn a_whole_answer_with_a_message_and_an_empty_delta_is_the_message() {
+    for delta in [r#"{"role":"assistant","content":""}"#, r#"{"content":null,"tool_calls":[]}"#] {
+        let body = format!(
+            r#"{{"choices":[{{"index":0,"delta":{delta},"message":{{"role":"assistant","content":"Hi",
+            "tool_calls":[{{"id":"a","function":{{"name":"ls","arguments":"{{}}"}}}}]}},"finish_reason":"stop"}}]}}"#
+        );
+        let expect = ["text Hi", "= text Hi", "= call a ls {}", "= ToolUse -"];
+        assert_eq!(replay::replay_whole(Wire::OpenAi, &body), expect, "{delta}");
+    }
+}
+
+#[test]
+fn a_message_that_repeats_the_deltas_of_a_stream_is_not_text_again() {
+    let chunk = |delta: &str, message: &str, reason: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{delta}\"}},\
+             \"message\":{{\"content\":\"{message}\"}},\"finish_reason\":{reason}}}]}}\n\n"
+        )
+    };
+    let stream = [
+        chunk("", "One", "null"),
+        chunk("One", "One", "null"),
+        chunk(" two", "One two", "null"),
+        chunk("", "One two", r#""stop""#),
+    ];
+    check(
+        &(stream.concat() + "data: [DONE]\n\n"),
+        &["text One", "text  two", "= text One two", "= EndTurn -"],
+    );
+}
+
+#[test]
+fn a_call_in_the_older_form_is_a_call() {
+    let body = r#"{"choices":[{"index":0,"message":{"content":null,"function_call":{"name":"read",
+        "arguments":"{\"path\":\"a\"}"}},"finish_reason":"function_call"}]}"#;
+    let expect = [r#"= call call_1 read {"path":"a"}"#, "= ToolUse -"];
+    assert_eq!(replay::replay_whole(Wire::OpenAi, body), expect);
+    let piece =
+        |call: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"function_call\":{call}}}}}]}}\n\n");
+    let stream = [
+        piece(r#"{"name":"read","arguments":""}"#),
+        piece(r#"{"arguments":"{\"path\":"}"#),
+        piece(r#"{"arguments":"\"a\"}"}"#),
+        "data: [DONE]\n\n".to_owned(),
+    ];
+    check(&stream.concat(), &expect);
+}
+
+#[test]
+fn the_older_form_next_to_the_newer_one_is_the_same_call() {
+    let body = r#"{"choices":[{"index":0,"message":{"content":null,"function_call":{"name":"ls","arguments":"{}"},
+        "tool_calls":[{"id":"a","function":{"name":"ls","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+    assert_eq!(replay::replay_whole(Wire::OpenAi, body), ["= call a ls {}", "= ToolUse -"]);
+    let none = r#"{"choices":[{"index":0,"message":{"content":"Hi","function_call":{"name":"","arguments":""}},
+        "finish_reason":"stop"}]}"#;
+    assert_eq!(replay::replay_whole(Wire::OpenAi, none), ["text Hi", "= text Hi", "= EndTurn -"]);
+}
+
 proptest! {
     #[test]
     fn a_damaged_stream_never_panics(at in 0usize..TOOLS.len(), byte in any::<u8>()) {
