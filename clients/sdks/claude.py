@@ -17,7 +17,9 @@ from claude_agent_sdk import (
     ToolResultBlock,
     ToolUseBlock,
     UserMessage,
+    create_sdk_mcp_server,
     query,
+    tool,
 )
 
 CLI, WORKSPACE, FAILING_URL = sys.argv[1:]
@@ -86,10 +88,34 @@ async def conversation():
             sessions.add(end.session_id)
         check("two turns are one session", answers == ["One.", "Two."] and len(sessions) == 1, (answers, sessions))
         try:
-            await client.set_model("another")
-            check("what cannot be had is refused", False)
+            await client.set_permission_mode("bypassPermissions")
+            check("a wider permission mode is refused", False)
         except Exception as error:
-            check("what cannot be had is refused", "at start" in str(error), error)
+            check("a wider permission mode is refused", "at start" in str(error), error)
+        await client.set_model("haiku")
+        await client.query("third")
+        end = [message async for message in client.receive_response()][-1]
+        check("another model holds from then on", any("haiku" in model for model in end.model_usage), end.model_usage)
+
+
+async def served():
+    asked = []
+
+    @tool("add", "Adds two numbers.", {"a": float, "b": float})
+    async def add(args):
+        asked.append(args)
+        return {"content": [{"type": "text", "text": f"the sum is {args['a'] + args['b']}"}]}
+
+    server = create_sdk_mcp_server("calc", "1.0.0", [add])
+    given = options(mcp_servers={"calc": server}, allowed_tools=["mcp__calc__add"])
+    messages = [message async for message in query(prompt="add", options=given)]
+    inits = [message for message in of(SystemMessage, messages) if message.subtype == "init"]
+    servers = [(server["name"], server["status"]) for server in inits[0].data["mcp_servers"]]
+    check("a server of the SDK is connected", servers == [("calc", "connected")], servers)
+    check("its tool is called", asked == [{"a": 1, "b": 2}], asked)
+    names, results = [use.name for use in blocks(ToolUseBlock, messages)], blocks(ToolResultBlock, messages)
+    check("the call has its name", names == ["mcp__calc__add"], names)
+    check("its result is the tool's", "the sum is 3" in str(results[0].content) and not results[0].is_error, results)
 
 
 async def asked():
@@ -145,7 +171,7 @@ async def failing():
 async def main():
     session = await asyncio.wait_for(one_turn(), PATIENCE)
     await asyncio.wait_for(resumed(session), PATIENCE)
-    for scene in [conversation, asked, unasked, interrupted, failing]:
+    for scene in [conversation, served, asked, unasked, interrupted, failing]:
         await asyncio.wait_for(scene(), PATIENCE)
 
 

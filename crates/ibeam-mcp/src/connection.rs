@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
@@ -50,6 +51,12 @@ pub enum StartError {
         /// What it said on stderr.
         last_words: LastWords,
     },
+    /// A server that somebody else runs did not answer within the bound.
+    #[error("it was not ready within {} s", after.as_secs_f64())]
+    Silent {
+        /// The bound.
+        after: Duration,
+    },
     /// It ended, or what it says is not the protocol.
     #[error("{said}{last_words}")]
     Failed {
@@ -91,7 +98,8 @@ impl ListedTool {
 /// A running server that has been greeted. Dropping it kills the process and everything it started.
 pub(crate) struct Connection {
     pub(crate) peer: Peer,
-    process: Mutex<Process>,
+    /// `None` for a server that somebody else runs.
+    process: Option<Mutex<Process>>,
     stderr: Arc<StderrRing>,
     stderr_reader: Mutex<Option<JoinHandle<()>>>,
 }
@@ -117,6 +125,23 @@ impl Connection {
             .unwrap_or_else(|_| Err(StartError::TimedOut { after, last_words: stderr.last_words() }))
     }
 
+    /// Greets a server that somebody else runs, over `input` and `output`, and asks for its tools, all within `after`.
+    pub(crate) async fn attach(
+        input: impl AsyncWrite + Send + Unpin + 'static,
+        output: impl AsyncRead + Send + Unpin + 'static,
+        after: Duration,
+    ) -> Result<(Self, Vec<ListedTool>), StartError> {
+        let stderr = Arc::new(StderrRing::default());
+        let last_words = stderr.last_words();
+        let peer = Peer::new(input, output);
+        let connection = Self { peer, process: None, stderr, stderr_reader: Mutex::new(None) };
+        match tokio::time::timeout(after, connection.greet()).await {
+            Ok(Ok(tools)) => Ok((connection, tools)),
+            Ok(Err(said)) => Err(StartError::Failed { said, last_words }),
+            Err(_) => Err(StartError::Silent { after }),
+        }
+    }
+
     fn start(config: &ServerConfig, stderr: &Arc<StderrRing>) -> Result<Self, StartError> {
         let (process, pipes) = Process::start(config).map_err(|error| StartError::NotStarted {
             command: config.command.clone(),
@@ -126,7 +151,7 @@ impl Connection {
         let reader = tokio::spawn(async move { ring.follow(pipes.stderr).await });
         Ok(Self {
             peer: Peer::new(pipes.stdin, pipes.stdout),
-            process: Mutex::new(process),
+            process: Some(Mutex::new(process)),
             stderr: Arc::clone(stderr),
             stderr_reader: Mutex::new(Some(reader)),
         })
@@ -182,8 +207,8 @@ impl Connection {
     /// What ended the conversation: the exit status where there is one, else `said`. Waits a little for that to be
     /// known, then ends what is left of the process.
     pub(crate) async fn obituary(&self, said: String) -> String {
-        let Some(closed) = self.peer.closed() else { return said };
-        let mut process = self.process.lock().await;
+        let (Some(closed), Some(process)) = (self.peer.closed(), &self.process) else { return said };
+        let mut process = process.lock().await;
         let status = process.status(OBITUARY).await;
         process.kill();
         if let Some(rest) = self.stderr_reader.lock().await.take() {
@@ -202,13 +227,17 @@ impl Connection {
 
     /// Ends the process and everything it started, soon after this call.
     pub(crate) async fn kill(&self) {
-        self.process.lock().await.kill();
+        if let Some(process) = &self.process {
+            process.lock().await.kill();
+        }
     }
 
     /// Closes its stdin, then ends the process and everything it started, within twice `grace` and a little.
     pub(crate) async fn end(&self, grace: Duration) {
         self.peer.hang_up();
-        self.process.lock().await.end(grace).await;
+        if let Some(process) = &self.process {
+            process.lock().await.end(grace).await;
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ibeam_protocol::{ToolFailure, ToolOutcome};
 use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
 use crate::ServerConfig;
@@ -15,7 +16,10 @@ use crate::peer::RequestError;
 
 /// A server that has told its tools. Dropping it kills the process and everything it started.
 pub struct Server {
-    config: ServerConfig,
+    name: String,
+    call_timeout: Duration,
+    /// How it is started again; `None` for a server that somebody else runs.
+    config: Option<ServerConfig>,
     tools: Vec<ListedTool>,
     life: Mutex<Life>,
 }
@@ -35,12 +39,30 @@ impl Server {
     pub async fn start(config: ServerConfig) -> Result<Self, StartError> {
         let (connection, tools) = Connection::open(&config).await?;
         let life = Life::Running { connection: Arc::new(connection), may_restart: true };
-        Ok(Self { config, tools, life: Mutex::new(life) })
+        let (name, call_timeout) = (config.name.clone(), config.call_timeout);
+        Ok(Self { name, call_timeout, config: Some(config), tools, life: Mutex::new(life) })
+    }
+
+    /// Connects to a server that somebody else runs: `input` is read by it, `output` written. It is not started again
+    /// when it goes away. Must be called within an async runtime.
+    ///
+    /// # Errors
+    /// The server does not answer within `start_timeout`, or does not speak the protocol.
+    pub async fn attach(
+        name: String,
+        input: impl AsyncWrite + Send + Unpin + 'static,
+        output: impl AsyncRead + Send + Unpin + 'static,
+        start_timeout: Duration,
+        call_timeout: Duration,
+    ) -> Result<Self, StartError> {
+        let (connection, tools) = Connection::attach(input, output, start_timeout).await?;
+        let life = Life::Running { connection: Arc::new(connection), may_restart: false };
+        Ok(Self { name, call_timeout, config: None, tools, life: Mutex::new(life) })
     }
 
     /// The name that people gave it.
     pub fn name(&self) -> &str {
-        &self.config.name
+        &self.name
     }
 
     /// Its tools, in its own order.
@@ -66,7 +88,7 @@ impl Server {
         };
         let params = json!({ "name": tool, "arguments": arguments });
         let answer = connection.peer.request("tools/call", params);
-        match tokio::time::timeout(self.config.call_timeout, answer).await {
+        match tokio::time::timeout(self.call_timeout, answer).await {
             Ok(Ok(result)) => content::outcome(&result).unwrap_or_else(|error| {
                 let said = shortened(&error.to_string());
                 ToolOutcome::error(format!("the MCP server `{name}` gave no result of a call: {said}"))
@@ -85,7 +107,7 @@ impl Server {
             Err(_) => ToolOutcome::error(format!(
                 "`{tool}` of the MCP server `{name}` gave no result within {} s and was told to stop; its effect \
                  is unknown",
-                self.config.call_timeout.as_secs_f64()
+                self.call_timeout.as_secs_f64()
             )),
         }
     }
@@ -103,8 +125,8 @@ impl Server {
         };
         // Whatever is left of it goes before a new one comes.
         dead.kill().await;
-        let why = if may_restart {
-            match Connection::open(&self.config).await {
+        let why = if let Some(config) = self.config.as_ref().filter(|_| may_restart) {
+            match Connection::open(config).await {
                 Ok((connection, _)) => {
                     let connection = Arc::new(connection);
                     *life = Life::Running { connection: Arc::clone(&connection), may_restart: false };
@@ -112,6 +134,8 @@ impl Server {
                 }
                 Err(error) => format!("it failed ({crashed}) and could not be started again: {error}"),
             }
+        } else if self.config.is_none() {
+            format!("it has failed ({crashed})")
         } else {
             format!("it has failed twice in this run ({crashed}) and is not started again")
         };

@@ -303,6 +303,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "TEXT", global = true)]
     pub(crate) append_system_prompt: Vec<String>,
 
+    /// Read no instruction files of the workspace; for dialects
+    #[arg(long, global = true, hide = true)]
+    pub(crate) without_instructions: bool,
+
     /// As the first argument: print in that dialect; `claude` and `codex` read the rest in their own forms too
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,

@@ -38,6 +38,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) shield: &'a Shield,
     /// Whether a person is at the terminal and answers.
     pub(crate) has_person: bool,
+    /// Whether the files of the workspace that instruct the model are read.
+    pub(crate) reads_instructions: bool,
     /// Instructions of whoever started the run, behind all others.
     pub(crate) further: &'a [String],
     /// Milliseconds since the Unix epoch.
@@ -63,7 +65,10 @@ impl Context {
             PermissionMode::Default | PermissionMode::Force => {}
         }
         let top = git::top_of(around.workspace);
-        let instructions = Instructions::of(around.workspace, top, around.shield);
+        let instructions = match around.reads_instructions {
+            true => Instructions::of(around.workspace, top, around.shield),
+            false => Instructions::default(),
+        };
         if around.trusted {
             system.push_str(&instructions.as_system());
         }
@@ -115,7 +120,18 @@ mod tests {
         let shield = &Shield::default();
         let now_ms = 1_790_000_000_000;
         let has_person = false;
-        Context::of(&Surroundings { workspace, trusted, mode, sandbox, shield, has_person, further, now_ms })
+        let reads_instructions = true;
+        Context::of(&Surroundings {
+            workspace,
+            trusted,
+            mode,
+            sandbox,
+            shield,
+            reads_instructions,
+            has_person,
+            further,
+            now_ms,
+        })
     }
 
     #[test]
@@ -161,6 +177,7 @@ mod tests {
                 sandbox,
                 shield,
                 has_person: false,
+                reads_instructions: true,
                 further: &[],
                 now_ms: 0,
             };

@@ -9,6 +9,7 @@ mod codex;
 mod control;
 mod host;
 mod partial;
+mod relay;
 mod table;
 mod voice;
 
@@ -22,7 +23,8 @@ use ibeam_protocol::Reason;
 use crate::cli::Unparsed;
 use crate::config::source;
 use crate::regular_file;
-pub(crate) use host::{Host, Prompted, Prompts};
+pub(crate) use claude::model as claude_model;
+pub(crate) use host::{Host, ModelRequest, ModelRequests, Prompted, Prompts};
 pub(crate) use voice::{Voice, VoiceWriter};
 
 /// The variable that says what a first `--dialect` says.

@@ -136,6 +136,13 @@ fn dispatch(
         Some(Command::Resume { id: Some(id), words }) => (Target::Named(id), words),
         Some(command) => {
             let live = app.voice.as_ref().map(Voice::live);
+            if let Some(live) = live
+                && let (keys, is_usable) = (model::keys(app), model::choose(app).is_ok())
+                && let Some((text, code)) = live.claude.auth_status(&keys, is_usable)
+            {
+                drop(stdout.write_all(text.as_bytes()));
+                return Ok(ExitCode::from(code));
+            }
             let status = live.and_then(|live| live.codex.login_status(!model::keys(app).is_empty()));
             return match status {
                 Some(code) => Ok(ExitCode::from(code)),

@@ -17,6 +17,7 @@ use futures_util::future::join_all;
 use ibeam_core::{Stop, ToolSet};
 use ibeam_mcp::{Launcher, Server, ServerConfig, StartError};
 use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
+use tokio::io::DuplexStream;
 
 use crate::app::App;
 use crate::trust::{self, Trust};
@@ -74,6 +75,44 @@ impl Servers {
         }
         servers.hold_to_what_was_approved(app, &of_project);
         Ok(servers)
+    }
+
+    /// Adds servers that the host runs, each at the end of a stream, and waits for each to be ready or given up.
+    ///
+    /// # Errors
+    /// The reason of a stop.
+    pub(crate) async fn attach(
+        &mut self,
+        app: &App,
+        streams: Vec<(String, DuplexStream)>,
+        stop: &Stop,
+    ) -> Result<(), Reason> {
+        let (start, call) = (app.config.bound("mcp_start"), app.config.bound("mcp_call"));
+        let attached = join_all(streams.into_iter().map(async |(name, stream)| {
+            let (output, input) = tokio::io::split(stream);
+            let server = Server::attach(name.clone(), input, output, start, call).await;
+            (name, server)
+        }));
+        let attached = tokio::select! {
+            biased;
+            reason = stop.wait() => return Err(reason),
+            attached = attached => attached,
+        };
+        for (name, server) in attached {
+            let status = match server {
+                Ok(server) => {
+                    self.running.push(Arc::new(server));
+                    McpStatus::Connected
+                }
+                Err(error) => {
+                    let said = error.to_string();
+                    self.notices.push(Notice::McpServerFailed { server: name.clone(), said });
+                    McpStatus::Failed
+                }
+            };
+            self.told.push(McpServer { name, status });
+        }
+        Ok(())
     }
 
     /// Remembers the tools of all servers where `--approve-mcps` approves them; else finds those that have become

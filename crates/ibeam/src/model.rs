@@ -74,6 +74,28 @@ pub(crate) fn choose(app: &App) -> Result<Choice, Reason> {
     }
 }
 
+/// Chooses the model of that name, which `why` names the source of.
+///
+/// # Errors
+/// Those of [`choose`].
+pub(crate) fn choose_named(app: &App, name: &str, why: &str) -> Result<Choice, Reason> {
+    match name {
+        "auto" if alias(app, "auto").is_none() => unnamed(app),
+        name => named(app, name, why.to_owned()),
+    }
+}
+
+/// Returns the names of the aliases and what each means.
+pub(crate) fn aliases(app: &App) -> Vec<(String, String)> {
+    let aliases = app.config.all().filter_map(|(path, _)| match path {
+        [models, aliases, name] if (models.as_str(), aliases.as_str()) == ("models", "aliases") => {
+            Some((name.clone(), alias(app, name)?))
+        }
+        _ => None,
+    });
+    aliases.collect()
+}
+
 /// The first provider with a key, else the embedded model.
 ///
 /// # Errors

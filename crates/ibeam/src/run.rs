@@ -5,6 +5,7 @@ mod conversation;
 mod figures;
 mod granted;
 mod heartbeat;
+mod host_model;
 pub(crate) mod policy;
 mod ports;
 mod rule_markers;

@@ -46,13 +46,8 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
         }
     }
     // Clients of the original know these ids, and some refuse to ask for one that is not listed.
-    for (path, _) in app.config.all() {
-        if let [models, aliases, name] = path
-            && (models.as_str(), aliases.as_str()) == ("models", "aliases")
-            && let Some(meant) = app.config.text(&["models", "aliases", name])
-        {
-            add(name, meant);
-        }
+    for (name, meant) in model::aliases(app) {
+        add(&name, &meant);
     }
     if cfg!(feature = "embedded") {
         let mark = if model::is_installed(app) { "" } else { " (not set up: `ibeam setup`)" };

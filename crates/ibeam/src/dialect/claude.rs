@@ -2,6 +2,7 @@
 //!
 //! Only runs that print: there is no interactive one here, and none of its sub-commands.
 
+mod auth_status;
 mod facts;
 mod flags;
 mod permissions;
@@ -32,6 +33,10 @@ pub(crate) struct Request {
     pub(super) session: Option<String>,
     /// The model as the arguments name it.
     pub(super) model: Option<String>,
+    /// The names of MCP servers that the host runs.
+    pub(super) servers: Vec<String>,
+    /// The form of the login status, where that is all that is wanted.
+    auth_status: Option<auth_status::Form>,
 }
 
 /// What the flags say.
@@ -63,12 +68,19 @@ struct Draft {
     /// Files whose text goes to the model.
     texts: Vec<String>,
     servers: Vec<String>,
+    /// The names of MCP servers that the host runs.
+    host_servers: Vec<String>,
     settings: Vec<String>,
     ignored: Vec<String>,
 }
 
 /// Translates what follows `--dialect claude`.
 pub(super) fn translate(args: &[OsString], world: &World<'_>) -> Result<Translated, Unparsed> {
+    if let Some(form) = auth_status::form_of(args) {
+        let claude = Request { auth_status: Some(form.map_err(Unparsed::Wrong)?), ..Request::default() };
+        let live = Live { shape: Shape::Answer, claude, ..Live::output_of(Dialect::Claude) };
+        return Ok(Translated { args: vec!["status".into()], live: Some(live) });
+    }
     if let Some(word) = args.first().and_then(|arg| arg.to_str()).filter(|word| COMMANDS.contains(word)) {
         return Err(Unparsed::Wrong(usage(format!(
             "`claude {word}` has no counterpart; see `ibeam --help`"
@@ -176,6 +188,12 @@ impl Draft {
         if self.messages && !words.is_empty() {
             return Err(usage("`--input-format stream-json` takes the prompt from stdin"));
         }
+        if let Some(name) = self.host_servers.first().filter(|_| !self.messages) {
+            return Err(usage(format!(
+                "the MCP server `{name}` of `--mcp-config` is run by the program that starts this one, which needs \
+                 `--input-format stream-json`"
+            )));
+        }
         let shape = self.shape.unwrap_or(Shape::Answer);
         if self.messages && shape != Shape::Lines {
             return Err(usage("`--input-format stream-json` needs `--output-format stream-json`"));
@@ -185,6 +203,8 @@ impl Draft {
             mode: mode.to_owned(),
             session: self.session.clone().or(self.resumed.clone().filter(|_| !self.forks)),
             model: self.model.as_deref().and_then(model),
+            servers: std::mem::take(&mut self.host_servers),
+            auth_status: None,
         };
         let mut flags = std::mem::take(&mut self.flags);
         flags.extend(request.model.iter().map(|model| format!("--model={model}")));
@@ -208,8 +228,8 @@ impl Draft {
     }
 }
 
-/// Their short names mean the newest that we know of.
-fn model(name: &str) -> Option<String> {
+/// Returns the model that a name of Claude Code means: a short name is the newest of the catalogue, `None` the usual.
+pub(crate) fn model(name: &str) -> Option<String> {
     let plain = name.split_once('[').map_or(name, |(plain, _)| plain);
     match plain {
         "default" | "" => None,

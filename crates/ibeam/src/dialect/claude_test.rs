@@ -198,13 +198,7 @@ fn a_tool_that_no_token_covers_is_not_offered_where_it_is_forbidden_or_asked_for
 #[test]
 fn servers_and_instructions_are_passed_on() {
     let live = check(
-        &[
-            "-p",
-            "--mcp-config",
-            r#"{"mcpServers":{"a":{"command":"x"},"b":{"type":"sdk"}}}"#,
-            "--strict-mcp-config",
-            "x",
-        ],
+        &["-p", "--mcp-config", r#"{"mcpServers":{"a":{"command":"x"}}}"#, "--strict-mcp-config", "x"],
         &[
             "--strict-mcp-config",
             r#"--mcp-config={"mcpServers":{"a":{"command":"x"}}}"#,
@@ -213,7 +207,7 @@ fn servers_and_instructions_are_passed_on() {
             "x",
         ],
     );
-    assert_eq!(live.ignored, ["--mcp-config b"]);
+    assert!(live.ignored.is_empty(), "{:?}", live.ignored);
     check(
         &["-p", "--append-system-prompt", "Be brief.", "--system-prompt-file", "system.txt"],
         &[
@@ -223,6 +217,30 @@ fn servers_and_instructions_are_passed_on() {
             "--stdin=read",
         ],
     );
+}
+
+#[test]
+fn servers_of_the_host_need_its_messages() {
+    let servers = r#"{"mcpServers":{"a":{"command":"x"},"calc":{"type":"sdk","name":"calc"}}}"#;
+    let messages = ["--input-format=stream-json", "--output-format=stream-json", "--mcp-config", servers];
+    let live =
+        check(&messages, &[r#"--mcp-config={"mcpServers":{"a":{"command":"x"}}}"#, "--approval=strict"]);
+    assert_eq!((live.claude.servers, live.ignored), (vec!["calc".to_owned()], Vec::new()));
+    refused(&["-p", "--mcp-config", servers, "--", "x"], "the MCP server `calc`");
+}
+
+#[test]
+fn a_minimal_start_reads_no_files_of_the_project() {
+    let ours = ["--without-instructions", "--strict-mcp-config", "--approval=strict", "--", "x"];
+    let live = check(&["-p", "--bare", "x"], &ours);
+    assert!(live.ignored.is_empty(), "{:?}", live.ignored);
+}
+
+#[test]
+fn a_session_that_is_not_to_be_kept_is_not() {
+    let live =
+        check(&["-p", "--no-session-persistence", "x"], &["--ephemeral", "--approval=strict", "--", "x"]);
+    assert!(live.ignored.is_empty(), "{:?}", live.ignored);
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub(crate) enum Received {
     Request(String, Control),
     /// The answer to a request of ours; an error is the host's own sentence.
     Answer(String, Result<Value, String>),
+    /// A message of an MCP server that the host runs, under the id of its request.
+    Mcp { id: String, server: String, message: Value },
     /// Nothing that concerns a run.
     Nothing,
 }
@@ -24,12 +26,46 @@ pub(crate) enum Received {
 /// What is asked.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    /// To say what there is; further instructions for the model come with it.
-    Initialize(Vec<String>),
+    /// To say what there is; what the host adds to runs comes with it.
+    Initialize(Additions),
     /// To end the run that goes on.
     Interrupt,
+    /// To use another model from the next run on; the usual one where none is named.
+    SetModel(Option<String>),
+    /// To change the permission mode.
+    SetMode(String),
+    /// To say what became of the MCP servers.
+    McpStatus,
+    /// Something that a run is as good without.
+    Idle,
     /// Something that cannot be had: why.
     Refused(String),
+}
+
+/// The parts of runs that the host adds with `initialize`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Additions {
+    /// Further instructions for the model.
+    pub(crate) instructions: Vec<String>,
+    /// The names of MCP servers that the host runs.
+    pub(crate) servers: Vec<String>,
+}
+
+impl Additions {
+    fn is_empty(&self) -> bool {
+        self.instructions.is_empty() && self.servers.is_empty()
+    }
+
+    /// Whether the additions come before the first run.
+    ///
+    /// # Errors
+    /// The sentence that refuses them where a run has begun.
+    pub(crate) fn check_time(&self, has_begun: bool) -> Result<(), &'static str> {
+        match has_begun && !self.is_empty() {
+            true => Err("instructions and servers are taken before the first message"),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Reads one line.
@@ -47,6 +83,11 @@ pub(crate) fn read(line: &str) -> Result<Received, Reason> {
     let text = |pointer: &str| at(&message, pointer).as_str().unwrap_or_default().to_owned();
     match at(&message, "/type").as_str() {
         Some("user") => prompt(at(&message, "/message/content")).map(Received::Prompt),
+        Some("control_request") if *at(&message, "/request/subtype") == "mcp_message" => Ok(Received::Mcp {
+            id: text("/request_id"),
+            server: text("/request/server_name"),
+            message: at(&message, "/request/message").clone(),
+        }),
         Some("control_request") => {
             Ok(Received::Request(text("/request_id"), control(at(&message, "/request"))))
         }
@@ -101,13 +142,41 @@ fn control(request: &Value) -> Control {
             Some(key) => {
                 Control::Refused(format!("`{key}` is not taken with `initialize`; give it at start"))
             }
-            None => Control::Initialize(instructions(request)),
+            None => match narrowed_tool(request) {
+                Some(said) => Control::Refused(said),
+                None => Control::Initialize(Additions {
+                    instructions: instructions(request),
+                    servers: names(at(request, "/sdkMcpServers")),
+                }),
+            },
         },
         "interrupt" => Control::Interrupt,
-        "set_permission_mode" => refused("the permission mode holds for the whole process; give it at start"),
-        "set_model" => refused("the model holds for the whole process; give it at start"),
-        other => Control::Refused(format!("`{other}` is not supported by ibeam")),
+        "set_permission_mode" => {
+            Control::SetMode(at(request, "/mode").as_str().unwrap_or_default().to_owned())
+        }
+        "set_model" => Control::SetModel(at(request, "/model").as_str().map(str::to_owned)),
+        "mcp_status" => Control::McpStatus,
+        "set_max_thinking_tokens" => Control::Idle,
+        other => Control::Refused(format!("Unsupported control request subtype: {other}")),
     }
+}
+
+/// Returns the sentence for a tool of a server of the host that may not be called freely: rules name no such tools.
+fn narrowed_tool(request: &Value) -> Option<String> {
+    let servers = at(request, "/sdkMcpServerConfigs").as_object()?;
+    let narrowed = |server: &Value| {
+        let tools = at(server, "/tools").as_array().map(Vec::as_slice).unwrap_or_default();
+        tools.iter().any(|tool| *at(tool, "/permission_policy") != "always_allow")
+    };
+    let (name, _) = servers.iter().find(|(_, server)| narrowed(server))?;
+    Some(format!(
+        "the tools of the server `{name}` have policies, which are not taken; use `disallowedTools`"
+    ))
+}
+
+fn names(list: &Value) -> Vec<String> {
+    let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// What could narrow a run if it were taken.
@@ -129,13 +198,13 @@ pub(super) fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
 }
 
 /// What `initialize` is answered.
-pub(crate) fn introduction() -> Value {
+pub(crate) fn introduction(models: &[Value]) -> Value {
     json!({
         "commands": [],
         "agents": [],
         "output_style": "default",
         "available_output_styles": ["default"],
-        "models": [],
+        "models": models,
         "account": {},
         "pid": std::process::id(),
     })
@@ -179,18 +248,26 @@ mod tests {
         let asked = |control| Received::Request("r1".to_owned(), control);
         check(
             &request(json!({ "subtype": "initialize", "hooks": null })),
-            asked(Control::Initialize(Vec::new())),
+            asked(Control::Initialize(Additions::default())),
         );
         let prompts =
             json!({ "subtype": "initialize", "systemPrompt": ["a", ""], "appendSystemPrompt": "b" });
-        check(&request(prompts), asked(Control::Initialize(vec!["a".to_owned(), "b".to_owned()])));
+        let instructions = vec!["a".to_owned(), "b".to_owned()];
+        let added = Additions { instructions, ..Additions::default() };
+        check(&request(prompts), asked(Control::Initialize(added)));
+        let servers = json!({ "subtype": "initialize", "sdkMcpServers": ["calc"] });
+        let added = Additions { servers: vec!["calc".to_owned()], ..Additions::default() };
+        check(&request(servers), asked(Control::Initialize(added)));
         check(&request(json!({ "subtype": "interrupt" })), asked(Control::Interrupt));
         for refused in [
             json!({ "subtype": "initialize", "hooks": { "PreToolUse": [{}] } }),
             json!({ "subtype": "initialize", "disallowedTools": ["Bash"] }),
-            json!({ "subtype": "set_model", "model": "x" }),
-            json!({ "subtype": "set_permission_mode", "mode": "bypassPermissions" }),
-            json!({ "subtype": "mcp_message" }),
+            json!({
+                "subtype": "initialize",
+                "sdkMcpServers": ["calc"],
+                "sdkMcpServerConfigs": { "calc": { "tools": [{ "name": "add", "permission_policy": "always_deny" }] } },
+            }),
+            json!({ "subtype": "rewind_files" }),
             json!({}),
         ] {
             let read = read(&request(refused.clone()).to_string()).unwrap();

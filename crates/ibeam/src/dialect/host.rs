@@ -5,15 +5,16 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufRead, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Approver, Asked, Stop};
-use ibeam_protocol::{Reason, Signal, ToolCall};
+use ibeam_protocol::{McpServer, Reason, Signal, ToolCall};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::control::{self, Control, Received, at};
+use super::control::{self, Additions, Control, Received, at};
 use super::table::usage;
 use super::voice::Voice;
 
@@ -33,80 +34,191 @@ pub(crate) struct Prompted {
     pub(crate) stop: Stop,
 }
 
-/// Asks the host, where it wants to be asked.
-pub(crate) struct Host {
-    voice: Voice,
+/// A request for another model, which the conversation answers.
+pub(crate) struct ModelRequest {
+    /// The id of the request.
+    pub(crate) id: String,
+    /// The model; the usual one where none is named.
+    pub(crate) model: Option<String>,
+    /// How many prompts came before the request; it holds for those behind it.
+    pub(crate) after: u64,
+}
+
+/// Requests for another model, in their order.
+pub(crate) type ModelRequests = mpsc::UnboundedReceiver<ModelRequest>;
+
+/// What the reader of stdin and the conversation share.
+#[derive(Clone, Default)]
+struct Shared {
     runs: Runs,
     waiting: Arc<Mutex<Asking>>,
-    instructions: Arc<Mutex<Vec<String>>>,
+    additions: Arc<Mutex<Additions>>,
+    /// Where messages of the host's MCP servers go, by the name of the server.
+    servers: Arc<Mutex<HashMap<String, mpsc::UnboundedSender<Value>>>>,
+    /// What became of each MCP server.
+    statuses: Arc<Mutex<Vec<Value>>>,
+}
+
+/// Asks the host, where it wants to be asked.
+pub(crate) struct Host {
+    pub(super) voice: Voice,
+    shared: Shared,
+    /// Requests of ours so far.
+    requests: AtomicU64,
 }
 
 impl Host {
-    /// Begins to read stdin; gives the prompts beside itself.
+    /// Begins to read stdin; `models` is what `initialize` lists.
     ///
     /// # Errors
     /// The system's error when no thread can be had.
-    pub(crate) fn start(voice: Voice) -> io::Result<(Arc<Self>, Prompts)> {
-        let runs = Runs::default();
-        let open = Arc::clone(&runs);
-        let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
-        let (sender, prompts) = mpsc::unbounded_channel();
-        let instructions = Arc::new(Mutex::new(Vec::new()));
-        let told = Arc::clone(&instructions);
-        let host = Arc::new(Self { voice: voice.clone(), runs, waiting: Arc::clone(&waiting), instructions });
+    pub(crate) fn start(voice: Voice, models: Vec<Value>) -> io::Result<(Arc<Self>, Prompts, ModelRequests)> {
+        let shared = Shared::default();
+        *lock(&shared.waiting) = Some(HashMap::new());
+        lock(&shared.additions).servers.clone_from(&voice.live().claude.servers);
+        let (prompt_sender, prompts) = mpsc::unbounded_channel();
+        let (model_sender, model_requests) = mpsc::unbounded_channel();
+        let host =
+            Arc::new(Self { voice: voice.clone(), shared: shared.clone(), requests: AtomicU64::new(0) });
+        let mut reader =
+            Reader { voice, shared, models, prompts: prompt_sender, model_requests: model_sender, count: 0 };
         std::thread::Builder::new().name("host".to_owned()).spawn(move || {
-            let mut begun = false;
             let mut stdin = io::stdin().lock();
             while let Some(line) = next_line(&mut stdin).transpose() {
-                match line.and_then(|line| control::read(&line)) {
-                    Ok(Received::Prompt(blocks)) => {
-                        begun = true;
-                        let stop = Stop::default();
-                        lock(&open).push_back(stop.clone());
-                        drop(sender.send(Ok(Prompted { blocks, stop })));
-                    }
-                    Ok(Received::Request(id, asked)) => {
-                        let answer = match asked {
-                            Control::Initialize(further) if begun && !further.is_empty() => {
-                                control::refused(&id, "instructions are taken before the first message")
-                            }
-                            Control::Initialize(further) => {
-                                lock(&told).extend(further);
-                                control::granted(&id, &control::introduction())
-                            }
-                            Control::Interrupt => {
-                                interrupt(&open);
-                                control::granted(&id, &json!({}))
-                            }
-                            Control::Refused(why) => control::refused(&id, &why),
-                        };
-                        // A host that is gone ends the run in another way.
-                        drop(voice.say(&answer));
-                    }
-                    Ok(Received::Answer(id, result)) => {
-                        let asker = lock(&waiting).as_mut().and_then(|waiting| waiting.remove(&id));
-                        drop(asker.map(|asker| asker.send(result)));
-                    }
-                    Ok(Received::Nothing) => {}
-                    Err(reason) => {
-                        drop(sender.send(Err(reason)));
-                        break;
-                    }
+                if let Err(reason) = line.and_then(|line| control::read(&line)).map(|line| reader.take(line))
+                {
+                    drop(reader.prompts.send(Err(reason)));
+                    break;
                 }
             }
-            *lock(&waiting) = None;
+            *lock(&reader.shared.waiting) = None;
         })?;
-        Ok((host, prompts))
+        Ok((host, prompts, model_requests))
     }
 
     /// The first of the prompts that are open has had its run.
     pub(crate) fn run_ended(&self) {
-        lock(&self.runs).pop_front();
+        lock(&self.shared.runs).pop_front();
     }
 
-    /// What the host has said to the model so far, beside prompts.
-    pub(crate) fn instructions(&self) -> Vec<String> {
-        lock(&self.instructions).clone()
+    /// Returns what the host has added to runs so far.
+    pub(crate) fn additions(&self) -> Additions {
+        lock(&self.shared.additions).clone()
+    }
+
+    /// Sets what became of the MCP servers.
+    pub(crate) fn set_servers(&self, servers: &[McpServer]) {
+        let status = |server: &McpServer| json!({ "name": server.name, "status": server.status });
+        *lock(&self.shared.statuses) = servers.iter().map(status).collect();
+    }
+
+    /// Sends messages of the host's MCP server `name` to `receiver`.
+    pub(super) fn deliver(&self, name: &str, receiver: mpsc::UnboundedSender<Value>) {
+        lock(&self.shared.servers).insert(name.to_owned(), receiver);
+    }
+
+    /// Answers a request of the host.
+    pub(crate) fn answer(&self, id: &str, answer: Result<Value, String>) {
+        let answer = match answer {
+            Ok(response) => control::granted(id, &response),
+            Err(why) => control::refused(id, &why),
+        };
+        // A host that is gone ends the run in another way.
+        drop(self.voice.say(&answer));
+    }
+
+    /// Returns an id for a request that no call has an id for.
+    pub(super) fn request_id(&self, kind: &str) -> String {
+        format!("{kind}-{}", self.requests.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Puts a request to the host and waits for its answer; an error is the host's own sentence. `None` where nobody
+    /// answers. Dropping the future tells the host that nobody waits.
+    pub(super) async fn ask(&self, id: String, request: Value) -> Option<Result<Value, String>> {
+        let (sender, answer) = oneshot::channel();
+        lock(&self.shared.waiting).as_mut()?.insert(id.clone(), sender);
+        let request = json!({ "type": "control_request", "request_id": &id, "request": request });
+        let question = Question { host: self, id };
+        self.voice.say(&request).ok()?;
+        let answered = answer.await;
+        drop(question);
+        answered.ok()
+    }
+}
+
+/// The reader of stdin.
+struct Reader {
+    voice: Voice,
+    shared: Shared,
+    models: Vec<Value>,
+    prompts: mpsc::UnboundedSender<Result<Prompted, Reason>>,
+    model_requests: mpsc::UnboundedSender<ModelRequest>,
+    /// The prompts so far.
+    count: u64,
+}
+
+impl Reader {
+    fn take(&mut self, received: Received) {
+        match received {
+            Received::Prompt(blocks) => {
+                self.count += 1;
+                let stop = Stop::default();
+                lock(&self.shared.runs).push_back(stop.clone());
+                drop(self.prompts.send(Ok(Prompted { blocks, stop })));
+            }
+            Received::Request(id, Control::SetModel(model)) => {
+                drop(self.model_requests.send(ModelRequest { id, model, after: self.count }));
+            }
+            Received::Request(id, control) => {
+                let answer = match self.decide(control) {
+                    Ok(response) => control::granted(&id, &response),
+                    Err(why) => control::refused(&id, &why),
+                };
+                // A host that is gone ends the run in another way.
+                drop(self.voice.say(&answer));
+            }
+            Received::Mcp { id, server, message } => {
+                let answer = match lock(&self.shared.servers).get(&server) {
+                    Some(receiver) => {
+                        drop(receiver.send(message));
+                        control::granted(&id, &json!({}))
+                    }
+                    None => control::refused(&id, &format!("there is no MCP server `{server}` of the host")),
+                };
+                drop(self.voice.say(&answer));
+            }
+            Received::Answer(id, result) => {
+                let asker = lock(&self.shared.waiting).as_mut().and_then(|waiting| waiting.remove(&id));
+                drop(asker.map(|asker| asker.send(result)));
+            }
+            Received::Nothing => {}
+        }
+    }
+
+    fn decide(&self, control: Control) -> Result<Value, String> {
+        match control {
+            Control::Initialize(added) => {
+                added.check_time(self.count > 0)?;
+                let mut additions = lock(&self.shared.additions);
+                additions.instructions.extend(added.instructions);
+                additions.servers.extend(added.servers);
+                additions.servers.sort_unstable();
+                additions.servers.dedup();
+                Ok(control::introduction(&self.models))
+            }
+            Control::Interrupt => {
+                interrupt(&self.shared.runs);
+                Ok(json!({}))
+            }
+            Control::SetMode(mode) if mode == self.voice.live().claude.mode => Ok(json!({ "mode": mode })),
+            Control::SetMode(_) => {
+                Err("the permission mode holds for the whole process; give it at start".to_owned())
+            }
+            Control::McpStatus => Ok(json!({ "mcpServers": &*lock(&self.shared.statuses) })),
+            Control::Idle => Ok(json!({})),
+            Control::SetModel(_) => Err("the conversation answers".to_owned()),
+            Control::Refused(why) => Err(why),
+        }
     }
 }
 
@@ -125,12 +237,6 @@ impl Approver for Host {
             else {
                 return false;
             };
-            let id = format!("ask-{}", call.id);
-            let (sender, answer) = oneshot::channel();
-            match lock(&self.waiting).as_mut() {
-                Some(waiting) => drop(waiting.insert(id.clone(), sender)),
-                None => return false,
-            }
             let request = json!({
                 "subtype": "can_use_tool",
                 "tool_name": name,
@@ -139,21 +245,14 @@ impl Approver for Host {
                 "tool_use_id": &call.id,
                 "decision_reason": reason,
             });
-            let request = json!({ "type": "control_request", "request_id": &id, "request": request });
-            if self.voice.say(&request).is_err() {
-                return false;
-            }
-            let question = Question { host: self, id };
-            let answered = answer.await;
-            drop(question);
-            match answered {
-                Ok(Ok(answer)) => {
+            match self.ask(format!("ask-{}", call.id), request).await {
+                Some(Ok(answer)) => {
                     if *at(&answer, "/interrupt") == true {
-                        interrupt(&self.runs);
+                        interrupt(&self.shared.runs);
                     }
                     allows(&answer, &input)
                 }
-                Ok(Err(_)) | Err(_) => false,
+                Some(Err(_)) | None => false,
             }
         })
     }
@@ -167,7 +266,7 @@ struct Question<'a> {
 
 impl Drop for Question<'_> {
     fn drop(&mut self) {
-        let open = lock(&self.host.waiting).as_mut().and_then(|waiting| waiting.remove(&self.id));
+        let open = lock(&self.host.shared.waiting).as_mut().and_then(|waiting| waiting.remove(&self.id));
         if open.is_some() {
             let cancel = json!({ "type": "control_cancel_request", "request_id": &self.id });
             // A host that is gone does not wait.
@@ -203,7 +302,7 @@ fn allows(answer: &Value, input: &Value) -> bool {
     *at(answer, "/behavior") == "allow" && same
 }
 
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

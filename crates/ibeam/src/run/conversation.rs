@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Stop};
-use ibeam_protocol::Failure;
+use ibeam_protocol::{Failure, McpStatus, Reason};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::chat::{ends_program, say_goodbye};
+use super::host_model::HostModel;
 use super::ports::Foundation;
 use super::sandbox::Guards;
 use super::session::{Opening, Target};
@@ -21,7 +22,7 @@ use super::{Shutdown, end_of, heartbeat, limit_time, no_thread, on_runtime, port
 use crate::app::App;
 use crate::dialect::{Host, Prompted, Prompts, Voice, VoiceWriter};
 use crate::exit::Failed;
-use crate::mcp::{self, Servers};
+use crate::mcp::{self, Declaration, Servers};
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
 use crate::talk::Talk;
 use crate::{hooks, signals, stderr, stdout};
@@ -53,20 +54,36 @@ fn converse_on(
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
     voice.speak_to(stdout::Paced::new(stdout, &current, shutdown().patience()));
     stdout::watch_reader(watched, &current).map_err(no_thread)?;
-    let (host, mut prompts) = Host::start(voice.clone()).map_err(no_thread)?;
-    let Some(first) = runtime.block_on(next(&mut prompts, &current.get(), &whole))? else { return Ok(()) };
-    let model = crate::model::choose(app)?;
-    let declared = mcp::declared(app)?;
+    let (host, mut prompts, requests) =
+        Host::start(voice.clone(), HostModel::listed(app)).map_err(no_thread)?;
+    let mut model = HostModel::new(app, Arc::clone(&host), requests);
+    let first = runtime.block_on(next(&mut prompts, &mut model, &current.get(), &whole))?;
+    let Some(first) = first else { return Ok(()) };
+    let chosen = model.first()?;
+    let additions = host.additions();
+    let is_replaced = |server: &Declaration| {
+        server.status != McpStatus::Disabled && additions.servers.contains(&server.name)
+    };
+    let mut declared = mcp::declared(app)?;
+    declared.retain(|server| !is_replaced(server));
+    let is_disabled = |name: &String| declared.iter().any(|server| server.name == *name);
+    let of_host: Vec<String> = additions.servers.iter().filter(|name| !is_disabled(name)).cloned().collect();
     let hooks = hooks::listed(app)?;
     let guards = Guards::begin(app, true)?.stand()?;
-    let mut started = start::start(app, Opening::new(app, target)?.open()?, model)?;
+    let mut started = start::start(app, Opening::new(app, target)?.open()?, chosen)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
-    let servers = runtime.block_on(Servers::start(app, declared, &whole))?;
+    let servers = runtime.block_on(async {
+        let mut servers = Servers::start(app, declared, &whole).await?;
+        let streams = of_host.into_iter().map(|name| (name.clone(), host.connect(&name))).collect();
+        servers.attach(app, streams, &whole).await?;
+        Ok::<_, Reason>(servers)
+    })?;
+    host.set_servers(&servers.told);
     let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).collect();
     let hooks = hooks.listen(app, &started.head, false);
     let listening = Arc::clone(&hooks);
-    let further = [app.flags.append_system_prompt.clone(), host.instructions()].concat();
+    let further = [app.flags.append_system_prompt.clone(), additions.instructions].concat();
     let foundation =
         Foundation { head: started.head, provider: started.provider, guards, has_person: false, further };
     let mut ports = ports::build(app, foundation, host.clone(), &servers, listening, Stop::default())?;
@@ -93,7 +110,11 @@ fn converse_on(
             let (whole, stop) = (whole.clone(), stop.clone());
             let link = tokio::spawn(async move { stop.request(whole.wait().await) });
             let notices = std::mem::take(&mut notices);
-            let outcome = end_of(&shutdown(), &ports.run, &mut journal, blocks, notices).await;
+            let shutdown = shutdown();
+            let outcome = tokio::select! {
+                outcome = end_of(&shutdown, &ports.run, &mut journal, blocks, notices) => outcome,
+                never = model.answer_requests() => match never {},
+            };
             link.abort();
             outcome
         });
@@ -106,12 +127,16 @@ fn converse_on(
         }
         current.set(Stop::default());
         ports.run.head.resumed = true;
-        waiting = match (runtime.block_on(next(&mut prompts, &current.get(), &whole)), outcome) {
+        let prompted = runtime.block_on(next(&mut prompts, &mut model, &current.get(), &whole));
+        waiting = match (prompted, outcome) {
             (Ok(None), outcome) => break outcome,
             (Err(failure), _) => break Err(failure.into()),
             (Ok(Some(prompted)), outcome) => {
                 if let Err(failed) = outcome {
                     stderr::say(&failed.explained(&app.catalogue).to_string());
+                }
+                if let Err(failure) = model.change(&mut ports.run) {
+                    break Err(failure.into());
                 }
                 Some(prompted)
             }
@@ -129,12 +154,20 @@ fn converse_on(
     }
 }
 
-/// The next prompt; `None` at the end of stdin. A signal, and a reader that goes away, end the waiting.
-async fn next(prompts: &mut Prompts, idle: &Stop, whole: &Stop) -> Result<Option<Prompted>, Failure> {
+/// The next prompt; `None` at the end of stdin. A signal, and a reader that goes away, end the waiting. Requests for
+/// another model are answered meanwhile.
+async fn next(
+    prompts: &mut Prompts,
+    model: &mut HostModel<'_>,
+    idle: &Stop,
+    whole: &Stop,
+) -> Result<Option<Prompted>, Failure> {
     tokio::select! {
         biased;
         reason = whole.wait() => Err(reason.into()),
         reason = idle.wait() => Err(reason.into()),
+        // What came before the prompt is answered before it is run.
+        never = model.answer_requests() => match never {},
         prompt = prompts.recv() => Ok(prompt.transpose()?),
     }
 }

@@ -43,8 +43,20 @@ pub(super) fn prices(app: &App, model: &ModelInfo) -> Result<Option<Prices>, Rea
     Ok(known_prices(&model.id))
 }
 
+/// Checks that a bound of the cost can be kept with the model.
+///
+/// # Errors
+/// `Usage` where the cost is bounded and the price is not known; `BadConfig` for a price that is none.
+pub(super) fn check_price(app: &App, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
+    let prices = prices(app, model)?;
+    match app.config.money(&["limits", "max_cost"]) {
+        Some(_) if prices.is_none() => Err(no_price(model)),
+        Some(_) | None => Ok(prices),
+    }
+}
+
 /// `--max-cost` cannot be kept for a model of unknown price.
-pub(super) fn no_price(model: &ModelInfo) -> Reason {
+fn no_price(model: &ModelInfo) -> Reason {
     let id = &model.id;
     let said = format!(
         "`--max-cost` needs the price of `{id}`, which is not known; set `models.prices.\"{id}\" = \"IN/OUT\"` in dollars for a million tokens"

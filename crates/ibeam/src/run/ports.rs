@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
-use ibeam_protocol::{Failure, Reason, SessionStarted};
+use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted};
 use ibeam_tools::{BackgroundProcesses, Timeouts, ToolSettings, Workspace};
 
 use super::figures;
@@ -14,6 +14,7 @@ use crate::cli::FailOnWord;
 use crate::clock::SystemClock;
 use crate::context::{Context, Surroundings};
 use crate::mcp::Servers;
+use crate::model::Choice;
 
 /// A run and what outlives its turns.
 pub(super) struct Ports {
@@ -80,18 +81,13 @@ pub(super) fn build(
         sandbox: &head.sandbox,
         shield: &shield,
         has_person,
+        reads_instructions: !app.flags.without_instructions,
         further: &further,
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
     let head_model = head.model.clone();
-    let prices = figures::prices(app, &head_model)?;
-    if head.limits.max_cost_micros.is_some() && prices.is_none() {
-        return Err(figures::no_price(&head_model).into());
-    }
-    if let Some(voice) = &app.voice {
-        let longest_output = figures::longest_output(app, &head_model);
-        voice.set_model_limits(figures::context_window(app, &head_model), longest_output);
-    }
+    let prices = figures::check_price(app, &head_model)?;
+    tell_limits(app, &head_model);
     let fail_on = |word| app.flags.fail_on.contains(&word);
     let run = Run {
         head,
@@ -122,6 +118,28 @@ pub(super) fn build(
         stop,
     };
     Ok(Ports { run, background, proxy })
+}
+
+/// Lets the following runs use another model.
+///
+/// # Errors
+/// Those of [`Choice::connect`]; `Usage` where a cost is bounded and the price of the model is not known.
+pub(super) fn change_model(app: &App, run: &mut Run, choice: Choice) -> Result<(), Failure> {
+    let prices = figures::check_price(app, choice.info())?;
+    let (provider, info, key_source) = choice.connect(app)?;
+    run.prices = prices;
+    run.context_window = figures::context_window(app, &info);
+    tell_limits(app, &info);
+    run.provider = provider;
+    (run.head.model, run.head.key_source) = (info, key_source);
+    Ok(())
+}
+
+/// Tells the limits of the model to a dialect that prints them.
+fn tell_limits(app: &App, model: &ModelInfo) {
+    if let Some(voice) = &app.voice {
+        voice.set_model_limits(figures::context_window(app, model), figures::longest_output(app, model));
+    }
 }
 
 /// Variables that people let commands see, beyond the harmless ones.

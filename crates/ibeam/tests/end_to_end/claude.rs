@@ -1,10 +1,10 @@
 //! The stream of Claude Code as its clients read it: ids, modes, tokens and cost.
 
-use ibeam_protocol::Usage;
-use ibeam_testkit::{Answer, Finished, Stdin};
+use ibeam_protocol::{Signal, Usage};
+use ibeam_testkit::{Answer, Finished, Running, Stdin, Workspace};
 use serde_json::{Value, json};
 
-use crate::dialect::{SDK, claude, events, prompt};
+use crate::dialect::{SDK, claude, events, prompt, request};
 use crate::scene::{Scene, calls, says};
 
 const LINES: [&str; 4] = ["-p", "--output-format", "stream-json", "--verbose"];
@@ -141,4 +141,166 @@ fn a_failure_before_a_run_says_where_and_of_which_session() {
     let lines = fails(&[]);
     let fresh = lines[0]["session_id"].as_str().unwrap();
     assert!(fresh.len() == 36 && lines.iter().all(|line| line["session_id"] == fresh), "{lines:?}");
+}
+
+/// The answer of a host to a request of ours.
+fn response(id: &str, response: &Value) -> String {
+    let response = json!({ "subtype": "success", "request_id": id, "response": response });
+    format!("{}\n", json!({ "type": "control_response", "response": response }))
+}
+
+/// The answers to requests of the host, by their id.
+fn answers(lines: &[Value]) -> Vec<(&str, &Value)> {
+    let answers = lines.iter().filter(|line| line["type"] == "control_response");
+    answers.map(|line| (line["response"]["request_id"].as_str().unwrap(), &line["response"])).collect()
+}
+
+/// Waits for request number `id` to the host's server, and answers with `result`.
+fn serve(running: &Running, id: usize, result: &Value) {
+    let request_id = format!("mcp-{id}");
+    running.wait_for_stdout(&format!("\"request_id\":\"{request_id}\""));
+    let message = json!({ "jsonrpc": "2.0", "id": 0, "result": result });
+    running.type_text(&response(&request_id, &json!({ "mcp_response": message })));
+}
+
+const HANDSHAKE: &str =
+    r#"{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"calc"}}"#;
+
+fn tools_of_calc() -> Value {
+    json!({ "tools": [{ "name": "add", "description": "Adds.", "inputSchema": { "type": "object" } }] })
+}
+
+#[test]
+fn a_server_of_the_host_is_reached_through_its_messages() {
+    let call = calls("t1", "mcp_calc_add", &json!({ "a": 1 }));
+    let scene = Scene::new([call, says("It is three.")]);
+    let servers = r#"{"mcpServers":{"calc":{"type":"sdk","name":"calc"}}}"#;
+    let flags = ["--mcp-config", servers, "--allowedTools", "mcp__calc__add"];
+    let running = claude(&scene, &[&SDK[..], &flags].concat()).stdin(Stdin::SilentPipe).start();
+    running.type_text(&prompt("add"));
+    serve(&running, 0, &serde_json::from_str(HANDSHAKE).unwrap());
+    // That it is initialized is told without an answer.
+    running.wait_for_stdout("\"request_id\":\"mcp-1\"");
+    running.type_text(&response("mcp-1", &json!({ "mcp_response": { "jsonrpc": "2.0", "result": {} } })));
+    serve(&running, 2, &tools_of_calc());
+    serve(&running, 3, &json!({ "content": [{ "type": "text", "text": "three" }] }));
+    running.wait_for_stdout("\"type\":\"result\"");
+    running.type_text(&request("r1", &json!({ "subtype": "mcp_status" })));
+    running.wait_for_stdout("\"request_id\":\"r1\"");
+    running.signal(Signal::Term);
+    let lines = events(&running.finish());
+    let asked: Vec<&Value> = lines
+        .iter()
+        .filter(|line| line["request"]["subtype"] == "mcp_message")
+        .map(|line| &line["request"]["message"]["method"])
+        .collect();
+    assert_eq!(asked, ["initialize", "notifications/initialized", "tools/list", "tools/call"], "{lines:?}");
+    let called = lines.iter().find(|line| line["request"]["message"]["method"] == "tools/call").unwrap();
+    assert_eq!(called["request"]["server_name"], "calc");
+    assert_eq!(called["request"]["message"]["params"], json!({ "name": "add", "arguments": { "a": 1 } }));
+    let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
+    assert_eq!(init["mcp_servers"], json!([{ "name": "calc", "status": "connected" }]));
+    assert!(init["tools"].to_string().contains("\"mcp__calc__add\""), "{init}");
+    let texts: Vec<String> = lines.iter().map(|line| line["message"]["content"].to_string()).collect();
+    assert!(texts.iter().any(|text| text.contains("mcp__calc__add")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("three") && text.contains("tool_result")), "{texts:?}");
+    let status = json!({ "mcpServers": [{ "name": "calc", "status": "connected" }] });
+    assert_eq!(answers(&lines)[0].1["response"], status);
+    let offered = scene.server.requests()[0].body.to_string();
+    assert!(offered.contains("mcp_calc_add"), "{offered}");
+}
+
+#[test]
+fn a_server_of_the_host_that_does_not_answer_is_told_of() {
+    let scene = Scene::new([says("Without it.")]);
+    let running = claude(&scene, &SDK).stdin(Stdin::SilentPipe).start();
+    running.type_text(&request("r1", &json!({ "subtype": "initialize", "sdkMcpServers": ["calc"] })));
+    running.type_text(&prompt("add"));
+    running.wait_for_stdout("\"request_id\":\"mcp-0\"");
+    let refused = json!({ "subtype": "error", "request_id": "mcp-0", "error": "no such server" });
+    running.type_text(&format!("{}\n", json!({ "type": "control_response", "response": refused })));
+    running.wait_for_stdout("\"type\":\"result\"");
+    running.signal(Signal::Term);
+    let ran = running.finish();
+    let lines = events(&ran);
+    let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
+    assert_eq!(init["mcp_servers"], json!([{ "name": "calc", "status": "failed" }]), "{ran}");
+    assert!(ran.stderr.contains("calc") && ran.stderr.contains("no such server"), "{ran}");
+}
+
+#[test]
+fn another_model_holds_for_the_prompts_behind_its_request() {
+    let scene = Scene::new([says("One."), says("Two."), says("Three.")]);
+    let other = |id: &str, model: &Value| request(id, &json!({ "subtype": "set_model", "model": model }));
+    let stdin = [
+        request("r0", &json!({ "subtype": "initialize" })),
+        prompt("first"),
+        other("r1", &json!("haiku")),
+        prompt("second"),
+        other("r2", &json!("openai/gpt-5")),
+        other("r3", &json!(null)),
+        prompt("third"),
+    ];
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat().into())).run().succeeded();
+    let lines = events(&ran);
+    let sent: Vec<Value> = scene.server.requests().iter().map(|sent| sent.body["model"].clone()).collect();
+    assert_eq!(sent, [MODEL, "claude-haiku-4-5", MODEL], "{ran}");
+    let heads: Vec<&Value> = lines.iter().filter_map(|line| line.get("model")).collect();
+    assert_eq!(heads, [MODEL, "claude-haiku-4-5", MODEL], "{ran}");
+    let answers = answers(&lines);
+    let of = |id: &str| answers.iter().find(|(answered, _)| *answered == id).unwrap().1;
+    let models: Vec<&Value> = of("r0")["response"]["models"].as_array().unwrap().iter().collect();
+    assert_eq!((&models[0]["value"], &models[1]["value"]), (&json!("default"), &json!(MODEL)), "{ran}");
+    assert_eq!(of("r1")["response"], json!({ "model": "claude-haiku-4-5" }));
+    assert_eq!(of("r2")["subtype"], "error");
+    assert_eq!(of("r3")["response"], json!({ "model": MODEL }));
+    let used = results(&lines)[2]["modelUsage"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(used, ["claude-haiku-4-5", MODEL], "{ran}");
+}
+
+#[test]
+fn a_session_that_is_not_to_be_kept_can_be_named_again() {
+    let scene = Scene::new([says("One."), says("Two.")]);
+    let id = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
+    let args = ["-p", "--no-session-persistence", "--session-id", id, "hi"];
+    for expect in ["One.\n", "Two.\n"] {
+        assert_eq!(claude(&scene, &args).run().succeeded().stdout, expect);
+        assert!(!scene.workspace.journal(id).exists());
+    }
+    assert!(!scene.server.requests()[1].transcript().iter().any(|text| text.contains("One.")));
+}
+
+#[test]
+fn a_minimal_start_leaves_out_instructions_and_servers() {
+    for (flags, expect) in [(&[][..], true), (&["--bare"], false)] {
+        let workspace = Workspace::new()
+            .file("AGENTS.md", "Speak Latin.")
+            .file(".cursor/mcp.json", r#"{"mcpServers":{"calc":{"command":"calc"}}}"#);
+        let scene = Scene::new([says("Hello.")]).within(workspace);
+        let ran = claude(&scene, &[&LINES[..], flags, &["hi"]].concat()).run().succeeded();
+        let servers = events(&ran)[0]["mcp_servers"].to_string();
+        let sent = scene.server.requests()[0].body.to_string();
+        assert_eq!((sent.contains("Speak Latin."), servers.contains("calc")), (expect, expect), "{ran}");
+    }
+}
+
+#[test]
+fn the_login_status_is_the_one_of_the_keys() {
+    let scene = Scene::new([]);
+    let status = |key: Option<&str>| {
+        let program = scene.bare(["--dialect", "claude", "auth", "status"]);
+        match key {
+            Some(key) => program.env("ANTHROPIC_API_KEY", key).run(),
+            None => program.run(),
+        }
+    };
+    let parsed = |ran: &Finished| serde_json::from_str::<Value>(&ran.stdout).unwrap();
+    let ran = status(Some("key"));
+    assert_eq!((ran.code, parsed(&ran)["loggedIn"].as_bool()), (Some(0), Some(true)), "{ran}");
+    assert_eq!(parsed(&ran)["apiKeySource"], "ANTHROPIC_API_KEY");
+    let ran = status(None);
+    let is_usable = parsed(&ran)["loggedIn"].as_bool().unwrap();
+    let method = parsed(&ran)["authMethod"].clone();
+    // The embedded model needs no key.
+    assert_eq!((ran.code, method), (Some(i32::from(!is_usable)), json!("none")), "{ran}");
 }

@@ -75,7 +75,7 @@ fn messages_are_runs_of_one_session_and_requests_are_answered() {
     let stdin = [
         request("r1", &json!({ "subtype": "initialize", "hooks": null })),
         prompt("first"),
-        request("r2", &json!({ "subtype": "set_model", "model": "x" })),
+        request("r2", &json!({ "subtype": "rewind_files", "user_message_id": "x" })),
         prompt("second"),
     ];
     let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat().into())).run().succeeded();

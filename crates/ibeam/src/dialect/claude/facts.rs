@@ -132,6 +132,7 @@ impl Facts {
         match at(event, "/type").as_str().unwrap_or_default() {
             "system" => {
                 set(event, "/permissionMode", self.mode.as_str().into());
+                name_tools(event);
                 self.set_model(event, "/model");
             }
             "assistant" => {
@@ -197,6 +198,25 @@ fn dollars(micros: u64) -> Value {
     match micros {
         0 => 0.into(),
         micros => json!(micros as f64 / 1e6),
+    }
+}
+
+/// Gives tools of MCP servers, `mcp_SERVER_TOOL` here, the names that their calls have: `mcp__SERVER__TOOL`.
+fn name_tools(event: &mut Value) {
+    let servers = at(event, "/mcp_servers").as_array().cloned().unwrap_or_default();
+    let servers: Vec<&str> = servers.iter().filter_map(|server| at(server, "/name").as_str()).collect();
+    let named = |tool: &str| {
+        let rest = tool.strip_prefix("mcp_")?;
+        let mut pairs = servers.iter().filter_map(|server| {
+            Some((server, rest.strip_prefix(server)?.strip_prefix('_').filter(|tool| !tool.is_empty())?))
+        });
+        pairs.next().map(|(server, tool)| format!("mcp__{server}__{tool}"))
+    };
+    let Some(Value::Array(tools)) = event.pointer_mut("/tools") else { return };
+    for tool in tools {
+        if let Some(name) = tool.as_str().and_then(named) {
+            *tool = name.into();
+        }
     }
 }
 

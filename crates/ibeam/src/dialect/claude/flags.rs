@@ -73,7 +73,9 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     flag(&["--include-hook-events"], Nothing, Ignored),
     taken(&["--replay-user-messages"], Nothing, |draft, _| put(&mut draft.replays, true)),
     flag(&["--session-mirror"], Nothing, Ignored),
-    flag(&["--no-session-persistence"], Nothing, Ignored),
+    taken(&["--no-session-persistence"], Nothing, |draft, _| {
+        add(&mut draft.flags, ["--ephemeral".to_owned()])
+    }),
     flag(&["--fallback-model"], Value, Ignored),
     flag(&["--effort"], Value, Ignored),
     flag(&["--thinking"], Value, Ignored),
@@ -100,11 +102,10 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     // Nothing is made before the first message, which comes behind it.
     flag(&["--await-initialize"], Nothing, Idle),
     flag(&["--disable-slash-commands"], Nothing, Idle),
-    flag(
-        &["--bare"],
-        Nothing,
-        Refused("instructions and servers of the project are read; leave them out there"),
-    ),
+    // Hooks stay: those here are the user's own, and may guard.
+    taken(&["--bare"], Nothing, |draft, _| {
+        add(&mut draft.flags, ["--without-instructions", "--strict-mcp-config"].map(str::to_owned))
+    }),
     flag(&["--initialize-fields"], Value, Refused(AT_START)),
     flag(&["--managed-settings"], Value, Refused(AT_START)),
     flag(&["--managed-settings-in-initialize"], Nothing, Refused(AT_START)),

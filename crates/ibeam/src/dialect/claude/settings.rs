@@ -86,17 +86,17 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes the MCP servers that `given` is or names; those that live in the program that started us are left out.
+    /// Takes the MCP servers that `given` is or names. Of those that the host runs only the name is known.
     ///
     /// # Errors
     /// `NoInput`; `Usage` for what is no JSON object.
     pub(super) fn servers(&mut self, given: &str, world: &World<'_>) -> Result<(), Reason> {
         let mut document = object("--mcp-config", given, world)?;
         if let Some(Value::Object(servers)) = document.get_mut("mcpServers") {
-            let is_theirs = |server: &Value| server.get("type").is_some_and(|kind| kind == "sdk");
-            let theirs = servers.iter().filter(|(_, server)| is_theirs(server));
-            self.ignored.extend(theirs.map(|(name, _)| format!("--mcp-config {name}")));
-            servers.retain(|_, server| !is_theirs(server));
+            let is_of_host = |server: &Value| server.get("type").is_some_and(|kind| kind == "sdk");
+            let of_host = servers.iter().filter(|(_, server)| is_of_host(server));
+            self.host_servers.extend(of_host.map(|(name, _)| name.clone()));
+            servers.retain(|_, server| !is_of_host(server));
         }
         self.pass("--mcp-config", &Value::Object(document).to_string())
     }

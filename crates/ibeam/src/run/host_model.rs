@@ -1,0 +1,114 @@
+//! The model of a conversation with a host: those it may choose from, and its requests for another.
+//!
+//! A request is answered at once, also while a run goes on, and holds for the prompts behind it.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use ibeam_core::Run;
+use ibeam_protocol::{Failure, Reason};
+use serde_json::{Value, json};
+
+use super::{figures, ports};
+use crate::app::App;
+use crate::dialect::{Host, ModelRequest, ModelRequests, claude_model};
+use crate::model::{self, Choice};
+
+/// The model of a conversation.
+pub(super) struct HostModel<'a> {
+    app: &'a App,
+    host: Arc<Host>,
+    requests: ModelRequests,
+    /// Granted models, each with the number of prompts before it.
+    granted: Vec<(u64, Choice)>,
+    /// The prompts whose runs have begun.
+    begun: u64,
+}
+
+impl<'a> HostModel<'a> {
+    /// Returns the model before the first run.
+    pub(super) fn new(app: &'a App, host: Arc<Host>, requests: ModelRequests) -> Self {
+        Self { app, host, requests, granted: Vec::new(), begun: 0 }
+    }
+
+    /// Returns the models that a host may choose from, as `initialize` lists them: the usual one and the aliases.
+    pub(super) fn listed(app: &App) -> Vec<Value> {
+        let usual = model::choose(app).ok();
+        let named = usual.as_ref().map(Choice::info);
+        let name = named.map_or("no model can be used yet", |info| info.display.as_str());
+        let entry = |value: &str, name: &str, description: &str, id: Option<&str>| {
+            let mut entry = json!({ "value": value, "displayName": name, "description": description });
+            if let (Some(entry), Some(id)) = (entry.as_object_mut(), id) {
+                entry.insert("resolvedModel".to_owned(), id.into());
+            }
+            entry
+        };
+        let id = named.map(|info| info.id.as_str());
+        let mut models = vec![entry("default", "Default", name, id)];
+        models.extend(named.map(|info| entry(&info.id, &info.display, &info.provider, Some(&info.id))));
+        let aliases = model::aliases(app);
+        models.extend(aliases.iter().map(|(alias, meant)| entry(alias, alias, meant, None)));
+        models
+    }
+
+    /// Answers requests for as long as it is polled.
+    pub(super) async fn answer_requests(&mut self) -> Infallible {
+        loop {
+            match self.requests.recv().await {
+                Some(request) => self.answer(&request),
+                None => return std::future::pending().await,
+            }
+        }
+    }
+
+    fn answer(&mut self, request: &ModelRequest) {
+        let answer = match self.choose(request.model.as_deref()) {
+            Ok(choice) => {
+                let response = json!({ "model": choice.info().id });
+                self.granted.push((request.after, choice));
+                Ok(response)
+            }
+            Err(reason) => Err(self.app.catalogue.reason(&reason).message),
+        };
+        self.host.answer(&request.id, answer);
+    }
+
+    fn choose(&self, name: Option<&str>) -> Result<Choice, Reason> {
+        let choice = match name.and_then(claude_model) {
+            Some(name) => model::choose_named(self.app, &name, "set_model")?,
+            None => model::choose(self.app)?,
+        };
+        figures::check_price(self.app, choice.info())?;
+        Ok(choice)
+    }
+
+    /// Returns the model of the first run.
+    ///
+    /// # Errors
+    /// Those of [`model::choose`].
+    pub(super) fn first(&mut self) -> Result<Choice, Reason> {
+        match self.next() {
+            Some(choice) => Ok(choice),
+            None => model::choose(self.app),
+        }
+    }
+
+    /// Lets the next run use the model that was granted for it.
+    ///
+    /// # Errors
+    /// Those of [`ports::change_model`].
+    pub(super) fn change(&mut self, run: &mut Run) -> Result<(), Failure> {
+        match self.next() {
+            Some(choice) => ports::change_model(self.app, run, choice),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the last model that was granted before the next prompt.
+    fn next(&mut self) -> Option<Choice> {
+        let begun = self.begun;
+        self.begun += 1;
+        let count = self.granted.iter().take_while(|(after, _)| *after <= begun).count();
+        self.granted.drain(..count).next_back().map(|(_, choice)| choice)
+    }
+}
