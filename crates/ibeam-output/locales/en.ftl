@@ -188,6 +188,7 @@ reason-signalled = stopped by `{ $signal }`
     .hint = the session is kept; go on with `--continue`
 reason-internal = internal error: { $said }
     .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
+failure-retry-after = { $message }; try again in { $time }
 failure-request-id = the provider knows the failed request as `{ $id }`
 
 ## Table of failures

@@ -186,6 +186,7 @@ reason-signalled = detenido por `{ $signal }`
     .hint = la sesión se conserva; sigue con `--continue`
 reason-internal = error interno: { $said }
     .hint = es un fallo de ibeam; `ibeam about` imprime lo que necesita un informe
+failure-retry-after = { $message }; se puede volver a intentar dentro de { $time }
 failure-request-id = el proveedor conoce la petición fallida como `{ $id }`
 
 ## Tabla de fallos

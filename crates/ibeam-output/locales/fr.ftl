@@ -186,6 +186,7 @@ reason-signalled = arrêté par `{ $signal }`
     .hint = la session est conservée ; poursuivez avec `--continue`
 reason-internal = erreur interne : { $said }
     .hint = c'est un bogue d'ibeam ; `ibeam about` affiche ce qu'il faut pour le signaler
+failure-retry-after = { $message } ; nouvel essai possible dans { $time }
 failure-request-id = le fournisseur connaît la requête échouée sous `{ $id }`
 
 ## Table des échecs

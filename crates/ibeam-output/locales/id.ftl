@@ -168,6 +168,7 @@ reason-signalled = dihentikan oleh `{ $signal }`
     .hint = sesi disimpan; lanjutkan dengan `--continue`
 reason-internal = kesalahan internal: { $said }
     .hint = ini bug ibeam; `ibeam about` mencetak yang diperlukan untuk laporan
+failure-retry-after = { $message }; dapat dicoba lagi dalam { $time }
 failure-request-id = penyedia mengenal permintaan yang gagal itu sebagai `{ $id }`
 
 ## Tabel kegagalan

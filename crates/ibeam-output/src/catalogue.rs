@@ -41,6 +41,9 @@ use crate::printable::one_line;
 /// How the name of a hint begins that advises to resume the session of the run.
 const RESUME_HINT: &str = "hint-resume";
 
+/// From here on a wait is part of the message: no attempt of the run itself waits longer.
+const LONG_WAIT_MS: u64 = 60_000;
+
 type Bundle = FluentBundle<FluentResource>;
 
 /// The words of one locale.
@@ -83,9 +86,14 @@ impl Catalogue {
         Explained { message: self.say(&words, None), hints: self.hints(&words) }
     }
 
-    /// As `reason`; where the provider gave the failed request an id, one more hint tells it.
+    /// As `reason`; the message also has how long the provider asks to wait, where that is long, and one more hint the
+    /// provider's id of the failed request.
     pub fn failure(&self, failure: &Failure) -> Explained {
         let mut explained = self.reason(&failure.reason);
+        if let Some(wait) = failure.retry_after_ms.filter(|wait| *wait >= LONG_WAIT_MS) {
+            let words = Words::new("failure-retry-after").text("message", &explained.message);
+            explained.message = self.say(&words.text("time", &hours_and_minutes(wait)), None);
+        }
         if let Some(id) = &failure.request_id {
             explained.hints.push(self.say(&Words::new("failure-request-id").text("id", id), None));
         }
@@ -249,6 +257,16 @@ impl Catalogue {
             bundle.add_resource_overriding(resource);
             bundle
         })
+    }
+}
+
+/// `24 h`, `1 h 30 min`, `5 min`, rounded up. The symbols are those of all six languages.
+fn hours_and_minutes(ms: u64) -> String {
+    let minutes = ms.div_ceil(60_000);
+    match (minutes / 60, minutes % 60) {
+        (0, minutes) => format!("{minutes} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
     }
 }
 

@@ -163,7 +163,7 @@ impl<W: Write> Html<W> {
                 ("<p class=\"end done\">", self.say(&PageLine::Completed { ms: run.duration_ms }))
             }
             RunOutcome::Failed(failure) => {
-                let message = self.catalogue.reason(&failure.reason).message;
+                let message = self.catalogue.failure(failure).message;
                 let line = PageLine::Failed { message: &message };
                 ("<p class=\"end failed\">", self.say(&line))
             }

@@ -99,7 +99,7 @@ impl<W: Write> StreamJson<W> {
                 write_line(bytes, &line)
             }),
             RunOutcome::Failed(failure) => {
-                let message = crate::catalogue::english().reason(&failure.reason).message;
+                let message = crate::catalogue::english().failure(failure).message;
                 let line = Line::Error(ErrorLine::new(failure, &message, Some(run), Some(result)));
                 lines.append(|bytes| write_line(bytes, &line))
             }

@@ -8,6 +8,7 @@ use ibeam_protocol::StopReason;
 use reqwest::Response;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::bounds::BodyBounds;
 use crate::failure::Head;
 use crate::sse::{EVENT_LIMIT_BYTES, SseError, SseEvent, SseParser};
 use crate::transport::Transport;
@@ -29,6 +30,7 @@ pub(crate) struct AnswerReader {
     decoder: Decoder,
     form: Form,
     events: Vec<SseEvent>,
+    bounds: BodyBounds,
     started: Instant,
     last_content: Instant,
 }
@@ -51,6 +53,7 @@ impl AnswerReader {
             decoder,
             form: Form::Unknown,
             events: Vec::new(),
+            bounds: BodyBounds::default(),
             started: now,
             last_content: now,
         }
@@ -113,7 +116,7 @@ impl AnswerReader {
     fn take(&mut self, chunk: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), WireFault> {
         if matches!(self.form, Form::Unknown) {
             match chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
-                None => return Ok(()),
+                None => return self.bounds.take(chunk.len(), false),
                 Some(b'{' | b'[' | b'<') => self.form = Form::Document(Vec::new()),
                 Some(_) => self.form = Form::Events(SseParser::default()),
             }
@@ -128,9 +131,12 @@ impl AnswerReader {
             Form::Events(parser) => {
                 self.events.clear();
                 let parsed = parser.feed(chunk, &mut self.events);
-                if self.events.iter().any(|event| event.event != "ping") {
+                let has_content = self.events.iter().any(|event| event.event != "ping");
+                if has_content {
                     self.last_content = Instant::now();
                 }
+                // A long event comes in many pieces and has a bound of its own.
+                self.bounds.take(chunk.len(), has_content || parser.is_within_event())?;
                 for event in &self.events {
                     self.decoder.event(event, out)?;
                 }
@@ -168,8 +174,10 @@ impl AnswerReader {
 }
 
 fn sse_fault(error: SseError) -> WireFault {
-    WireFault::Protocol(match error {
-        SseError::TooLong => format!("an event is longer than {EVENT_LIMIT_BYTES} bytes"),
-        SseError::NotUtf8 => "the stream is not UTF-8".to_owned(),
-    })
+    match error {
+        SseError::TooLong => {
+            WireFault::TooLarge(format!("an event is longer than {EVENT_LIMIT_BYTES} bytes"))
+        }
+        SseError::NotUtf8 => WireFault::Protocol("the stream is not UTF-8".to_owned()),
+    }
 }

@@ -53,7 +53,7 @@ impl Origin {
             Some(value) => {
                 ReportedError::recognise(value).unwrap_or_else(|| ReportedError::from_object(value))
             }
-            None => ReportedError { message: body.to_owned(), ..ReportedError::default() },
+            None => ReportedError { message: self.page(status, body), ..ReportedError::default() },
         };
         if error.message.trim().is_empty() {
             error.message = format!("HTTP status {status}");
@@ -71,6 +71,16 @@ impl Origin {
             _ => self.classify(status, &error),
         };
         self.error(reason, repeat, head)
+    }
+
+    /// Returns the message of a body that is not JSON: its text, with the status where the text does not name it. A page
+    /// of a gateway often has nothing but a title in its own words.
+    fn page(&self, status: u16, body: &str) -> String {
+        let text = said(&self.keys.redacted(body));
+        match text.is_empty() || text.contains(&status.to_string()) {
+            true => body.to_owned(),
+            false => format!("HTTP status {status}: {text}"),
+        }
     }
 
     /// A body that is no answer.

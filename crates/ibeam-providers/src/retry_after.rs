@@ -4,20 +4,22 @@ use std::time::{Duration, SystemTime};
 
 /// No rate limit is longer: those of a day's quota are the longest there are.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// A date is as good as the two clocks it was made and read by, so less of it is believed.
-const FARTHEST_DATE: Duration = Duration::from_secs(60 * 60);
 
-/// Milliseconds from a `Retry-After` value: seconds or an HTTP date. A date in the past is no wait at all;
-/// negative and absurd figures, dates far ahead and garbage are ignored.
-pub(crate) fn retry_after_ms(value: &str, now: SystemTime) -> Option<u64> {
+/// Returns the milliseconds of a `Retry-After` value: seconds or an HTTP date. A date in the past is no wait at all;
+/// negative and absurd figures, dates more than a day ahead and garbage are ignored.
+///
+/// `sent` is the `Date` of the same answer. A date is measured from there, since the clock of this machine may be
+/// another one than that of the service; `now` stands in where it is missing.
+pub(crate) fn retry_after_ms(value: &str, sent: Option<&str>, now: SystemTime) -> Option<u64> {
     let value = value.trim();
-    let (wait, longest) = if !value.is_empty() && value.chars().all(|c| c.is_ascii_digit() || c == '.') {
-        (Duration::try_from_secs_f64(value.parse().ok()?).ok()?, LONGEST_WAIT)
+    let wait = if !value.is_empty() && value.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        Duration::try_from_secs_f64(value.parse().ok()?).ok()?
     } else {
         let date = httpdate::parse_http_date(value).ok()?;
-        (date.duration_since(now).unwrap_or_default(), FARTHEST_DATE)
+        let sent = sent.and_then(|sent| httpdate::parse_http_date(sent).ok());
+        date.duration_since(sent.unwrap_or(now)).unwrap_or_default()
     };
-    if wait > longest {
+    if wait > LONGEST_WAIT {
         return None;
     }
     u64::try_from(wait.as_millis()).ok()
@@ -36,7 +38,23 @@ mod tests {
     #[track_caller]
     fn check(value: &str, expect: Option<u64>) {
         let now = httpdate::parse_http_date("Sat, 21 Nov 2026 04:00:00 GMT").unwrap();
-        assert_eq!(retry_after_ms(value, now), expect);
+        assert_eq!(retry_after_ms(value, None, now), expect);
+    }
+
+    #[test]
+    fn a_date_is_measured_by_the_clock_of_the_service() {
+        let now = httpdate::parse_http_date("Sat, 21 Nov 2020 04:00:00 GMT").unwrap();
+        let sent = Some("Sat, 21 Nov 2026 04:00:00 GMT");
+        assert_eq!(retry_after_ms("Sat, 21 Nov 2026 04:00:30 GMT", sent, now), Some(30_000));
+        assert_eq!(retry_after_ms("30", sent, now), Some(30_000));
+        assert_eq!(retry_after_ms("Sat, 21 Nov 2020 04:00:30 GMT", Some("yesterday"), now), Some(30_000));
+    }
+
+    #[test]
+    fn a_date_is_believed_as_far_ahead_as_a_figure() {
+        check("Sat, 21 Nov 2026 06:30:00 GMT", Some(9_000_000));
+        check("Sun, 22 Nov 2026 04:00:00 GMT", Some(86_400_000));
+        check("Sun, 22 Nov 2026 04:00:01 GMT", None);
     }
 
     #[test]

@@ -70,6 +70,11 @@ impl SseParser {
         self.within_limit()
     }
 
+    /// Whether data of an event has come whose end has not.
+    pub(crate) fn is_within_event(&self) -> bool {
+        self.has_data || self.partial_line.starts_with(b"data")
+    }
+
     /// Ends the stream and returns the event that lacked only its end.
     ///
     /// The specification discards it; a server that closes inside its last frame has said enough, and the caller

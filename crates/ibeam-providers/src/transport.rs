@@ -226,7 +226,7 @@ fn head(response: &Response) -> Head {
     let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
     let retry_after_ms = text("retry-after-ms")
         .and_then(plain_ms)
-        .or_else(|| retry_after_ms(text("retry-after")?, SystemTime::now()));
+        .or_else(|| retry_after_ms(text("retry-after")?, text("date"), SystemTime::now()));
     Head {
         status: Some(response.status().as_u16()),
         request_id: text("request-id").or_else(|| text("x-request-id")).map(str::to_owned),

@@ -111,7 +111,7 @@ impl<'a> ErrorLine<'a> {
 ///
 /// Without a run there is neither `session_id` nor `ibeam`. The message is English whatever the locale.
 pub fn error_object(failure: &Failure, run: Option<&RunFinished>) -> String {
-    let message = crate::catalogue::english().reason(&failure.reason).message;
+    let message = crate::catalogue::english().failure(failure).message;
     let said = run.and_then(|run| run.partial.as_deref());
     let mut bytes = Vec::new();
     match write_line(&mut bytes, &Line::Error(ErrorLine::new(failure, &message, run, said))) {

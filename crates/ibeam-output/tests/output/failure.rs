@@ -1,6 +1,6 @@
 //! Runs that fail: an `error` line in the stream, silence elsewhere.
 
-use ibeam_output::{Locale, TextOptions, error_object};
+use ibeam_output::{Catalogue, Locale, TextOptions, error_object};
 use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome, RunTotals, Signal};
 use serde_json::{Value, json};
 
@@ -30,6 +30,27 @@ fn a_failed_run_ends_with_an_error_line_and_no_result() {
         )
     );
     assert!(lines.iter().all(|line| !line.contains(r#""type":"result""#) && !line.contains(r#""success""#)));
+}
+
+/// A wait that no attempt of the run itself has.
+#[test]
+fn a_long_wait_that_the_provider_asks_for_is_part_of_the_message() {
+    for (ms, expect) in
+        [(86_400_000, Some("24 h")), (5_400_000, Some("1 h 30 min")), (60_001, Some("2 min")), (59_999, None)]
+    {
+        let failure = Failure { retry_after_ms: Some(ms), ..limited() };
+        let object: Value = serde_json::from_str(&error_object(&failure, None)).unwrap();
+        let events = Story::new().ended(RunOutcome::Failed(failure.clone()), RunTotals::default());
+        let line: Value = serde_json::from_str(story::lines(&events).last().unwrap()).unwrap();
+        let told = Catalogue::new(Locale::En).failure(&failure).message;
+        assert_eq!((&object["message"], &line["message"]), (&json!(told), &json!(told)));
+        assert!(expect.is_none_or(|expect| told.ends_with(&format!("; try again in {expect}"))), "{told}");
+        assert_eq!(told.contains("try again"), expect.is_some(), "{told}");
+        for locale in [Locale::Es, Locale::Fr, Locale::Id, Locale::Ja, Locale::Pt] {
+            let told = Catalogue::new(locale).failure(&failure).message;
+            assert!(expect.is_none_or(|expect| told.contains(expect)), "{told}");
+        }
+    }
 }
 
 #[test]

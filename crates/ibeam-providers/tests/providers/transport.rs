@@ -217,6 +217,9 @@ async fn a_failing_provider_is_asked_again_patiently_and_its_page_is_cut_to_its_
     for (status, body, said) in [
         ("500 Internal Server Error", r#"{"error":{"message":"oops"}}"#, "oops"),
         ("502 Bad Gateway", page, "502 Bad Gateway"),
+        ("502 Bad Gateway", "<html><title>Sorry</title></html>", "HTTP status 502: Sorry"),
+        ("502 Bad Gateway", "<html><body>nginx</body></html>", "HTTP status 502: an HTML page"),
+        ("503 Service Unavailable", "upstream connect error", "HTTP status 503: upstream connect error"),
         ("529 Overloaded", "", "HTTP status 529"),
     ] {
         let (_, error) = fail(Act::Send(response(status, "", body))).await;
@@ -318,5 +321,16 @@ async fn an_event_without_end_is_given_up() {
     let endless = open_stream(&format!("data: {}", "x".repeat(17 * 1024 * 1024)));
     let (_, error) = fail(Act::SendAndHold(endless)).await;
     let said = "an event is longer than 16777216 bytes".into();
-    check(&error, &Reason::ProviderFailed { provider: provider(), said }, Repeat::Once);
+    check(&error, &Reason::ProviderFailed { provider: provider(), said }, Repeat::Never);
+}
+
+/// A packed body of a few kilobytes can be endless. Another one of that kind would be no better.
+#[tokio::test]
+async fn an_answer_of_blanks_or_comments_without_end_is_given_up_at_once() {
+    for unit in [" ", "\n", ": xyz\n", "event: x\n"] {
+        let endless = open_stream(&unit.repeat(4 * 1024 * 1024 / unit.len()));
+        let (_, error) = fail(Act::SendAndHold(endless)).await;
+        let said = "its answer has more than 1048576 bytes without an event".into();
+        check(&error, &Reason::ProviderFailed { provider: provider(), said }, Repeat::Never);
+    }
 }

@@ -123,7 +123,7 @@ impl<'a> Player<'a> {
         self.flush()?;
         let is_shown = matches!(self.wish.format, Format::StreamJson | Format::Html);
         if let Some(failure) = run.failure().filter(|_| !is_shown) {
-            let message = self.basis.catalogue.reason(&failure.reason).message;
+            let message = self.basis.catalogue.failure(failure).message;
             warn(self.basis, &ReplayLine::Failed { run: self.runs, message: &message });
         }
         if self.wish.run.is_some() { Err(Ended::Enough) } else { Ok(()) }
