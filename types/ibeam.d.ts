@@ -661,6 +661,8 @@ export interface RunSummary {
   files_changed: Array<string>;
   /** Requests that were sent again. [count] (since 0.1.0) */
   retries: number;
+  /** Answers that were interrupted in their text and continued by another request; absent where there was none. [count] (since 0.1.0) */
+  continuations?: number;
   /** How often the conversation was shortened. [count] (since 0.1.0) */
   compactions: number;
   /** The calls of tools that were started. [count] (since 0.1.0) */

@@ -865,6 +865,9 @@ class RunSummary(TypedDict):
     retries: int
     """Requests that were sent again. [count] (since 0.1.0)"""
 
+    continuations: NotRequired[int]
+    """Answers that were interrupted in their text and continued by another request; absent where there was none. [count] (since 0.1.0)"""
+
     compactions: int
     """How often the conversation was shortened. [count] (since 0.1.0)"""
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibeam_protocol::{Event, EventKind};
+use ibeam_protocol::{Event, EventKind, Notice};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
@@ -186,6 +186,7 @@ impl Journal {
             }
             EventKind::RunFinished(run) => self.redactor.redact_value(&mut run.outcome),
             EventKind::Retrying { reason, .. } => self.redactor.redact_value(reason),
+            EventKind::Notice(Notice::AnswerInterrupted { reason }) => self.redactor.redact_value(reason),
             EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
             EventKind::TextDelta { text } => {
                 *text = self.text.push(own_words, std::mem::take(text));

@@ -26,11 +26,13 @@ pub enum ModelEvent {
     TextDelta(String),
     /// Reasoning.
     ThinkingDelta(String),
+    /// The model began to write a tool call; its arguments may still be arriving.
+    ToolCallBegan,
     /// The answer is complete; the last item of a stream.
     Finished(Box<Answer>),
 }
 
-/// Answers as they arrive: deltas, then one `Finished`, or one error. Nothing follows either.
+/// Answers as they arrive: deltas and begun calls, then one `Finished`, or one error. Nothing follows either.
 pub type ModelStream = BoxStream<'static, Result<ModelEvent, ProviderError>>;
 
 /// A model behind some wire, or in our own process.

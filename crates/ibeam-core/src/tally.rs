@@ -43,6 +43,7 @@ impl Tally {
                 self.totals.compactions += 1;
                 self.fold_request(compacted.usage, compacted.api_ms, compacted.cost_micros);
             }
+            EventKind::Notice(Notice::AnswerInterrupted { .. }) => self.totals.continuations += 1,
             EventKind::Notice(Notice::BackgroundStopped { count }) => {
                 self.totals.background_stopped += count;
             }

@@ -197,7 +197,8 @@ impl Run {
                 reason = self.stop.wait() => return Err(reason.into()),
                 asked = self.ask(journal, &specs, &mut gauge) => asked?,
             };
-            spoke |= says_something(&answer);
+            // The text of an interrupted answer is no part of the one that continues it.
+            spoke |= says_something(&answer) || journal.tally().spoke();
             if let StopReason::Unknown(word) = &answer.stop {
                 let notice = Notice::UnknownStopReason { word: word.clone() };
                 journal.record(EventKind::Notice(notice)).await?;

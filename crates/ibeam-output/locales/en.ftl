@@ -229,6 +229,7 @@ notice-calls-denied = { $count ->
     }
 notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
 notice-answer-cut = the output limit cut the answer; the model was asked to go on
+notice-answer-interrupted = { $message }; the model was asked to continue its answer from there
 notice-empty-answer = the answer was empty; the model was asked again
 notice-repeated-call = { $count ->
         [one] the model has called `{ $tool }` { $count } time with the same arguments and the same result

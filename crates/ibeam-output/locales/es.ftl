@@ -227,6 +227,7 @@ notice-calls-denied = { $count ->
     }
 notice-unknown-stop-reason = el proveedor terminó su respuesta por el motivo desconocido `{ $word }`; se dio por completa
 notice-answer-cut = el límite de salida cortó la respuesta; se pidió al modelo que siguiera
+notice-answer-interrupted = { $message }; se pidió al modelo que continúe su respuesta desde ese punto
 notice-empty-answer = la respuesta estaba vacía; se preguntó de nuevo al modelo
 notice-repeated-call = { $count ->
         [one] el modelo ha llamado a `{ $tool }` { $count } vez con los mismos argumentos y el mismo resultado

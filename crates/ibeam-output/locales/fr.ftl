@@ -227,6 +227,7 @@ notice-calls-denied = { $count ->
     }
 notice-unknown-stop-reason = le fournisseur a terminé sa réponse pour la raison inconnue `{ $word }` ; elle est considérée comme complète
 notice-answer-cut = la limite de sortie a coupé la réponse ; le modèle a été invité à poursuivre
+notice-answer-interrupted = { $message } ; le modèle a été invité à poursuivre sa réponse à partir de là
 notice-empty-answer = la réponse était vide ; le modèle a été interrogé de nouveau
 notice-repeated-call = { $count ->
         [one] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat

@@ -206,6 +206,7 @@ notice-arguments-ignored = yang akan dilakukan `{ $dialect }` dengan ini tidak a
 notice-calls-denied = { $count } panggilan alat ditolak
 notice-unknown-stop-reason = penyedia mengakhiri jawabannya dengan alasan tak dikenal `{ $word }`; jawaban dianggap lengkap
 notice-answer-cut = batas keluaran memotong jawaban; model diminta melanjutkan
+notice-answer-interrupted = { $message }; model diminta melanjutkan jawabannya dari sana
 notice-empty-answer = jawaban kosong; model ditanya lagi
 notice-repeated-call = model sudah memanggil `{ $tool }` { $count } kali dengan argumen dan hasil yang sama
 notice-turns-near = { $percent } % permintaan model dari proses ini telah terpakai; model diminta menyelesaikan

@@ -206,6 +206,7 @@ notice-arguments-ignored = `{ $dialect }` の次の指定に相当するもの�
 notice-calls-denied = { $count } 件のツール呼び出しが拒否されました
 notice-unknown-stop-reason = プロバイダーが未知の理由 `{ $word }` で応答を終えました。完了したものとして扱います
 notice-answer-cut = 応答が出力上限で切られたため、モデルに続きを求めました
+notice-answer-interrupted = { $message }。モデルに応答の続きを求めました
 notice-empty-answer = 応答が空だったため、モデルに聞き直しました
 notice-repeated-call = モデルが `{ $tool }` を同じ引数と同じ結果で { $count } 回呼び出しています
 notice-turns-near = この実行のモデルへのリクエストの { $percent } % を使いました。モデルに終えるよう伝えました

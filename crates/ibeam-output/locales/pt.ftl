@@ -227,6 +227,7 @@ notice-calls-denied = { $count ->
     }
 notice-unknown-stop-reason = o provedor terminou a resposta pelo motivo desconhecido `{ $word }`; ela foi tida como completa
 notice-answer-cut = o limite de saída cortou a resposta; pediu-se ao modelo que continuasse
+notice-answer-interrupted = { $message }; pediu-se ao modelo que continuasse a resposta a partir daí
 notice-empty-answer = a resposta estava vazia; perguntou-se de novo ao modelo
 notice-repeated-call = { $count ->
         [one] o modelo chamou `{ $tool }` { $count } vez com os mesmos argumentos e o mesmo resultado

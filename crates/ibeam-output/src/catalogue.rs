@@ -117,7 +117,7 @@ impl Catalogue {
 
     /// The sentence of a `warning:` line; lines of details, each indented, follow where there are several.
     pub fn notice(&self, notice: &Notice) -> String {
-        let sentence = self.say(&notice::words(notice), None);
+        let sentence = self.say(&notice::words(notice, self), None);
         let Notice::CallsDenied { reasons, .. } = notice else { return sentence };
         match reasons.as_slice() {
             [] => sentence,

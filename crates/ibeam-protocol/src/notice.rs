@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::failure::Reason;
 use crate::run::LimitKind;
 
 /// A closed list of notices. Those with `for_model` are part of the conversation too.
@@ -40,6 +41,11 @@ pub enum Notice {
     },
     /// The output limit cut an answer; the model was asked to go on.
     AnswerCut,
+    /// The connection or the provider failed in the middle of the text of an answer; the model was asked to continue it.
+    AnswerInterrupted {
+        /// The failure that ended the answer.
+        reason: Box<Reason>,
+    },
     /// The answer was empty; the model was asked again.
     EmptyAnswer,
     /// The same call came again with the same result.
@@ -174,6 +180,12 @@ impl Notice {
             Self::AnswerCut => Some(
                 "Your answer was cut off by the output limit. Calls in it were not executed. Go on exactly where \
                  you stopped; write long files in several steps."
+                    .to_owned(),
+            ),
+            Self::AnswerInterrupted { .. } => Some(
+                "Your last answer was interrupted by a technical fault after the text above, which the user has \
+                 already received. Continue exactly where that text stops, without repeating any of it and without \
+                 mentioning the interruption."
                     .to_owned(),
             ),
             Self::EmptyAnswer => {

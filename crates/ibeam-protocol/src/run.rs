@@ -188,6 +188,9 @@ pub struct RunTotals {
     pub files_changed: Vec<PathBuf>,
     /// Model requests repeated after an error.
     pub retries: u32,
+    /// Answers that were interrupted in their text and continued by another request.
+    #[serde(default)]
+    pub continuations: u32,
     /// Times the conversation was shortened to fit the model.
     pub compactions: u32,
     /// Background commands that were still running at the end and were stopped.

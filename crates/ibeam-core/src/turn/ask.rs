@@ -1,12 +1,13 @@
 //! One answer of the model, asked for until it begins to speak.
 //!
-//! Nothing is unsaid: once a text delta is recorded, a failing request is not repeated.
+//! Nothing is unsaid: once a text delta is recorded, a failing request is not repeated. An answer that breaks off in its
+//! text is continued instead: the text stays, and the model is asked once to go on from there.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ibeam_protocol::{Answer, EventKind, Failure, Message, ModelCallId, Reason, ToolSpec};
+use ibeam_protocol::{Answer, EventKind, Failure, Message, ModelCallId, Notice, Reason, ToolSpec};
 
 use super::{Ended, Run};
 use crate::gauge::Gauge;
@@ -35,10 +36,29 @@ pub(super) struct Answered {
     pub(super) cost_micros: Option<u64>,
 }
 
+/// What became of a request, retries included.
+pub(super) enum Reply {
+    /// The model answered.
+    Complete(Answered),
+    /// The answer broke off after text that is recorded, before any call began.
+    Interrupted(ProviderError),
+}
+
 /// How one attempt went.
 enum Attempt {
     Answered(Box<Answer>),
-    Failed { error: ProviderError, spoke: bool },
+    Failed { error: ProviderError, progress: Progress },
+}
+
+/// How far an answer had come when it broke off.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// No text of it is recorded: the request can be repeated.
+    NoText,
+    /// Text is recorded and no call had begun: the answer can be continued.
+    Text,
+    /// Text is recorded and a call had begun.
+    TextAndCall,
 }
 
 impl Run {
@@ -64,25 +84,26 @@ impl Run {
         messages
     }
 
-    /// Asks, and asks once more with a shorter conversation where it was too long.
+    /// Asks until there is a whole answer. One that breaks off in its text is continued once: its text is part of the
+    /// conversation then.
     pub(super) async fn ask(
         &self,
         journal: &mut Journal,
         tools: &Arc<[ToolSpec]>,
         gauge: &mut Gauge,
     ) -> Result<Asked, Ended> {
-        let mut request = Arc::new(self.request(journal, tools));
-        let made_room = self.make_room(journal, &request, gauge).await?;
-        if made_room {
-            request = Arc::new(self.request(journal, tools));
+        let (mut request, mut reply) = self.ask_fitting(journal, tools, gauge).await?;
+        if let Reply::Interrupted(error) = &reply
+            && let Some(pause) = self.retry.pause(error, 1, fastrand::f64())
+        {
+            let reason = Box::new(error.failure.reason.clone());
+            journal.record(EventKind::Notice(Notice::AnswerInterrupted { reason })).await?;
+            self.clock.sleep(pause).await;
+            (request, reply) = self.ask_fitting(journal, tools, gauge).await?;
         }
-        let answered = match self.answer_to(journal, &request, Aloud::Yes).await {
-            Err(Ended::Failed(failure)) if !made_room && is_too_long(&failure) => {
-                self.compact(journal, &request, gauge, Some(failure)).await?;
-                request = Arc::new(self.request(journal, tools));
-                self.answer_to(journal, &request, Aloud::Yes).await?
-            }
-            answered => answered?,
+        let answered = match reply {
+            Reply::Complete(answered) => answered,
+            Reply::Interrupted(error) => return Err(error.failure.into()),
         };
         if let Some(usage) = answered.answer.usage {
             gauge.calibrate(&request, usage);
@@ -99,13 +120,36 @@ impl Run {
         Ok(Asked { model_call_id, answer: *answer })
     }
 
-    /// Sends a request until it is answered or its failure stands.
+    /// Asks, and asks once more with a shorter conversation where it was too long.
+    async fn ask_fitting(
+        &self,
+        journal: &mut Journal,
+        tools: &Arc<[ToolSpec]>,
+        gauge: &Gauge,
+    ) -> Result<(Arc<ModelRequest>, Reply), Ended> {
+        let mut request = Arc::new(self.request(journal, tools));
+        let made_room = self.make_room(journal, &request, gauge).await?;
+        if made_room {
+            request = Arc::new(self.request(journal, tools));
+        }
+        let reply = match self.answer_to(journal, &request, Aloud::Yes).await {
+            Err(Ended::Failed(failure)) if !made_room && is_too_long(&failure) => {
+                self.compact(journal, &request, gauge, Some(failure)).await?;
+                request = Arc::new(self.request(journal, tools));
+                self.answer_to(journal, &request, Aloud::Yes).await?
+            }
+            reply => reply?,
+        };
+        Ok((request, reply))
+    }
+
+    /// Sends a request until it is answered, its answer breaks off in its text, or its failure stands.
     pub(super) async fn answer_to(
         &self,
         journal: &mut Journal,
         request: &Arc<ModelRequest>,
         aloud: Aloud,
-    ) -> Result<Answered, Ended> {
+    ) -> Result<Reply, Ended> {
         let began = self.clock.monotonic();
         let mut attempt = 1;
         loop {
@@ -114,13 +158,15 @@ impl Run {
                 Attempt::Answered(answer) => {
                     let api_ms = millis(self.clock.monotonic().saturating_sub(started));
                     let cost = |prices: crate::Prices| answer.usage.map(|usage| prices.cost_micros(usage));
-                    return Ok(Answered { api_ms, cost_micros: self.prices.and_then(cost), answer });
+                    let cost_micros = self.prices.and_then(cost);
+                    return Ok(Reply::Complete(Answered { answer, api_ms, cost_micros }));
                 }
-                Attempt::Failed { error, spoke } => {
+                Attempt::Failed { error, progress: Progress::Text } => return Ok(Reply::Interrupted(error)),
+                Attempt::Failed { error, progress } => {
                     let pause = self.retry.pause(&error, attempt, fastrand::f64());
                     let spent = self.clock.monotonic().saturating_sub(began);
                     let in_time = |pause: &Duration| self.retry.has_time(spent, *pause);
-                    let Some(pause) = pause.filter(in_time).filter(|_| !spoke) else {
+                    let Some(pause) = pause.filter(in_time).filter(|_| progress == Progress::NoText) else {
                         return Err(error.failure.into());
                     };
                     let reason = error.failure.reason;
@@ -139,24 +185,34 @@ impl Run {
         aloud: Aloud,
     ) -> Result<Attempt, Ended> {
         let mut stream = self.provider.stream(Arc::clone(request));
-        let mut spoke = false;
-        while let Some(event) = stream.next().await {
-            match event {
-                Ok(ModelEvent::TextDelta(text)) if text.is_empty() => {}
-                Ok(ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_)) if aloud == Aloud::No => {}
-                Ok(ModelEvent::TextDelta(text)) => {
-                    spoke = true;
+        let (mut has_text, mut has_call) = (false, false);
+        let error = loop {
+            match stream.next().await {
+                Some(Ok(ModelEvent::TextDelta(text))) if text.is_empty() => {}
+                Some(Ok(ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_))) if aloud == Aloud::No => {}
+                Some(Ok(ModelEvent::TextDelta(text))) => {
+                    has_text = true;
                     journal.record(EventKind::TextDelta { text }).await?;
                 }
-                Ok(ModelEvent::ThinkingDelta(text)) => {
+                Some(Ok(ModelEvent::ThinkingDelta(text))) => {
                     journal.record(EventKind::ThinkingDelta { text }).await?;
                 }
-                Ok(ModelEvent::Finished(answer)) => return Ok(Attempt::Answered(answer)),
-                Err(error) => return Ok(Attempt::Failed { error, spoke }),
+                Some(Ok(ModelEvent::ToolCallBegan)) => has_call = true,
+                Some(Ok(ModelEvent::Finished(answer))) => return Ok(Attempt::Answered(answer)),
+                Some(Err(error)) => break error,
+                None => {
+                    let said = "a provider's stream ended without an end".to_owned();
+                    let failure = Reason::Internal { said }.into();
+                    break ProviderError { failure, repeat: Repeat::Never };
+                }
             }
-        }
-        let reason = Reason::Internal { said: "a provider's stream ended without an end".to_owned() };
-        Ok(Attempt::Failed { error: ProviderError { failure: reason.into(), repeat: Repeat::Never }, spoke })
+        };
+        let progress = match (has_text, has_call) {
+            (false, _) => Progress::NoText,
+            (true, false) => Progress::Text,
+            (true, true) => Progress::TextAndCall,
+        };
+        Ok(Attempt::Failed { error, progress })
     }
 }
 

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use ibeam_protocol::{Answer, Block, Compacted, EventKind, Failure, Message, Reason, StopReason};
 
-use super::ask::Aloud;
+use super::ask::{Aloud, Reply};
 use super::{Ended, Run};
 use crate::gauge::{Gauge, fixed_weight, weight};
 use crate::journal::Journal;
-use crate::provider::ModelRequest;
+use crate::provider::{ModelRequest, ProviderError};
 
 const SYSTEM: &str =
     "You shorten the log of a coding agent so that the agent can go on with the summary alone.";
@@ -87,8 +87,8 @@ impl Run {
             max_output_tokens: Some(SUMMARY_TOKENS),
         });
         let answered = match self.answer_to(journal, &summary_request, Aloud::No).await {
-            Ok(answered) => answered,
-            Err(Ended::Failed(failure)) => {
+            Ok(Reply::Complete(answered)) => answered,
+            Ok(Reply::Interrupted(ProviderError { failure, .. })) | Err(Ended::Failed(failure)) => {
                 return Err(too_long(&format!(
                     "the request for a summary failed: {}",
                     failure.reason.said()

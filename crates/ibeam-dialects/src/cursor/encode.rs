@@ -202,6 +202,7 @@ impl Encoder {
             ("failed_tool_calls", or("failed_tool_calls", self.failed.into())),
             ("files_changed", or("files_changed", json!([]))),
             ("retries", or("retries", 0.into())),
+            ("continuations", or("continuations", Value::Null)),
             ("compactions", or("compactions", 0.into())),
             ("tool_calls", or("tool_calls", self.calls.into())),
             ("background_stopped", or("background_stopped", 0.into())),

@@ -2,9 +2,11 @@
 
 use ibeam_protocol::{LimitKind, Notice};
 
+use super::Catalogue;
 use super::words::Words;
 
-pub(crate) fn words(notice: &Notice) -> Words {
+/// `catalogue` has the sentence of a reason inside a notice.
+pub(crate) fn words(notice: &Notice, catalogue: &Catalogue) -> Words {
     match notice {
         Notice::EmbeddedModel { model } => Words::new("notice-embedded-model").text("model", model),
         Notice::StdinIgnored { waited_ms } => Words::new("notice-stdin-ignored").seconds(*waited_ms),
@@ -14,6 +16,9 @@ pub(crate) fn words(notice: &Notice) -> Words {
         Notice::CallsDenied { count, reasons: _ } => Words::new("notice-calls-denied").count("count", *count),
         Notice::UnknownStopReason { word } => Words::new("notice-unknown-stop-reason").text("word", word),
         Notice::AnswerCut => Words::new("notice-answer-cut"),
+        Notice::AnswerInterrupted { reason } => {
+            Words::new("notice-answer-interrupted").text("message", &catalogue.reason(reason).message)
+        }
         Notice::EmptyAnswer => Words::new("notice-empty-answer"),
         Notice::RepeatedCall { tool, count } => {
             Words::new("notice-repeated-call").text("tool", tool).count("count", *count)

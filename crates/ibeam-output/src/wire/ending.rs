@@ -173,6 +173,10 @@ pub(crate) struct RunSummary<'a> {
     /// Requests that were sent again.
     #[schemars(extend("x-unit" = "count"))]
     retries: u32,
+    /// Answers that were interrupted in their text and continued by another request; absent where there was none.
+    #[schemars(extend("x-unit" = "count"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continuations: Option<u32>,
     /// How often the conversation was shortened.
     #[schemars(extend("x-unit" = "count"))]
     compactions: u32,
@@ -198,6 +202,7 @@ impl<'a> RunSummary<'a> {
             failed_tool_calls: totals.failed_tool_calls,
             files_changed: totals.files_changed.iter().map(|path| LossyPath(path)).collect(),
             retries: totals.retries,
+            continuations: Some(totals.continuations).filter(|count| *count > 0),
             compactions: totals.compactions,
             tool_calls: totals.tool_calls,
             background_stopped: totals.background_stopped,

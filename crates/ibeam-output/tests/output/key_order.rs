@@ -17,6 +17,7 @@ fn totals() -> RunTotals {
         failed_tool_calls: 1,
         files_changed: vec!["/p/a.txt".into()],
         retries: 3,
+        continuations: 2,
         compactions: 0,
         cost_micros: Some(12_500),
         tool_calls: 4,
@@ -25,7 +26,7 @@ fn totals() -> RunTotals {
     }
 }
 
-const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"cost_usd":0.0125,"permission_denials":[{"call_id":"toolu_9","tool":"shell","rule":"default"}],"failed_tool_calls":1,"files_changed":["/p/a.txt"],"retries":3,"compactions":0,"tool_calls":4,"background_stopped":0,"final":"ab"}"#;
+const SUMMARY: &str = r#""ibeam":{"turns":2,"api_ms":4000,"cost_usd":0.0125,"permission_denials":[{"call_id":"toolu_9","tool":"shell","rule":"default"}],"failed_tool_calls":1,"files_changed":["/p/a.txt"],"retries":3,"continuations":2,"compactions":0,"tool_calls":4,"background_stopped":0,"final":"ab"}"#;
 
 #[test]
 fn init_has_the_published_keys_then_ours() {

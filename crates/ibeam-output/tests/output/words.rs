@@ -207,6 +207,7 @@ fn every_notice() -> Vec<Notice> {
         Notice::CallsDenied { count: 1, reasons: vec![s(), s()] },
         Notice::UnknownStopReason { word: s() },
         Notice::AnswerCut,
+        Notice::AnswerInterrupted { reason: Box::new(Reason::AnswerTruncated { provider: s() }) },
         Notice::EmptyAnswer,
         Notice::RepeatedCall { tool: s(), count: 3 },
         Notice::LimitNear { kind: LimitKind::Turns, percent: 80 },

@@ -182,6 +182,9 @@ impl Decoder {
         let has_calls = !calls.is_empty();
         for call in calls {
             self.release_held(out);
+            if self.calls.is_empty() {
+                out.push(ModelEvent::ToolCallBegan);
+            }
             self.calls.add(call, repaired, &mut self.bounds)?;
         }
         // Services that give both forms of a call mean the same call.

@@ -167,6 +167,7 @@ static SUMMARY: &[Key] = &[
     key("failed_tool_calls", Shape::Count),
     key("files_changed", Shape::List(&Shape::Text)),
     key("retries", Shape::Count),
+    maybe("continuations", Shape::Count),
     key("compactions", Shape::Count),
     key("tool_calls", Shape::Count),
     key("background_stopped", Shape::Count),

@@ -86,6 +86,8 @@ pub struct Summary {
     pub files_changed: Vec<String>,
     /// Requests that were repeated. Since 0.1.0.
     pub retries: u64,
+    /// Answers that were interrupted in their text and continued by another request. Since 0.1.0.
+    pub continuations: u64,
     /// Times the conversation was shortened. Since 0.1.0.
     pub compactions: u64,
     /// Calls. Since 0.1.0.

@@ -144,11 +144,12 @@ fn json_is_the_object_of_contract_1() {
     assert_eq!(two["result"], ANSWER);
 }
 
-/// A run that fails in the middle of its last segment.
+/// A run that fails in the middle of its last segment, whose continuation breaks off too.
 fn cut() -> Vec<Answer> {
     vec![
         Answer::new().text("I look.").call("t", "ls", &json!({ "path": "." })),
         Answer::new().text("Half an ").text("ans").cut(),
+        says("we").cut(),
     ]
 }
 
@@ -157,21 +158,33 @@ fn a_failed_run_prints_what_was_said_before_its_error() {
     let whole = scene(cut()).print(STREAM).run();
     let stream = whole.stream();
     assert_eq!(whole.code, Some(25), "{whole}");
-    forms(&stream, &[("I look.", BEFORE_A_CALL), ("Half an ans", LAST)]);
+    forms(&stream, &[("I look.", BEFORE_A_CALL), ("Half an answe", LAST)]);
     assert_eq!(
         (&stream.last()["type"], &stream.last()["result"]),
-        (&json!("error"), &json!("I look.Half an ans"))
+        (&json!("error"), &json!("I look.Half an answe"))
     );
     schema::check_two(&stream.events);
 
     let partial = scene(cut()).print(PARTIAL).run().stream();
-    assert_eq!(segments(&partial), "I look.Half an ans");
-    assert_eq!(partial.forms().last(), Some(&("Half an ans", false, false)));
+    assert_eq!(segments(&partial), "I look.Half an answe");
+    assert_eq!(partial.forms().last(), Some(&("Half an answe", false, false)));
 
     for format in ["text", "json"] {
         let ran = scene(cut()).print(TWO).args(["--output-format", format]).run();
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(25), ""), "{ran}");
     }
+}
+
+/// What was interrupted and what continues it are one segment, as their text is one answer.
+#[test]
+fn an_answer_that_was_continued_is_one_segment() {
+    let answers = || vec![Answer::new().text("Half an ").text("ans").cut(), says("wer.")];
+    let stream = scene(answers()).print(STREAM).run().succeeded().stream();
+    forms(&stream, &[("Half an answer.", LAST)]);
+    assert_eq!(stream.last()["ibeam"]["continuations"], 1);
+    schema::check_two(&stream.events);
+    let partial = scene(answers()).print(PARTIAL).run().succeeded().stream();
+    assert_eq!(segments(&partial), "Half an answer.");
 }
 
 #[test]

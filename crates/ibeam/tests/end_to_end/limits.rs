@@ -130,8 +130,8 @@ fn error_file(scene: &Scene) -> Option<Value> {
 #[test]
 fn the_error_file_holds_the_failure_and_is_empty_after_a_success() {
     let refused = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "7200");
-    let scene =
-        Scene::new([says("part. ").cut()]).within(Workspace::new().file("error.json", "of another run"));
+    let scene = Scene::new([says("part. ").cut(), says("more. ").cut()])
+        .within(Workspace::new().file("error.json", "of another run"));
     let ran = scene.print(["--error-file", "error.json"]).run();
     assert_eq!(ran.code, Some(25), "{ran}");
     assert_eq!(error_file(&scene).as_ref(), Some(ran.stream().last()), "the same object; {ran}");

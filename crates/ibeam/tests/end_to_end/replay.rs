@@ -76,7 +76,12 @@ fn a_run_that_was_refused_is_printed_as_it_was() {
 
 #[test]
 fn a_run_that_was_cut_is_printed_as_it_was() {
-    check(Workspace::new, || vec![says("half an ans").cut()], &[]);
+    check(Workspace::new, || vec![says("half an ans").cut(), says("we").cut()], &[]);
+}
+
+#[test]
+fn a_run_whose_answer_was_continued_is_printed_as_it_was() {
+    check(Workspace::new, || vec![says("half an ans").cut(), says("wer")], &[]);
 }
 
 #[test]

@@ -138,7 +138,7 @@ fn a_failed_run_is_gone_on_with() {
 #[test]
 fn a_run_that_was_cut_in_the_middle_of_its_text_is_gone_on_with() {
     for wire in WIRES {
-        let scene = Scene::on(wire, [says("half an ans").cut()]);
+        let scene = Scene::on(wire, [says("half an ans").cut(), says("we").cut()]);
         assert_eq!(scene.ibeam(["-p", "begin"]).run().code, Some(25));
         let scene = scene.then([says("whole")]);
         scene.ibeam(["-p", "again", "--continue"]).run().succeeded();

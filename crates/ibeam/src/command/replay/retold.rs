@@ -201,6 +201,7 @@ fn totals(summary: Option<Summary>) -> RunTotals {
         failed_tool_calls: small(summary.failed_tool_calls),
         files_changed: summary.files_changed.into_iter().map(Into::into).collect(),
         retries: small(summary.retries),
+        continuations: small(summary.continuations),
         compactions: small(summary.compactions),
         background_stopped: small(summary.background_stopped),
         request_id: None,

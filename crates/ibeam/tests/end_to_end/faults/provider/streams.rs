@@ -61,7 +61,8 @@ fn f024_a_server_that_answers_the_second_time_is_heard() {
 fn f025_a_stream_that_falls_silent_is_given_up() {
     let words = || (0..5).fold(Answer::new(), |answer, number| answer.text(format!("{number} "))).stall();
     let ran = fails_on_both(28, IMPATIENT, || vec![words(); 4]);
-    assert_eq!(ran.stream().deltas(), ["0 ", "1 ", "2 ", "3 ", "4 "], "{ran}");
+    // The answer was continued once.
+    assert_eq!(ran.stream().deltas(), ["0 ", "1 ", "2 ", "3 ", "4 "].repeat(2), "{ran}");
 }
 
 #[test]
@@ -109,7 +110,57 @@ fn f030_a_stream_that_ends_before_its_text_is_asked_for_again() {
 }
 
 #[test]
-fn f030_a_stream_that_ends_after_its_text_is_no_success() {
+fn f030_a_stream_that_ends_in_its_text_is_continued_from_there() {
+    let half = text_answer("half an ans");
+    let half = half.split_once("event: content_block_stop").unwrap().0;
+    let error = json!({ "type": "error", "error": { "type": "overloaded_error", "message": "busy" } });
+    let reported = Answer::new().text("half ").text("an ").text("ans").raw(event(&error)).cut();
+    for broken in [bytes(half), says("half an ans").cut(), says("half an ans").stall(), reported] {
+        for (scene, ran) in survives_on_both(IMPATIENT, || vec![broken.clone(), says("wer")]) {
+            let (stream, requests) = (ran.stream(), scene.server.requests());
+            assert_eq!(stream.last()["result"], "half an answer", "{ran}");
+            assert_eq!(stream.last()["ibeam"]["continuations"], 1, "{ran}");
+            assert_eq!(requests.len(), 2, "{ran}");
+            let sent = requests[1].transcript();
+            assert_eq!(sent[..2], ["user: do it", "assistant: half an ans"], "{sent:?}");
+            assert!(
+                sent.len() == 3 && sent[2].contains("Continue exactly where that text stops"),
+                "{sent:?}"
+            );
+            let warnings = ran.stderr_lines("warning: ");
+            assert!(warnings.len() == 1 && warnings[0].contains("continue its answer"), "{ran}");
+            // The next run sends the same conversation.
+            let again = scene.then([says("again")]);
+            again.print(["--continue"]).run().succeeded();
+            let sent = again.server.requests()[0].transcript();
+            assert_eq!(sent[1], "assistant: half an ans", "{sent:?}");
+            assert_eq!(sent[3..], ["assistant: wer", "user: do it"], "{sent:?}");
+        }
+    }
+}
+
+/// The rest of the answer may be a call.
+#[test]
+fn f030_a_stream_that_ends_before_a_call_goes_on_with_the_call() {
+    let answers =
+        || vec![says("I look. ").cut(), calls("t", "ls", &json!({ "path": "." })), says("Nothing there.")];
+    for (scene, ran) in survives_on_both(QUICK, answers) {
+        assert_eq!(ran.stream().last()["result"], "I look. Nothing there.", "{ran}");
+        assert_eq!(ran.stream().completed().len(), 1, "{ran}");
+        scene.server.assert_played();
+    }
+}
+
+/// What a call that had begun would have been is not known.
+#[test]
+fn f030_a_stream_that_ends_in_a_call_after_text_is_not_continued() {
+    let cut = || says("I write. ").call("t", "write", &json!({ "path": "made.txt", "fileText": "x" })).cut();
+    let ran = fails_on_both(25, QUICK, || vec![cut(); 4]);
+    assert_eq!(ran.stream().deltas().concat(), "I write. ", "{ran}");
+}
+
+#[test]
+fn f030_a_stream_that_ends_after_its_text_again_is_no_success() {
     let half = || {
         let whole = text_answer("half an ans");
         vec![bytes(whole.split_once("event: content_block_stop").unwrap().0); 4]
@@ -120,7 +171,9 @@ fn f030_a_stream_that_ends_after_its_text_is_no_success() {
         (scene, ibeam)
     };
     let ran = fails(25, run);
-    assert_eq!((ran.stream().deltas(), retries(&ran)), (vec!["half an ans"], 0), "{ran}");
+    let twice = vec!["half an ans", "half an ans"];
+    assert_eq!((ran.stream().deltas(), retries(&ran)), (twice, 0), "{ran}");
+    assert_eq!(ran.stream().last()["ibeam"]["continuations"], 1, "{ran}");
     fails_on_both(25, QUICK, || vec![says("half an ans").cut(); 4]);
 }
 
