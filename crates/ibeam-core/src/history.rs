@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ibeam_protocol::{Block, CallId, Event, EventKind, Message, ToolCall, ToolOutcome, ToolResult};
+use ibeam_protocol::{
+    Block, CallId, Event, EventKind, Message, ShortenedResults, ToolCall, ToolOutcome, ToolResult,
+};
 
 /// The messages so far, and what the last answer still waits for.
 #[derive(Default)]
@@ -75,9 +77,14 @@ impl History {
                 self.evidence.insert(call_id.clone(), evidence.clone());
             }
             EventKind::Compacted(compacted) => {
-                let kept = self.messages.split_off(compacted.replaced.min(self.messages.len()));
-                self.messages = vec![Arc::new(Message::User(vec![compacted.summary.clone()]))];
-                self.messages.extend(kept);
+                if compacted.replaced > 0 {
+                    let kept = self.messages.split_off(compacted.replaced.min(self.messages.len()));
+                    self.messages = vec![Arc::new(Message::User(vec![compacted.summary.clone()]))];
+                    self.messages.extend(kept);
+                }
+                for shortened in &compacted.shortened_results {
+                    shorten_results(&mut self.messages, *shortened);
+                }
                 self.measured = None;
             }
             EventKind::Notice(notice) => {
@@ -107,7 +114,10 @@ impl History {
             is_error: outcome.is_error(),
         };
         self.results.insert(call.id.clone(), result);
-        if self.open.iter().all(|open| self.results.contains_key(&open.id)) {
+        // The count first: to look for each result after each call would take its square for many calls.
+        if self.results.len() >= self.open.len()
+            && self.open.iter().all(|open| self.results.contains_key(&open.id))
+        {
             self.push_results();
         }
     }
@@ -133,6 +143,34 @@ impl History {
             self.push(Message::Assistant(vec![Block::Text(text)]));
         }
     }
+}
+
+/// Cuts the middle out of results that are longer than they may be.
+pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: ShortenedResults) {
+    let ShortenedResults { messages: count, bytes } = shortened;
+    for message in messages.iter_mut().take(count) {
+        match message.as_ref() {
+            Message::ToolResults(results) if results.iter().any(|result| result.text.len() > bytes) => {
+                let mut results = results.clone();
+                for result in results.iter_mut().filter(|result| result.text.len() > bytes) {
+                    result.text = ends(&result.text, bytes).into();
+                }
+                *message = Arc::new(Message::ToolResults(results));
+            }
+            Message::ToolResults(_) | Message::User(_) | Message::Assistant(_) => {}
+        }
+    }
+}
+
+/// At most about `bytes` of a text: its first fifth and the rest from its end.
+pub(crate) fn ends(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let head_end = text.floor_char_boundary(bytes / 5);
+    let tail_start = text.ceil_char_boundary(text.len() - (bytes - bytes / 5));
+    let (head, tail) = (text.get(..head_end).unwrap_or_default(), text.get(tail_start..).unwrap_or_default());
+    format!("{head}\n… {} bytes left out …\n{tail}", tail_start - head_end)
 }
 
 fn unfinished(call: &ToolCall, started: &[CallId], evidence: &BTreeMap<CallId, String>) -> ToolResult {

@@ -35,6 +35,12 @@ use repetition::Repetition;
 
 /// An answer may be cut by the output limit this often in a row.
 const CUTS_IN_A_ROW: u32 = 3;
+/// An answer may be paused by the service this often in a row.
+const PAUSES_IN_A_ROW: u32 = 10;
+/// So many answers in a row may have nothing but calls whose arguments are not valid JSON.
+const INVALID_IN_A_ROW: u32 = 3;
+/// At most so many characters of a refusal are part of the failure.
+const REFUSAL_CHARACTERS: usize = 500;
 
 /// What turns a run that ended well into a failure: `--fail-on`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,7 +188,7 @@ impl Run {
         let mut gauge = Gauge::default();
         let mut watch = Watch::new(self.head.limits);
         let mut repetition = Repetition::default();
-        let mut cuts = 0;
+        let (mut cuts, mut pauses, mut invalid) = (0, 0, 0);
         let mut spoke = false;
         let mut asked_again = false;
         loop {
@@ -227,11 +233,30 @@ impl Run {
                 continue;
             }
             cuts = 0;
+            match tool_of_invalid_calls(&answer) {
+                Some(tool) => {
+                    invalid += 1;
+                    if invalid >= INVALID_IN_A_ROW {
+                        return Err(Reason::InvalidArguments { tool: tool.to_owned(), count: invalid }.into());
+                    }
+                }
+                None => invalid = 0,
+            }
             if calls > 0 {
+                pauses = 0;
                 continue;
             }
+            if answer.stop == StopReason::Paused {
+                pauses += 1;
+                if pauses >= PAUSES_IN_A_ROW {
+                    return Err(Reason::AnswerPaused { count: pauses }.into());
+                }
+                journal.record(EventKind::Notice(Notice::AnswerPaused)).await?;
+                continue;
+            }
+            pauses = 0;
             if answer.stop == StopReason::Refusal {
-                return Err(Reason::Refused.into());
+                return Err(refusal(&answer).into());
             }
             match (spoke, asked_again) {
                 (true, _) => return Ok(()),
@@ -299,4 +324,33 @@ fn says_something(answer: &Answer) -> bool {
         Block::ToolCall(_) => true,
         Block::Thinking { .. } => false,
     })
+}
+
+/// The tool of the first call of an answer whose calls all have arguments that are not valid JSON.
+fn tool_of_invalid_calls(answer: &Answer) -> Option<&str> {
+    let first = answer.calls().next()?;
+    answer.calls().all(|call| !call.arguments.is_object()).then_some(first.name.as_str())
+}
+
+/// The failure of an answer in which the model declined, with what it wrote.
+fn refusal(answer: &Answer) -> Reason {
+    let text = text_of(answer);
+    // The sentence of a failure has no full stop.
+    let text = text.trim().trim_end_matches(['.', '。']);
+    match text.char_indices().nth(REFUSAL_CHARACTERS) {
+        None if text.is_empty() => Reason::Refused,
+        None => Reason::RefusedWithMessage { message: text.to_owned() },
+        Some((end, _)) => {
+            Reason::RefusedWithMessage { message: format!("{}…", text.get(..end).unwrap_or_default()) }
+        }
+    }
+}
+
+/// The visible text of an answer.
+fn text_of(answer: &Answer) -> String {
+    let texts = answer.blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text.as_str()),
+        Block::Thinking { .. } | Block::ToolCall(_) => None,
+    });
+    texts.collect()
 }

@@ -12,6 +12,8 @@
 mod background;
 #[path = "turn/compact.rs"]
 mod compact;
+#[path = "turn/endings.rs"]
+mod endings;
 #[path = "turn/hooks.rs"]
 mod hooks;
 #[path = "turn/interrupted.rs"]
@@ -121,7 +123,7 @@ fn failing(repeat: Repeat) -> Line {
     Line::Fail(ProviderError { failure: reason.into(), repeat })
 }
 
-/// `look` changes nothing, `leak` tells the secret, `change` does, `wait` ends when the run is stopped, `hang` never.
+/// `look` changes nothing, `repeat` gives a long result, `leak` tells the secret, `change` does, `wait` ends when the run is stopped, `hang` never.
 struct Probe {
     name: &'static str,
     access: Access,
@@ -160,8 +162,10 @@ impl Tool for Probe {
             }
             self.running.fetch_sub(1, Ordering::SeqCst);
             let leak = format!("the key is {SECRET}, c2stMDEyMzQ1Njc4OWFiY2RlZg== too");
+            let long = "x".repeat(call.arguments["bytes"].as_u64().unwrap_or(0) as usize);
             let said = match self.name {
                 "leak" => leak.as_str(),
+                "repeat" => long.as_str(),
                 _ => call.arguments["say"].as_str().unwrap_or("done"),
             };
             ToolOutcome::Success { output: ToolOutput::Free(json!(call.id)), for_model: said.into() }
@@ -182,6 +186,7 @@ fn stage(lines: Vec<Line>) -> Stage {
     let mut tools = ToolSet::new();
     for (name, access) in [
         ("look", Access::Read(workspace.join("a"))),
+        ("repeat", Access::Read(workspace.join("a"))),
         ("leak", Access::Read(workspace.join("a"))),
         ("change", Access::Write(workspace.join("a"))),
         ("outside", Access::Write("/elsewhere/a".into())),
@@ -356,6 +361,17 @@ fn many_calls_run_eight_at_a_time_and_their_results_keep_the_order_of_the_calls(
     let stage = stage(vec![calls(many.clone()), say(&["ok"])]);
     play(&stage, &[]);
     assert_eq!(stage.most.load(Ordering::SeqCst), 8);
+    let requests = stage.provider.requests.lock().unwrap();
+    let Message::ToolResults(results) = requests[1].messages.last().unwrap().as_ref() else { panic!() };
+    assert!(results.iter().map(|result| &result.call_id).eq(many.iter().map(|call| &call.id)));
+}
+
+/// As many as a provider lets through.
+#[test]
+fn thousands_of_calls_in_one_answer_are_all_answered() {
+    let many: Vec<ToolCall> = (0..4096).map(|n| call(&format!("c{n}"), "look", json!({ "n": n }))).collect();
+    let stage = stage(vec![calls(many.clone()), say(&["ok"])]);
+    assert_eq!(play(&stage, &[]).0, RunOutcome::Completed);
     let requests = stage.provider.requests.lock().unwrap();
     let Message::ToolResults(results) = requests[1].messages.last().unwrap().as_ref() else { panic!() };
     assert!(results.iter().map(|result| &result.call_id).eq(many.iter().map(|call| &call.id)));

@@ -160,7 +160,7 @@ pub struct PermissionDecided {
 /// A conversation made shorter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compacted {
-    /// How many messages, from the oldest, gave way.
+    /// How many messages, from the oldest, gave way to the summary; 0 where there is no summary.
     pub replaced: usize,
     /// The text that stands in their place.
     pub summary: String,
@@ -174,6 +174,18 @@ pub struct Compacted {
     pub api_ms: u64,
     /// What the summary cost, in millionths of a US dollar, where the price is known.
     pub cost_micros: Option<u64>,
+    /// The results of tools that were shortened after that, in this order.
+    #[serde(default)]
+    pub shortened_results: Vec<ShortenedResults>,
+}
+
+/// Results of tools that were too long for the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShortenedResults {
+    /// The results in so many messages, from the oldest.
+    pub messages: usize,
+    /// The bytes that each of them keeps, from its beginning and its end.
+    pub bytes: usize,
 }
 
 /// The end of a run.

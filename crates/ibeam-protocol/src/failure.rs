@@ -74,6 +74,8 @@ pub enum Reason {
     Tls { address: String, said: String },
     /// Nothing came for too long.
     Stalled { provider: String, waited_ms: u64 },
+    /// The answer kept coming and was not complete within its time.
+    AnswerTooSlow { provider: String, waited_ms: u64 },
     // ---- limits
     /// `--max-turns`.
     TurnLimit { limit: u32 },
@@ -89,8 +91,14 @@ pub enum Reason {
     EmptyAnswer,
     /// The answer was cut by the output limit again and again.
     OutputLimit,
-    /// The model declined.
+    /// The service paused the answer again and again.
+    AnswerPaused { count: u32 },
+    /// Answers whose calls all had arguments that are not valid JSON, one after another.
+    InvalidArguments { tool: String, count: u32 },
+    /// The model declined without a word.
     Refused,
+    /// The model declined and gave a message.
+    RefusedWithMessage { message: String },
     /// A hook refused the prompt.
     PromptRefused { hook: String, said: String },
     /// `--timeout`.
@@ -188,7 +196,8 @@ impl Reason {
             | Self::BadConfig { said, .. }
             | Self::McpServerFailed { said, .. }
             | Self::PromptRefused { said, .. }
-            | Self::Internal { said } => said,
+            | Self::Internal { said }
+            | Self::RefusedWithMessage { message: said } => said,
             Self::EmptyPrompt
             | Self::FormatWithoutPrint
             | Self::NotText { .. }
@@ -200,6 +209,7 @@ impl Reason {
             | Self::NoLocalEngine
             | Self::AnswerTruncated { .. }
             | Self::Stalled { .. }
+            | Self::AnswerTooSlow { .. }
             | Self::TurnLimit { .. }
             | Self::TokenLimit { .. }
             | Self::CostLimit { .. }
@@ -207,6 +217,8 @@ impl Reason {
             | Self::LoopGuard { .. }
             | Self::EmptyAnswer
             | Self::OutputLimit
+            | Self::AnswerPaused { .. }
+            | Self::InvalidArguments { .. }
             | Self::Refused
             | Self::TimedOut { .. }
             | Self::Denied { .. }
@@ -250,15 +262,17 @@ impl Reason {
             Self::ProviderFailed { .. } | Self::AnswerTruncated { .. } => C::Provider,
             Self::Unreachable { .. } => C::Network,
             Self::Tls { .. } => C::Tls,
-            Self::Stalled { .. } => C::Stalled,
+            Self::Stalled { .. } | Self::AnswerTooSlow { .. } => C::Stalled,
             Self::TurnLimit { .. }
             | Self::TokenLimit { .. }
             | Self::CostLimit { .. }
             | Self::ToolCallLimit { .. }
             | Self::LoopGuard { .. }
-            | Self::OutputLimit => C::Limit,
+            | Self::OutputLimit
+            | Self::AnswerPaused { .. }
+            | Self::InvalidArguments { .. } => C::Limit,
             Self::EmptyAnswer => C::Empty,
-            Self::Refused => C::Refused,
+            Self::Refused | Self::RefusedWithMessage { .. } => C::Refused,
             Self::TimedOut { .. } => C::Timeout,
             Self::PromptRefused { .. }
             | Self::Denied { .. }

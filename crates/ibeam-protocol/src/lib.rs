@@ -16,7 +16,9 @@ pub mod tool;
 pub mod tool_output;
 pub mod usage;
 
-pub use event::{Compacted, Event, EventKind, PermissionDecided, RunFinished, SessionStarted};
+pub use event::{
+    Compacted, Event, EventKind, PermissionDecided, RunFinished, SessionStarted, ShortenedResults,
+};
 pub use failure::{Failure, FailureCode, Reason, Signal};
 pub use hidden::{escape_hidden_in_json, show_hidden, show_on_one_line};
 pub use id::{CallId, ModelCallId, SessionId};

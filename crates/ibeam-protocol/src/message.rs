@@ -93,6 +93,8 @@ pub enum StopReason {
     ToolUse,
     /// The output limit cut it: calls of such an answer are not executed.
     MaxTokens,
+    /// The service paused a long answer, which is to be sent back so that it is completed.
+    Paused,
     /// It, or a filter of the provider, declined.
     Refusal,
     /// A word we do not know; treated as `EndTurn` with a warning.

@@ -46,6 +46,8 @@ pub enum Notice {
         /// The failure that ended the answer.
         reason: Box<Reason>,
     },
+    /// The service paused the answer; it was sent back to be completed.
+    AnswerPaused,
     /// The answer was empty; the model was asked again.
     EmptyAnswer,
     /// The same call came again with the same result.
@@ -186,6 +188,11 @@ impl Notice {
                 "Your last answer was interrupted by a technical fault after the text above, which the user has \
                  already received. Continue exactly where that text stops, without repeating any of it and without \
                  mentioning the interruption."
+                    .to_owned(),
+            ),
+            Self::AnswerPaused => Some(
+                "Your last answer was paused before it was complete. Continue exactly where it stops, without \
+                 repeating any of it."
                     .to_owned(),
             ),
             Self::EmptyAnswer => {

@@ -39,6 +39,7 @@ pub(crate) fn stream(
         StopReason::EndTurn => "end_turn".to_owned(),
         StopReason::ToolUse => "tool_use".to_owned(),
         StopReason::MaxTokens => "max_tokens".to_owned(),
+        StopReason::Paused => "pause_turn".to_owned(),
         StopReason::Refusal => "refusal".to_owned(),
         StopReason::Unknown(word) => word,
     };

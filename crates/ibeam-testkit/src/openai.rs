@@ -66,6 +66,7 @@ pub(crate) fn stream(
         StopReason::EndTurn => "stop".to_owned(),
         StopReason::ToolUse => "tool_calls".to_owned(),
         StopReason::MaxTokens => "length".to_owned(),
+        StopReason::Paused => "pause_turn".to_owned(),
         StopReason::Refusal => "content_filter".to_owned(),
         StopReason::Unknown(word) => word,
     };

@@ -177,6 +177,7 @@ fn a_stop_reason_is_said_in_the_words_of_the_wire() {
     for (stop, anthropic, openai) in [
         (StopReason::MaxTokens, "max_tokens", "length"),
         (StopReason::Refusal, "refusal", "content_filter"),
+        (StopReason::Paused, "pause_turn", "pause_turn"),
         (StopReason::EndTurn, "end_turn", "stop"),
         (StopReason::Unknown("odd".into()), "odd", "odd"),
     ] {

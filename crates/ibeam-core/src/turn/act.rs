@@ -84,6 +84,7 @@ impl Run {
             }
         }
         self.run_together(journal, model_call_id, &mut together, &mut finished).await?;
+        repetition.begin_answer();
         for (call, result) in finished {
             if let Some(count) = repetition.seen(&call, &result) {
                 acted.repeated = Some((call.name, count));

@@ -14,6 +14,9 @@ use crate::gauge::Gauge;
 use crate::journal::{Journal, millis};
 use crate::provider::{ModelEvent, ModelRequest, ProviderError, Repeat};
 
+/// For one request the conversation is made shorter this often at most.
+const SHORTENED_IN_A_ROW: u32 = 4;
+
 /// A complete answer and the request it belongs to.
 pub(super) struct Asked {
     pub(super) model_call_id: ModelCallId,
@@ -120,7 +123,7 @@ impl Run {
         Ok(Asked { model_call_id, answer: *answer })
     }
 
-    /// Asks, and asks once more with a shorter conversation where it was too long.
+    /// Asks, and asks again with a shorter conversation where it was too long.
     async fn ask_fitting(
         &self,
         journal: &mut Journal,
@@ -132,15 +135,22 @@ impl Run {
         if made_room {
             request = Arc::new(self.request(journal, tools));
         }
-        let reply = match self.answer_to(journal, &request, Aloud::Yes).await {
-            Err(Ended::Failed(failure)) if !made_room && is_too_long(&failure) => {
+        let mut shortened = u32::from(made_room);
+        loop {
+            let failure = match self.answer_to(journal, &request, Aloud::Yes).await {
+                Err(Ended::Failed(failure)) if is_too_long(&failure) => failure,
+                reply => return Ok((request, reply?)),
+            };
+            if shortened == 0 {
                 self.compact(journal, &request, gauge, Some(failure)).await?;
-                request = Arc::new(self.request(journal, tools));
-                self.answer_to(journal, &request, Aloud::Yes).await?
+            } else if shortened == SHORTENED_IN_A_ROW
+                || !self.shorten_results(journal, &request, gauge).await?
+            {
+                return Err(failure.into());
             }
-            reply => reply?,
-        };
-        Ok((request, reply))
+            shortened += 1;
+            request = Arc::new(self.request(journal, tools));
+        }
     }
 
     /// Sends a request until it is answered, its answer breaks off in its text, or its failure stands.
@@ -216,6 +226,6 @@ impl Run {
     }
 }
 
-fn is_too_long(failure: &Failure) -> bool {
+pub(super) fn is_too_long(failure: &Failure) -> bool {
     matches!(failure.reason, Reason::ContextTooLong { .. })
 }

@@ -1,16 +1,17 @@
 //! Room for a conversation that has become too long: its oldest part gives way to a summary of the model's own.
 //!
-//! Once per overflow, recorded as one event, and never a loop: what does not become shorter ends the run with the
-//! sizes, the conversation as it was.
+//! Where a summary cannot help, results of tools are shortened instead, the older ones first. Each is recorded as one
+//! event, and is done a bounded number of times: what does not become shorter ends the run with the sizes.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
-use ibeam_protocol::{Answer, Block, Compacted, EventKind, Failure, Message, Reason, StopReason};
+use ibeam_protocol::{Block, Compacted, EventKind, Failure, Message, Reason, ShortenedResults, StopReason};
 
-use super::ask::{Aloud, Reply};
-use super::{Ended, Run};
+use super::ask::{Aloud, Reply, is_too_long};
+use super::{Ended, Run, text_of};
 use crate::gauge::{Gauge, fixed_weight, weight};
+use crate::history::{self, ends};
 use crate::journal::Journal;
 use crate::provider::{ModelRequest, ProviderError};
 
@@ -28,6 +29,10 @@ const PIECE_BYTES: usize = 4 << 10;
 const LOG_BYTES: usize = 256 << 10;
 /// Of the user's words that are kept verbatim.
 const PROMPT_BYTES: usize = 16 << 10;
+/// A result of a tool that was shortened keeps at least so much.
+const RESULT_BYTES: usize = 4 << 10;
+/// The share of its length that a conversation may keep, at most, when results are shortened.
+const WORTHWHILE: f64 = 0.95;
 /// What a request leaves free for the answer where nobody says how long answers may be.
 const ANSWER_TOKENS: u64 = 4096;
 
@@ -48,7 +53,8 @@ impl Run {
         self.compact(journal, request, gauge, None).await.map(|()| true)
     }
 
-    /// Replaces the oldest part of the conversation by a summary.
+    /// Makes the conversation shorter: by a summary of its oldest part, or by shortening results of tools where that
+    /// part is small or a summary does not help.
     ///
     /// `refusal` is what the provider said of the whole. Fails with `ContextTooLong` and the sizes.
     pub(super) async fn compact(
@@ -58,13 +64,96 @@ impl Run {
         gauge: &Gauge,
         refusal: Option<Failure>,
     ) -> Result<(), Ended> {
+        let messages = journal.history().messages();
+        let older = messages.get(..self.older_part(messages, gauge)).unwrap_or_default();
+        let older_is_small = 2 * weight(older) < self.fixed_weight(request) + weight(messages);
+        if older_is_small && self.shorten_results(journal, request, gauge).await? {
+            return Ok(());
+        }
+        match self.summarise(journal, request, gauge, refusal).await {
+            Err(Ended::Failed(failure)) if is_too_long(&failure) => {
+                if self.shorten_results(journal, request, gauge).await? {
+                    Ok(())
+                } else {
+                    Err(failure.into())
+                }
+            }
+            summarised => summarised,
+        }
+    }
+
+    /// Shortens results of tools, those before the newest first; false when that makes nothing much shorter.
+    pub(super) async fn shorten_results(
+        &self,
+        journal: &mut Journal,
+        request: &ModelRequest,
+        gauge: &Gauge,
+    ) -> Result<bool, Ended> {
+        let before_tokens = gauge.estimate(self.fixed_weight(request), journal.history());
+        let messages = journal.history().messages();
+        let is_results = |message: &Arc<Message>| matches!(message.as_ref(), Message::ToolResults(_));
+        let Some(newest) = messages.iter().rposition(is_results) else { return Ok(false) };
+        let fixed = self.fixed_weight(request);
+        let before = fixed + weight(messages);
+        let wanted = match self.room() {
+            Some(room) if room < before_tokens => {
+                (before as f64 * room as f64 / before_tokens.max(1) as f64) as usize
+            }
+            // The provider refuses what should fit, or nobody knows what fits.
+            Some(_) | None => before / 2,
+        };
+        let older = ShortenedResults { messages: newest, bytes: RESULT_BYTES };
+        let mut base = messages.to_vec();
+        history::shorten_results(&mut base, older);
+        let mut after = fixed + weight(&base);
+        let mut shortened_results = vec![older];
+        let mut bytes = base.get(newest).map_or(0, longest_result) / 2;
+        while after > wanted && bytes >= RESULT_BYTES {
+            let all = ShortenedResults { messages: base.len(), bytes };
+            let mut shorter = base.clone();
+            history::shorten_results(&mut shorter, all);
+            after = fixed + weight(&shorter);
+            shortened_results.truncate(1);
+            shortened_results.push(all);
+            bytes /= 2;
+        }
+        if after as f64 > before as f64 * WORTHWHILE {
+            return Ok(false);
+        }
+        let compacted = Compacted {
+            replaced: 0,
+            summary: String::new(),
+            before_tokens,
+            after_tokens: (before_tokens as f64 * after as f64 / before.max(1) as f64) as u64,
+            usage: None,
+            api_ms: 0,
+            cost_micros: None,
+            shortened_results,
+        };
+        journal.record(EventKind::Compacted(Box::new(compacted))).await?;
+        Ok(true)
+    }
+
+    /// How many messages, from the oldest, a summary would replace.
+    fn older_part(&self, messages: &[Arc<Message>], gauge: &Gauge) -> usize {
+        // Whoever refuses it may know better than our figures how long it is.
+        let quarter = weight(messages) / 4;
+        let tail_bytes = self.room().map_or(quarter, |room| gauge.bytes(room / 4).min(quarter));
+        first_kept(messages, tail_bytes)
+    }
+
+    /// Replaces the oldest part of the conversation by a summary.
+    async fn summarise(
+        &self,
+        journal: &mut Journal,
+        request: &ModelRequest,
+        gauge: &Gauge,
+        refusal: Option<Failure>,
+    ) -> Result<(), Ended> {
         let fixed = self.fixed_weight(request);
         let before_tokens = gauge.estimate(fixed, journal.history());
         let messages = journal.history().messages().to_vec();
-        // Whoever refuses it may know better than our figures how long it is.
-        let quarter = weight(&messages) / 4;
-        let tail_bytes = self.room().map_or(quarter, |room| gauge.bytes(room / 4).min(quarter));
-        let replaced = first_kept(&messages, tail_bytes);
+        let replaced = self.older_part(&messages, gauge);
         let (older, kept) = messages.split_at(replaced);
         let too_long = |why: &str| {
             let window = self.context_window.map_or(String::new(), |window| format!(" of {window}"));
@@ -115,6 +204,7 @@ impl Run {
             usage: answered.answer.usage,
             api_ms: answered.api_ms,
             cost_micros: answered.cost_micros,
+            shortened_results: Vec::new(),
         };
         Ok(journal.record(EventKind::Compacted(Box::new(compacted))).await?)
     }
@@ -153,6 +243,14 @@ fn first_kept(messages: &[Arc<Message>], bytes: usize) -> usize {
         }
     }
     if first == messages.len() { 0 } else { first }
+}
+
+/// The bytes of the longest result in a message.
+fn longest_result(message: &Arc<Message>) -> usize {
+    match message.as_ref() {
+        Message::ToolResults(results) => results.iter().map(|result| result.text.len()).max().unwrap_or(0),
+        Message::User(_) | Message::Assistant(_) => 0,
+    }
 }
 
 /// The text that stands in for `older`: the user's last words verbatim, and the model's summary of the rest.
@@ -198,23 +296,4 @@ fn log(older: &[Arc<Message>], bytes: usize) -> String {
         }
     }
     ends(&text, bytes)
-}
-
-/// At most about `bytes` of a text: its first fifth and the rest from its end.
-fn ends(text: &str, bytes: usize) -> String {
-    if text.len() <= bytes {
-        return text.to_owned();
-    }
-    let head_end = text.floor_char_boundary(bytes / 5);
-    let tail_start = text.ceil_char_boundary(text.len() - (bytes - bytes / 5));
-    let (head, tail) = (text.get(..head_end).unwrap_or_default(), text.get(tail_start..).unwrap_or_default());
-    format!("{head}\n… {} bytes left out …\n{tail}", tail_start - head_end)
-}
-
-fn text_of(answer: &Answer) -> String {
-    let texts = answer.blocks.iter().filter_map(|block| match block {
-        Block::Text(text) => Some(text.as_str()),
-        Block::Thinking { .. } | Block::ToolCall(_) => None,
-    });
-    texts.collect()
 }

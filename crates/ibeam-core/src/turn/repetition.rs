@@ -1,8 +1,9 @@
 //! The guard against a model that makes the same call with the same result again and again.
 //!
-//! Counts within the last few calls only: to read a file again after fifty other calls is no loop.
+//! Counts within the last few calls only: to read a file again after fifty other calls is no loop. Calls of one answer
+//! were made without having seen their results, so the same call within one answer counts once.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use ibeam_protocol::ToolCall;
@@ -18,14 +19,24 @@ const WINDOW: usize = 2 * STOP_AT as usize;
 #[derive(Default)]
 pub(super) struct Repetition {
     recent: VecDeque<u64>,
+    /// Calls of the answer at hand.
+    in_answer: HashSet<u64>,
 }
 
 impl Repetition {
+    /// Begins the calls of the next answer.
+    pub(super) fn begin_answer(&mut self) {
+        self.in_answer.clear();
+    }
+
     /// Takes a finished call and gives its count within the window, when that is worth a word.
     pub(super) fn seen(&mut self, call: &ToolCall, result: &str) -> Option<u32> {
         let mut hasher = DefaultHasher::new();
         (&call.name, call.arguments.to_string(), result).hash(&mut hasher);
         let hash = hasher.finish();
+        if !self.in_answer.insert(hash) {
+            return None;
+        }
         if self.recent.len() == WINDOW {
             self.recent.pop_front();
         }

@@ -76,11 +76,75 @@ fn room_is_made_before_the_request_where_the_window_is_known() {
     assert!((1_500..3_500).contains(&after_tokens), "{after_tokens}");
 }
 
+/// The bytes of the results that each request showed to the model.
+fn result_bytes(stage: &Stage) -> Vec<Vec<usize>> {
+    let requests = stage.provider.requests.lock().unwrap();
+    let of_message = |message: &Arc<Message>| match message.as_ref() {
+        Message::ToolResults(results) => results.iter().map(|result| result.text.len()).collect(),
+        Message::User(_) | Message::Assistant(_) => Vec::new(),
+    };
+    requests.iter().map(|request| request.messages.iter().flat_map(of_message).collect()).collect()
+}
+
+/// A call whose result alone is as long as `bytes`.
+fn long_result(id: &str, bytes: usize) -> Line {
+    calls(vec![call(id, "repeat", json!({ "n": id, "bytes": bytes }))])
+}
+
 #[test]
-fn a_single_exchange_that_does_not_fit_ends_the_run() {
-    let mut stage = stage(vec![long_call("1", 40_000), say(&["a summary"])]);
+fn a_single_exchange_that_does_not_fit_has_its_result_shortened() {
+    let mut stage = stage(vec![long_result("1", 40_000), say(&["ok"])]);
     stage.run.context_window = Some(8_000);
-    check(&stage, "Started User Answer Call(1) Allowed(1) Done(1) Failed(context)");
+    check(&stage, "Started User Answer Call(1) Allowed(1) Done(1) Compacted(0) Text(ok) Answer Completed");
+    let shown = &result_bytes(&stage)[1];
+    assert!((4_000..20_000).contains(&shown[0]), "{shown:?}");
+}
+
+#[test]
+fn a_single_exchange_that_the_provider_refuses_has_its_result_shortened_until_it_is_taken() {
+    let stage = stage(vec![long_result("1", 100_000), too_long(), too_long(), say(&["ok"])]);
+    let events = check(
+        &stage,
+        "Started User Answer Call(1) Allowed(1) Done(1) Compacted(0) Compacted(0) Text(ok) Answer Completed",
+    );
+    let shown = result_bytes(&stage);
+    assert!(shown[3][0] < shown[2][0] && shown[2][0] < shown[1][0], "{shown:?}");
+    let Some(EventKind::RunFinished(end)) = events.last().map(|event| &event.kind) else { panic!() };
+    assert_eq!(end.totals.compactions, 2);
+    // The session is replayed as it stood.
+    let second = super::stage(vec![say(&["again"])]);
+    play(&second, &events);
+    assert_eq!(result_bytes(&second)[0], shown[3]);
+}
+
+#[test]
+fn older_results_are_shortened_before_the_newest() {
+    let stage = stage(vec![
+        long_result("1", 30_000),
+        long_result("2", 30_000),
+        long_result("3", 5_000),
+        too_long(),
+        failing(Repeat::Never),
+        say(&["ok"]),
+    ]);
+    check(
+        &stage,
+        "Started User Answer Call(1) Allowed(1) Done(1) Answer Call(2) Allowed(2) Done(2) Answer Call(3) Allowed(3) \
+         Done(3) Compacted(0) Text(ok) Answer Completed",
+    );
+    let shown = result_bytes(&stage).pop().unwrap();
+    assert!(shown[0] < 4_200 && shown[1] < 4_200 && shown[2] == 5_000, "{shown:?}");
+}
+
+#[test]
+fn results_are_shortened_a_bounded_number_of_times() {
+    let mut lines = vec![long_result("1", 1_000_000)];
+    lines.extend((0..20).map(|_| too_long()));
+    let stage = stage(lines);
+    let (outcome, events) = play(&stage, &[]);
+    let RunOutcome::Failed(failure) = outcome else { panic!() };
+    assert_eq!(failure.reason.code(), FailureCode::Context);
+    assert_eq!(events.iter().filter(|event| word(&event.kind).starts_with("Compacted")).count(), 4);
 }
 
 #[test]

@@ -19,6 +19,7 @@ pub(crate) fn words(notice: &Notice, catalogue: &Catalogue) -> Words {
         Notice::AnswerInterrupted { reason } => {
             Words::new("notice-answer-interrupted").text("message", &catalogue.reason(reason).message)
         }
+        Notice::AnswerPaused => Words::new("notice-answer-paused"),
         Notice::EmptyAnswer => Words::new("notice-empty-answer"),
         Notice::RepeatedCall { tool, count } => {
             Words::new("notice-repeated-call").text("tool", tool).count("count", *count)

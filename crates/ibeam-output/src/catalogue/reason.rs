@@ -52,6 +52,9 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::Stalled { provider, waited_ms } => {
             Words::new("reason-stalled").text("provider", provider).seconds(*waited_ms)
         }
+        Reason::AnswerTooSlow { provider, waited_ms } => {
+            Words::new("reason-answer-too-slow").text("provider", provider).seconds(*waited_ms)
+        }
         Reason::TurnLimit { limit } => Words::new("reason-turn-limit").count("limit", *limit),
         Reason::TokenLimit { limit } => Words::new("reason-token-limit").count("limit", *limit),
         Reason::CostLimit { limit_micros } => {
@@ -63,6 +66,13 @@ pub(crate) fn words(reason: &Reason) -> Words {
         }
         Reason::EmptyAnswer => Words::new("reason-empty-answer"),
         Reason::OutputLimit => Words::new("reason-output-limit"),
+        Reason::AnswerPaused { count } => Words::new("reason-answer-paused").count("count", *count),
+        Reason::InvalidArguments { tool, count } => {
+            Words::new("reason-invalid-arguments").text("tool", tool).count("count", *count)
+        }
+        Reason::RefusedWithMessage { message } => {
+            Words::new("reason-refused-with-message").text("message", message)
+        }
         Reason::Refused => Words::new("reason-refused"),
         Reason::PromptRefused { hook, said } => {
             Words::new("reason-prompt-refused").text("hook", hook).text("said", said)

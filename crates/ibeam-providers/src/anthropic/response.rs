@@ -403,6 +403,7 @@ fn stop_reason(word: Option<String>) -> StopReason {
         "end_turn" | "stop_sequence" => StopReason::EndTurn,
         "tool_use" => StopReason::ToolUse,
         "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "pause_turn" => StopReason::Paused,
         "refusal" => StopReason::Refusal,
         _ => StopReason::Unknown(word),
     }

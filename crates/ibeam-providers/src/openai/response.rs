@@ -18,6 +18,10 @@ use crate::sse::SseEvent;
 use crate::tokens;
 use crate::wire::{ReportedError, Wire, WireFault, not_of_this_wire};
 
+/// The words for an answer that the service could not complete: of OpenRouter and Mistral, of DeepSeek, of GLM, and of
+/// local servers.
+const FAILED: [&str; 5] = ["error", "insufficient_system_resource", "network_error", "abort", "aborted"];
+
 /// The state of one answer.
 #[derive(Debug)]
 pub struct Decoder {
@@ -140,9 +144,8 @@ impl Decoder {
             self.delta(delta, repaired, out)?;
         }
         match choice.finish_reason {
-            // OpenRouter and Mistral end so when the service behind them failed.
-            Some(reason) if reason == "error" => Err(WireFault::Reported(ReportedError {
-                message: "the answer ended with finish_reason `error`".into(),
+            Some(reason) if FAILED.contains(&reason.as_str()) => Err(WireFault::Reported(ReportedError {
+                message: format!("the answer ended with finish_reason `{reason}`"),
                 ..ReportedError::default()
             })),
             Some(reason) if !reason.is_empty() => {
@@ -259,7 +262,11 @@ fn stop_reason(word: Option<String>) -> StopReason {
         "stop" | "eos" | "stop_sequence" | "end_turn" => StopReason::EndTurn,
         "tool_calls" | "function_call" => StopReason::ToolUse,
         "length" | "model_length" | "max_tokens" => StopReason::MaxTokens,
-        "content_filter" | "refusal" => StopReason::Refusal,
+        "pause_turn" => StopReason::Paused,
+        // The words of other services for what a filter of theirs has stopped.
+        "content_filter" | "refusal" | "safety" | "recitation" | "sensitive" | "prohibited_content" => {
+            StopReason::Refusal
+        }
         _ => StopReason::Unknown(word),
     }
 }

@@ -43,7 +43,7 @@ fn thinking_is_kept_verbatim_and_calls_are_put_together() {
 fn unknown_events_blocks_deltas_and_stop_reasons_do_no_harm() {
     check(
         include_str!("../../fixtures/anthropic-unknown-things.sse"),
-        &["text Hi", "= text Hi", r#"= Unknown("pause_turn") 25+0r+0w/15"#],
+        &["text Hi", "= text Hi", r#"= Unknown("cosmic_ray") 25+0r+0w/15"#],
     );
 }
 

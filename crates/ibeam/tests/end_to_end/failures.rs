@@ -238,6 +238,28 @@ fn a_limited_rate_is_told_with_what_the_provider_said() {
     assert!(ran.stderr.contains("slow down"), "{ran}");
 }
 
+/// What a shorter conversation would do, the results of the turn at hand are shortened for.
+#[test]
+fn a_conversation_that_calls_made_too_long_is_shortened_within_the_turn() {
+    let long: String = (0..2000).map(|number| format!("line {number} of a long file\n")).collect();
+    for wire in crate::scene::WIRES {
+        let refused = || Answer::error(400, "invalid_request_error", "prompt is too long: 9 tokens > 8");
+        let read = calls("t1", "read", &json!({ "path": "long.txt" }));
+        let workspace = Workspace::new().file("long.txt", &long);
+        let scene = Scene::on(wire, [read, refused(), says("It is long.")]).within(workspace);
+        let ran = scene.print::<&str>([]).run().succeeded();
+        assert_eq!(ran.stream().last()["ibeam"]["compactions"], 1, "{ran}");
+        let sent: Vec<String> =
+            scene.server.requests().iter().map(|request| request.transcript().join("\n")).collect();
+        assert!(2 * sent[2].len() <= sent[1].len() + 1000, "{} and {}", sent[1].len(), sent[2].len());
+        assert!(sent[2].contains("bytes left out") && sent[2].contains("line 1 of"), "{}", sent[2]);
+        // The next run sends the shorter conversation.
+        let scene = scene.then([says("again")]);
+        scene.print(["--continue"]).run().succeeded();
+        assert!(scene.server.requests()[0].transcript().join("\n").contains("bytes left out"));
+    }
+}
+
 #[test]
 fn a_failure_that_passes_is_retried_before_the_first_text() {
     let config = "[retry]\nattempts = 3\nfirst_pause = \"1ms\"\n";

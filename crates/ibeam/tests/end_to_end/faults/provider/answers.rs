@@ -142,6 +142,40 @@ fn f054_the_same_call_for_ever_is_ended() {
     assert!(told.contains("5 times with the same arguments"), "{told}");
 }
 
+/// Nobody has seen the results of the first when the last is made.
+#[test]
+fn f054_the_same_call_ten_times_in_one_answer_is_no_loop() {
+    let ten = || {
+        (0..10).fold(Answer::new(), |answer, number| {
+            answer.call(&format!("t{number}"), "ls", &json!({ "path": "." }))
+        })
+    };
+    for (_, ran) in survives_on_both(QUICK, || vec![ten(), says("done")]) {
+        assert_eq!(ran.stream().completed().len(), 10, "{ran}");
+        assert!(ran.stderr_lines("warning: ").is_empty(), "{ran}");
+    }
+}
+
+#[test]
+fn f049_arguments_that_are_no_json_in_three_answers_in_a_row_end_the_run() {
+    let broken = |number: usize| {
+        let arguments = format!("{{\"path\": \"f{number}");
+        Answer::new().call_as_written(&format!("t{number}"), "read", &arguments)
+    };
+    for wire in WIRES {
+        let ran = fails(30, || {
+            let scene = Scene::on(wire, (0..10).map(broken));
+            let ibeam = scene.print::<&str>([]);
+            (scene, ibeam)
+        });
+        assert!(ran.stderr.contains("`read` were not valid JSON in 3 answers in a row"), "{ran}");
+        assert_eq!(ran.stream().completed().len(), 3, "{ran}");
+        assert_eq!(ran.stream().last()["ibeam"]["turns"], 3, "{ran}");
+    }
+    let answers = || vec![broken(1), broken(2), calls("t3", "ls", &json!({ "path": "." })), says("done")];
+    survives_on_both(QUICK, answers);
+}
+
 #[test]
 fn f055_other_calls_for_ever_are_ended_by_the_limit_of_turns() {
     let other =
@@ -167,6 +201,46 @@ fn f056_a_model_that_says_nothing_once_is_asked_again() {
     for (_, ran) in survives_on_both(QUICK, || vec![Answer::new(), says("here")]) {
         assert_eq!(ran.stream().last()["result"], "here", "{ran}");
     }
+}
+
+#[test]
+fn f058_an_answer_that_the_service_paused_is_sent_back_and_completed() {
+    let paused = || says("one ").stop(StopReason::Paused);
+    for (scene, ran) in survives_on_both(QUICK, || vec![paused(), paused(), says("two")]) {
+        assert_eq!(ran.stream().last()["result"], "one one two", "{ran}");
+        assert_eq!(ran.stderr_lines("warning: ").len(), 2, "{ran}");
+        let sent = scene.server.requests()[1].transcript();
+        assert_eq!(sent[1], "assistant: one ", "{sent:?}");
+    }
+}
+
+#[test]
+fn f058_an_answer_that_the_service_pauses_for_ever_is_no_success() {
+    let ran = fails_on_both(30, QUICK, || vec![says("x").stop(StopReason::Paused); 20]);
+    assert_eq!(ran.stream().last()["result"], "x".repeat(10), "{ran}");
+}
+
+/// Words of services for an answer that they could not complete, after its text and before.
+#[test]
+fn f058_an_answer_that_the_service_gave_up_is_asked_for_again_or_continued() {
+    for word in ["error", "insufficient_system_resource", "network_error", "abort"] {
+        let given_up = |answer: Answer| answer.stop(StopReason::Unknown(word.to_owned()));
+        let answers = [given_up(Answer::new()), given_up(says("half ")), says("whole")];
+        let scene = Scene::on(Wire::OpenAi, answers).within(configured(QUICK));
+        let ran = survives(&scene, scene.print::<&str>([]));
+        assert_eq!(ran.stream().last()["result"], "half whole", "{word}: {ran}");
+        assert_eq!(super::retries(&ran), 1, "{word}: {ran}");
+    }
+}
+
+#[test]
+fn what_a_model_that_declines_says_is_told_on_stderr() {
+    let declines = || says("I cannot help\nwith \u{1b}[31mthat.").stop(StopReason::Refusal);
+    let ran = fails_on_both(32, QUICK, || vec![declines()]);
+    let errors = ran.stderr_lines("error: ");
+    assert!(errors[0].contains("I cannot help") && errors[0].contains("that."), "{ran}");
+    assert!(!ran.stderr.contains('\u{1b}'), "{ran}");
+    assert!(ran.stream().last()["message"].as_str().unwrap().contains("I cannot help"), "{ran}");
 }
 
 #[test]
