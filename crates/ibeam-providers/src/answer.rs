@@ -33,6 +33,17 @@ pub(crate) struct AnswerReader {
     bounds: BodyBounds,
     started: Instant,
     last_content: Instant,
+    /// When the caller last got something; the time until it asks for more is not the service's.
+    left: Instant,
+}
+
+/// The bound of time that comes next.
+#[derive(Clone, Copy)]
+enum Bound {
+    /// Until the next piece, or the next piece that says something.
+    Silence(Duration),
+    /// Until the end of the answer.
+    Whole(Duration),
 }
 
 /// What the body turned out to be, told by its first byte: servers mislabel both.
@@ -56,6 +67,7 @@ impl AnswerReader {
             bounds: BodyBounds::default(),
             started: now,
             last_content: now,
+            left: now,
         }
     }
 
@@ -63,8 +75,17 @@ impl AnswerReader {
     ///
     /// What was appended before an error stands.
     pub(crate) async fn read(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        let away = self.left.elapsed();
+        self.started += away;
+        self.last_content += away;
+        let read = self.read_on(out).await;
+        self.left = Instant::now();
+        read
+    }
+
+    async fn read_on(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
         while out.is_empty() {
-            let (deadline, waited, repeat) = self.deadline();
+            let (deadline, bound) = self.deadline();
             let result = match timeout_at(deadline, self.response.chunk()).await {
                 Ok(Ok(Some(chunk))) => self.take(&chunk, out).map_err(|fault| self.fault(fault)),
                 // Clean or not: the decoder knows whether the answer is complete.
@@ -77,7 +98,18 @@ impl AnswerReader {
                 Err(_) => {
                     self.transport.forget_connection();
                     let ended = self.end(out);
-                    ended.map_err(|_| self.transport.origin().stalled(waited, repeat, self.head.clone()))
+                    let (origin, head) = (self.transport.origin(), self.head.clone());
+                    ended.map_err(|fault| match (fault, bound) {
+                        (fault @ (WireFault::Reported(_) | WireFault::TooLarge(_)), _) => {
+                            origin.fault(fault, head)
+                        }
+                        (WireFault::Protocol(_) | WireFault::Truncated, Bound::Silence(waited)) => {
+                            origin.stalled(waited, Repeat::Quickly, head)
+                        }
+                        (WireFault::Protocol(_) | WireFault::Truncated, Bound::Whole(waited)) => {
+                            origin.too_slow(waited, head)
+                        }
+                    })
                 }
             };
             let finished = matches!(out.last(), Some(ModelEvent::Finished(_)));
@@ -100,15 +132,14 @@ impl AnswerReader {
         Ok(())
     }
 
-    /// Until when the next piece must come, the bound it comes from, and whether to ask again after it.
-    fn deadline(&self) -> (Instant, Duration, Repeat) {
+    /// Until when the next piece must come, and the bound it comes from.
+    fn deadline(&self) -> (Instant, Bound) {
         let bounds = self.transport.endpoint().timeouts;
-        let now = Instant::now();
         let idle = if self.decoder.has_stopped() { bounds.idle.min(LINGER_LIMIT) } else { bounds.idle };
-        let idle = (now + idle, idle, Repeat::Quickly);
-        let content_idle = (self.last_content + bounds.content_idle, bounds.content_idle, Repeat::Quickly);
-        // Another answer of that length would hardly end better.
-        let whole = (self.started + bounds.whole, bounds.whole, Repeat::Never);
+        let silence = |from: Instant, bound: Duration| (from + bound, Bound::Silence(bound));
+        let idle = silence(Instant::now(), idle);
+        let content_idle = silence(self.last_content, bounds.content_idle);
+        let whole = (self.started + bounds.whole, Bound::Whole(bounds.whole));
         let earlier = if content_idle.0 < idle.0 { content_idle } else { idle };
         if whole.0 < earlier.0 { whole } else { earlier }
     }

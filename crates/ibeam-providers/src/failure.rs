@@ -108,6 +108,13 @@ impl Origin {
         self.error(Reason::Stalled { provider: self.provider.clone(), waited_ms }, repeat, head)
     }
 
+    /// The answer kept coming and was not complete after `waited`: another one would hardly be.
+    pub(crate) fn too_slow(&self, waited: Duration, head: Head) -> ProviderError {
+        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        let reason = Reason::AnswerTooSlow { provider: self.provider.clone(), waited_ms };
+        self.error(reason, Repeat::Never, head)
+    }
+
     /// The request never got an answer: connection, name resolution, TLS, proxy.
     pub(crate) fn unsent(&self, error: &reqwest::Error) -> ProviderError {
         let (mut chain, mut tls) = (Vec::new(), None);

@@ -27,6 +27,9 @@ use crate::wire::Wire;
 /// Error bodies and documents over this size are cut.
 const DOCUMENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 
+/// The slowest upload that is waited for: a conversation of 100 MB takes its time before any server can answer.
+const UPLOAD_BYTES_PER_SECOND: u64 = 1024 * 1024;
+
 /// A connection to one endpoint.
 #[derive(Debug)]
 pub(crate) struct Transport {
@@ -85,7 +88,8 @@ impl Transport {
     ) -> Result<(Head, Response), ProviderError> {
         let unusable = |said: String| self.origin.unusable(&said);
         let headers = self.headers().map_err(unusable)?;
-        let limit = self.endpoint.timeouts.first_byte;
+        let upload = body.as_ref().map_or(Duration::ZERO, upload_time);
+        let limit = self.endpoint.timeouts.first_byte + upload;
         let response = loop {
             let Connection { client, served } = self.connection().map_err(unusable)?;
             let mut request = client.request(method.clone(), url).headers(headers.clone());
@@ -208,6 +212,12 @@ impl Transport {
         }
         Ok(headers)
     }
+}
+
+/// The time that a request may take to reach the server, before the bound of the first byte begins.
+fn upload_time(body: &Bytes) -> Duration {
+    let bytes = u64::try_from(body.len()).unwrap_or(u64::MAX);
+    Duration::from_millis(bytes.saturating_mul(1000) / UPLOAD_BYTES_PER_SECOND)
 }
 
 /// Whether a connection broke under a request before any answer.

@@ -17,6 +17,8 @@ pub(crate) enum Act {
     SendAndClose(String),
     /// Sends these bytes, then nothing, and keeps the connection open.
     SendAndHold(String),
+    /// Sends the first bytes, and the others and the end so much later.
+    SendInTwo(String, Duration, String),
     /// Sends these bytes, then a comment every few milliseconds, for ever.
     SendAndPing(String),
 }
@@ -64,8 +66,11 @@ async fn serve(
         let Some(act) = acts.lock().await.next() else {
             return;
         };
-        let (Act::Send(bytes) | Act::SendAndClose(bytes) | Act::SendAndHold(bytes) | Act::SendAndPing(bytes)) =
-            &act;
+        let (Act::Send(bytes)
+        | Act::SendAndClose(bytes)
+        | Act::SendAndHold(bytes)
+        | Act::SendInTwo(bytes, ..)
+        | Act::SendAndPing(bytes)) = &act;
         if stream.write_all(bytes.as_bytes()).await.is_err() {
             return;
         }
@@ -75,6 +80,11 @@ async fn serve(
             Act::SendAndHold(_) => {
                 // Ends when the client goes away.
                 let _gone = stream.read(&mut [0]).await;
+                return;
+            }
+            Act::SendInTwo(_, pause, rest) => {
+                tokio::time::sleep(pause).await;
+                let _gone = stream.write_all(rest.as_bytes()).await;
                 return;
             }
             Act::SendAndPing(_) => {

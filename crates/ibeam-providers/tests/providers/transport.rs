@@ -257,6 +257,27 @@ async fn a_stall_is_told_wherever_it_falls() {
     }
 }
 
+/// The reader of a run may take its time; that is no silence of the service.
+#[tokio::test]
+async fn time_in_which_nobody_asked_for_more_is_no_stall() {
+    let bound = Duration::from_secs(2);
+    let text = TEXT.find("Hello").unwrap();
+    let (first, rest) = TEXT.split_at(text + TEXT[text..].find("\n\n").unwrap() + 2);
+    // The rest comes after the bound on content, and soon after the reader asks again.
+    let act = Act::SendInTwo(open_stream(first), bound + Duration::from_millis(1500), rest.to_owned());
+    let server = Server::start(vec![act]).await;
+    let timeouts = Timeouts { content_idle: bound, ..Timeouts::default() };
+    let provider = HttpProvider::new(Endpoint { timeouts, ..endpoint(&server.url) });
+    let mut stream = provider.stream(Arc::new(request(vec![user("hi")])));
+    assert!(matches!(stream.next().await, Some(Ok(ModelEvent::TextDelta(_)))));
+    tokio::time::sleep(bound + Duration::from_secs(1)).await;
+    let mut last = None;
+    while let Some(item) = stream.next().await {
+        last = Some(item.unwrap());
+    }
+    assert!(matches!(last, Some(ModelEvent::Finished(_))), "{last:?}");
+}
+
 #[tokio::test]
 async fn pings_keep_a_stream_alive_only_so_long() {
     let (_, error) = fail_with(impatient, Act::SendAndPing(open_stream(CUT))).await;

@@ -81,6 +81,8 @@ fn f026_a_trickle_without_end_is_given_up() {
     let ran = fails_on_both(28, config, || vec![words(); 2]);
     assert!(ran.elapsed < Duration::from_secs(7), "{ran}");
     assert_eq!(retries(&ran), 0, "{ran}");
+    // Much came: the message must not say that nothing did.
+    assert!(ran.stderr.contains("was not complete after 1 s"), "{ran}");
 }
 
 /// Bytes that keep coming as fast as they are read are no answer either.
