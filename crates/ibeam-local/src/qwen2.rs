@@ -82,8 +82,11 @@ impl Qwen2 {
         };
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(shape.layers);
         let mut layers = std::thread::scope(|scope| {
-            let loaders: Vec<_> = (0..threads).map(|_| scope.spawn(load_layers)).collect();
-            loaders.into_iter().try_fold(Vec::new(), |mut layers, loader| {
+            // Where there are no more threads, this one loads what is left.
+            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, load_layers).ok();
+            let loaders: Vec<_> = (1..threads).map_while(spawn).collect();
+            let own = load_layers()?;
+            loaders.into_iter().try_fold(own, |mut layers, loader| {
                 let loaded: Result<Vec<_>> =
                     loader.join().unwrap_or_else(|_| Err(Error::msg("a loading thread panicked")));
                 layers.extend(loaded?);

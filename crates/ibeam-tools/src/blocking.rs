@@ -10,12 +10,14 @@ use std::time::{Duration, Instant};
 use ibeam_core::ToolContext;
 use ibeam_protocol::{ToolFailure, ToolOutcome};
 
+use crate::offload::offload;
+
 /// How long work may take to look at the flag.
 const GRACE: Duration = Duration::from_secs(2);
 /// Threads that may be left behind at a time.
 const LEFT_BEHIND: usize = 16;
 
-/// Threads that were left behind and still run. The threads of a process are one pool, so the count is one too.
+/// Threads that were left behind and still run, of the whole process.
 static RUNNING_LATE: AtomicUsize = AtomicUsize::new(0);
 
 /// Asks blocking work to end: somebody said so, or its time is up.
@@ -100,7 +102,7 @@ pub(crate) async fn run(
     let raise = Raise(flag.clone());
     let late = Late::new(&RUNNING_LATE);
     let ending = late.clone();
-    let mut running = tokio::task::spawn_blocking(move || {
+    let mut running = offload(move || {
         let outcome = work(&flag);
         ending.end();
         outcome

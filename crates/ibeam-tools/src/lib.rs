@@ -29,6 +29,7 @@ mod ignore_rules;
 mod known_contents;
 mod ls;
 mod met;
+mod offload;
 mod place;
 mod read;
 pub mod regular_file;

@@ -31,6 +31,7 @@ use ibeam_policy::Shield;
 
 use crate::ToolSettings;
 use crate::git_directory::GitDirectories;
+use crate::offload::offload;
 use crate::workspace::Workspace;
 use looks::Looks;
 use quarantine::Quarantine;
@@ -113,14 +114,14 @@ impl Sentry {
     /// Looks before a command. Every look before one is followed by one after it.
     pub(super) async fn before(&self) {
         let Some(post) = self.0.clone() else { return };
-        // Only an ended runtime loses the work, and us with it.
-        let _ = tokio::task::spawn_blocking(move || post.before()).await;
+        // Only a panic loses the work, and the process with it.
+        let _ = offload(move || post.before()).await;
     }
 
     /// Looks after a command of which nothing lives, and sets right what it did.
     pub(super) async fn after(&self) -> Vec<Finding> {
         let Some(post) = self.0.clone() else { return Vec::new() };
-        tokio::task::spawn_blocking(move || post.after()).await.unwrap_or_default()
+        offload(move || post.after()).await.unwrap_or_default()
     }
 
     /// As [`Self::after`]; what is found is told with the next command, and when this is dropped with none.
