@@ -103,6 +103,12 @@ impl Converter {
         self
     }
 
+    /// Sets the present time (milliseconds since 1970) of a run that goes on, for lines of the target that want a time
+    /// and come from an event without one.
+    pub fn set_time(&mut self, now_ms: u64) {
+        self.encoder.set_time(now_ms);
+    }
+
     /// Takes one line of the source, with or without its end, and appends whole lines of the target to `out`.
     ///
     /// Blank lines mean nothing. An event that is not known is a loss.

@@ -17,6 +17,8 @@ pub(crate) trait Decode {
 pub(crate) trait Encode {
     /// The run goes on now: what it is called, as nothing else is, and when it began.
     fn live(&mut self, _run: &str, _began_ms: u64) {}
+    /// Sets the present time of a run that goes on, in milliseconds since 1970.
+    fn set_time(&mut self, _now_ms: u64) {}
     /// Appends whole lines.
     fn step(&mut self, step: Step, out: &mut Vec<u8>);
     /// Appends what was held back until the end of the source.

@@ -24,11 +24,18 @@ pub(crate) struct Encoder {
     called: bool,
     /// When the open calls began.
     starts: HashMap<String, Option<u64>>,
+    /// The present time of a run that goes on; 0 in any other, which stands for a time that is not known.
+    now: u64,
 }
 
 impl Encode for Encoder {
-    fn live(&mut self, run: &str, _began_ms: u64) {
+    fn live(&mut self, run: &str, began_ms: u64) {
         run.clone_into(&mut self.seed);
+        self.now = began_ms;
+    }
+
+    fn set_time(&mut self, now_ms: u64) {
+        self.now = now_ms;
     }
 
     fn step(&mut self, step: Step, out: &mut Vec<u8>) {
@@ -40,7 +47,7 @@ impl Encode for Encoder {
             Step::Prompt(_) => {}
             Step::Text(Text { text, at, answer }) => {
                 self.enter(answer, out);
-                let at = at.unwrap_or_default();
+                let at = at.unwrap_or(self.now);
                 self.part(
                     "text",
                     at,
@@ -52,8 +59,8 @@ impl Encode for Encoder {
                 self.enter(None, out);
                 self.part(
                     "reasoning",
-                    0,
-                    json!({ "type": "reasoning", "text": text, "time": { "start": 0 } }),
+                    self.now,
+                    json!({ "type": "reasoning", "text": text, "time": { "start": self.now } }),
                     out,
                 );
             }
@@ -63,8 +70,8 @@ impl Encode for Encoder {
             }
             Step::Ended(Call { id, at, card, .. }) => {
                 self.called = true;
-                let start = self.starts.remove(&id).flatten().unwrap_or_default();
-                let end = at.unwrap_or_default();
+                let start = self.starts.remove(&id).flatten().unwrap_or(self.now);
+                let end = at.unwrap_or(self.now);
                 let mut part = take_object(&mut into_object(card), "tool_use.part").unwrap_or_default();
                 if let Some(state) = part.get_mut("state").and_then(Value::as_object_mut) {
                     state.insert("time".to_owned(), json!({ "start": start, "end": end }));
@@ -76,7 +83,7 @@ impl Encode for Encoder {
             Step::End(card) => {
                 let mut card = into_object(card);
                 if let Some(error) = take_object(&mut card, "error") {
-                    return self.line("error", 0, error, out);
+                    return self.line("error", self.now, error, out);
                 }
                 self.enter(self.answer.clone(), out);
                 self.leave(take_object(&mut card, "step_finish.part").unwrap_or_default(), out);
@@ -106,13 +113,13 @@ impl Encoder {
         self.answers += 1;
         self.called = false;
         self.answer = Some(answer.unwrap_or_else(|| ids::message(&self.seed, self.answers)));
-        self.part("step_start", 0, json!({ "type": "step-start" }), out);
+        self.part("step_start", self.now, json!({ "type": "step-start" }), out);
     }
 
     fn leave(&mut self, used: Object, out: &mut Vec<u8>) {
         let mut part = into_object(json!({ "type": "step-finish" }));
         part.extend(used);
-        self.part("step_finish", 0, Value::Object(part), out);
+        self.part("step_finish", self.now, Value::Object(part), out);
         self.answer = None;
     }
 
@@ -129,6 +136,8 @@ impl Encoder {
     }
 
     fn line(&self, kind: &str, at: u64, rest: Object, out: &mut Vec<u8>) {
+        // A line that is told now has the time of its telling.
+        let at = if self.now > 0 { self.now } else { at };
         let mut event = into_object(json!({ "type": kind, "timestamp": at, "sessionID": self.session }));
         event.extend(rest);
         write_line(&Value::Object(event), out);

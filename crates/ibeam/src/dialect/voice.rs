@@ -220,6 +220,7 @@ impl Speech {
         let converter = self.converter.get_or_insert_with(|| {
             Converter::new(Dialect::Cursor, dialect).live(&SessionId::random().to_string(), now_ms())
         });
+        converter.set_time(now_ms());
         converter.line(line, &mut self.said).map_err(io::Error::other)?;
         if ends && let Some(converter) = self.converter.take() {
             // What was lost is in docs/dialects.md; nobody reads it here.

@@ -386,6 +386,9 @@ fn other_dialects_are_output_alone() {
         let ran = program.env("ANTHROPIC_API_KEY", "key").run().succeeded();
         let lines = events(&ran);
         assert_eq!(kinds(&lines)[0], first, "{ran}");
+        let numbers: Vec<u64> = lines.iter().filter_map(|line| line["timestamp"].as_u64()).collect();
+        assert!(numbers.is_sorted() && !numbers.contains(&0), "{ran}");
+        assert_eq!(dialect == "opencode", numbers.len() == lines.len(), "{ran}");
         let times = all(&lines, "/timestamp");
         assert!(times.is_sorted() && !times.iter().any(|time| time.starts_with("1970")), "{ran}");
     }
