@@ -79,7 +79,7 @@ pub(crate) enum Offline {
         #[arg(value_name = "DIR")]
         directory: PathBuf,
         /// A script `claude` or `codex` too, which speaks that dialect
-        #[arg(long, value_enum, value_name = "DIALECT")]
+        #[arg(long, value_enum, value_delimiter = ',', value_name = "DIALECT")]
         dialect: Vec<ScriptedDialect>,
     },
     /// Print the completions of a shell

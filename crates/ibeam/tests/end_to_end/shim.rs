@@ -140,6 +140,17 @@ fn what_is_not_its_own_is_left_alone_and_nothing_is_made() {
 }
 
 #[test]
+fn dialects_are_given_one_by_one_or_as_a_list() {
+    let scene = Scene::new([]);
+    for flags in [&["--dialect", "claude,codex"][..], &["--dialect=claude", "--dialect", "codex"]] {
+        let directory = scene.workspace.outside().join(format!("bin{}", flags.len()));
+        let ran = scene.bare(["shim", directory.to_str().unwrap()]).args(flags).run().succeeded();
+        assert_eq!(ran.stdout.matches("made `").count(), 4, "{ran}");
+        assert!(directory.join("claude").is_file() && directory.join("codex").is_file());
+    }
+}
+
+#[test]
 fn a_script_speaks_the_dialect_of_the_program_whose_name_it_has() {
     let scene = Scene::new([says("Done.")]);
     // A place that a shell has to be told with care.
