@@ -45,6 +45,8 @@ struct Draft {
     skips_repository_check: bool,
     /// A file with the JSON Schema that the answer should keep.
     schema: Option<String>,
+    /// A file with instructions for the model.
+    instructions: Option<String>,
     /// The file that receives the last message.
     last_message: Option<PathBuf>,
     /// Given as they are, `--flag=value`.
@@ -176,6 +178,10 @@ impl Draft {
         if let Some(path) = self.schema.take() {
             let schema = file(world, &path)?;
             self.pass("--append-system-prompt", &kept_schema(&schema))?;
+        }
+        if let Some(path) = self.instructions.take() {
+            let instructions = file(world, &path)?;
+            self.pass("--append-system-prompt", &instructions)?;
         }
         if words.is_empty() {
             self.flags.push("--stdin=read".to_owned());

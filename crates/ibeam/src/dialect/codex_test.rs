@@ -137,6 +137,10 @@ fn settings_are_kept_told_or_refused() {
         "sandbox_workspace_write.network_access=true",
         "features.web=true",
         "tui.a=1",
+        "something_new=1",
+        "totally.unknown.key=3",
+        "experimental_compact_prompt_file=\"x\"",
+        "projects./w.trust_level=\"trusted\"",
     ];
     for setting in told {
         let live = check(&["exec", "-c", setting, "x"], &[common[0], common[1], "--", "x"]);
@@ -150,10 +154,31 @@ fn settings_are_kept_told_or_refused() {
         &["exec", "-c", "developer_instructions=\"Be \\\"brief\\\"\"", "x"],
         &["--append-system-prompt=Be \"brief\"", common[0], common[1], "--", "x"],
     );
+    check(
+        &["exec", "-c", "experimental_instructions=\"Be brief\"", "x"],
+        &["--append-system-prompt=Be brief", common[0], common[1], "--", "x"],
+    );
+    for key in ["experimental_instructions_file", "model_instructions_file"] {
+        let setting = format!("{key}=\"schema.json\"");
+        let expect = [common[0], common[1], "--append-system-prompt={}", "--", "x"];
+        check(&["exec", "-c", &setting, "x"], &expect);
+    }
+    assert!(matches!(
+        translated(&["exec", "-c", "model_instructions_file=nowhere", "x"], None),
+        Err(Unparsed::Wrong(Reason::NoInput { .. }))
+    ));
     for setting in [
         "model_provider=\"elsewhere\"",
+        "model_providers.elsewhere.base_url=\"http://127.0.0.1\"",
+        "chatgpt_base_url=\"http://127.0.0.1\"",
         "permissions.network=1",
-        "something_new=1",
+        "default_permissions=\"tight\"",
+        "sandbox_permissions=[]",
+        "sandbox_workspace_write.new=true",
+        "profile=\"tight\"",
+        "hooks.a=1",
+        "projects./w.trust_level=\"untrusted\"",
+        "new.allowed_domains=[]",
         "shell_environment_policy.inherit=\"none\"",
         "shell_environment_policy.exclude=[\"A*\"]",
     ] {

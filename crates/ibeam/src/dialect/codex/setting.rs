@@ -1,6 +1,7 @@
 //! `--config KEY=VALUE` of Codex: the value is TOML, or text where it is none.
 //!
-//! A key that is not known here is refused: it could be one that narrows, or that leads the run elsewhere.
+//! Codex ignores a key that it does not know. So is one here, with a notice, unless its name says that it could narrow
+//! what may be done or lead the run elsewhere: then it is refused.
 
 use ibeam_protocol::Reason;
 use toml_edit::Value;
@@ -44,11 +45,52 @@ const HARMLESS: &[&str] = &[
     "web_search",
 ];
 
+/// Words of a key that could narrow what may be done, or lead the run to another provider or configuration.
+const GUARDING: &[&str] = &[
+    "allow",
+    "allowed",
+    "approval",
+    "approvals",
+    "block",
+    "blocked",
+    "denied",
+    "deny",
+    "disable",
+    "disabled",
+    "domains",
+    "enforce",
+    "exclude",
+    "excluded",
+    "exec",
+    "execpolicy",
+    "forbid",
+    "forbidden",
+    "forced",
+    "guardian",
+    "hooks",
+    "network",
+    "permission",
+    "permissions",
+    "policy",
+    "profile",
+    "profiles",
+    "provider",
+    "providers",
+    "proxy",
+    "requirements",
+    "restrict",
+    "restricted",
+    "rules",
+    "sandbox",
+    "trust",
+];
+
 /// What holds here anyway: commands have a `/tmp` of their own, and nothing else outside of the directories given.
 const HELD: &[&str] = &[
     "sandbox_workspace_write.exclude_slash_tmp",
     "sandbox_workspace_write.exclude_tmpdir_env_var",
     "allow_login_shell",
+    "disable_response_storage",
 ];
 
 impl Draft {
@@ -66,7 +108,12 @@ impl Draft {
             "sandbox_mode" => put(&mut self.configured_sandbox, Some(text)),
             "approval_policy" => put(&mut self.configured_approval, Some(text)),
             "openai_base_url" => put(&mut self.endpoint, Some(text)),
-            "developer_instructions" | "instructions" => self.pass("--append-system-prompt", &text),
+            "developer_instructions" | "instructions" | "experimental_instructions" => {
+                self.pass("--append-system-prompt", &text)
+            }
+            "experimental_instructions_file" | "model_instructions_file" => {
+                put(&mut self.instructions, Some(text))
+            }
             "sandbox_workspace_write.writable_roots" => texts(value)
                 .ok_or_else(|| usage(format!("`--config {key}` should be a list of directories")))?
                 .iter()
@@ -83,11 +130,22 @@ impl Draft {
                 self.disabled(feature, || format!("--config {key}"))
             }
             key if HARMLESS.iter().any(|harmless| is_below(key, harmless)) => put_ignored(self, key),
-            key => {
+            // Which workspaces are trusted is ours to know; nobody is trusted for it.
+            key if key.starts_with("projects.") && key.ends_with(".trust_level") && text == "trusted" => {
+                put_ignored(self, key)
+            }
+            key if may_guard(key) => {
                 Err(usage(format!("`--config {key}` is not known here, and could change what may be done")))
             }
+            key => put_ignored(self, key),
         }
     }
+}
+
+/// Whether the name of a key says that leaving it out could allow more, or lead the run elsewhere.
+fn may_guard(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    lower.ends_with("base_url") || lower.split(['.', '_', '-']).any(|word| GUARDING.contains(&word))
 }
 
 fn put_ignored(draft: &mut Draft, key: &str) -> Result<(), Reason> {
