@@ -51,7 +51,7 @@ pub(super) const KNOWN: [Client; 7] = [
         name: "harbor",
         made_for: MadeFor::Python(12),
         modes: &["run"],
-        misreads: None,
+        misreads: Some(1),
         tells: Tells::Task,
         embedded: None,
     },

@@ -95,6 +95,7 @@ impl Call {
                     let delta = event.timestamp_ms.is_some() && event.model_call_id.is_none();
                     let text = event.message.unwrap_or_default().text();
                     answer.last_event.clone_from(&text);
+                    answer.events.push(text.clone());
                     match (delta, part.is_empty()) {
                         (true, _) | (false, true) => part.push_str(&text),
                         // A whole part after its deltas says them again.
@@ -165,6 +166,8 @@ pub(super) struct Answer {
     pub(super) parts: Vec<String>,
     /// The text of the last `assistant` event, whatever it is a part of.
     pub(super) last_event: String,
+    /// The text of each `assistant` event.
+    pub(super) events: Vec<String>,
     /// Those that were completed.
     pub(super) calls: usize,
     pub(super) usage: Option<Usage>,

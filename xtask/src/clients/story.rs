@@ -8,23 +8,24 @@ use super::known::Tells;
 /// The file that the workspace has.
 pub(super) const README: &str = "# Tide tables\n\nA small program that prints the tides of a given day.\n";
 
-/// The answers to as many prompts as a client may give. Each part comes in several deltas.
+/// The answers to as many prompts as a client may give. Each part comes in several deltas, and some deltas end inside a
+/// word, as those of real models do: a reader that takes each for a text of its own is found out by that.
 pub(super) fn answers(tells: Tells) -> Vec<Answer> {
     match tells {
         Tells::Task => {
-            let again = || Answer::new().text("As I said, ").text("it prints ").text("the tides.");
+            let again = || Answer::new().text("As I said, ").text("it pri").text("nts the tides.");
             vec![
-                Answer::new().text("I read ").text("the file first. ").call(
+                Answer::new().text("I re").text("ad the file first. ").call(
                     "toolu_1",
                     "read",
                     &json!({ "path": "README.md" }),
                 ),
-                Answer::new().text("It is ").text("short. ").call(
+                Answer::new().text("It is ").text("sho").text("rt. ").call(
                     "toolu_2",
                     "shell",
                     &json!({ "command": "wc -l README.md" }),
                 ),
-                Answer::new().text("A program ").text("that prints ").text("the tides of a day."),
+                Answer::new().text("A pro").text("gram that prints ").text("the tides of a day."),
                 again(),
                 again(),
             ]

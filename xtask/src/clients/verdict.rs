@@ -125,13 +125,15 @@ fn compare(key: &str, value: &Value, text_is: &str, call: &Call) -> Result<(), S
     }
 }
 
-/// Holds that the client has the known wrong text: one event for a whole part, or JSON for text.
+/// Holds that the client has the known wrong text: one event for a whole part, each event for a part, or JSON for text.
 fn misread(value: &Value, text_is: &str, call: &Call) -> Result<(), String> {
     if compare("text", value, text_is, call).is_ok() {
         return Err("it is said to misread this contract, and does not".to_owned());
     }
     match text_is {
         "last" => same_text(value, &call.answer()?.last_event),
+        // Each event as a text of its own.
+        "display" => same_text(value, &call.answer()?.events.join("\n")),
         "stdout" if call.format() == Format::StreamJson => same_text(value, &call.stdout),
         other => Err(format!("no misreading of `{other}` is known")),
     }
@@ -182,10 +184,16 @@ mod tests {
         );
         let call = run(&stream);
         assert_eq!(misread(&json!("ne."), "last", &call), Ok(()));
+        assert_eq!(misread(&json!("I\nlook.\nDo\nne."), "display", &call), Ok(()));
         assert_eq!(misread(&json!(stream), "stdout", &call), Ok(()));
-        for (value, text_is) in
-            [("Done.", "last"), ("", "last"), ("Do", "last"), ("ne.", "stdout"), ("ne.", "whole")]
-        {
+        for (value, text_is) in [
+            ("Done.", "last"),
+            ("", "last"),
+            ("Do", "last"),
+            ("ne.", "stdout"),
+            ("ne.", "whole"),
+            ("I look. Done.", "display"),
+        ] {
             assert!(misread(&json!(value), text_is, &call).is_err(), "{value} {text_is}");
         }
     }
