@@ -7,6 +7,7 @@ mod call;
 mod decode;
 mod encode;
 mod ends;
+mod lookup;
 
 pub(crate) use self::decode::Decoder;
 pub(crate) use self::encode::Encoder;
@@ -35,10 +36,11 @@ pub(crate) fn to_ours(kind: Kind, card: Card, cwd: &str) -> Card {
     }
 }
 
-pub(crate) fn from_ours(kind: Kind, card: Card) -> Card {
+/// `base` is the directory in which relative paths begin; empty where it is not known.
+pub(crate) fn from_ours(kind: Kind, card: Card, base: &str) -> Card {
     match kind {
         Kind::Init => serde_json::json!({}),
-        Kind::Call => call::from_ours(card),
+        Kind::Call => call::from_ours(card, base),
         Kind::End => ends::from_ours(card),
     }
 }

@@ -41,6 +41,8 @@ pub struct Converter {
     ended: bool,
     /// Where the run works, as the source says and as the target does.
     cwd: (String, String),
+    /// The same as the source says it; empty where it does not.
+    base: String,
     /// The calls that have begun and not ended.
     open: HashMap<String, Card>,
     /// A call whose id others share was there.
@@ -84,6 +86,7 @@ impl Converter {
             begun: false,
             ended: false,
             cwd: ("/".to_owned(), "/".to_owned()),
+            base: String::new(),
             open: HashMap::new(),
             shared: false,
             held: None,
@@ -211,7 +214,8 @@ impl Converter {
         }
         let ours = form::to_ours(self.from, Kind::Init, card, "/");
         form::cwd_of(&ours).clone_into(&mut self.cwd.0);
-        let card = form::from_ours(self.to, Kind::Init, ours);
+        form::known_cwd_of(&ours).unwrap_or_default().clone_into(&mut self.base);
+        let card = form::from_ours(self.to, Kind::Init, ours, &self.base);
         form::cwd_of(&form::to_ours(self.to, Kind::Init, card.clone(), "/")).clone_into(&mut self.cwd.1);
         self.encoder.step(Step::Init { session: said, card }, out);
     }
@@ -260,7 +264,7 @@ impl Converter {
                 self.leave_open();
                 self.compare(Kind::End, &card);
                 let ours = form::to_ours(self.from, Kind::End, card, &self.cwd.0);
-                self.encoder.step(Step::End(form::from_ours(self.to, Kind::End, ours)), out);
+                self.encoder.step(Step::End(form::from_ours(self.to, Kind::End, ours, &self.base)), out);
                 self.ended = true;
             }
             Step::Init { .. } | Step::Text(_) => {}
@@ -315,7 +319,7 @@ impl Converter {
     fn compare(&mut self, kind: Kind, card: &Card) {
         let (losses, line) = (&mut self.losses, self.line);
         let tool = form::tool_of(self.from, card).filter(|_| kind == Kind::Call);
-        let cwd = (self.cwd.0.as_str(), self.cwd.1.as_str());
+        let cwd = (self.cwd.0.as_str(), self.cwd.1.as_str(), self.base.as_str());
         form::losses_of((self.from, self.to), kind, card, cwd, &mut |key, how| {
             losses.add(line, key, tool, how)
         });

@@ -17,12 +17,13 @@ pub(crate) fn to_ours(dialect: Dialect, kind: Kind, card: Card, cwd: &str) -> Ca
     }
 }
 
-/// The card of contract 1 in a dialect.
-pub(crate) fn from_ours(dialect: Dialect, kind: Kind, card: Card) -> Card {
+/// The card of contract 1 in a dialect. `base` is the directory in which relative paths begin, for paths that have to be
+/// absolute; empty where it is not known.
+pub(crate) fn from_ours(dialect: Dialect, kind: Kind, card: Card, base: &str) -> Card {
     match dialect {
         Dialect::Cursor => card,
         Dialect::Claude => claude::from_ours(kind, card),
-        Dialect::Codex => codex::from_ours(kind, card),
+        Dialect::Codex => codex::from_ours(kind, card, base),
         Dialect::Gemini => gemini::from_ours(kind, card),
         Dialect::Opencode => opencode::from_ours(kind, card),
     }
@@ -30,16 +31,16 @@ pub(crate) fn from_ours(dialect: Dialect, kind: Kind, card: Card) -> Card {
 
 /// Tells what of a card of `from` does not come back when `to` says it.
 ///
-/// Where the run works is known in the source, and in the target as far as that says it.
+/// Where the run works is known in the source, and in the target as far as that says it. `base` is as in `from_ours`.
 pub(crate) fn losses_of(
     (from, to): (Dialect, Dialect),
     kind: Kind,
     card: &Card,
-    (cwd, back_cwd): (&str, &str),
+    (cwd, back_cwd, base): (&str, &str, &str),
     tell: &mut impl FnMut(&str, How),
 ) {
-    let there = from_ours(to, kind, to_ours(from, kind, card.clone(), cwd));
-    let back = from_ours(from, kind, to_ours(to, kind, there, back_cwd));
+    let there = from_ours(to, kind, to_ours(from, kind, card.clone(), cwd), base);
+    let back = from_ours(from, kind, to_ours(to, kind, there, back_cwd), "");
     difference(card, Some(&back), &mut String::new(), tell);
 }
 
@@ -65,8 +66,13 @@ pub(crate) fn changes_of(dialect: Dialect, begun: &Card, ended: &Card, tell: &mu
 
 /// Where the run works, as contract 1 says it in a head.
 pub(crate) fn cwd_of(ours: &Card) -> &str {
+    known_cwd_of(ours).unwrap_or("/")
+}
+
+/// Returns the directory in which the run works, where a head says it.
+pub(crate) fn known_cwd_of(ours: &Card) -> Option<&str> {
     let cwd = ours.pointer("/system~1init/cwd").and_then(serde_json::Value::as_str);
-    cwd.filter(|cwd| cwd.starts_with('/')).unwrap_or("/")
+    cwd.filter(|cwd| cwd.starts_with('/'))
 }
 
 /// The tool of a call, by its name in the dialect.

@@ -1,13 +1,15 @@
 //! Calls: items with a state of their own.
 //!
-//! Codex reads and searches by commands. A call that contract 1 has a tool for and Codex has no item for is said as the
-//! tool of a server named `ibeam`, with our own result as its structured content; a tool that is no key of contract 1 as
-//! one of a server named `function`.
+//! Codex reads and searches by commands, so such calls become commands. Any other call that contract 1 has a tool for and
+//! Codex has no item for is said as the tool of a server named `ibeam`, with our own result as its structured content; a
+//! tool that is no key of contract 1 as one of a server named `function`.
 
 use serde_json::{Value, json};
 
+use super::lookup;
 use crate::json::{Object, into_object, object, take, take_list, take_object, take_text, text, text_at};
 use crate::ours::{self, OurCall};
+use crate::results;
 use crate::step::Card;
 use crate::tools::{self, MCP};
 
@@ -44,7 +46,7 @@ pub(super) fn to_ours(card: Card, cwd: &str) -> Card {
     call.into_card()
 }
 
-pub(super) fn from_ours(card: Card) -> Card {
+pub(super) fn from_ours(card: Card, base: &str) -> Card {
     let mut call = OurCall::of(card);
     let item = match call.key.as_str() {
         "shellToolCall" => command_from_ours(&call),
@@ -60,11 +62,15 @@ pub(super) fn from_ours(card: Card) -> Card {
         }
         key => match CHANGES.iter().find(|(known, _)| *known == key) {
             Some((_, kind)) => {
-                let path = call.args.get("path").cloned().unwrap_or_default();
+                let path = text(&call.args, "path").unwrap_or_default();
+                let path = if base.is_empty() { path.to_owned() } else { results::absolute(path, base) };
                 changes(json!([{ "path": path, "kind": kind }]), &call)
             }
             None if tools::is_function(key) => function_from_ours(&mut call),
-            None => server_from_ours(&mut call),
+            None => match lookup::command(key, &call.args) {
+                Some(command) => command_execution(command.into(), lookup::outcome(&call)),
+                None => server_from_ours(&mut call),
+            },
         },
     };
     json!({ "item": item })
@@ -106,9 +112,13 @@ fn command_from_ours(call: &OurCall) -> Value {
         Some((arm @ "rejected", payload)) => (ours::words_of(arm, payload), Value::Null, "declined"),
         Some((arm, payload)) => (ours::words_of(arm, payload), Value::Null, "failed"),
     };
+    command_execution(call.args.get("command").cloned().unwrap_or_default(), (output, code, state))
+}
+
+fn command_execution(command: Value, (output, code, state): (String, Value, &str)) -> Value {
     json!({
         "type": "command_execution",
-        "command": call.args.get("command").cloned().unwrap_or_default(),
+        "command": command,
         "aggregated_output": output,
         "exit_code": code,
         "status": state,

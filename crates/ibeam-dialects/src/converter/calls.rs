@@ -19,7 +19,7 @@ impl Converter {
         self.open.insert(call.id.clone(), call.card.clone());
         let mut ours = form::to_ours(self.from, Kind::Call, call.card, &self.cwd.0);
         without_result(&mut ours);
-        let card = form::from_ours(self.to, Kind::Call, ours);
+        let card = form::from_ours(self.to, Kind::Call, ours, &self.base);
         if form::shares_id(self.to, &card) && std::mem::replace(&mut self.shared, true) {
             let keys = form::call_id_keys(self.from);
             keys.iter().for_each(|key| self.losses.add(self.line, key, None, How::Changed));
@@ -44,7 +44,7 @@ impl Converter {
         if let Some(result) = result_of(ended) {
             set_result(&mut ours, result);
         }
-        let card = form::from_ours(self.to, Kind::Call, ours);
+        let card = form::from_ours(self.to, Kind::Call, ours, &self.base);
         self.encoder.step(Step::Ended(Call { card, ..call }), out);
     }
 
@@ -53,7 +53,7 @@ impl Converter {
         for card in std::mem::take(&mut self.open).into_values() {
             let mut ours = form::to_ours(self.from, Kind::Call, card.clone(), &self.cwd.0);
             without_result(&mut ours);
-            match form::says_ended_alone(self.to, &form::from_ours(self.to, Kind::Call, ours)) {
+            match form::says_ended_alone(self.to, &form::from_ours(self.to, Kind::Call, ours, &self.base)) {
                 true => self.lose_call(&card),
                 false => self.compare(Kind::Call, &card),
             }

@@ -99,3 +99,29 @@ fn codex_tells_whether_a_key_is_there() {
     let ran = status().env("OPENAI_API_KEY", "key").run().succeeded();
     assert!(ran.stderr.starts_with("Logged in using an API key") && ran.stdout.is_empty(), "{ran}");
 }
+
+#[test]
+fn codex_looks_up_by_commands_and_names_changed_files_whole() {
+    let scene = Scene::new([
+        calls("t1", "read", &json!({ "path": "a.txt" })),
+        calls("t2", "grep", &json!({ "pattern": "needle" })),
+        calls("t3", "write", &json!({ "path": "b.txt", "fileText": "x" })),
+        says("Done."),
+    ]);
+    std::fs::write(scene.workspace.path().join("a.txt"), "one\nneedle\n").unwrap();
+    let flags = ["--sandbox", "workspace-write", "--model", "claude-sonnet-4-20250514", "do it"];
+    let ran = codex(&scene, true, &flags).run().succeeded();
+    let lines = events(&ran);
+    let items = |kind: &str| -> Vec<&Value> {
+        let is_kind = |line: &&Value| line["type"] == "item.completed" && line["item"]["type"] == kind;
+        lines.iter().filter(is_kind).map(|line| &line["item"]).collect()
+    };
+    let commands = items("command_execution");
+    assert_eq!(commands.len(), 2, "{ran}");
+    assert_eq!((&commands[0]["command"], &commands[0]["exit_code"]), (&json!("cat a.txt"), &json!(0)));
+    assert_eq!(commands[0]["aggregated_output"], "one\nneedle\n", "{ran}");
+    assert!(commands[1]["aggregated_output"].as_str().unwrap().contains("needle"), "{ran}");
+    let path = items("file_change")[0]["changes"][0]["path"].as_str().unwrap().to_owned();
+    assert!(path.starts_with('/') && path.ends_with("/b.txt"), "{path}");
+    assert!(items("mcp_tool_call").is_empty(), "{ran}");
+}
