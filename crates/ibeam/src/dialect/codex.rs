@@ -94,7 +94,10 @@ const FLAGS: &[Flag<Draft>] = &[
     flag(&["--color"], Value, Idle),
     flag(&["--thread-source"], Value, Idle),
     flag(&["--cyber-access-program"], Value, Ignored),
-    flag(&["--ephemeral"], Nothing, Ignored),
+    taken(&["--ephemeral"], Nothing, |draft, _| {
+        draft.flags.push("--ephemeral".to_owned());
+        Ok(())
+    }),
     flag(&["--enable"], Value, Ignored),
     taken(&["--disable"], Value, |draft, value| draft.disabled(value, || format!("--disable {value}"))),
     flag(&["--include-plan-tool"], Nothing, Ignored),

@@ -103,6 +103,15 @@ fn sandboxes_never_allow_more_than_they_say() {
 }
 
 #[test]
+fn a_run_that_leaves_nothing_keeps_no_session() {
+    let live = check(
+        &["exec", "--ephemeral", "x"],
+        &["--ephemeral", "--approval=strict", "--sandbox=enabled", "--", "x"],
+    );
+    assert!(live.ignored.is_empty(), "{:?}", live.ignored);
+}
+
+#[test]
 fn threads_are_resumed() {
     let common = ["--approval=strict", "--sandbox=enabled"];
     check(&["exec", "resume", "--last", "go on"], &["--continue", common[0], common[1], "--", "go on"]);

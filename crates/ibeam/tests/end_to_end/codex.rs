@@ -125,3 +125,14 @@ fn codex_looks_up_by_commands_and_names_changed_files_whole() {
     assert!(path.starts_with('/') && path.ends_with("/b.txt"), "{path}");
     assert!(items("mcp_tool_call").is_empty(), "{ran}");
 }
+
+#[test]
+fn codex_keeps_no_session_where_none_is_wanted() {
+    let scene = Scene::new([says("One.")]);
+    let flags = ["--model", "claude-sonnet-4-20250514"];
+    let ran = codex(&scene, true, &[&flags[..], &["--ephemeral", "do it"]].concat()).run().succeeded();
+    let id = events(&ran)[0]["thread_id"].as_str().unwrap().to_owned();
+    let ran = codex(&scene, true, &[&flags[..], &["resume", &id, "go on"]].concat()).run();
+    assert_eq!(ran.code, Some(66), "{ran}");
+    assert_eq!(scene.server.requests().len(), 1);
+}
