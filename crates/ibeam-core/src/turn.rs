@@ -334,9 +334,9 @@ fn tool_of_invalid_calls(answer: &Answer) -> Option<&str> {
 
 /// The failure of an answer in which the model declined, with what it wrote.
 fn refusal(answer: &Answer) -> Reason {
-    let text = text_of(answer);
+    let text = text_of(answer).split_whitespace().collect::<Vec<_>>().join(" ");
     // The sentence of a failure has no full stop.
-    let text = text.trim().trim_end_matches(['.', '。']);
+    let text = text.trim_end_matches(['.', '。']);
     match text.char_indices().nth(REFUSAL_CHARACTERS) {
         None if text.is_empty() => Reason::Refused,
         None => Reason::RefusedWithMessage { message: text.to_owned() },

@@ -36,6 +36,13 @@ const WORTHWHILE: f64 = 0.95;
 /// What a request leaves free for the answer where nobody says how long answers may be.
 const ANSWER_TOKENS: u64 = 4096;
 
+/// Whether a summary made the conversation shorter.
+enum Summarised {
+    Yes,
+    /// It could not, whatever its words are; the failure that the run ends with where nothing else helps.
+    Unhelpful(Failure),
+}
+
 impl Run {
     /// Shortens the conversation where the next request would not fit; true when it did.
     pub(super) async fn make_room(
@@ -66,20 +73,15 @@ impl Run {
     ) -> Result<(), Ended> {
         let messages = journal.history().messages();
         let older = messages.get(..self.older_part(messages, gauge)).unwrap_or_default();
-        let older_is_small = 2 * weight(older) < self.fixed_weight(request) + weight(messages);
+        let older_is_small = 2 * weight(older) < weight(messages);
         if older_is_small && self.shorten_results(journal, request, gauge).await? {
             return Ok(());
         }
-        match self.summarise(journal, request, gauge, refusal).await {
-            Err(Ended::Failed(failure)) if is_too_long(&failure) => {
-                if self.shorten_results(journal, request, gauge).await? {
-                    Ok(())
-                } else {
-                    Err(failure.into())
-                }
-            }
-            summarised => summarised,
-        }
+        let failure = match self.summarise(journal, request, gauge, refusal).await? {
+            Summarised::Yes => return Ok(()),
+            Summarised::Unhelpful(failure) => failure,
+        };
+        if self.shorten_results(journal, request, gauge).await? { Ok(()) } else { Err(failure.into()) }
     }
 
     /// Shortens results of tools, those before the newest first; false when that makes nothing much shorter.
@@ -143,13 +145,15 @@ impl Run {
     }
 
     /// Replaces the oldest part of the conversation by a summary.
+    ///
+    /// Fails with `ContextTooLong` and the sizes where the model gave none: the conversation stays as it was.
     async fn summarise(
         &self,
         journal: &mut Journal,
         request: &ModelRequest,
         gauge: &Gauge,
         refusal: Option<Failure>,
-    ) -> Result<(), Ended> {
+    ) -> Result<Summarised, Ended> {
         let fixed = self.fixed_weight(request);
         let before_tokens = gauge.estimate(fixed, journal.history());
         let messages = journal.history().messages().to_vec();
@@ -163,10 +167,10 @@ impl Run {
                 _ => String::new(),
             };
             failure.reason = self.too_long(&format!("{said}about {before_tokens} tokens{window}; {why}"));
-            Ended::Failed(failure)
+            failure
         };
         if older.is_empty() {
-            return Err(too_long("there is no older part to shorten"));
+            return Ok(Summarised::Unhelpful(too_long("there is no older part to shorten")));
         }
         let log_bytes = self.room().map_or(LOG_BYTES, |room| gauge.bytes(room / 2));
         let summary_request = Arc::new(ModelRequest {
@@ -178,23 +182,26 @@ impl Run {
         let answered = match self.answer_to(journal, &summary_request, Aloud::No).await {
             Ok(Reply::Complete(answered)) => answered,
             Ok(Reply::Interrupted(ProviderError { failure, .. })) | Err(Ended::Failed(failure)) => {
-                return Err(too_long(&format!(
-                    "the request for a summary failed: {}",
-                    failure.reason.said()
-                )));
+                let too_long =
+                    too_long(&format!("the request for a summary failed: {}", failure.reason.said()));
+                return match is_too_long(&failure) {
+                    true => Ok(Summarised::Unhelpful(too_long)),
+                    false => Err(too_long.into()),
+                };
             }
             Err(Ended::Closed) => return Err(Ended::Closed),
         };
         let words = text_of(&answered.answer);
         if words.trim().is_empty() || answered.answer.stop == StopReason::Refusal {
-            return Err(too_long("the model gave no summary"));
+            return Err(too_long("the model gave no summary").into());
         }
         let summary = standing_in(older, &words);
         let (before_bytes, after_bytes) = (fixed + weight(&messages), fixed + summary.len() + weight(kept));
         // In proportion: what the provider counted before says best what it will count after.
         let after_tokens = (before_tokens as f64 * after_bytes as f64 / before_bytes.max(1) as f64) as u64;
         if after_bytes >= before_bytes || self.room().is_some_and(|room| after_tokens > room) {
-            return Err(too_long(&format!("still {after_tokens} with a summary of the older part")));
+            let still = format!("still {after_tokens} with a summary of the older part");
+            return Ok(Summarised::Unhelpful(too_long(&still)));
         }
         let compacted = Compacted {
             replaced,
@@ -206,7 +213,8 @@ impl Run {
             cost_micros: answered.cost_micros,
             shortened_results: Vec::new(),
         };
-        Ok(journal.record(EventKind::Compacted(Box::new(compacted))).await?)
+        journal.record(EventKind::Compacted(Box::new(compacted))).await?;
+        Ok(Summarised::Yes)
     }
 
     /// Bytes of a request that are the same whatever the conversation is.

@@ -83,7 +83,7 @@ fn what_a_model_that_declines_says_is_part_of_the_failure() {
     for (text, expect) in [
         ("", Reason::Refused),
         (" \n", Reason::Refused),
-        ("I cannot help.\n", Reason::RefusedWithMessage { message: "I cannot help".into() }),
+        ("I cannot\nhelp.\n", Reason::RefusedWithMessage { message: "I cannot help".into() }),
         (&long, Reason::RefusedWithMessage { message: format!("{}…", &long[..500]) }),
     ] {
         let stage = stage(vec![stopped(text, StopReason::Refusal)]);
