@@ -136,7 +136,7 @@ export interface ErrorEvent {
   /** What this object is. (since 0.1.0) */
   type: "error";
   /** The class of the failure. (since 0.1.0) */
-  code: "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
+  code: "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
   /** One sentence for people, in English. (since 0.1.0) */
   message: string;
   /** The exit code of the program. [exit code] (since 0.1.0) */
@@ -170,7 +170,7 @@ export interface ErrorObject {
   /** What this object is. (since 0.1.0) */
   type: "error";
   /** The class of the failure. (since 0.1.0) */
-  code: "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
+  code: "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
   /** One sentence for people, in English. (since 0.1.0) */
   message: string;
   /** The exit code of the program. [exit code] (since 0.1.0) */
@@ -671,6 +671,8 @@ export interface RunSummary {
   background_stopped: number;
   /** The final message: the text after the last call, which is the end of `result`; absent where the run failed. (since 0.1.0) */
   final?: string;
+  /** Present where the end did not wait for the disk: a resumed session may lack its last records. (since 0.1.0) */
+  unsynced?: true;
 }
 
 /** What confines the commands of a run. */

@@ -168,7 +168,7 @@ class ErrorEvent(TypedDict):
     type: Literal["error"]
     """What this object is. (since 0.1.0)"""
 
-    code: Literal["usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
+    code: Literal["usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
     """The class of the failure. (since 0.1.0)"""
 
     message: str
@@ -215,7 +215,7 @@ class ErrorObject(TypedDict):
     type: Literal["error"]
     """What this object is. (since 0.1.0)"""
 
-    code: Literal["usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
+    code: Literal["usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
     """The class of the failure. (since 0.1.0)"""
 
     message: str
@@ -879,6 +879,9 @@ class RunSummary(TypedDict):
 
     final: NotRequired[str]
     """The final message: the text after the last call, which is the end of `result`; absent where the run failed. (since 0.1.0)"""
+
+    unsynced: NotRequired[Literal[True]]
+    """Present where the end did not wait for the disk: a resumed session may lack its last records. (since 0.1.0)"""
 
 
 class SandboxEntry(TypedDict):

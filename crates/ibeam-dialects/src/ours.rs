@@ -183,6 +183,7 @@ const CLASSES: &[(&str, u8, bool)] = &[
     ("sandbox", 40, false),
     ("untrusted", 41, false),
     ("data", 65, false),
+    ("too_large", 64, false),
     ("noinput", 66, false),
     ("internal", 70, false),
     ("os", 71, false),

@@ -167,6 +167,8 @@ reason-session-elsewhere = the session `{ $session }` belongs to the workspace `
     .hint = go on with it there, or with `--workspace`
 reason-session-busy = the session `{ $session }` is held by `{ $holder }`
     .hint = wait for it to end, or go on in a new session with the same history: `--fork`
+reason-input-too-large = the prompt on { $what } is longer than { $megabytes } MiB
+    .hint = give the prompt the name of a file to read instead
 reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
     .hint = give the prompt as an argument and close stdin with `</dev/null`
 reason-workspace-gone = the workspace `{ $path }` was removed while the run worked in it
@@ -217,6 +219,7 @@ code-refused = the model declined
 code-timeout = the run took longer than --timeout
 code-sandbox = a sandbox was asked for and is not to be had
 code-untrusted = what was asked for needs a trusted workspace
+code-too-large = the prompt on stdin is too long, or never ends
 code-data = the session is damaged
 code-noinput = unknown session or file, the workspace is gone, or stdin never ended
 code-internal = a bug in ibeam
@@ -231,6 +234,7 @@ code-signal = a signal asked it to stop
 notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
 notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
 notice-arguments-ignored = what `{ $dialect }` would make of this has no counterpart here and was left out: { $arguments }
+notice-session-unsynced = the run did not wait for the disk any longer; a resumed session may lack its last records
 notice-calls-denied = { $count ->
         [one] { $count } tool call was refused
        *[other] { $count } tool calls were refused

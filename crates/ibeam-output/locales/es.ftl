@@ -165,6 +165,8 @@ reason-session-elsewhere = la sesión `{ $session }` pertenece al espacio de tra
     .hint = continúala allí, o con `--workspace`
 reason-session-busy = la sesión `{ $session }` está en uso por `{ $holder }`
     .hint = espera a que termine, o continúa en una sesión nueva con el mismo historial: `--fork`
+reason-input-too-large = el prompt en { $what } supera los { $megabytes } MiB
+    .hint = indica en el prompt el nombre de un archivo que se deba leer
 reason-stdin-silent = stdin no envió nada ni terminó en { $seconds } s
     .hint = da el prompt como argumento y cierra stdin con `</dev/null`
 reason-workspace-gone = el espacio de trabajo `{ $path }` fue eliminado durante la ejecución
@@ -215,6 +217,7 @@ code-refused = el modelo se negó
 code-timeout = la ejecución duró más que --timeout
 code-sandbox = se pidió un entorno aislado y no está disponible
 code-untrusted = lo que se pidió necesita un espacio de trabajo de confianza
+code-too-large = el prompt en stdin es demasiado largo o no termina
 code-data = la sesión está dañada
 code-noinput = sesión o archivo desconocido, el espacio de trabajo ya no existe, o stdin no terminó
 code-internal = un error de ibeam
@@ -229,6 +232,7 @@ code-signal = una señal pidió detenerlo
 notice-embedded-model = responde el modelo integrado pequeño `{ $model }`; elige otro con `--model` o `ibeam login PROVIDER`
 notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
 notice-arguments-ignored = lo que `{ $dialect }` haría con esto no tiene equivalente aquí y se omitió: { $arguments }
+notice-session-unsynced = la ejecución dejó de esperar al disco; a una sesión reanudada pueden faltarle sus últimos registros
 notice-calls-denied = { $count ->
         [one] se denegó { $count } llamada a herramientas
        *[other] se denegaron { $count } llamadas a herramientas

@@ -165,6 +165,8 @@ reason-session-elsewhere = la session `{ $session }` appartient à l'espace de t
     .hint = poursuivez-la là-bas, ou avec `--workspace`
 reason-session-busy = la session `{ $session }` est utilisée par `{ $holder }`
     .hint = attendez qu'elle se termine, ou continuez dans une nouvelle session avec le même historique : `--fork`
+reason-input-too-large = le prompt sur { $what } dépasse { $megabytes } Mio
+    .hint = indiquez plutôt dans le prompt le nom d'un fichier à lire
 reason-stdin-silent = stdin n'a rien envoyé et ne s'est pas terminé en { $seconds } s
     .hint = donnez le prompt en argument et fermez stdin avec `</dev/null`
 reason-workspace-gone = l’espace de travail `{ $path }` a été supprimé pendant l’exécution
@@ -215,6 +217,7 @@ code-refused = le modèle a décliné
 code-timeout = l’exécution a duré plus que --timeout
 code-sandbox = un bac à sable a été demandé et n’est pas disponible
 code-untrusted = ce qui a été demandé exige un espace de travail approuvé
+code-too-large = le prompt sur stdin est trop long ou sans fin
 code-data = la session est endommagée
 code-noinput = session ou fichier inconnu, espace de travail disparu, ou stdin sans fin
 code-internal = un bogue d’ibeam
@@ -229,6 +232,7 @@ code-signal = un signal a demandé l’arrêt
 notice-embedded-model = le petit modèle intégré `{ $model }` répond ; choisissez-en un autre avec `--model` ou `ibeam login PROVIDER`
 notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
 notice-arguments-ignored = ce que `{ $dialect }` en ferait n'a pas d'équivalent ici et a été laissé de côté : { $arguments }
+notice-session-unsynced = l'exécution n'a plus attendu le disque ; il peut manquer à une session reprise ses derniers enregistrements
 notice-calls-denied = { $count ->
         [one] { $count } appel d'outil a été refusé
        *[other] { $count } appels d'outils ont été refusés

@@ -165,6 +165,8 @@ reason-session-elsewhere = a sessão `{ $session }` pertence ao espaço de traba
     .hint = continue-a lá, ou com `--workspace`
 reason-session-busy = a sessão `{ $session }` está em uso por `{ $holder }`
     .hint = espere que termine, ou continue em uma nova sessão com o mesmo histórico: `--fork`
+reason-input-too-large = o prompt em { $what } ultrapassa { $megabytes } MiB
+    .hint = indique no prompt o nome de um ficheiro a ler
 reason-stdin-silent = stdin não enviou nada nem terminou em { $seconds } s
     .hint = passe o prompt como argumento e feche stdin com `</dev/null`
 reason-workspace-gone = o espaço de trabalho `{ $path }` foi removido durante a execução
@@ -215,6 +217,7 @@ code-refused = o modelo recusou-se
 code-timeout = a execução demorou mais do que --timeout
 code-sandbox = foi pedida uma sandbox e não está disponível
 code-untrusted = o que foi pedido precisa de um espaço de trabalho de confiança
+code-too-large = o prompt em stdin é demasiado longo ou não termina
 code-data = a sessão está danificada
 code-noinput = sessão ou ficheiro desconhecido, o espaço de trabalho desapareceu, ou stdin não terminou
 code-internal = um erro do ibeam
@@ -229,6 +232,7 @@ code-signal = um sinal pediu para parar
 notice-embedded-model = quem responde é o modelo embutido pequeno `{ $model }`; escolha outro com `--model` ou `ibeam login PROVIDER`
 notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
 notice-arguments-ignored = o que `{ $dialect }` faria com isto não tem equivalente aqui e foi omitido: { $arguments }
+notice-session-unsynced = a execução deixou de esperar pelo disco; uma sessão retomada pode não ter os seus últimos registros
 notice-calls-denied = { $count ->
         [one] { $count } chamada de ferramenta foi recusada
        *[other] { $count } chamadas de ferramenta foram recusadas

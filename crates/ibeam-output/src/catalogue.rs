@@ -290,6 +290,7 @@ fn code_id(code: FailureCode) -> &'static str {
         FailureCode::Sandbox => "code-sandbox",
         FailureCode::Untrusted => "code-untrusted",
         FailureCode::Data => "code-data",
+        FailureCode::TooLarge => "code-too-large",
         FailureCode::NoInput => "code-noinput",
         FailureCode::Internal => "code-internal",
         FailureCode::Os => "code-os",

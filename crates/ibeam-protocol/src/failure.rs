@@ -38,6 +38,8 @@ pub enum Reason {
     FormatWithoutPrint,
     /// An argument or stdin is not UTF-8, or has a NUL.
     NotText { what: String },
+    /// The prompt on stdin is longer than one may be, or never ends.
+    InputTooLarge { what: String, limit_bytes: u64 },
     /// A feature that this version does not have.
     Unsupported { what: String },
     // ---- auth, model, request
@@ -201,6 +203,7 @@ impl Reason {
             Self::EmptyPrompt
             | Self::FormatWithoutPrint
             | Self::NotText { .. }
+            | Self::InputTooLarge { .. }
             | Self::Unsupported { .. }
             | Self::NoKey { .. }
             | Self::UnknownProvider { .. }
@@ -249,6 +252,7 @@ impl Reason {
             | Self::FormatWithoutPrint
             | Self::NotText { .. }
             | Self::Unsupported { .. } => C::Usage,
+            Self::InputTooLarge { .. } => C::TooLarge,
             Self::NoKey { .. } | Self::KeyRefused { .. } => C::Auth,
             Self::UnknownProvider { .. }
             | Self::UnknownModel { .. }
@@ -337,6 +341,8 @@ pub enum FailureCode {
     Sandbox,
     /// 41
     Untrusted,
+    /// 64
+    TooLarge,
     /// 65
     Data,
     /// 66
@@ -359,7 +365,7 @@ pub enum FailureCode {
 
 impl FailureCode {
     /// Every class, by exit code.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::Usage,
         Self::Denied,
         Self::Auth,
@@ -377,6 +383,7 @@ impl FailureCode {
         Self::Timeout,
         Self::Sandbox,
         Self::Untrusted,
+        Self::TooLarge,
         Self::Data,
         Self::NoInput,
         Self::Internal,
@@ -411,6 +418,7 @@ impl FailureCode {
             Self::Timeout => "timeout",
             Self::Sandbox => "sandbox",
             Self::Untrusted => "untrusted",
+            Self::TooLarge => "too_large",
             Self::Data => "data",
             Self::NoInput => "noinput",
             Self::Internal => "internal",
@@ -443,6 +451,7 @@ impl FailureCode {
             Self::Timeout => 33,
             Self::Sandbox => 40,
             Self::Untrusted => 41,
+            Self::TooLarge => 64,
             Self::Data => 65,
             Self::NoInput => 66,
             Self::Internal => 70,
@@ -479,6 +488,7 @@ impl FailureCode {
             | Self::Timeout
             | Self::Sandbox
             | Self::Untrusted
+            | Self::TooLarge
             | Self::NoInput
             | Self::Internal
             | Self::Os
@@ -507,6 +517,7 @@ impl FailureCode {
             | Self::Timeout
             | Self::Sandbox
             | Self::Untrusted
+            | Self::TooLarge
             | Self::Data
             | Self::NoInput
             | Self::Internal

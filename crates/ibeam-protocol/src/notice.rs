@@ -26,6 +26,8 @@ pub enum Notice {
         /// The arguments, parted by commas.
         arguments: String,
     },
+    /// The run ended without waiting for the disk, which has not confirmed the last records of the session.
+    SessionUnsynced,
     /// Calls were refused by policy.
     CallsDenied {
         /// How many.
@@ -218,6 +220,7 @@ impl Notice {
             Self::EmbeddedModel { .. }
             | Self::StdinIgnored { .. }
             | Self::ArgumentsIgnored { .. }
+            | Self::SessionUnsynced
             | Self::CallsDenied { .. }
             | Self::UnknownStopReason { .. }
             | Self::UnknownConfigKey { .. }

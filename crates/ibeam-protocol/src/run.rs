@@ -196,6 +196,9 @@ pub struct RunTotals {
     /// Background commands that were still running at the end and were stopped.
     #[serde(default)]
     pub background_stopped: u32,
+    /// The disk has not confirmed the last records of the session: it was not waited for.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unsynced: bool,
     /// The provider's id of the last request.
     pub request_id: Option<String>,
 }

@@ -9,14 +9,22 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
 
-use ibeam_output::{Catalogue, Explained, error_object, escape_hidden_in_json};
-use ibeam_protocol::{Failure, Reason, RunFinished};
+use ibeam_output::{Catalogue, EventWriter, Explained, error_object, escape_hidden_in_json};
+use ibeam_protocol::{Event, EventKind, Failure, Reason, RunFinished, RunOutcome, RunTotals, SessionStarted};
 use rustix::fs::OFlags;
 
 use crate::cli::ErrorFormat;
-use crate::stderr;
+use crate::trust::now_ms;
+use crate::{printer, stderr};
+
+/// How long a thread that prints may hold up the last line of a run that is ended by force.
+const PATIENCE: Duration = Duration::from_millis(700);
+/// The process is gone after this time, whatever the last line waits for.
+const LAST_MOMENT: Duration = Duration::from_secs(2);
 
 /// A failure, and the end of the run that it ended, where one had begun.
 #[derive(Debug)]
@@ -69,8 +77,104 @@ pub(crate) fn report_as(report: Report) -> Result<(), Reason> {
     emptied(path).map(drop).map_err(cannot)
 }
 
+/// The language of people, once it is known.
+static CATALOGUE: OnceLock<Arc<Catalogue>> = OnceLock::new();
+
+/// What prints a run on stdout that is ended by force before it has begun.
+static WRITER: Mutex<Option<Box<dyn EventWriter + Send>>> = Mutex::new(None);
+/// The head of the run that is about to begin, and its prompt.
+static EXPECTED: OnceLock<(SessionStarted, Vec<String>)> = OnceLock::new();
+
+/// The thread that tells how the process ends: there is one end.
+static TELLER: OnceLock<ThreadId> = OnceLock::new();
+
+/// Sets the language of an end by force.
+pub(crate) fn speak(catalogue: &Arc<Catalogue>) {
+    // The first one holds, as for all else.
+    let _ = CATALOGUE.set(Arc::clone(catalogue));
+}
+
+/// Sets what prints a run that is ended by force before it has begun.
+pub(crate) fn print_outside_of_runs(writer: Box<dyn EventWriter + Send>) {
+    *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+}
+
+/// Sets the run that is about to begin: if it is ended by force before, its failure is told with this head.
+pub(crate) fn expect_run(head: SessionStarted, prompt: Vec<String>) {
+    // A process has one that is the first.
+    let _ = EXPECTED.set((head, prompt));
+}
+
+/// Prints the expected run, which failed before it began.
+fn print_expected(failure: &Failure) -> Option<RunFinished> {
+    let (head, prompt) = EXPECTED.get()?;
+    let finished = RunFinished {
+        session_id: head.session_id,
+        outcome: RunOutcome::Failed(failure.clone()),
+        duration_ms: 0,
+        totals: RunTotals { unsynced: true, ..RunTotals::default() },
+        partial: None,
+    };
+    let mut writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    let kinds = [
+        EventKind::SessionStarted(Box::new(head.clone())),
+        EventKind::UserMessage { content: prompt.clone() },
+        EventKind::RunFinished(Box::new(finished.clone())),
+    ];
+    let mut events = (0..).zip(kinds).map(|(seq, kind)| Event { seq, at_ms: now_ms(), kind });
+    // Where stdout is gone, there is nobody to tell.
+    let _ = events.try_for_each(|event| writer.write(&event)).and_then(|()| writer.flush());
+    Some(finished)
+}
+
+/// Whether this thread, and no other, tells the end.
+fn is_teller() -> bool {
+    let own = thread::current().id();
+    *TELLER.get_or_init(|| own) == own
+}
+
+/// Ends the process by force, from any thread: finishes what has been printed, tells the failure, and exits.
+///
+/// For what cannot end in order: a panic, a thread that hangs in the system, a second signal.
+pub(crate) fn leave(reason: &Reason) -> ! {
+    let code = i32::from(reason.code().exit_code());
+    if TELLER.get() == Some(&thread::current().id()) {
+        // Telling the end has failed itself.
+        std::process::exit(code);
+    }
+    if !is_teller() {
+        thread::sleep(LAST_MOMENT);
+        std::process::exit(code);
+    }
+    let timer = thread::Builder::new().name("exit".to_owned());
+    // Without it the end is as certain as what follows.
+    drop(timer.spawn(move || {
+        thread::sleep(LAST_MOMENT);
+        std::process::exit(code);
+    }));
+    let failure = Failure::from(reason.clone());
+    let run = match printer::current() {
+        Some(printer) => printer.end_by_force(&failure, PATIENCE),
+        None => print_expected(&failure),
+    };
+    let failed = Failed { failure, run: run.map(Box::new) };
+    let catalogue = CATALOGUE.get().cloned().unwrap_or_else(|| Arc::new(crate::environment::catalogue(None)));
+    tell(&failed, &catalogue);
+    std::process::exit(code)
+}
+
 /// Tells the failure and gives its exit code. A closed stderr changes nothing.
 pub(crate) fn fail(failed: &Failed, catalogue: &Catalogue) -> ExitCode {
+    if is_teller() {
+        tell(failed, catalogue);
+    } else {
+        // Another thread tells the end, and exits.
+        thread::sleep(LAST_MOMENT);
+    }
+    ExitCode::from(failed.failure.reason.code().exit_code())
+}
+
+fn tell(failed: &Failed, catalogue: &Catalogue) {
     let Failed { failure, run } = failed;
     let fallback = Report::default();
     let Report { format, file } = REPORT.get().unwrap_or(&fallback);
@@ -85,7 +189,6 @@ pub(crate) fn fail(failed: &Failed, catalogue: &Catalogue) -> ExitCode {
         ErrorFormat::Text => failed.explained(catalogue).to_string(),
         ErrorFormat::Json => escape_hidden_in_json(&error_object(failure, run.as_deref())).into_owned(),
     });
-    ExitCode::from(failure.reason.code().exit_code())
 }
 
 /// A bug of ours ends the process as any failure does, whichever thread it is on: a half-dead program would hang.
@@ -93,9 +196,7 @@ pub(crate) fn fail_on_panic() {
     std::panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
         let reason =
             Reason::Internal { said: panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ") };
-        let code = reason.code().exit_code();
-        fail(&reason.into(), &crate::environment::catalogue(None));
-        std::process::exit(code.into());
+        leave(&reason);
     }));
 }
 

@@ -22,6 +22,7 @@ mod mode;
 mod model;
 mod own_directories;
 mod place;
+mod printer;
 mod private_file;
 mod programs;
 mod prompt;

@@ -15,6 +15,9 @@ use rustix::fs::{FileType, fstat};
 
 use crate::cli::Stdin;
 
+/// The longest prompt on stdin, in bytes; no model reads as much.
+const LONGEST: usize = 16 << 20;
+
 /// What a socket beside a prompt is waited for at most: programs that start children give them one and never
 /// write to it.
 const SOCKET_PATIENCE: Duration = Duration::from_millis(100);
@@ -40,7 +43,7 @@ pub(crate) struct Prompt {
 /// Puts the prompt together from `words` and the process's stdin.
 ///
 /// # Errors
-/// `EmptyPrompt`, `NotText` with the name of the argument, `StdinSilent`, `NoInput`, `Io`.
+/// `EmptyPrompt`, `NotText` with the name of the argument, `StdinSilent`, `InputTooLarge`, `NoInput`, `Io`.
 pub(crate) fn gather(words: &[OsString], how: Stdin, patience: Patience) -> Result<Prompt, Reason> {
     let dash = words.len() == 1 && words.first().is_some_and(|word| word == "-");
     let words = if dash { &[] } else { words };
@@ -123,6 +126,9 @@ fn read_stdin(
             Ok(count) => bytes.extend_from_slice(chunk.get(..count).unwrap_or_default()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(failed(error)),
+        }
+        if bytes.len() > LONGEST {
+            return Err(Reason::InputTooLarge { what: "stdin".to_owned(), limit_bytes: LONGEST as u64 });
         }
         wait = (!to_the_end).then_some(patience.silence);
     }

@@ -14,11 +14,13 @@ mod session;
 mod shutdown;
 mod start;
 mod typed_lines;
+mod watchdog;
 mod web;
 
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Run, Stop};
@@ -32,9 +34,10 @@ use crate::cli::Format;
 use crate::dialect::VoiceWriter;
 use crate::exit::Failed;
 use crate::mcp::Servers;
+use crate::printer::Printer;
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
 use crate::talk::Talk;
-use crate::{hooks, mcp, prompt, signals, stdout};
+use crate::{exit, hooks, mcp, prompt, stdout};
 
 pub(crate) use chat::chat;
 pub(crate) use conversation::converse;
@@ -44,6 +47,7 @@ use session::Opening;
 pub(crate) use session::{Target, damaged, is_ephemeral, nth_newest, reason_of, session_io, session_options};
 use shutdown::Shutdown;
 pub(crate) use start::permission_mode;
+use watchdog::Watchdog;
 
 /// Runs the prompt and prints it in `format`.
 ///
@@ -68,12 +72,10 @@ fn print_on(
     stdout: File,
 ) -> Result<(), Failed> {
     let stop = Stop::default();
-    // From here on a signal ends the run in order, also while stdin is waited for.
-    let _watch = {
-        let _context = runtime.enter();
-        signals::watch(&stop).map_err(|error| system("sigaction", &error))?
-    };
     let shutdown = Shutdown::within(app.config.bound("shutdown"));
+    // From here on a signal or the time-out ends the run in order, also while stdin or a disk is waited for.
+    let _watch = Watchdog::start(Some(&stop))?.watch(&stop, timeout(app), shutdown.budget());
+    print_failures_outside_of_runs(app, format, &stdout)?;
     // The sandbox is made while the prompt is read.
     let guards = Guards::begin(app, true)?;
     let gather = || {
@@ -82,10 +84,7 @@ fn print_on(
             silence: app.config.bound("stdin"),
             context: app.config.bound("stdin_context"),
         };
-        runtime.block_on(async {
-            limit_time(app, &stop);
-            unless_stopped(&stop, move || prompt::gather(&words, how, patience)).await
-        })
+        runtime.block_on(async { unless_stopped(&stop, move || prompt::gather(&words, how, patience)).await })
     };
     // A wrong model is told at once where there is a prompt; without one, that is what is wrong first.
     let (model, gathered) = if prompt::is_one(words) {
@@ -95,10 +94,14 @@ fn print_on(
         let gathered = gather()?;
         (crate::model::choose(app)?, gathered)
     };
+    let opening = Opening::new(app, target)?;
+    if let Some(head) = start::preview(app, &opening, &model) {
+        exit::expect_run(head, gathered.blocks.clone());
+    }
     let declared = mcp::declared(app)?;
     let hooks = hooks::listed(app)?;
     let guards = guards.stand()?;
-    let mut started = start::start(app, Opening::new(app, target)?.open()?, model)?;
+    let mut started = start::start(app, opening.open()?, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(Servers::start(app, declared, &stop))?;
@@ -127,8 +130,8 @@ fn print_on(
     let _proxy = run.proxy.map(|proxy| runtime.spawn(proxy));
     stdout::watch_reader(watched, &current).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
-    let pump =
-        Pump { session: started.session, writer, talk: Talk::new(Arc::clone(&app.catalogue)), stop: current };
+    let printer = Printer::new(started.session, writer, Talk::new(Arc::clone(&app.catalogue)), current);
+    let pump = Pump { printer: Arc::clone(&printer) };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&run.run.clock), events)
         .redacting(Redactor::new(crate::model::secrets(app)));
@@ -141,7 +144,8 @@ fn print_on(
         outcome
     });
     drop(journal);
-    let unwritten = shutdown.join(thread, &stop);
+    let unwritten = shutdown.join(&thread, &printer, &stop);
+    let outcome = outcome.map_err(|failed| ended(failed, &printer, &shutdown));
     match (outcome, unwritten) {
         // The end of a good run may be what could not be written, and then nobody has read it.
         (Ok(()), Some(reason)) => Err(reason.into()),
@@ -213,15 +217,31 @@ async fn end_of(
     }
 }
 
-/// Asks the run to stop at `--timeout`, counted from here.
-fn limit_time(app: &App, stop: &Stop) {
-    let Some(timeout) = app.config.time(&["limits", "timeout"]) else { return };
-    let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-    let stop = stop.clone();
-    tokio::spawn(async move {
-        tokio::time::sleep(timeout).await;
-        stop.request(Reason::TimedOut { timeout_ms });
-    });
+/// `--timeout`.
+fn timeout(app: &App) -> Option<Duration> {
+    app.config.time(&["limits", "timeout"])
+}
+
+/// A failure whose run could not tell it: the run that is open gets its last line.
+fn ended(failed: Failed, printer: &Printer, shutdown: &Shutdown) -> Failed {
+    match failed.run {
+        Some(_) => failed,
+        None => {
+            let run = printer.end_by_force(&failed.failure, shutdown.patience()).map(Box::new);
+            Failed { run, ..failed }
+        }
+    }
+}
+
+/// Has a failure printed on stdout, where the process is ended by force before the run has begun.
+fn print_failures_outside_of_runs(app: &App, format: Format, stdout: &File) -> Result<(), Reason> {
+    exit::speak(&app.catalogue);
+    let writer: Box<dyn EventWriter + Send> = match app.voice.clone() {
+        Some(voice) => Box::new(VoiceWriter::new(&voice)),
+        None => writer(app, format, stdout.try_clone().map_err(|error| system("descriptor", &error))?),
+    };
+    exit::print_outside_of_runs(writer);
+    Ok(())
 }
 
 /// Does `work` with a runtime of its own and leaves it without waiting for its threads: one that never returns, such

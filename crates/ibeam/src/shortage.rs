@@ -7,7 +7,7 @@ use ibeam_protocol::Reason;
 use rustix::io::Errno;
 
 /// The descriptors that a run has open at once, and some to spare.
-const DESCRIPTORS: usize = 24;
+const DESCRIPTORS: usize = 28;
 
 /// Holds that there is room for the descriptors of a run, before something breaks half-way for want of them.
 ///
@@ -27,6 +27,8 @@ pub(crate) fn behind(error: &io::Error) -> Option<Reason> {
     let what = match Errno::from_io_error(error)? {
         Errno::MFILE | Errno::NFILE => "descriptor",
         Errno::NOMEM => "memory",
+        // Nothing that blocks is asked for without waiting: what is lacking is a thread.
+        Errno::AGAIN => "thread",
         _ => return None,
     };
     Some(Reason::System { what: what.to_owned(), said: error.to_string() })

@@ -1,15 +1,22 @@
-//! Signals that end a run in order: the first asks to stop, the second ends the process at once.
+//! Signals that end a run in order: the first asks to stop, the second leaves little time for it.
 //!
 //! A hang-up that was to be ignored, as `nohup` has it, is ignored. A file that reaches the size limit of the
 //! process is an error of its write, never the death of the program.
 
+use std::time::Duration;
+
 use ibeam_core::Stop;
-use ibeam_protocol::{FailureCode, Reason, Signal};
+use ibeam_protocol::{Reason, Signal};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
+use crate::exit;
+
 /// SIGXFSZ on Linux and macOS alike; tokio has no name for it.
 const FILE_SIZE_LIMIT: i32 = 25;
+
+/// What an end in order may still take after a second signal. Two in a row are often one wish.
+const HASTE: Duration = Duration::from_millis(300);
 
 /// Watches for the four signals until what it gives is dropped.
 ///
@@ -33,8 +40,9 @@ pub(crate) fn watch(stop: &Stop) -> std::io::Result<JoinSet<()>> {
         let stop = stop.clone();
         watchers.spawn(async move {
             while arrivals.recv().await.is_some() {
-                if stop.requested().is_some() {
-                    std::process::exit(FailureCode::Signal(name).exit_code().into());
+                if let Some(reason) = stop.requested() {
+                    tokio::time::sleep(HASTE).await;
+                    exit::leave(reason);
                 }
                 stop.request(Reason::Signalled(name));
             }

@@ -34,12 +34,14 @@ mod dialect;
 mod economy;
 #[path = "end_to_end/embedded.rs"]
 mod embedded;
+#[path = "end_to_end/ending.rs"]
+mod ending;
 #[path = "end_to_end/ephemeral.rs"]
 mod ephemeral;
 #[path = "end_to_end/failures.rs"]
 mod failures;
 #[path = "end_to_end/faults.rs"]
-mod faults;
+pub(crate) mod faults;
 #[path = "end_to_end/formats.rs"]
 mod formats;
 #[path = "end_to_end/hangs.rs"]

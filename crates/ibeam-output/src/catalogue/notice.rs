@@ -13,6 +13,7 @@ pub(crate) fn words(notice: &Notice, catalogue: &Catalogue) -> Words {
         Notice::ArgumentsIgnored { dialect, arguments } => {
             Words::new("notice-arguments-ignored").text("dialect", dialect).text("arguments", arguments)
         }
+        Notice::SessionUnsynced => Words::new("notice-session-unsynced"),
         Notice::CallsDenied { count, reasons: _ } => Words::new("notice-calls-denied").count("count", *count),
         Notice::UnknownStopReason { word } => Words::new("notice-unknown-stop-reason").text("word", word),
         Notice::AnswerCut => Words::new("notice-answer-cut"),

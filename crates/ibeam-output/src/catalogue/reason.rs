@@ -102,6 +102,9 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::SessionBusy { session, holder } => {
             Words::new("reason-session-busy").text("session", session).text("holder", holder)
         }
+        Reason::InputTooLarge { what, limit_bytes } => Words::new("reason-input-too-large")
+            .text("what", what)
+            .text("megabytes", &(limit_bytes >> 20).to_string()),
         Reason::StdinSilent { waited_ms } => Words::new("reason-stdin-silent").seconds(*waited_ms),
         Reason::WorkspaceGone { path } => Words::new("reason-workspace-gone").text("path", path),
         Reason::NoInput { path, said } => Words::new("reason-no-input").text("path", path).text("said", said),

@@ -189,6 +189,10 @@ pub(crate) struct RunSummary<'a> {
     /// The final message: the text after the last call, which is the end of `result`; absent where the run failed.
     #[serde(rename = "final", skip_serializing_if = "Option::is_none")]
     final_message: Option<&'a str>,
+    /// Present where the end did not wait for the disk: a resumed session may lack its last records.
+    #[schemars(extend("const" = true))]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    unsynced: bool,
 }
 
 impl<'a> RunSummary<'a> {
@@ -207,6 +211,7 @@ impl<'a> RunSummary<'a> {
             tool_calls: totals.tool_calls,
             background_stopped: totals.background_stopped,
             final_message,
+            unsynced: totals.unsynced,
         }
     }
 }

@@ -22,6 +22,7 @@ fn totals() -> RunTotals {
         cost_micros: Some(12_500),
         tool_calls: 4,
         background_stopped: 0,
+        unsynced: false,
         request_id: Some("req_1".into()),
     }
 }

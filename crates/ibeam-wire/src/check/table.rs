@@ -172,6 +172,7 @@ static SUMMARY: &[Key] = &[
     key("tool_calls", Shape::Count),
     key("background_stopped", Shape::Count),
     maybe("final", Shape::Text),
+    maybe("unsynced", Shape::Flag),
 ];
 
 static DENIAL: &[Key] = &[key("call_id", Shape::Text), key("tool", Shape::Text), key("rule", Shape::Text)];
@@ -196,6 +197,7 @@ pub(super) const CODES: &[(&str, &[u64], bool)] = &[
     ("timeout", &[33], false),
     ("sandbox", &[40], false),
     ("untrusted", &[41], false),
+    ("too_large", &[64], false),
     ("data", &[65], false),
     ("noinput", &[66], false),
     ("internal", &[70], false),

@@ -97,6 +97,8 @@ pub struct Summary {
     /// The final message: the text after the last call; absent where the run failed. Since 0.1.0.
     #[serde(rename = "final")]
     pub final_message: Option<String>,
+    /// The end did not wait for the disk: a resumed session may lack its last records. Since 0.1.0.
+    pub unsynced: bool,
 }
 
 /// A call that was refused.

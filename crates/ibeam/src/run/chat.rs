@@ -17,15 +17,16 @@ use super::sandbox::Guards;
 use super::session::{Opening, Target};
 use super::start;
 use super::typed_lines::TypedLines;
-use super::{Shutdown, end_of, limit_time, no_thread, on_runtime, ports, system};
+use super::watchdog::Watchdog;
+use super::{Shutdown, end_of, no_thread, on_runtime, ports, system, timeout};
 use crate::app::App;
 use crate::exit::Failed;
 use crate::hooks::{self, Listening};
 use crate::mcp::{self, Servers};
+use crate::printer::Printer;
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
-use crate::signals;
-use crate::stderr;
 use crate::talk::Talk;
+use crate::{exit, signals, stderr};
 
 /// Runs prompts until the end of input.
 ///
@@ -67,12 +68,12 @@ fn chat_on(
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let options = TextOptions { verbose: true, live: true, ..TextOptions::default() };
     let current = CurrentStop::of(ports.run.stop.clone());
-    let pump = Pump {
-        session: started.session,
-        writer: Box::new(Text::new(stdout, Arc::clone(&app.catalogue), options)),
-        talk: Talk::new(Arc::clone(&app.catalogue)),
-        stop: current.clone(),
-    };
+    let writer = Box::new(Text::new(stdout, Arc::clone(&app.catalogue), options));
+    let printer =
+        Printer::new(started.session, writer, Talk::new(Arc::clone(&app.catalogue)), current.clone());
+    let pump = Pump { printer: Arc::clone(&printer) };
+    exit::speak(&app.catalogue);
+    let watchdog = Watchdog::start(None)?;
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
         .redacting(Redactor::new(crate::model::secrets(app)));
@@ -93,15 +94,17 @@ fn chat_on(
         ports.run.stop = Stop::default();
         current.set(ports.run.stop.clone());
         let outcome = runtime.block_on(async {
-            let _watch = signals::watch(&ports.run.stop).map_err(|error| system("sigaction", &error))?;
-            limit_time(app, &ports.run.stop);
+            let _signals = signals::watch(&ports.run.stop).map_err(|error| system("sigaction", &error))?;
             let notices = std::mem::take(&mut notices);
             let shutdown = Shutdown::within(app.config.bound("shutdown"));
+            let _watch = watchdog.watch(&ports.run.stop, timeout(app), shutdown.budget());
             end_of(&shutdown, &ports.run, &mut journal, vec![prompt], notices).await
         });
         match outcome {
             Ok(()) => {}
-            Err(Failed { failure, .. }) if ends_program(&failure.reason) => break Err(failure),
+            Err(Failed { failure, .. }) if ends_program(&failure.reason) || printer.is_taken_over() => {
+                break Err(failure);
+            }
             Err(failed) => {
                 stderr::say(&failed.explained(&app.catalogue).to_string());
             }
@@ -112,7 +115,7 @@ fn chat_on(
     let patience = app.config.bound("shutdown");
     runtime.block_on(join(ports.background.stop_all(), servers.shut_down(patience)));
     drop(journal);
-    let unwritten = Shutdown::within(app.config.bound("shutdown")).join(thread, &ports.run.stop);
+    let unwritten = Shutdown::within(app.config.bound("shutdown")).join(&thread, &printer, &ports.run.stop);
     match (outcome, unwritten) {
         (Ok(()), Some(reason)) => Err(reason.into()),
         (outcome, _) => outcome,

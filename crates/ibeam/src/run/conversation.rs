@@ -18,14 +18,16 @@ use super::ports::Foundation;
 use super::sandbox::Guards;
 use super::session::{Opening, Target};
 use super::start;
-use super::{Shutdown, end_of, heartbeat, limit_time, no_thread, on_runtime, ports, system};
+use super::watchdog::Watchdog;
+use super::{Shutdown, end_of, heartbeat, no_thread, on_runtime, ports, system, timeout};
 use crate::app::App;
 use crate::dialect::{Host, Prompted, Prompts, Voice, VoiceWriter};
 use crate::exit::Failed;
 use crate::mcp::{self, Declaration, Servers};
+use crate::printer::Printer;
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
 use crate::talk::Talk;
-use crate::{hooks, signals, stderr, stdout};
+use crate::{exit, hooks, stderr, stdout};
 
 /// Runs each message of the host that started us, in `voice`.
 ///
@@ -44,12 +46,16 @@ fn converse_on(
 ) -> Result<(), Failed> {
     // A signal ends the program, an interrupt of the host's the run that goes on.
     let whole = Stop::default();
-    let _watch = {
+    let shutdown = || Shutdown::within(app.config.bound("shutdown"));
+    let budget = shutdown().budget();
+    let watchdog = Watchdog::start(Some(&whole))?;
+    let _watch = watchdog.watch(&whole, None, budget);
+    exit::speak(&app.catalogue);
+    exit::print_outside_of_runs(Box::new(VoiceWriter::new(voice)));
+    {
         let _context = runtime.enter();
         heartbeat::start(app.flags.heartbeat);
-        signals::watch(&whole).map_err(|error| system("sigaction", &error))?
-    };
-    let shutdown = || Shutdown::within(app.config.bound("shutdown"));
+    }
     let current = CurrentStop::of(Stop::default());
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
     voice.speak_to(stdout::Paced::new(stdout, &current, shutdown().patience()));
@@ -60,6 +66,10 @@ fn converse_on(
     let first = runtime.block_on(next(&mut prompts, &mut model, &current.get(), &whole))?;
     let Some(first) = first else { return Ok(()) };
     let chosen = model.first()?;
+    let opening = Opening::new(app, target)?;
+    if let Some(head) = start::preview(app, &opening, &chosen) {
+        exit::expect_run(head, first.blocks.clone());
+    }
     let additions = host.additions();
     let is_replaced = |server: &Declaration| {
         server.status != McpStatus::Disabled && additions.servers.contains(&server.name)
@@ -70,7 +80,7 @@ fn converse_on(
     let of_host: Vec<String> = additions.servers.iter().filter(|name| !is_disabled(name)).cloned().collect();
     let hooks = hooks::listed(app)?;
     let guards = Guards::begin(app, true)?.stand()?;
-    let mut started = start::start(app, Opening::new(app, target)?.open()?, chosen)?;
+    let mut started = start::start(app, opening.open()?, chosen)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(async {
@@ -89,12 +99,10 @@ fn converse_on(
     let mut ports = ports::build(app, foundation, host.clone(), &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
-    let pump = Pump {
-        session: started.session,
-        writer: Box::new(VoiceWriter::new(voice)),
-        talk: Talk::new(Arc::clone(&app.catalogue)),
-        stop: current.clone(),
-    };
+    let writer = Box::new(VoiceWriter::new(voice));
+    let printer =
+        Printer::new(started.session, writer, Talk::new(Arc::clone(&app.catalogue)), current.clone());
+    let pump = Pump { printer: Arc::clone(&printer) };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
         .redacting(Redactor::new(crate::model::secrets(app)));
@@ -106,7 +114,7 @@ fn converse_on(
         current.set(stop.clone());
         voice.begin();
         let outcome = runtime.block_on(async {
-            limit_time(app, &stop);
+            let _watch = watchdog.watch(&stop, timeout(app), budget);
             let (whole, stop) = (whole.clone(), stop.clone());
             let link = tokio::spawn(async move { stop.request(whole.wait().await) });
             let notices = std::mem::take(&mut notices);
@@ -120,7 +128,11 @@ fn converse_on(
         });
         host.run_ended();
         match &outcome {
-            Err(failed) if whole.requested().is_some() || ends_program(&failed.failure.reason) => {
+            Err(failed)
+                if whole.requested().is_some()
+                    || ends_program(&failed.failure.reason)
+                    || printer.is_taken_over() =>
+            {
                 break outcome;
             }
             Ok(()) | Err(_) => {}
@@ -147,7 +159,7 @@ fn converse_on(
     let patience = app.config.bound("shutdown");
     runtime.block_on(join(ports.background.stop_all(), servers.shut_down(patience)));
     drop(journal);
-    let unwritten = shutdown().join(thread, &ports.run.stop);
+    let unwritten = shutdown().join(&thread, &printer, &ports.run.stop);
     match (outcome, unwritten) {
         (Ok(()), Some(reason)) => Err(reason.into()),
         (outcome, _) => outcome,

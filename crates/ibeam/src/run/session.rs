@@ -39,6 +39,8 @@ pub(super) struct Opening {
     places: Places,
     workspace: PathBuf,
     target: Target,
+    /// The id of a session that is made.
+    new_id: SessionId,
     forks: bool,
     /// How the session is kept; `None` for a run that keeps none.
     options: Option<Options>,
@@ -79,9 +81,19 @@ impl Opening {
             places: app.places.clone(),
             workspace: app.workspace.clone(),
             target: target.clone(),
+            new_id: SessionId::random(),
             forks: app.flags.fork,
             options: (!is_ephemeral(app)).then(|| session_options(app)).transpose()?,
         })
+    }
+
+    /// The id of the session, where it is known before any is looked for.
+    pub(super) fn expected_id(&self) -> Option<SessionId> {
+        match &self.target {
+            Target::New => Some(self.new_id),
+            Target::Named(name) if !self.forks => name.parse().ok(),
+            Target::Named(_) | Target::Newest => None,
+        }
     }
 
     /// Opens, makes or forks the session. Without `options` it is only read.
@@ -96,7 +108,7 @@ impl Opening {
             None => self.places.check()?,
         }
         let (id, is_stored) = match &self.target {
-            Target::New => (SessionId::random(), false),
+            Target::New => (self.new_id, false),
             Target::Newest => (nth_newest(&sessions, &self.workspace, 1)?, true),
             Target::Named(name) => self.named(name)?,
         };

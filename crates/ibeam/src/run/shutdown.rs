@@ -1,14 +1,18 @@
 //! The end of a run within its bound: `timeouts.shutdown`, from the request to stop to the exit.
 
 use std::cell::Cell;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ibeam_core::Stop;
 use ibeam_protocol::Reason;
 
+use crate::printer::Printer;
+use crate::pump::PumpThread;
+
 /// Whatever was used up before, the journal gets this long for its last line.
 const LAST_WORDS: Duration = Duration::from_millis(200);
+/// Between two looks at whether the pump is still to be waited for.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// One budget for everything that happens after a stop was asked for.
 pub(super) struct Shutdown {
@@ -20,6 +24,11 @@ impl Shutdown {
     /// An end within `budget`.
     pub(super) fn within(budget: Duration) -> Self {
         Self { budget, asked: Cell::new(None) }
+    }
+
+    /// The whole budget.
+    pub(super) fn budget(&self) -> Duration {
+        self.budget
     }
 
     /// How long a reader that takes nothing may hold up the end.
@@ -53,17 +62,16 @@ impl Shutdown {
         self.budget.saturating_sub(since).max(LAST_WORDS)
     }
 
-    /// Waits for the pump to write what is left and gives what kept it from that. After a stop, a reader that
-    /// does not read is not waited for.
-    pub(super) fn join(&self, thread: JoinHandle<Option<Reason>>, stop: &Stop) -> Option<Reason> {
+    /// Waits for the pump to write what is left and gives what kept it from that. Nobody waits for the disk or for a
+    /// reader once the last line is printed or a stop was requested, beyond the budget.
+    pub(super) fn join(&self, thread: &PumpThread, printer: &Printer, stop: &Stop) -> Option<Reason> {
         let deadline = Instant::now() + self.left();
-        while stop.requested().is_some() && !thread.is_finished() {
-            if Instant::now() >= deadline {
-                return None;
+        while !thread.has_ended_within(LOOK) {
+            let is_bound = stop.requested().is_some() || !printer.has_open_run();
+            if printer.is_taken_over() || (is_bound && Instant::now() >= deadline) {
+                break;
             }
-            std::thread::sleep(Duration::from_millis(5));
         }
-        // A panic of the thread has been told by the panic hook.
-        thread.join().ok().flatten()
+        printer.unwritten()
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use ibeam_core::{Past, Provider};
-use ibeam_protocol::{Failure, Limits, Notice, PermissionMode, Sandbox, SessionStarted};
+use ibeam_protocol::{Failure, Limits, Notice, PermissionMode, Sandbox, SessionId, SessionStarted};
 use ibeam_session::Session;
 
 use super::rule_markers;
-use super::session::Opened;
+use super::session::{Opened, Opening, is_ephemeral};
 use crate::app::App;
 use crate::cli::Mode;
 use crate::model::Choice;
@@ -23,18 +23,23 @@ pub(super) struct Started {
 }
 
 /// Connects the model and resolves the head of a run of the session that was opened.
-pub(super) fn start(app: &App, opened: Opened, model: Choice) -> Result<Started, Failure> {
+pub(super) fn start(app: &App, opened: Opened, choice: Choice) -> Result<Started, Failure> {
     let Opened { id, session, past } = opened;
-    let cwd = &app.workspace;
     let mut notices = app.config.notices.clone();
     notices.extend(rule_markers::update(app, session.is_none()));
-    notices.extend(model.notice());
-    let (provider, info, key_source) = model.connect(app)?;
-    let head = SessionStarted {
+    notices.extend(choice.notice());
+    let head = SessionStarted { resumed: !past.is_empty(), ..head_of(app, id, &choice) };
+    let (provider, ..) = choice.connect(app)?;
+    Ok(Started { head, provider, session, past, notices })
+}
+
+/// The head of a run on this session, as far as flags and configuration say it.
+fn head_of(app: &App, id: SessionId, choice: &Choice) -> SessionStarted {
+    SessionStarted {
         session_id: id,
-        cwd: cwd.clone(),
-        model: info,
-        key_source,
+        cwd: app.workspace.clone(),
+        model: choice.info().clone(),
+        key_source: choice.key_source(),
         permission_mode: permission_mode(app),
         tools: Vec::new(),
         mcp_servers: Vec::new(),
@@ -57,10 +62,15 @@ pub(super) fn start(app: &App, opened: Opened, model: Choice) -> Result<Started,
                 .time(&["limits", "timeout"])
                 .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         },
-        resumed: !past.is_empty(),
-        ephemeral: session.is_none(),
-    };
-    Ok(Started { head, provider, session, past, notices })
+        resumed: false,
+        ephemeral: is_ephemeral(app),
+    }
+}
+
+/// The head of a run that is about to start, as far as it is known before its session is there; `None` where the
+/// session has to be found first.
+pub(super) fn preview(app: &App, opening: &Opening, choice: &Choice) -> Option<SessionStarted> {
+    opening.expected_id().map(|id| head_of(app, id, choice))
 }
 
 /// The mode of the flags; plan and ask beat force.

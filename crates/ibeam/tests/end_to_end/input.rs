@@ -216,3 +216,27 @@ fn without_a_prompt_and_a_model_the_prompt_is_what_is_missing() {
         assert_eq!(ran.code, Some(2), "{words:?} {ran}");
     }
 }
+
+/// As of `yes | ibeam -p`: what is read has a bound.
+#[test]
+fn a_stdin_that_never_ends_is_refused() {
+    for args in [&["-p", "x"][..], &["-p"], &["-p", "-"], &["-p", "x", "--stdin", "read"]] {
+        let scene = Scene::new([]);
+        let running = scene.ibeam(args).after("exec < <(yes)").start();
+        let ran = running.finish();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(64), ""), "{ran}");
+        assert!(ran.stderr.contains("16 MiB"), "{ran}");
+        assert_eq!(scene.server.requests().len(), 0);
+    }
+}
+
+#[test]
+fn the_time_limit_counts_while_stdin_is_waited_for() {
+    for args in [&["-p", "-"][..], &["-p", "x", "--stdin", "read"], &["-p"]] {
+        let scene = Scene::new([]);
+        let run = scene.ibeam(args).args(["--timeout", "1"]).stdin(Stdin::SilentPipe);
+        let ran = run.run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(33), ""), "{ran}");
+        assert!(ran.elapsed < Duration::from_secs(20), "{ran}");
+    }
+}

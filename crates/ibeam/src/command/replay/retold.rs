@@ -204,6 +204,7 @@ fn totals(summary: Option<Summary>) -> RunTotals {
         continuations: small(summary.continuations),
         compactions: small(summary.compactions),
         background_stopped: small(summary.background_stopped),
+        unsynced: summary.unsynced,
         request_id: None,
     }
 }

@@ -1,0 +1,204 @@
+//! Runs that tell their end whatever becomes of disks, threads and signals.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Finished, Ibeam, Lifeline};
+use serde_json::{Value, json};
+
+use crate::faults::host::{built, failed, is_root, open_to_all, skip, works};
+use crate::scene::{Scene, calls, check_kept, says, shell};
+
+/// Far more than any bound of an end.
+const HANGS_SECONDS: &str = "60";
+/// The most that an end may take, on a machine that does much else.
+const LONGEST: Duration = Duration::from_secs(20);
+
+/// The library that lets calls hang or fail.
+fn failing(scene: &Scene) -> Option<PathBuf> {
+    built(scene, "failing.c", &["-shared", "-fPIC"])
+}
+
+/// A run whose first command makes the file `now`; the model then says something.
+fn scene() -> Scene {
+    let command = calls("t", "shell", &json!({ "command": "touch now; sleep 0.3; echo hi" }));
+    Scene::new([command, says("Done.").pause(Duration::from_secs(1)).text(" Bye.")])
+}
+
+/// The run without a sandbox, with the library, and with these variables; `now` in one stands for the file.
+fn with_faults(scene: &Scene, args: &[&str], variables: &[(&str, &str)]) -> Option<Ibeam> {
+    let library = failing(scene)?;
+    let run = scene.print(["--force", "--sandbox", "disabled"]).args(args).env("LD_PRELOAD", library);
+    let now = scene.workspace.path().join("now");
+    Some(variables.iter().fold(run, |run, (name, value)| match *value {
+        "now" => run.env(name, &now),
+        value => run.env(name, value),
+    }))
+}
+
+/// Holds that the last line on stdout tells the failure, and stderr too, and every call is finished.
+#[track_caller]
+fn check_end(ran: &Finished, code: &str, exit: i32) {
+    failed(ran, exit);
+    assert!(ran.elapsed < LONGEST, "{ran}");
+    let last: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["type"], &last["code"]), (&json!("error"), &json!(code)), "{ran}");
+    assert_eq!(last["exit_code"], exit, "{ran}");
+    assert_eq!(ran.stdout.matches(r#""type":"error""#).count(), 1, "one last line: {ran}");
+    let count = |subtype: &str| ran.stdout.matches(&format!(r#""subtype":"{subtype}""#)).count();
+    assert_eq!(count("started"), count("completed"), "{ran}");
+}
+
+#[test]
+fn a_disk_that_hangs_during_a_run_does_not_hold_up_its_last_line() {
+    for call in ["fdatasync", "write"] {
+        let scene = scene();
+        let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANGS_SECONDS), ("SLOW_WHEN", "now")];
+        // The answer ends in a second, so the end of the run would wait for the disk.
+        let Some(run) = with_faults(&scene, &["--timeout", "3"], &faults) else { return };
+        let ran = run.run();
+        check_end(&ran, "timeout", 33);
+        assert_eq!(ran.stream().last()["ibeam"]["unsynced"], true, "{call}: {ran}");
+        assert!(ran.stderr.contains("did not wait for the disk"), "{call}: {ran}");
+    }
+}
+
+#[test]
+fn a_signal_ends_a_run_whose_disk_hangs() {
+    let scene = scene();
+    let faults = [("SLOW_CALL", "write"), ("SLOW_SECONDS", HANGS_SECONDS), ("SLOW_WHEN", "now")];
+    let Some(run) = with_faults(&scene, &[], &faults) else { return };
+    let running = run.start();
+    running.wait_for_stdout("started");
+    std::thread::sleep(Duration::from_secs(1));
+    running.signal(Signal::Term);
+    check_end(&running.finish(), "signal", 143);
+}
+
+/// Before a run has begun there is nothing but its failure to tell.
+#[test]
+fn a_disk_that_hangs_before_a_run_does_not_hold_up_its_end() {
+    for call in ["fdatasync", "rename", "flock", "readdir64"] {
+        let scene = Scene::new([says("never")]);
+        let faults = [("SLOW_CALL", call), ("SLOW_SECONDS", HANGS_SECONDS)];
+        let Some(run) = with_faults(&scene, &["--timeout", "1"], &faults) else { return };
+        let ran = run.run();
+        if ran.stdout.is_empty() {
+            // So early that nothing is known of the run.
+            failed(&ran, 33);
+        } else {
+            check_end(&ran, "timeout", 33);
+        }
+        assert!(!ran.stdout.is_empty() || call == "readdir64", "{call}: {ran}");
+    }
+}
+
+/// A run that takes its time for the disk is no failure.
+#[test]
+fn a_disk_that_is_slow_is_waited_for() {
+    let scene = Scene::new([says("Done.")]);
+    let faults = [("SLOW_CALL", "fdatasync"), ("SLOW_SECONDS", "1")];
+    let Some(run) = with_faults(&scene, &[], &faults) else { return };
+    let ran = run.run().succeeded();
+    assert!(ran.stream().last()["ibeam"]["unsynced"].is_null(), "{ran}");
+    check_kept(&scene, &ran);
+}
+
+#[test]
+fn a_panic_of_any_thread_is_told_in_the_stream() {
+    for thread in ["ibeam", "pump", "watchdog"] {
+        let command = calls("t", "shell", &json!({ "command": "touch now; sleep 0.3; echo hi" }));
+        let scene = Scene::new([command, says("Done.").stall()]);
+        let faults = [("PANIC_IN", thread), ("PANIC_WHEN", "now")];
+        let Some(run) = with_faults(&scene, &["--timeout", "4"], &faults) else { return };
+        let ran = run.run();
+        assert_eq!(ran.code, Some(70), "{thread}: {ran}");
+        assert!(ran.stderr.contains("panicked"), "{thread}: {ran}");
+        let stream = ran.stream();
+        assert_eq!(stream.last()["code"], "internal", "{thread}: {ran}");
+        let outline = stream.outline();
+        assert!(outline.contains(&"completed shell".to_owned()), "{thread}: {ran}");
+        assert_eq!(ran.stderr_lines("error: ").len(), 1, "{thread}: {ran}");
+    }
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_any_more_is_an_io_failure() {
+    let scene = scene();
+    let Some(run) = with_faults(&scene, &[], &[("FAILING_WRITES", "now")]) else { return };
+    let ran = run.run();
+    check_end(&ran, "io", 74);
+    assert!(ran.stderr.contains("events.jsonl"), "{ran}");
+}
+
+/// Whoever sends two signals means one thing, and wants to know how it ended.
+#[test]
+fn two_signals_in_a_row_leave_a_last_line() {
+    for (pause_us, signals) in [
+        (0, [Signal::Term, Signal::Int]),
+        (500, [Signal::Term, Signal::Term]),
+        (1000, [Signal::Int, Signal::Int]),
+        (2000, [Signal::Int, Signal::Term]),
+    ] {
+        let scene = Scene::new([]);
+        let mut lifeline = Lifeline::new(&scene.workspace, "line");
+        let deaf = format!("trap '' HUP INT QUIT TERM; {}; sleep 60", lifeline.command());
+        let scene = scene.then([shell(&deaf), says("never")]);
+        let running = scene.print(["--force"]).start();
+        lifeline.wait_until_held();
+        running.signal(signals[0]);
+        std::thread::sleep(Duration::from_micros(pause_us));
+        running.signal(signals[1]);
+        let ran = running.finish();
+        let exit = ran.code.unwrap_or_default();
+        assert!([130, 143].contains(&exit), "{ran}");
+        check_end(&ran, "signal", exit);
+        check_kept(&scene, &ran);
+        lifeline.wait_until_gone();
+    }
+}
+
+/// What was finished by force is on record, so the session goes on as after any other end.
+#[test]
+fn a_run_that_was_ended_by_force_is_gone_on_with() {
+    let scene = scene();
+    let Some(run) = with_faults(&scene, &[], &[("PANIC_IN", "ibeam"), ("PANIC_WHEN", "now")]) else { return };
+    let ran = run.run();
+    assert_eq!(ran.code, Some(70), "{ran}");
+    check_kept(&scene, &ran);
+    let scene = scene.then([says("back")]);
+    let stream = scene.ibeam(["-p", "again", "--continue"]).run().succeeded().stream();
+    assert_eq!(stream.session_id(), ran.stream().session_id());
+    let transcript = scene.server.requests()[0].transcript().join("\n");
+    assert!(transcript.contains("call shell") && transcript.contains("interrupted"), "{transcript}");
+}
+
+/// From too few processes for anything to enough for everything: what is lacking is said, or less is done at a time.
+#[test]
+fn a_user_without_processes_to_spare_is_told_or_served() {
+    let user = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"];
+    if !is_root() || !works(&user) || !works(&["prlimit", "--nproc=100"]) {
+        return skip("only root can be a user of its own, whose processes are counted");
+    }
+    let mut ended_well = 0;
+    for processes in (3..24).chain([60]) {
+        let search = calls("g", "grep", &json!({ "pattern": "needle" }));
+        let scene = Scene::new([search, shell("echo hello"), says("ok")]);
+        std::fs::write(scene.workspace.path().join("hay.txt"), "a needle\n").unwrap();
+        open_to_all(&scene);
+        let limit = format!("--nproc={processes}");
+        let run = scene.print(["--force"]).through(["prlimit", &limit]).through(user);
+        let ran = run.run();
+        match ran.code {
+            Some(0) => ended_well += 1,
+            Some(71 | 40) => failed(&ran, ran.code.unwrap()),
+            _ => panic!("with {processes} processes: {ran}"),
+        }
+        if !ran.stdout.is_empty() {
+            let end = ran.stream().last()["type"].clone();
+            assert!(end == "result" || end == "error", "with {processes} processes: {ran}");
+        }
+    }
+    assert!(ended_well > 0, "60 processes are enough");
+}
