@@ -1,8 +1,9 @@
-//! Directories read one after another, in the order of names, without recursion and within bounds.
+//! Directories read one after another, level by level and in the order of names, within bounds.
 //!
 //! Ignore files count ([`crate::ignore_rules`]); links are not followed; the stores of version control, and what may
 //! not be read, are passed over.
 
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::FileType;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,8 @@ use crate::ignore_rules::{IgnoreNames, IgnoreRules, LeftOut};
 const ENTRIES: usize = 2_000_000;
 /// How many entries are read between two looks at the time.
 const STEP: usize = 512;
+/// The number of directories that were not read and are named.
+const NAMED: usize = 5;
 
 /// What a walk found.
 pub(crate) struct Entry {
@@ -42,11 +45,44 @@ pub(crate) struct DirReader<'a> {
     pub(crate) left_out: LeftOut,
     /// Some directory was not read whole, for there were too many entries.
     pub(crate) is_cut: bool,
+    /// The directories that were not read, or not read whole, for want of time or because of too many entries.
+    pub(crate) unread: Unread,
+}
+
+/// Directories that a walk did not read whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Unread {
+    pub(crate) count: u64,
+    /// The first of them, absolute.
+    pub(crate) first: Vec<PathBuf>,
+}
+
+impl Unread {
+    /// Adds a directory.
+    pub(crate) fn add(&mut self, directory: &Path) {
+        self.count += 1;
+        if self.first.len() < NAMED {
+            self.first.push(directory.to_owned());
+        }
+    }
 }
 
 impl<'a> DirReader<'a> {
     pub(crate) fn new(readable: &'a Readable, end: &'a EndFlag) -> Self {
-        Self { readable, end, entries_left: ENTRIES, skipped: 0, left_out: LeftOut::default(), is_cut: false }
+        Self {
+            readable,
+            end,
+            entries_left: ENTRIES,
+            skipped: 0,
+            left_out: LeftOut::default(),
+            is_cut: false,
+            unread: Unread::default(),
+        }
+    }
+
+    /// Whether nothing more is to be read: the time or the entries are used up, or the run is ending.
+    fn is_over(&self) -> bool {
+        self.entries_left == 0 || self.end.stopped() || self.end.out_of_time()
     }
 
     /// Reads `directory`, the first of a walk.
@@ -64,11 +100,9 @@ impl<'a> DirReader<'a> {
             return Listing { rules: above.clone(), entries: Vec::new().into_iter() };
         };
         for (count, entry) in entries.enumerate() {
-            if self.entries_left == 0 {
-                self.is_cut = true;
-                break;
-            }
-            if count % STEP == 0 && (self.end.stopped() || self.end.out_of_time()) {
+            if self.entries_left == 0 || (count % STEP == 0 && self.is_over()) {
+                self.is_cut |= self.entries_left == 0;
+                self.unread.add(directory);
                 break;
             }
             self.entries_left -= 1;
@@ -100,10 +134,12 @@ impl<'a> DirReader<'a> {
     }
 }
 
-/// A walk through a tree: what is in a directory follows the directory.
+/// A walk through a tree, level by level: when it is cut, the directories near its start were read.
 pub(crate) struct DirWalk<'a> {
     pub(crate) reader: DirReader<'a>,
-    open: Vec<Listing>,
+    current: Option<(Listing, usize)>,
+    /// Directories to be read, with the rules above them and their depth.
+    ahead: VecDeque<(PathBuf, IgnoreRules, usize)>,
     /// Directories in each other that are read.
     deepest: usize,
     /// Names that begin with a dot are passed over.
@@ -124,8 +160,15 @@ pub fn list_files(root: &Path, deepest: usize, most: usize, time: Duration) -> V
 impl<'a> DirWalk<'a> {
     pub(crate) fn new(start: &Path, readable: &'a Readable, end: &'a EndFlag) -> Self {
         let mut reader = DirReader::new(readable, end);
-        let open = vec![reader.first(start)];
-        Self { reader, open, deepest: usize::MAX, skips_hidden: false }
+        let current = Some((reader.first(start), 1));
+        Self { reader, current, ahead: VecDeque::new(), deepest: usize::MAX, skips_hidden: false }
+    }
+
+    /// Ends the walk here and returns its reader, which knows what was not read.
+    pub(crate) fn finish(mut self) -> DirReader<'a> {
+        self.reader.is_cut |= self.reader.entries_left == 0 && !self.ahead.is_empty();
+        self.ahead.iter().for_each(|(directory, ..)| self.reader.unread.add(directory));
+        self.reader
     }
 }
 
@@ -134,18 +177,23 @@ impl Iterator for DirWalk<'_> {
 
     fn next(&mut self) -> Option<Entry> {
         loop {
-            let depth = self.open.len();
-            let innermost = self.open.last_mut()?;
-            match self.reader.next_of(innermost) {
+            let Some((listing, depth)) = &mut self.current else {
+                if self.reader.is_over() {
+                    return None;
+                }
+                let (directory, above, depth) = self.ahead.pop_front()?;
+                self.current = Some((self.reader.below(&directory, &above), depth));
+                continue;
+            };
+            match self.reader.next_of(listing) {
                 Some(entry) if self.skips_hidden && is_hidden(&entry.path) => {}
                 Some(entry) => {
-                    if entry.kind.is_dir() && depth < self.deepest {
-                        let below = self.reader.below(&entry.path, &innermost.rules);
-                        self.open.push(below);
+                    if entry.kind.is_dir() && *depth < self.deepest {
+                        self.ahead.push_back((entry.path.clone(), listing.rules.clone(), *depth + 1));
                     }
                     return Some(entry);
                 }
-                None => drop(self.open.pop()),
+                None => self.current = None,
             }
         }
     }
@@ -172,5 +220,32 @@ mod tests {
         assert_eq!(listed(3, 10), ["a", "b/c", "b/d/e"].map(PathBuf::from));
         assert_eq!(listed(9, 2), ["a", "b/c"].map(PathBuf::from));
         assert!(list_files(&fixture.root(), 9, 9, Duration::ZERO).len() <= 1, "its time is up at once");
+    }
+
+    #[test]
+    fn a_walk_goes_level_by_level_and_names_what_it_leaves_out() {
+        let fixture = Fixture::new();
+        for file in ["a/1/x", "a/2/x", "b/1/x", "c/x"] {
+            fixture.put(file, "");
+        }
+        let (readable, end) = (Readable::default(), EndFlag::after(Duration::from_secs(60)));
+        let walk = |entries: usize| {
+            let mut walk = DirWalk::new(&fixture.root(), &readable, &end);
+            walk.reader.entries_left = entries;
+            let relative = |path: &Path| path.strip_prefix(fixture.root()).unwrap().display().to_string();
+            let found: Vec<String> = walk.by_ref().map(|entry| relative(&entry.path)).collect();
+            let reader = walk.finish();
+            let unread: Vec<String> = reader.unread.first.iter().map(|path| relative(path)).collect();
+            (found.join(" "), unread.join(" "), reader.is_cut)
+        };
+        assert_eq!(walk(100), ("a b c a/1 a/2 b/1 c/x a/1/x a/2/x b/1/x".to_owned(), String::new(), false));
+        // The root was read before: with three entries more, `a` and `b`.
+        assert_eq!(walk(3), ("a b c a/1 a/2 b/1".to_owned(), "c a/1 a/2 b/1".to_owned(), true));
+        // Which of the two names in `a` is read first is up to the system.
+        let (found, unread, is_cut) = walk(1);
+        assert!(
+            found.starts_with("a b c a/") && unread.starts_with("a b c a/") && is_cut,
+            "{found}; {unread}"
+        );
     }
 }

@@ -121,7 +121,7 @@ fn glob(files: &Files, wanted: GlobArguments, end: &EndFlag) -> ToolOutcome {
     if total_files > newest.len() as u64 {
         for_model.push_str(&format!("(the newest {} of {total_files}; narrow the glob)\n", newest.len()));
     }
-    for_model.push_str(&tree::note(walked));
+    for_model.push_str(&tree::note(files, &walked));
     let output =
         GlobOutput { pattern: wanted.glob_pattern, path: start.directory, files: newest, total_files };
     ToolOutcome::Success { output: ToolOutput::Glob(output), for_model: for_model.into() }

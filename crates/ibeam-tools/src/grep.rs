@@ -143,7 +143,7 @@ fn grep(files: &Files, wanted: GrepArguments, end: &EndFlag) -> ToolOutcome {
     if collector.truncated {
         for_model.push_str("(more was found; narrow the search, or raise `headLimit`)\n");
     }
-    for_model.push_str(&tree::note(walked));
+    for_model.push_str(&tree::note(files, &walked));
     let output = GrepOutput { pattern: wanted.pattern, path: start.path, matches, truncated };
     ToolOutcome::Success { output: ToolOutput::Grep(output), for_model: for_model.into() }
 }

@@ -18,6 +18,11 @@ use crate::{glob_bounds, regular_file};
 const LARGEST: u64 = 256 << 10;
 /// Rules of one ignore file.
 const RULES: usize = 5000;
+/// Wildcards, classes and alternatives in the rules of all ignore files of one walk: what is compiled for each takes
+/// about a kilobyte.
+const WILDCARDS: usize = 100_000;
+/// Rules in all ignore files of one walk.
+const RULES_OF_WALK: usize = 200_000;
 
 /// The names in a directory that matter here.
 #[derive(Clone, Copy, Default)]
@@ -50,11 +55,32 @@ struct Level {
     exclude: Option<Gitignore>,
 }
 
-/// What of the ignore files was left out, because it was over a bound or no regular file.
+/// What of the ignore files of one walk was left out, because it was over a bound or no regular file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct LeftOut {
     pub(crate) files: u64,
     pub(crate) rules: u64,
+    /// Wildcards of the rules that count.
+    wildcards: usize,
+    /// Rules that count.
+    taken: usize,
+}
+
+impl LeftOut {
+    /// Takes `rule` into account; false where it is over a bound, and left out.
+    fn takes(&mut self, rule: &str, taken_of_file: usize) -> bool {
+        let wildcards = self.wildcards + glob_bounds::wildcards(rule);
+        let counts = taken_of_file < RULES
+            && self.taken < RULES_OF_WALK
+            && wildcards <= WILDCARDS
+            && glob_bounds::check(rule).is_ok();
+        if counts {
+            (self.wildcards, self.taken) = (wildcards, self.taken + 1);
+        } else {
+            self.rules += 1;
+        }
+        counts
+    }
 }
 
 impl IgnoreRules {
@@ -133,8 +159,7 @@ fn matcher(directory: &Path, path: &Path, left_out: &mut LeftOut) -> Option<Giti
     let mut builder = GitignoreBuilder::new(directory);
     let mut taken = 0usize;
     for rule in text.lines().filter(is_rule) {
-        if taken >= RULES || glob_bounds::check(rule).is_err() {
-            left_out.rules += 1;
+        if !left_out.takes(rule, taken) {
             continue;
         }
         taken += 1;

@@ -164,3 +164,21 @@ fn directories_nested_as_deep_as_paths_go_are_walked() {
     // The directory of the test is removed by long paths, which would fail.
     assert!(std::process::Command::new("rm").arg("-rf").arg(fixture.path("d")).status().unwrap().success());
 }
+
+#[test]
+fn the_rules_of_many_directories_together_have_a_bound() {
+    let fixture = fixture();
+    let rules: String = (0..300).map(|n| format!("{}x{n}\n", "{a,b}".repeat(80))).collect();
+    for directory in 0..12 {
+        fixture.put(&format!("many/{directory}/.gitignore"), &rules);
+    }
+    fixture.put("many/11/dropped.txt", "hello\n");
+    for text in told(&fixture) {
+        assert!(text.contains("seen.txt") && text.contains("do not count"), "{text}");
+    }
+    // Some rules more than a kilobyte each: twelve files of them would take half a gigabyte.
+    fixture.put("many/.gitignore", "dropped.txt\n");
+    for text in told(&fixture) {
+        assert!(!text.contains("many/11/dropped.txt"), "the rules that come first count: {text}");
+    }
+}

@@ -110,7 +110,8 @@ fn ls(files: &Files, wanted: &LsArguments, end: &EndFlag) -> ToolOutcome {
     if end.stopped() {
         return blocking::interrupted();
     }
-    let (truncated, walked) = (listing.truncated || listing.end.is_partial(), listing.end);
+    let walked = std::mem::take(&mut listing.end);
+    let truncated = listing.truncated || walked.is_partial();
     let Some(root) = listing.into_tree() else {
         return ToolOutcome::error(format!("`{}` could not be listed", wanted.path));
     };
@@ -119,7 +120,7 @@ fn ls(files: &Files, wanted: &LsArguments, end: &EndFlag) -> ToolOutcome {
     if truncated {
         for_model.push_str("(more exists; list a directory further down)\n");
     }
-    for_model.push_str(&tree::note(walked));
+    for_model.push_str(&tree::note(files, &walked));
     ToolOutcome::Success { output: ToolOutput::Ls(LsOutput { root, truncated }), for_model: for_model.into() }
 }
 
@@ -155,11 +156,14 @@ impl Listing {
                 ahead.extend(below.into_iter().map(|path| (Some(index), path, Some(listing.rules.clone()))));
             } else {
                 // Named by the directory it lies in, not opened itself.
+                if self.end.out_of_time {
+                    reader.unread.add(&path);
+                }
                 self.truncated = true;
             }
             self.levels.push((parent, directory));
         }
-        self.end.add(&reader);
+        self.end.add(reader);
     }
 
     /// Fills in the files of `directory` from its `listing` and gives its directories.

@@ -1,6 +1,6 @@
 //! The walk through a directory tree that `grep`, `glob` and `ls` share.
 //!
-//! Sorted by name, so that a cut is always the same cut. What is walked, and what is not: [`crate::dir_walk`].
+//! Level by level, sorted by name, so that a cut is always the same cut. What is walked, and what is not: [`crate::dir_walk`].
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use rustix::fs::{AtFlags, FileType};
 
 use crate::blocking::EndFlag;
-use crate::dir_walk::{DirReader, DirWalk};
+use crate::dir_walk::{DirReader, DirWalk, Unread};
 use crate::file_error::FileError;
 use crate::files::{Files, Readable};
 use crate::glob_bounds;
@@ -77,7 +77,7 @@ impl Start {
 }
 
 /// How a walk ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct WalkEnd {
     /// Directories and files that could not be read.
     pub(crate) skipped: u64,
@@ -87,14 +87,17 @@ pub(crate) struct WalkEnd {
     pub(crate) is_cut: bool,
     /// What of the ignore files does not count.
     pub(crate) left_out: LeftOut,
+    /// The directories that were not read, or not read whole.
+    pub(crate) unread: Unread,
 }
 
 impl WalkEnd {
     /// Takes over what `reader` has to tell.
-    pub(crate) fn add(&mut self, reader: &DirReader<'_>) {
+    pub(crate) fn add(&mut self, reader: DirReader<'_>) {
         self.skipped += reader.skipped;
         self.is_cut |= reader.is_cut;
         self.left_out = reader.left_out;
+        self.unread = reader.unread;
     }
 
     /// Whether some of the tree was not looked at.
@@ -125,6 +128,7 @@ pub(crate) fn walk_files(
     let mut outcome = WalkEnd::default();
     if start.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
         outcome.skipped += u64::from(visit(start) == Walk::Skipped);
+        outcome.out_of_time = end.out_of_time();
         return outcome;
     }
     let mut walk = DirWalk::new(start, readable, end);
@@ -142,11 +146,11 @@ pub(crate) fn walk_files(
             match visit(&entry.path) {
                 Walk::On => {}
                 Walk::Skipped => outcome.skipped += 1,
-                Walk::Enough => break,
+                Walk::Enough => return outcome,
             }
         }
     }
-    outcome.add(&walk.reader);
+    outcome.add(walk.finish());
     outcome
 }
 
@@ -167,24 +171,73 @@ pub(crate) fn path_glob(pattern: &str, directory: &Path) -> Result<GlobMatcher, 
 }
 
 /// What the model should know of an end before the end.
-pub(crate) fn note(end: WalkEnd) -> String {
+pub(crate) fn note(workspace: &Workspace, end: &WalkEnd) -> String {
     let mut note = String::new();
     if end.skipped > 0 {
         note.push_str(&format!("({} paths could not be read and were skipped)\n", end.skipped));
     }
-    if end.out_of_time {
-        note.push_str("(the time was up before the whole tree was searched; name a smaller directory)\n");
+    let cause = match (end.out_of_time, end.is_cut) {
+        (true, _) => Some("the time was up before everything was searched"),
+        (false, true) => Some("there are too many entries, and not all were searched"),
+        (false, false) => None,
+    };
+    if let Some(cause) = cause {
+        let Unread { count, first } = &end.unread;
+        let names: Vec<String> = first.iter().map(|path| format!("`{}`", workspace.display(path))).collect();
+        let unread = match count {
+            0 => String::new(),
+            _ => format!(": {count} directories were not read, among them {}", names.join(", ")),
+        };
+        note.push_str(&format!("({cause}{unread}; name a smaller directory)\n"));
     }
-    if end.is_cut {
-        note.push_str(
-            "(the tree has too many entries and was not searched whole; name a smaller directory)\n",
-        );
-    }
-    let LeftOut { files, rules } = end.left_out;
+    let LeftOut { files, rules, .. } = end.left_out;
     if files > 0 || rules > 0 {
         note.push_str(&format!(
             "({files} ignore files and {rules} of their rules do not count: no regular file, too large or too complex)\n"
         ));
     }
     note
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::fixture::Fixture;
+
+    #[test]
+    fn a_walk_whose_time_is_up_says_what_it_left_out() {
+        let fixture = Fixture::with("first", "");
+        ["a/x", "b/x", "b/c/x"].iter().for_each(|file| fixture.put(file, ""));
+        let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
+        let end = EndFlag::after(Duration::from_millis(500));
+        let mut visited = Vec::new();
+        let walked = walk_files(&fixture.root(), &Readable::default(), &end, |path| {
+            visited.push(path.to_owned());
+            while !end.out_of_time() {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Walk::On
+        });
+        assert_eq!(visited, [fixture.path("first")]);
+        let note = note(&workspace, &walked);
+        assert_eq!(
+            note,
+            "(the time was up before everything was searched: 2 directories were not read, among them `a`, `b`; \
+             name a smaller directory)\n"
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_not_searched_to_its_end_is_said_to_be() {
+        let fixture = Fixture::with("f", "x");
+        let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
+        let walked =
+            walk_files(&fixture.path("f"), &Readable::default(), &EndFlag::after(Duration::ZERO), |_| {
+                Walk::On
+            });
+        assert!(walked.is_partial());
+        assert!(note(&workspace, &walked).contains("the time was up"));
+    }
 }
