@@ -1,12 +1,12 @@
 //! The port to tools.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_policy::Access;
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolSpec};
+use ibeam_protocol::{Notice, ToolCall, ToolOutcome, ToolSpec};
 use serde_json::Value;
 
 use crate::stop::Stop;
@@ -47,6 +47,31 @@ pub struct ToolContext {
     pub stop: Stop,
     /// The longest that reading, writing and searching files may take.
     pub file_time: Duration,
+    /// What the call has to tell people.
+    pub notices: Notices,
+}
+
+impl ToolContext {
+    /// Returns the context of a call without notices.
+    pub fn new(stop: Stop, file_time: Duration) -> Self {
+        Self { stop, file_time, notices: Notices::default() }
+    }
+}
+
+/// Notices of calls, which are recorded when a call has ended. Clones share one list.
+#[derive(Clone, Default)]
+pub struct Notices(Arc<Mutex<Vec<Notice>>>);
+
+impl Notices {
+    /// Adds a notice.
+    pub fn add(&self, notice: Notice) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+    }
+
+    /// Removes all notices and returns them.
+    pub fn take(&self) -> Vec<Notice> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// The tools of a run by name; their order is the order in which they are offered.

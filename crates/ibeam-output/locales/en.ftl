@@ -272,6 +272,7 @@ notice-background-awaited = { $count ->
         [one] waiting for { $count } background command to end
        *[other] waiting for { $count } background commands to end
     }
+notice-network-denied = a command failed, probably because commands have no network here; `--allow-net example.com:443` lets them reach one host (replace the example by the host that is needed)
 notice-background-stopped = { $count ->
         [one] { $count } background command was still running and was stopped
        *[other] { $count } background commands were still running and were stopped

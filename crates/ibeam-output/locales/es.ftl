@@ -270,6 +270,7 @@ notice-background-awaited = { $count ->
         [one] esperando a que termine { $count } comando en segundo plano
        *[other] esperando a que terminen { $count } comandos en segundo plano
     }
+notice-network-denied = un comando falló, probablemente porque aquí los comandos no tienen red; `--allow-net example.com:443` les permite llegar a un servidor (sustituya el ejemplo por el servidor necesario)
 notice-background-stopped = { $count ->
         [one] { $count } comando en segundo plano seguía en marcha y se detuvo
        *[other] { $count } comandos en segundo plano seguían en marcha y se detuvieron

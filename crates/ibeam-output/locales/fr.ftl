@@ -270,6 +270,7 @@ notice-background-awaited = { $count ->
         [one] attente de la fin de { $count } commande en arrière-plan
        *[other] attente de la fin de { $count } commandes en arrière-plan
     }
+notice-network-denied = une commande a échoué, sans doute parce que les commandes n’ont pas de réseau ici ; `--allow-net example.com:443` leur permet d’atteindre un hôte (remplacez l’exemple par l’hôte nécessaire)
 notice-background-stopped = { $count ->
         [one] { $count } commande en arrière-plan tournait encore et a été arrêtée
        *[other] { $count } commandes en arrière-plan tournaient encore et ont été arrêtées

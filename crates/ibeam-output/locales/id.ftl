@@ -243,6 +243,7 @@ notice-rules-lost = `{ $path }` kosong atau tidak ada, padahal pada eksekusi ter
 notice-git-objects-hidden = perintah tidak dapat membaca objek git, sehingga sebagian besar perintah git gagal: git melacak `{ $path }`, yang dilarang dibaca oleh sebuah aturan (`--allow '{ $rule }'` menampilkannya)
 notice-mcp-tools-changed = alat dari server MCP `{ $server }` bukan yang disetujui dan tidak akan dipanggil: { $tools } (`--approve-mcps` menyetujuinya)
 notice-background-awaited = menunggu { $count } perintah latar belakang selesai
+notice-network-denied = sebuah perintah gagal, mungkin karena perintah tidak memiliki akses jaringan di sini; `--allow-net example.com:443` mengizinkannya menghubungi satu host (ganti contoh itu dengan host yang diperlukan)
 notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan
 no-file-changed = tidak ada berkas yang diubah
 no-file-changed-by-tools = tidak ada berkas yang diubah dengan alat berkas; perubahan oleh perintah dan alat MCP tidak dihitung

@@ -243,6 +243,7 @@ notice-rules-lost = `{ $path }` は空か存在しませんが、前回の実行
 notice-git-objects-hidden = コマンドは git のオブジェクトを読めないため、ほとんどの git コマンドは失敗します。ルールで読み取りが拒否されている `{ $path }` を git が追跡しているためです（`--allow '{ $rule }'` で読めるようになります）
 notice-mcp-tools-changed = `{ $server }` という MCP サーバーのツールが承認時と異なるため、呼び出しません: { $tools } (`--approve-mcps` で承認できます)
 notice-background-awaited = { $count } 個のバックグラウンドコマンドの終了を待っています
+notice-network-denied = コマンドが失敗しました。ここではコマンドがネットワークを使えないためと思われます。`--allow-net example.com:443` で接続先のホストを 1 つ許可できます（例のホスト名を必要なものに置き換えてください）
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
 no-file-changed = 変更されたファイルはありません
 no-file-changed-by-tools = ファイルツールで変更されたファイルはありません。コマンドや MCP ツールによる変更は数えていません

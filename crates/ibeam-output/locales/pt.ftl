@@ -270,6 +270,7 @@ notice-background-awaited = { $count ->
         [one] à espera do fim de { $count } comando em segundo plano
        *[other] à espera do fim de { $count } comandos em segundo plano
     }
+notice-network-denied = um comando falhou, provavelmente porque aqui os comandos não têm rede; `--allow-net example.com:443` permite que alcancem um servidor (troque o exemplo pelo servidor necessário)
 notice-background-stopped = { $count ->
         [one] { $count } comando em segundo plano ainda executava e foi interrompido
        *[other] { $count } comandos em segundo plano ainda executavam e foram interrompidos

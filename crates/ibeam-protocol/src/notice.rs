@@ -170,6 +170,8 @@ pub enum Notice {
         /// Their events and types.
         what: String,
     },
+    /// A command failed as one does that needs the network, which the sandbox denies.
+    NetworkDenied,
     /// Commands still ran in the background when the run ended and were stopped.
     BackgroundStopped {
         /// How many.
@@ -238,6 +240,7 @@ impl Notice {
             | Self::RulesLost { .. }
             | Self::GitObjectsHidden { .. }
             | Self::McpToolsChanged { .. }
+            | Self::NetworkDenied
             | Self::BackgroundAwaited { .. }
             | Self::BackgroundStopped { .. } => None,
         }

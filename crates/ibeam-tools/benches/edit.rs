@@ -144,7 +144,7 @@ impl EditedFile {
     }
 
     fn run(&self, call: &ToolCall) -> ToolOutcome {
-        let context = ToolContext { stop: Stop::default(), file_time: Duration::from_secs(60) };
+        let context = ToolContext::new(Stop::default(), Duration::from_secs(60));
         self.runtime.block_on(self.tool.run(black_box(call), &context))
     }
 }

@@ -156,7 +156,7 @@ fn run(root: &Path, tool: &str, arguments: Value) -> ToolOutput {
         name: tool.spec().name.into_owned(),
         arguments: tool.canonical(&arguments).unwrap(),
     };
-    let context = ToolContext { stop: Stop::default(), file_time: Duration::from_secs(60) };
+    let context = ToolContext::new(Stop::default(), Duration::from_secs(60));
     match runtime.block_on(tool.run(black_box(&call), &context)) {
         ToolOutcome::Success { output, .. } => output,
         refused => unreachable!("{refused:?}"),

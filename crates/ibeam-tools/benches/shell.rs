@@ -76,7 +76,7 @@ fn measure(bencher: Bencher<'_, '_>, root: &Path, settings: ToolSettings, comman
         name: "shell".to_owned(),
         arguments: shell.canonical(&json!({ "command": command })).unwrap(),
     };
-    let context = ToolContext { stop: Stop::default(), file_time: Duration::from_secs(60) };
+    let context = ToolContext::new(Stop::default(), Duration::from_secs(60));
     bencher.bench_local(|| {
         let outcome = runtime.block_on(shell.run(&call, &context));
         assert!(matches!(outcome, ToolOutcome::Success { .. }), "{outcome:?}");

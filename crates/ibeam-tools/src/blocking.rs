@@ -170,7 +170,7 @@ mod tests {
     #[track_caller]
     fn stuck(file_time: Duration, stop_after: Option<Duration>) -> (ToolFailure, String) {
         let stop = Stop::default();
-        let context = ToolContext { stop: stop.clone(), file_time };
+        let context = ToolContext::new(stop.clone(), file_time);
         let (_release, wait) = mpsc::channel::<()>();
         let runtime = runtime();
         let began = Instant::now();

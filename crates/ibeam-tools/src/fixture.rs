@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_core::{Stop, ToolContext, ToolSet};
+use ibeam_core::{Notices, Stop, ToolContext, ToolSet};
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::{CallId, PermissionMode, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::Value;
@@ -18,6 +18,7 @@ pub(crate) struct Fixture {
     pub(crate) tools: ToolSet,
     pub(crate) background: BackgroundProcesses,
     pub(crate) stop: Stop,
+    pub(crate) notices: Notices,
 }
 
 impl Fixture {
@@ -73,7 +74,13 @@ impl Fixture {
             ..ToolSettings::default()
         };
         change(&mut settings, workspace.root());
-        Self { tools: all(workspace, settings), directory, background, stop: Stop::default() }
+        Self {
+            tools: all(workspace, settings),
+            directory,
+            background,
+            stop: Stop::default(),
+            notices: Notices::default(),
+        }
     }
 
     /// A fixture with one file.
@@ -123,7 +130,10 @@ impl Fixture {
 
     pub(crate) async fn run(&self, tool: &str, arguments: Value) -> ToolOutcome {
         let call = ToolCall { id: CallId::from("call_1"), name: tool.to_owned(), arguments };
-        let context = ToolContext { stop: self.stop.clone(), file_time: Duration::from_secs(60) };
+        let context = ToolContext {
+            notices: self.notices.clone(),
+            ..ToolContext::new(self.stop.clone(), Duration::from_secs(60))
+        };
         // No test may hang, whatever a tool does.
         tokio::time::timeout(Duration::from_secs(60), self.tools[tool].run(&call, &context)).await.unwrap()
     }

@@ -7,6 +7,7 @@ pub(crate) mod background;
 mod capture;
 mod directory;
 pub(crate) mod environment;
+mod network_hint;
 mod pipes;
 mod report;
 mod sentry;
@@ -33,6 +34,7 @@ use crate::tree::Start;
 use crate::workspace::Workspace;
 use background::{BackgroundProcesses, KILLED, Timeouts};
 use directory::Directories;
+use network_hint::NetworkHint;
 use report::{ended, output, status_parts, stopped, with_newline, with_note};
 pub(crate) use sentry::inventory;
 use sentry::{Sentry, told_cut};
@@ -51,6 +53,7 @@ pub(crate) struct Shell {
     background: BackgroundProcesses,
     log_directory: Option<PathBuf>,
     directories: Directories,
+    network_hint: NetworkHint,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -80,7 +83,9 @@ impl Shell {
         let sentry = Sentry::new(workspace, &settings);
         let ToolSettings { background, log_directory, shield, .. } = settings;
         let directories = Directories::new(shield);
-        Self { workspace: Arc::clone(workspace), launcher, sentry, background, log_directory, directories }
+        let network_hint = NetworkHint::new(background.launcher().is_confined());
+        let workspace = Arc::clone(workspace);
+        Self { workspace, launcher, sentry, background, log_directory, directories, network_hint }
     }
 
     fn start(&self, wanted: &ShellArguments) -> Result<Running, Box<ToolOutcome>> {
@@ -156,6 +161,7 @@ impl Tool for Shell {
             if !goes_on {
                 findings.extend(self.sentry.after().await);
             }
+            let outcome = self.network_hint.add_to(outcome, &context.notices);
             let outcome = stopped(outcome, &findings);
             if self.sentry.take_is_cut() { with_note(outcome, told_cut()) } else { outcome }
         })

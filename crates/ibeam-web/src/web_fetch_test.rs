@@ -35,7 +35,7 @@ async fn run(tool: &WebFetch, url: &str) -> ToolOutcome {
 
 async fn run_until(tool: &WebFetch, url: &str, stop: Stop) -> ToolOutcome {
     let call = ToolCall { id: CallId::from("1"), name: "web_fetch".into(), arguments: json!({ "url": url }) };
-    tool.run(&call, &ToolContext { stop, file_time: Duration::from_secs(60) }).await
+    tool.run(&call, &ToolContext::new(stop, Duration::from_secs(60))).await
 }
 
 /// The page and where it came from.

@@ -117,7 +117,7 @@ impl Run {
         planned: &mut Vec<Planned>,
         finished: &mut Vec<(ToolCall, Arc<str>)>,
     ) -> Result<(), Ended> {
-        let context = ToolContext { stop: self.stop.clone(), file_time: self.file_time };
+        let context = ToolContext::new(self.stop.clone(), self.file_time);
         let mut waiting = std::mem::take(planned).into_iter();
         let mut running = FuturesUnordered::new();
         let mut open: Vec<ToolCall> = Vec::new();
@@ -190,6 +190,9 @@ impl Run {
                 Some((call, outcome, duration)) => {
                     open.retain(|other| other.id != call.id);
                     finish(journal, call, outcome, duration).await?;
+                    for notice in context.notices.take() {
+                        journal.record(EventKind::Notice(notice)).await?;
+                    }
                 }
                 None => return self.tell_ends(journal, ended).await,
             }

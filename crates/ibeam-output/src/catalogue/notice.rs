@@ -75,6 +75,7 @@ pub(crate) fn words(notice: &Notice, catalogue: &Catalogue) -> Words {
             Words::new("notice-mcp-tools-changed").text("server", server).text("tools", tools)
         }
         Notice::BackgroundAwaited { count } => Words::new("notice-background-awaited").count("count", *count),
+        Notice::NetworkDenied => Words::new("notice-network-denied"),
         Notice::BackgroundStopped { count } => Words::new("notice-background-stopped").count("count", *count),
     }
 }

@@ -237,6 +237,7 @@ fn every_notice() -> Vec<Notice> {
         Notice::RulesLost { path: s() },
         Notice::GitObjectsHidden { path: s(), rule: s() },
         Notice::McpToolsChanged { server: s(), tools: s() },
+        Notice::NetworkDenied,
         Notice::BackgroundAwaited { count: 1 },
         Notice::BackgroundStopped { count: 1 },
     ]
