@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use ibeam_core::ToolContext;
 use ibeam_protocol::{ToolFailure, ToolOutcome};
 
+use crate::descriptors;
 use crate::offload::offload;
 
 /// How long work may take to look at the flag.
@@ -98,6 +99,7 @@ pub(crate) async fn run(
              or work with other files"
         ));
     }
+    let Some(_turn) = descriptors::take_turn(context).await else { return interrupted() };
     let flag = EndFlag::after(context.file_time);
     let raise = Raise(flag.clone());
     let late = Late::new(&RUNNING_LATE);

@@ -9,6 +9,7 @@ mod beneath;
 mod blocking;
 mod confinement;
 mod delete;
+mod descriptors;
 mod dir_walk;
 mod edit;
 mod elision;

@@ -29,6 +29,8 @@ use serde_json::Value;
 
 use crate::ToolSettings;
 use crate::arguments::{self, Arguments, lenient};
+use crate::blocking;
+use crate::descriptors::{check_start, take_turn};
 use crate::file_error::FileError;
 use crate::tree::Start;
 use crate::workspace::Workspace;
@@ -149,8 +151,14 @@ impl Tool for Shell {
                 Ok(wanted) => wanted,
                 Err(message) => return ToolOutcome::error(message),
             };
+            let Some(turn) = take_turn(context).await else { return blocking::interrupted() };
             self.sentry.before().await;
-            let (outcome, goes_on) = match self.start(&wanted) {
+            let started = self.start(&wanted);
+            drop(turn);
+            if let Err(outcome) = &started {
+                check_start(context, outcome);
+            }
+            let (outcome, goes_on) = match started {
                 Ok(running) if wanted.is_background == Some(true) => {
                     self.in_background(&wanted, running, context).await
                 }

@@ -42,6 +42,8 @@ mod ephemeral;
 mod failures;
 #[path = "end_to_end/faults.rs"]
 pub(crate) mod faults;
+#[path = "end_to_end/file_tools.rs"]
+mod file_tools;
 #[path = "end_to_end/formats.rs"]
 mod formats;
 #[path = "end_to_end/hangs.rs"]

@@ -1,0 +1,146 @@
+//! File descriptors where the system grants few (`ulimit -n`): calls take turns instead of failing together.
+//!
+//! A walk through a tree holds some descriptors, and eight calls may run at once. Where the limit is low, only one call
+//! opens files at a time. When even one call has no room, no later call will have any: the run ends with the reason.
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use ibeam_core::ToolContext;
+use ibeam_protocol::{Reason, ToolFailure, ToolOutcome};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::file_error::errno_name;
+
+/// With this limit or a higher one, calls do not take turns.
+const ENOUGH: u64 = 128;
+/// What one call opens at once: a directory that is read, one that is held, a file, ignore files, the pipes of a
+/// command.
+const NEEDED: usize = 8;
+/// The longest that a call waits for descriptors of others, such as connections that are closing.
+const WAIT: Duration = Duration::from_secs(2);
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// One call at a time. The limit is that of the process, so this is too.
+static TURN: Semaphore = Semaphore::const_new(1);
+
+/// The right to open files, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn(
+    #[expect(dead_code, reason = "held until it is dropped")] Option<SemaphorePermit<'static>>,
+);
+
+/// Waits until the call may open files.
+///
+/// Returns `None` when the run ends: somebody asked for it, or there are no descriptors and this requested it. Cancel
+/// safe.
+pub(crate) async fn take_turn(context: &ToolContext) -> Option<Turn> {
+    static IS_LOW: OnceLock<bool> = OnceLock::new();
+    let is_low = || getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < ENOUGH);
+    if !*IS_LOW.get_or_init(is_low) {
+        return Some(Turn(None));
+    }
+    take_low(context, check_free).await
+}
+
+async fn take_low(context: &ToolContext, check_free: impl Fn() -> Result<(), Errno>) -> Option<Turn> {
+    let permit = tokio::select! {
+        biased;
+        _ = context.stop.wait() => return None,
+        permit = TURN.acquire() => permit.ok(),
+    };
+    let began = Instant::now();
+    while let Err(errno) = check_free() {
+        if began.elapsed() >= WAIT {
+            end_run(context, errno);
+            return None;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    Some(Turn(permit))
+}
+
+/// Ends the run where a command could not be started for want of descriptors: later ones could not either.
+pub(crate) fn check_start(context: &ToolContext, outcome: &ToolOutcome) {
+    let ToolOutcome::Failure { failure: ToolFailure::SpawnFailed { message }, .. } = outcome else { return };
+    let names = |errno: &Errno| {
+        message.contains(&std::io::Error::from(*errno).to_string()) || message.contains(&errno_name(*errno))
+    };
+    if let Some(errno) = [Errno::MFILE, Errno::NFILE].into_iter().find(names) {
+        end_run(context, errno);
+    }
+}
+
+fn end_run(context: &ToolContext, errno: Errno) {
+    context.stop.request(Reason::System { what: "descriptor".to_owned(), said: errno.to_string() });
+}
+
+/// Checks that what one call needs can be opened.
+fn check_free() -> Result<(), Errno> {
+    let open = |_| rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3);
+    (0..NEEDED).map(open).collect::<Result<Vec<OwnedFd>, Errno>>().map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use ibeam_core::Stop;
+
+    use super::*;
+    use crate::fixture::runtime;
+
+    fn context() -> ToolContext {
+        ToolContext::new(Stop::default(), Duration::from_secs(60))
+    }
+
+    /// All of it in one test, since turns are those of the process.
+    #[test]
+    fn calls_take_turns_and_the_run_ends_where_none_has_room() {
+        runtime().block_on(async {
+            let (context, other) = (context(), context());
+            let first = take_low(&context, check_free).await;
+            assert!(first.is_some());
+            let second = take_low(&other, check_free);
+            tokio::pin!(second);
+            let waited = tokio::time::timeout(Duration::from_millis(100), &mut second).await;
+            assert!(waited.is_err(), "the first call holds the turn");
+            drop(first);
+            assert!(second.await.is_some());
+            assert_eq!(other.stop.requested(), None);
+
+            let attempts = Cell::new(0);
+            let freed_later = || {
+                attempts.set(attempts.get() + 1);
+                if attempts.get() < 3 { Err(Errno::MFILE) } else { Ok(()) }
+            };
+            assert!(take_low(&context, freed_later).await.is_some(), "descriptors are waited for");
+
+            assert!(take_low(&context, || Err(Errno::MFILE)).await.is_none());
+            let reason = context.stop.requested();
+            assert!(
+                matches!(reason, Some(Reason::System { what, .. }) if what == "descriptor"),
+                "{reason:?}"
+            );
+            assert!(take_low(&context, check_free).await.is_none(), "the run is ending");
+        });
+    }
+
+    #[test]
+    fn a_command_that_lacked_descriptors_ends_the_run() {
+        for (message, is_end) in [
+            ("the command could not be started: EMFILE", true),
+            ("the command could not be started: /proc: Too many open files (os error 24)", true),
+            ("the command could not be started: ENOMEM", false),
+        ] {
+            let context = context();
+            let failure = ToolFailure::SpawnFailed { message: message.to_owned() };
+            check_start(&context, &ToolOutcome::Failure { failure, for_model: message.into() });
+            assert_eq!(context.stop.requested().is_some(), is_end, "{message}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! File tools where something is scarce or changes underneath: descriptors, entries, time, the file itself.
+
+use std::time::Duration;
+
+use ibeam_testkit::{Answer, Workspace};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, calls, says, shell};
+
+/// The last message of a request: the results of the calls of one answer.
+#[track_caller]
+fn results(scene: &Scene, request: usize) -> String {
+    scene.server.requests()[request].messages().last().unwrap().to_string()
+}
+
+fn edit(id: &str, old: &str, new: &str) -> Answer {
+    calls(id, "edit", &json!({ "path": "f.txt", "oldText": old, "newText": new }))
+}
+
+fn read(id: &str) -> Answer {
+    calls(id, "read", &json!({ "path": "f.txt" }))
+}
+
+/// A command changes a file between the reading and the edit: the model is told to read again, and the edit is made
+/// once it has.
+#[test]
+fn a_file_that_a_command_changed_is_read_again_before_it_is_edited() {
+    let scene = Scene::new([
+        read("t1"),
+        shell("echo three >> f.txt"),
+        edit("t2", "one", "1"),
+        read("t3"),
+        edit("t4", "one", "1"),
+        says("Done."),
+    ])
+    .within(Workspace::new().file("f.txt", "one\ntwo\n"));
+    scene.print(["--force"]).run().succeeded();
+    let refused = results(&scene, 3);
+    assert!(refused.contains("has changed on disk since you last read") && refused.contains("read it again"));
+    assert_eq!(scene.workspace.read("f.txt").as_deref(), Some("1\ntwo\nthree\n"));
+}
+
+/// Eight searches of one answer with few descriptors find all there is, or the run says what it lacks.
+#[test]
+fn searches_with_few_descriptors_take_turns() {
+    let mut ended_well = 0;
+    for descriptors in [16, 20, 24, 26, 27, 28, 29, 30, 32, 40, 64, 128] {
+        let mut workspace = Workspace::new();
+        for number in 0..40 {
+            workspace = workspace.file(&format!("d{number}/a/b/f.txt"), "hello\n");
+        }
+        let search: (&str, Value) =
+            ("grep", json!({ "pattern": "hello", "outputMode": "files_with_matches" }));
+        let all = (0..8)
+            .fold(Answer::new(), |answer, number| answer.call(&format!("t{number}"), search.0, &search.1));
+        let scene = Scene::new([all, shell("echo hello"), says("Done.")]).within(workspace);
+        let ran = scene.print(["--force"]).after(&format!("ulimit -n {descriptors}")).run();
+        match ran.code {
+            Some(0) => {
+                let found = results(&scene, 1);
+                assert_eq!(found.matches("/a/b/f.txt").count(), 8 * 40, "{descriptors}: {found}");
+                assert!(!found.contains("could not be read"), "{descriptors}: {found}");
+                assert!(results(&scene, 2).contains("hello"), "{descriptors}: {ran}");
+                ended_well += 1;
+            }
+            Some(71) => assert!(descriptors < 40 && ran.stderr.contains("descriptor"), "{ran}"),
+            _ => panic!("{descriptors}: {ran}"),
+        }
+    }
+    assert!(ended_well >= 3, "{ended_well}");
+}
+
+/// A directory with 1,700 others, seen from one of them.
+#[test]
+fn a_directory_of_many_is_listed_and_searched_in_time() {
+    let workspace = Workspace::new();
+    let root = workspace.path().to_owned();
+    for number in 0..1700 {
+        let directory = root.join(format!("d{number:04}/sub"));
+        std::fs::create_dir_all(&directory).unwrap();
+        for file in 0..8 {
+            std::fs::write(directory.join(format!("f{file}.txt")), "hello\n").unwrap();
+        }
+    }
+    let scene = Scene::new([
+        calls("t1", "ls", &json!({ "path": "d0000/.." })),
+        calls("t2", "glob", &json!({ "globPattern": "f7.txt", "targetDirectory": "d0000/.." })),
+        calls("t3", "grep", &json!({ "pattern": "absent", "path": "d0000/.." })),
+        says("Done."),
+    ])
+    .within(workspace);
+    let ran = scene.print::<&str>([]).run().succeeded();
+    assert!(ran.elapsed < Duration::from_secs(30), "{ran}");
+    assert!(results(&scene, 1).contains("more exists"), "{}", results(&scene, 1));
+    assert!(results(&scene, 2).contains("the newest 200 of 1700"), "{}", results(&scene, 2));
+    assert!(results(&scene, 3).contains("(no match)"), "{}", results(&scene, 3));
+}
+
+/// A search of everything ends with the time of the run.
+#[test]
+fn a_search_of_the_whole_system_ends_in_time() {
+    let scene =
+        Scene::new([calls("t", "grep", &json!({ "pattern": "zq[x]jz", "path": "/" })), says("Done.")]);
+    let ran = scene.print(["--force", "--timeout", "2"]).run();
+    assert!(ran.elapsed < Duration::from_secs(10), "{ran}");
+    assert!(matches!(ran.code, Some(0 | 33)), "{ran}");
+}
+
+/// The model and people learn once that commands have no network.
+#[test]
+fn a_command_that_needs_the_network_says_that_there_is_none() {
+    let lookup = || shell("echo 'curl: (6) Could not resolve host: example.com' >&2; exit 6");
+    let scene = Scene::new([lookup(), lookup(), says("Done.")]);
+    let ran = scene.print(["--force"]).run().succeeded();
+    assert!(results(&scene, 1).contains("--allow-net example.com:443"), "{}", results(&scene, 1));
+    assert!(!results(&scene, 2).contains("--allow-net"), "{}", results(&scene, 2));
+    assert_eq!(ran.stderr.matches("--allow-net example.com:443").count(), 1, "{ran}");
+
+    let scene = Scene::new([lookup(), says("Done.")]);
+    let ran = scene.print(["--force", "--sandbox", "disabled"]).run().succeeded();
+    assert!(!ran.stderr.contains("--allow-net"), "{ran}");
+    assert!(!results(&scene, 1).contains("--allow-net"), "{}", results(&scene, 1));
+}
