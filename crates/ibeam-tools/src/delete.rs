@@ -95,10 +95,10 @@ fn delete(files: &Files, asked: &str, end: &EndFlag) -> Result<ToolOutcome, File
         ));
     }
     if kind == FileType::RegularFile {
-        files.known().check_file(&place, &resolved.real, end)?;
+        files.known().check_file(&place, &resolved, &stat, end)?;
     }
     place.remove()?;
-    files.known().forget(&resolved.real);
+    files.known().forget(&resolved);
     let file_size = u64::try_from(stat.st_size).unwrap_or_default();
     let output = DeleteOutput { path: resolved.real, file_size };
     let for_model = format!("deleted `{asked}` ({file_size} bytes)");

@@ -102,14 +102,14 @@ fn edit(files: &Files, call: &EditCall) -> Result<ToolOutcome, FileError> {
     }
     let mut old = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
     file.take(FILE_LIMIT).read_to_end(&mut old).map_err(|error| FileError::io("read", asked, &error))?;
-    files.known().check_bytes(asked, &resolved.real, &old)?;
+    files.known().check_bytes(asked, &resolved, &seen, &old)?;
 
     let new = changed(&old, &call.change).map_err(|reason| match reason {
         Refusal::NotText(kind) => not_text(asked, kind),
         Refusal::Reason(reason) => FileError::refused(asked, reason),
     })?;
     place.replace(&new.bytes, Some(&seen))?;
-    files.known().record(&resolved.real, ContentDigest::from_bytes(&new.bytes));
+    files.known().record(&resolved, ContentDigest::from_bytes(&new.bytes));
 
     let Diff { lines_added, lines_removed, unified } = diff(asked, &new.old_text, &new.new_text);
     let message = format!("edited `{asked}`: {lines_added} lines added, {lines_removed} removed");

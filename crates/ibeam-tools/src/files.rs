@@ -18,6 +18,7 @@ use crate::file_error::FileError;
 use crate::git_directory::obeyed_in;
 use crate::known_contents::KnownContents;
 use crate::met::Met;
+use crate::past_contents::PastContents;
 use crate::workspace::{PathError, ResolvedPath, Workspace};
 
 /// A workspace with what policy says of it.
@@ -83,13 +84,9 @@ impl Deref for Files {
 }
 
 impl Files {
-    pub(crate) fn new(workspace: Workspace, shield: Shield) -> Self {
-        Self {
-            workspace,
-            readable: Readable::new(shield),
-            judged: Mutex::default(),
-            known: KnownContents::default(),
-        }
+    pub(crate) fn new(workspace: Workspace, shield: Shield, past: &PastContents) -> Self {
+        let known = KnownContents::new(past.absolute(&workspace));
+        Self { workspace, readable: Readable::new(shield), judged: Mutex::default(), known }
     }
 
     pub(crate) fn readable(&self) -> &Readable {

@@ -1,5 +1,6 @@
 //! What the tests of tools share: a workspace in a temporary directory and a call by name.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use ibeam_protocol::{CallId, PermissionMode, ToolCall, ToolFailure, ToolOutcome,
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{BackgroundProcesses, Timeouts, ToolSettings, Workspace, all};
+use crate::{BackgroundProcesses, PastContents, Timeouts, ToolSettings, Workspace, all};
 
 /// A workspace with its tools.
 pub(crate) struct Fixture {
@@ -50,6 +51,13 @@ impl Fixture {
         let policy = Policy::new(PermissionMode::Force, root.clone(), root.with_file_name("home"));
         let settings = ToolSettings { shield: policy.shield(), ..ToolSettings::default() };
         Self { tools: all(Workspace::new(&root, &[]).unwrap(), settings), ..self }
+    }
+
+    /// The same workspace with tools of a resumed run, of which earlier runs read or wrote files at these times.
+    pub(crate) fn with_past(self, past_ms: HashMap<PathBuf, u64>) -> Self {
+        let past_contents = PastContents::from_times(past_ms);
+        let settings = ToolSettings { past_contents, ..ToolSettings::default() };
+        Self { tools: all(Workspace::new(&self.root(), &[]).unwrap(), settings), ..self }
     }
 
     fn set(timeouts: Timeouts, change: impl FnOnce(&mut ToolSettings, &Path)) -> Self {

@@ -8,13 +8,16 @@ use std::collections::hash_map::DefaultHasher;
 use std::fs::File;
 use std::hash::Hasher as _;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::Stat;
 
 use crate::blocking::EndFlag;
 use crate::file_error::FileError;
 use crate::place::Place;
 use crate::read::{SAMPLE, SCAN_LIMIT, fill};
+use crate::workspace::ResolvedPath;
 
 /// The number of files in the list. A further one takes the place of the one that was used least recently.
 const FILES: usize = 4096;
@@ -78,6 +81,9 @@ pub(crate) struct KnownContents {
 struct List {
     digests: HashMap<PathBuf, Entry>,
     uses: u64,
+    /// The times, in milliseconds, at which earlier runs of the session read or wrote files, by absolute paths with
+    /// links.
+    past_ms: HashMap<PathBuf, u64>,
 }
 
 struct Entry {
@@ -86,12 +92,17 @@ struct Entry {
 }
 
 impl KnownContents {
+    /// Returns a list without digests; `past_ms` are the times at which earlier runs read or wrote files.
+    pub(crate) fn new(past_ms: HashMap<PathBuf, u64>) -> Self {
+        Self { list: Mutex::new(List { past_ms, ..List::default() }) }
+    }
+
     /// Records what the model knows of the file at `path` from now on.
-    pub(crate) fn record(&self, path: &Path, digest: ContentDigest) {
+    pub(crate) fn record(&self, path: &ResolvedPath, digest: ContentDigest) {
         let mut list = self.lock();
         list.uses += 1;
         let entry = Entry { digest, last_use: list.uses };
-        list.digests.insert(path.to_owned(), entry);
+        list.digests.insert(path.real.clone(), entry);
         if list.digests.len() > FILES {
             let oldest = list.digests.iter().min_by_key(|(_, entry)| entry.last_use);
             if let Some(path) = oldest.map(|(path, _)| path.clone()) {
@@ -101,27 +112,53 @@ impl KnownContents {
     }
 
     /// Removes the file at `path` from the list.
-    pub(crate) fn forget(&self, path: &Path) {
-        self.lock().digests.remove(path);
+    pub(crate) fn forget(&self, path: &ResolvedPath) {
+        let mut list = self.lock();
+        list.digests.remove(&path.real);
+        list.past_ms.remove(&path.real);
+        list.past_ms.remove(&path.asked);
     }
 
     /// Checks that the file at `path`, which holds `bytes`, has not changed since the model read or wrote it.
     ///
     /// # Errors
     /// It has changed.
-    pub(crate) fn check_bytes(&self, asked: &str, path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    pub(crate) fn check_bytes(
+        &self,
+        asked: &str,
+        path: &ResolvedPath,
+        stat: &Stat,
+        bytes: &[u8],
+    ) -> Result<(), FileError> {
         match self.digest(path) {
             Some(known) if known != ContentDigest::from_bytes(bytes) => Err(changed(asked)),
-            Some(_) | None => Ok(()),
+            Some(_) => Ok(()),
+            None => self.check_time(asked, path, stat),
         }
+    }
+
+    /// Checks that a file was not changed after an earlier run of the session read or wrote it.
+    fn check_time(&self, asked: &str, path: &ResolvedPath, stat: &Stat) -> Result<(), FileError> {
+        let list = self.lock();
+        let Some(known_ms) = list.past_ms.get(&path.real).or_else(|| list.past_ms.get(&path.asked)) else {
+            return Ok(());
+        };
+        let modified_ms = i128::from(stat.st_mtime) * 1000 + i128::from(stat.st_mtime_nsec) / 1_000_000;
+        if modified_ms > i128::from(*known_ms) { Err(changed(asked)) } else { Ok(()) }
     }
 
     /// Like [`Self::check_bytes`], for the regular file at `place`, which is read only where it is in the list.
     ///
     /// # Errors
     /// It has changed, or cannot be read.
-    pub(crate) fn check_file(&self, place: &Place, path: &Path, end: &EndFlag) -> Result<(), FileError> {
-        let Some(known) = self.digest(path) else { return Ok(()) };
+    pub(crate) fn check_file(
+        &self,
+        place: &Place,
+        path: &ResolvedPath,
+        stat: &Stat,
+        end: &EndFlag,
+    ) -> Result<(), FileError> {
+        let Some(known) = self.digest(path) else { return self.check_time(&place.asked, path, stat) };
         let (mut file, stat) = place.open()?;
         let asked = place.asked.as_str();
         if u64::try_from(stat.st_size).is_ok_and(|size| size != known.length) {
@@ -134,8 +171,8 @@ impl KnownContents {
         }
     }
 
-    fn digest(&self, path: &Path) -> Option<ContentDigest> {
-        Some(self.lock().digests.get(path)?.digest)
+    fn digest(&self, path: &ResolvedPath) -> Option<ContentDigest> {
+        Some(self.lock().digests.get(&path.real)?.digest)
     }
 
     fn lock(&self) -> MutexGuard<'_, List> {

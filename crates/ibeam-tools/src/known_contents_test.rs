@@ -1,4 +1,6 @@
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 
 use ibeam_protocol::ToolOutcome;
 use serde_json::{Value, json};
@@ -6,6 +8,7 @@ use serde_json::{Value, json};
 use super::{ContentDigest, FILES, KnownContents};
 use crate::fixture::{Fixture, failure, success};
 use crate::read::SAMPLE;
+use crate::workspace::ResolvedPath;
 
 const OLD: &str = "one\ntwo\nthree\n";
 
@@ -181,11 +184,34 @@ fn a_digest_is_the_same_however_it_is_computed() {
 #[test]
 fn the_list_has_a_bound_and_keeps_what_was_used_last() {
     let known = KnownContents::default();
-    let path = |number: usize| PathBuf::from(format!("/{number}"));
+    let path = |number: usize| {
+        let real = PathBuf::from(format!("/{number}"));
+        ResolvedPath { asked: real.clone(), real, inside: true, dangling: false }
+    };
     let digest = ContentDigest::from_bytes(b"a");
     (0..FILES).for_each(|number| known.record(&path(number), digest));
     known.record(&path(0), digest);
-    known.record(Path::new("/new"), digest);
+    known.record(&path(FILES), digest);
     assert_eq!(known.lock().digests.len(), FILES);
     assert!(known.digest(&path(0)).is_some() && known.digest(&path(1)).is_none());
+}
+
+/// In a resumed run, a file that was changed after the last call of the earlier run is read again first.
+#[test]
+fn a_change_between_two_runs_of_a_session_is_a_change() {
+    let now_ms = u64::try_from(UNIX_EPOCH.elapsed().unwrap().as_millis()).unwrap();
+    let hour_ms = 3_600_000;
+    for (read_at_ms, is_changed) in [(now_ms - hour_ms, true), (now_ms + hour_ms, false)] {
+        for change in [edit, write, delete] {
+            let fixture = Fixture::with("f", OLD);
+            let path = fixture.path("f");
+            let fixture = fixture.with_past(HashMap::from([(path, read_at_ms)]));
+            if is_changed {
+                let (_, for_model) = failure(call(&fixture, change()));
+                assert!(for_model.contains("has changed on disk"), "{for_model}");
+                read(&fixture);
+            }
+            success(call(&fixture, change()));
+        }
+    }
 }

@@ -31,6 +31,7 @@ mod known_contents;
 mod ls;
 mod met;
 mod offload;
+mod past_contents;
 mod place;
 mod read;
 pub mod regular_file;
@@ -55,6 +56,7 @@ pub use confinement::{HiddenObjects, Survey, is_denied_link, survey};
 pub use dir_walk::list_files;
 pub use git_references::places_named_by_git;
 pub use ibeam_sandbox::PROCESSES;
+pub use past_contents::PastContents;
 pub use shell::background::{BackgroundProcesses, Timeouts};
 pub use shell::tree::Tree as ProcessTree;
 pub use workspace::{PathError, ResolvedPath, Workspace};
@@ -79,11 +81,14 @@ pub struct ToolSettings {
     pub log_directory: Option<PathBuf>,
     /// The commands left running, and how long each may take. Keep a clone, for their end with the run.
     pub background: BackgroundProcesses,
+    /// What earlier runs of the session read and wrote.
+    pub past_contents: PastContents,
 }
 
 /// Every built-in tool, by name.
 pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
-    let files = Arc::new(files::Files::new(workspace.clone(), settings.shield.clone()));
+    let files =
+        Arc::new(files::Files::new(workspace.clone(), settings.shield.clone(), &settings.past_contents));
     let workspace = Arc::new(workspace);
     let tools: [Arc<dyn Tool>; 9] = [
         Arc::new(delete::Delete::new(&files)),

@@ -98,7 +98,7 @@ fn read(files: &Files, wanted: &ReadArguments, end: &EndFlag) -> Result<ToolOutc
     let resolved = files.to_read("read", asked)?;
     let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
     // Where this fails, the model is told what the file is now.
-    files.known().forget(&resolved.real);
+    files.known().forget(&resolved);
     let mut window = scan(files, &place, wanted, end)?;
     // A writer at work: look again, twice at most, for a state that held still.
     for _ in 0..2 {
@@ -111,7 +111,7 @@ fn read(files: &Files, wanted: &ReadArguments, end: &EndFlag) -> Result<ToolOutc
         return Ok(blocking::interrupted());
     }
     if let Some(digest) = window.digest {
-        files.known().record(&resolved.real, digest);
+        files.known().record(&resolved, digest);
     }
     Ok(report(wanted, window.found))
 }

@@ -159,7 +159,7 @@ impl Workspace {
     }
 
     /// Absolute, `.` and `..` taken out by name alone.
-    fn plain(&self, path: &str) -> PathBuf {
+    pub(crate) fn plain(&self, path: &str) -> PathBuf {
         let mut plain = self.root.clone();
         for component in Path::new(path).components() {
             match component {

@@ -108,14 +108,14 @@ fn write(files: &Files, wanted: &WriteArguments, end: &EndFlag) -> Result<ToolOu
     let place = Place::find(files, asked, &resolved.real, parents)?;
     let old = place.regular()?;
     let bytes = match old {
-        Some(_) => {
-            files.known().check_file(&place, &resolved.real, end)?;
+        Some(seen) => {
+            files.known().check_file(&place, &resolved, &seen, end)?;
             in_convention_of_file(&place, &wanted.file_text)?
         }
         None => wanted.file_text.clone().into_bytes(),
     };
     place.replace(&bytes, old.as_ref())?;
-    files.known().record(&resolved.real, ContentDigest::from_bytes(&bytes));
+    files.known().record(&resolved, ContentDigest::from_bytes(&bytes));
 
     let lines_created = count_lines(wanted.file_text.as_bytes());
     let verb = if old.is_some() { "replaced" } else { "created" };

@@ -124,8 +124,14 @@ fn print_on(
     let approver = Arc::new(ibeam_core::Headless);
     let hooks = hooks.listen(app, &started.head, true);
     let further = app.flags.append_system_prompt.clone();
-    let foundation =
-        Foundation { head: started.head, provider: started.provider, guards, has_person: false, further };
+    let foundation = Foundation {
+        head: started.head,
+        provider: started.provider,
+        guards,
+        has_person: false,
+        further,
+        past_contents: started.past_contents,
+    };
     let run = ports::build(app, foundation, approver, &servers, hooks, stop.clone())?;
     let _proxy = run.proxy.map(|proxy| runtime.spawn(proxy));
     stdout::watch_reader(watched, &current).map_err(no_thread)?;

@@ -61,8 +61,14 @@ fn chat_on(
     let hooks = hooks.listen(app, &started.head, false);
     let listening = Arc::clone(&hooks);
     let further = app.flags.append_system_prompt.clone();
-    let foundation =
-        Foundation { head: started.head, provider: started.provider, guards, has_person: true, further };
+    let foundation = Foundation {
+        head: started.head,
+        provider: started.provider,
+        guards,
+        has_person: true,
+        further,
+        past_contents: started.past_contents,
+    };
     let mut ports = ports::build(app, foundation, person, &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);

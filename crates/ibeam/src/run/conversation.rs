@@ -94,8 +94,14 @@ fn converse_on(
     let hooks = hooks.listen(app, &started.head, false);
     let listening = Arc::clone(&hooks);
     let further = [app.flags.append_system_prompt.clone(), additions.instructions].concat();
-    let foundation =
-        Foundation { head: started.head, provider: started.provider, guards, has_person: false, further };
+    let foundation = Foundation {
+        head: started.head,
+        provider: started.provider,
+        guards,
+        has_person: false,
+        further,
+        past_contents: started.past_contents,
+    };
     let mut ports = ports::build(app, foundation, host.clone(), &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
 use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted};
-use ibeam_tools::{BackgroundProcesses, Timeouts, ToolSettings, Workspace};
+use ibeam_tools::{BackgroundProcesses, PastContents, Timeouts, ToolSettings, Workspace};
 
 use super::figures;
 use super::sandbox::Guards;
@@ -33,6 +33,8 @@ pub(super) struct Foundation {
     pub(super) has_person: bool,
     /// Instructions of whoever started the run.
     pub(super) further: Vec<String>,
+    /// What earlier runs of the session read and wrote.
+    pub(super) past_contents: PastContents,
 }
 
 /// Builds them.
@@ -47,7 +49,7 @@ pub(super) fn build(
     hooks: Arc<dyn Hooks>,
     stop: Stop,
 ) -> Result<Ports, Failure> {
-    let Foundation { mut head, provider, guards, has_person, further } = foundation;
+    let Foundation { mut head, provider, guards, has_person, further, past_contents } = foundation;
     let Guards { mut policy, workspace, shield, background, sandbox: _, web, notices: _ } = guards;
     policy.unapproved.clone_from(&servers.unapproved);
     let web = Arc::new(web);
@@ -66,6 +68,7 @@ pub(super) fn build(
             shield: shield.clone(),
             quarantine: Some(app.places.quarantine()),
             background: background.clone(),
+            past_contents,
         },
     );
     tools.extend(servers.tools(head.permission_mode));

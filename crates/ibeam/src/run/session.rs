@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ibeam_core::Past;
 use ibeam_protocol::{Event, EventKind, Failure, Reason, SessionId};
 use ibeam_session::{Damage, Durability, Options, Session, SessionError};
+use ibeam_tools::PastContents;
 
 use crate::app::App;
 use crate::place::Places;
@@ -52,12 +53,14 @@ pub(super) struct Opened {
     /// `None` for a run that keeps no session.
     pub(super) session: Option<Session>,
     pub(super) past: Past,
+    pub(super) past_contents: PastContents,
 }
 
 /// What a stored session held before this run.
 #[derive(Default)]
 struct Stored {
     past: Past,
+    past_contents: PastContents,
     /// The workspace it last worked in.
     cwd: Option<PathBuf>,
 }
@@ -65,6 +68,7 @@ struct Stored {
 impl Stored {
     fn fold(&mut self, event: Event) {
         self.past.fold(&event);
+        self.past_contents.fold(&event);
         if let EventKind::SessionStarted(head) = event.kind {
             self.cwd = Some(head.cwd);
         }
@@ -136,14 +140,14 @@ impl Opening {
                 Some(Session::open(&sessions, id, options, &mut each).map_err(failed)?.0)
             }
         };
-        let Stored { past, cwd } = stored;
+        let Stored { past, past_contents, cwd } = stored;
         if !self.forks
             && let Some(cwd) = cwd.filter(|cwd| self.is_other_workspace(cwd))
         {
             let session = id.to_string();
             return Err(Reason::SessionElsewhere { session, cwd: cwd.display().to_string() }.into());
         }
-        Ok(Opened { id: run_id, session, past })
+        Ok(Opened { id: run_id, session, past, past_contents })
     }
 
     /// The session of that name; a UUID not seen before is claimed.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ibeam_core::{Past, Provider};
 use ibeam_protocol::{Failure, Limits, Notice, PermissionMode, Sandbox, SessionId, SessionStarted};
 use ibeam_session::Session;
+use ibeam_tools::PastContents;
 
 use super::rule_markers;
 use super::session::{Opened, Opening, is_ephemeral};
@@ -19,18 +20,19 @@ pub(super) struct Started {
     /// `None` for a run that keeps no session.
     pub(super) session: Option<Session>,
     pub(super) past: Past,
+    pub(super) past_contents: PastContents,
     pub(super) notices: Vec<Notice>,
 }
 
 /// Connects the model and resolves the head of a run of the session that was opened.
 pub(super) fn start(app: &App, opened: Opened, choice: Choice) -> Result<Started, Failure> {
-    let Opened { id, session, past } = opened;
+    let Opened { id, session, past, past_contents } = opened;
     let mut notices = app.config.notices.clone();
     notices.extend(rule_markers::update(app, session.is_none()));
     notices.extend(choice.notice());
     let head = SessionStarted { resumed: !past.is_empty(), ..head_of(app, id, &choice) };
     let (provider, ..) = choice.connect(app)?;
-    Ok(Started { head, provider, session, past, notices })
+    Ok(Started { head, provider, session, past, past_contents, notices })
 }
 
 /// The head of a run on this session, as far as flags and configuration say it.

@@ -40,6 +40,31 @@ fn a_file_that_a_command_changed_is_read_again_before_it_is_edited() {
     assert_eq!(scene.workspace.read("f.txt").as_deref(), Some("1\ntwo\nthree\n"));
 }
 
+/// The same between two runs of a session: a person has changed a file that the first run had read.
+#[test]
+fn a_file_that_a_person_changed_is_read_again_in_a_resumed_run() {
+    let workspace = Workspace::new().file("f.txt", "one\ntwo\n").file("g.txt", "one\n");
+    let other = |id: &str, old: &str, new: &str| {
+        calls(id, "edit", &json!({ "path": "g.txt", "oldText": old, "newText": new }))
+    };
+    let scene = Scene::new([read("t1"), other("t2", "one", "1"), says("Done.")]).within(workspace);
+    scene.print(["--force"]).run().succeeded();
+    std::thread::sleep(Duration::from_millis(100));
+    std::fs::write(scene.workspace.path().join("f.txt"), "one\ntwo\nby hand\n").unwrap();
+
+    let scene = scene.then([
+        edit("t3", "one", "1"),
+        read("t4"),
+        edit("t5", "one", "1"),
+        other("t6", "1", "2"),
+        says("Done."),
+    ]);
+    scene.print(["--force", "--continue"]).run().succeeded();
+    assert!(results(&scene, 1).contains("has changed on disk"), "{}", results(&scene, 1));
+    assert_eq!(scene.workspace.read("f.txt").as_deref(), Some("1\ntwo\nby hand\n"));
+    assert_eq!(scene.workspace.read("g.txt").as_deref(), Some("2\n"), "what nobody changed needs no reading");
+}
+
 /// Eight searches of one answer with few descriptors find all there is, or the run says what it lacks.
 #[test]
 fn searches_with_few_descriptors_take_turns() {

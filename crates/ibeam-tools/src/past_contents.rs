@@ -1,0 +1,113 @@
+//! The files that earlier runs of a session read or wrote, and when.
+//!
+//! A resumed run has no digests of them, and the journal has no bytes of files. The time of the last change, which the
+//! system keeps, is compared with the time of the last call instead.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use ibeam_protocol::{Event, EventKind, ToolOutcome};
+
+use crate::workspace::Workspace;
+
+/// The number of files that are kept; beyond it the oldest ones are forgotten.
+const FILES: usize = 4096;
+
+/// Paths as the model wrote them, with the time of the last call that read or wrote the file.
+#[derive(Clone, Debug, Default)]
+pub struct PastContents {
+    times_ms: HashMap<String, u64>,
+}
+
+impl PastContents {
+    /// Takes the next event of the session.
+    pub fn fold(&mut self, event: &Event) {
+        let EventKind::ToolCallFinished { call, outcome: ToolOutcome::Success { .. }, .. } = &event.kind
+        else {
+            return;
+        };
+        let Some(path) = call.arguments.get("path").and_then(|path| path.as_str()) else { return };
+        match call.name.as_str() {
+            "read" | "write" | "edit" => {
+                self.times_ms.insert(path.to_owned(), event.at_ms);
+            }
+            "delete" => {
+                self.times_ms.remove(path);
+            }
+            _ => {}
+        }
+        if self.times_ms.len() > FILES
+            && let Some(oldest) =
+                self.times_ms.iter().min_by_key(|(_, time)| **time).map(|(path, _)| path.clone())
+        {
+            self.times_ms.remove(&oldest);
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn from_times(times_ms: HashMap<PathBuf, u64>) -> Self {
+        let text = |path: PathBuf| path.to_str().unwrap_or_default().to_owned();
+        Self { times_ms: times_ms.into_iter().map(|(path, time)| (text(path), time)).collect() }
+    }
+
+    /// Returns the times in milliseconds since the Unix epoch, by absolute paths in which links are left in.
+    pub(crate) fn absolute(&self, workspace: &Workspace) -> HashMap<PathBuf, u64> {
+        let mut times = HashMap::with_capacity(self.times_ms.len());
+        for (asked, time) in &self.times_ms {
+            // One file may have been asked for in several ways.
+            let latest = times.entry(workspace.plain(asked)).or_insert(*time);
+            *latest = (*latest).max(*time);
+        }
+        times
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ibeam_protocol::tool_output::WriteOutput;
+    use ibeam_protocol::{CallId, ModelCallId, ToolCall, ToolOutput};
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixture::Fixture;
+
+    fn finished(tool: &str, path: &str, at_ms: u64, is_success: bool) -> Event {
+        let call =
+            ToolCall { id: CallId::from("c"), name: tool.to_owned(), arguments: json!({ "path": path }) };
+        let output = WriteOutput { path: path.into(), lines_created: 0, file_size: 0, created: false };
+        let outcome = if is_success {
+            ToolOutcome::Success { output: ToolOutput::Write(output), for_model: "".into() }
+        } else {
+            ToolOutcome::error("no".to_owned())
+        };
+        let model_call_id = ModelCallId::from("m");
+        Event { seq: 0, at_ms, kind: EventKind::ToolCallFinished { model_call_id, call, outcome } }
+    }
+
+    #[test]
+    fn the_last_successful_call_of_each_file_counts() {
+        let mut past = PastContents::default();
+        for event in [
+            finished("read", "a", 1, true),
+            finished("edit", "./a", 5, true),
+            finished("write", "a", 3, true),
+            finished("edit", "a", 9, false),
+            finished("read", "b", 4, true),
+            finished("delete", "b", 5, true),
+            finished("ls", "c", 6, true),
+        ] {
+            past.fold(&event);
+        }
+        let fixture = Fixture::new();
+        let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
+        assert_eq!(past.absolute(&workspace), HashMap::from([(fixture.path("a"), 5)]));
+    }
+
+    #[test]
+    fn the_oldest_files_are_forgotten() {
+        let mut past = PastContents::default();
+        (0..=FILES as u64).for_each(|number| past.fold(&finished("read", &number.to_string(), number, true)));
+        assert_eq!(past.times_ms.len(), FILES);
+        assert!(!past.times_ms.contains_key("0"));
+    }
+}
