@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use ibeam_policy::{Shield, Verdict};
 use rustix::fs::Stat;
 
+use crate::bounded_look::within_bound;
 use crate::confinement::denied_files;
 use crate::file_error::FileError;
 use crate::git_directory::obeyed_in;
@@ -100,12 +101,20 @@ impl Files {
 
     /// The place that policy should judge: where `asked` leads. It is remembered for the call.
     pub(crate) fn target(&self, asked: &str) -> PathBuf {
-        self.remember(asked, self.workspace.target(&self.expanded(asked)))
+        self.remember(asked, self.look(asked, Workspace::target))
     }
 
     /// Like [`Self::target`] for a link that is itself meant.
     pub(crate) fn target_entry(&self, asked: &str) -> PathBuf {
-        self.remember(asked, self.workspace.target_entry(&self.expanded(asked)))
+        self.remember(asked, self.look(asked, Workspace::target_entry))
+    }
+
+    /// Returns where `asked` leads, by `find`; its plain form where the file system does not answer. A call whose path
+    /// leads elsewhere when it runs is refused then.
+    fn look(&self, asked: &str, find: fn(&Workspace, &str) -> PathBuf) -> PathBuf {
+        let expanded = self.expanded(asked).into_owned();
+        let (workspace, path) = (self.workspace.clone(), expanded.clone());
+        within_bound(move || find(&workspace, &path)).unwrap_or_else(|| self.workspace.plain(&expanded))
     }
 
     /// As [`Workspace::resolve`]; `~/` at the beginning is the home directory, unless the root has an entry `~`.

@@ -7,6 +7,7 @@
 mod arguments;
 mod beneath;
 mod blocking;
+mod bounded_look;
 mod confinement;
 mod delete;
 mod descriptors;

@@ -30,6 +30,7 @@ use serde_json::Value;
 use crate::ToolSettings;
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking;
+use crate::bounded_look::within_bound;
 use crate::descriptors::{check_start, take_turn};
 use crate::file_error::FileError;
 use crate::tree::Start;
@@ -93,7 +94,12 @@ impl Shell {
     fn start(&self, wanted: &ShellArguments) -> Result<Running, Box<ToolOutcome>> {
         let asked = wanted.working_directory.as_str();
         let asked = if asked.is_empty() { "." } else { asked };
-        let directory = Start::of_command(&self.workspace, asked).map_err(|error| {
+        let (workspace, path) = (Arc::clone(&self.workspace), asked.to_owned());
+        let found = within_bound(move || Start::of_command(&workspace, &path)).ok_or_else(|| {
+            let why = format!("the directory `{asked}` does not answer; work in another one");
+            Box::new(ToolOutcome::error(why))
+        })?;
+        let directory = found.map_err(|error| {
             Box::new(match error {
                 FileError::NotFound { .. } if asked == "." => ToolOutcome::error(format!(
                     "the workspace `{}` is gone (ENOENT); nothing can run there",

@@ -11,6 +11,7 @@ use ibeam_core::Access;
 use ibeam_policy::{Shield, Verdict};
 use ibeam_protocol::{ToolFailure, ToolOutcome};
 
+use crate::bounded_look::within_bound;
 use crate::workspace::Workspace;
 
 /// The directories of the calls that were judged.
@@ -41,7 +42,9 @@ impl Directories {
 
     /// Returns the access of a command, with the directory to which `asked` leads. It is remembered for the call.
     pub(super) fn access(&self, workspace: &Workspace, command: String, asked: &str) -> Access {
-        let real = workspace.target(if asked.is_empty() { "." } else { asked });
+        let path = if asked.is_empty() { "." } else { asked };
+        let (here, named) = (workspace.clone(), path.to_owned());
+        let real = within_bound(move || here.target(&named)).unwrap_or_else(|| workspace.plain(path));
         let mut judged = self.lock();
         if std::mem::take(&mut judged.is_over) {
             judged.calls.clear();
