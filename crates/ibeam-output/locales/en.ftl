@@ -44,6 +44,8 @@ action-with-detail = { $action }: { $detail }
 ## Failures: usage
 reason-usage = { $said }
     .hint = `ibeam --help` lists the commands and flags
+reason-command-usage = { $said }
+    .hint = `{ $command } --help` lists its arguments and flags
 reason-empty-prompt = the prompt is empty
     .hint = give it as an argument, `ibeam -p "…"`, or on stdin
 reason-format-without-print = `--output-format` is valid only when printing
@@ -56,9 +58,12 @@ reason-unsupported = this version does not support { $what }
 ## Failures: keys, models, requests
 reason-no-key = no API key for `{ $provider }`
     .hint = set `{ $variable }`, or run `ibeam login { $provider }`
-    .hint-local = `ibeam setup` installs a small model that needs no key
+    .hint-local = { $embedded ->
+        [yes] `--model embedded` uses the embedded model, which needs no key
+       *[no] `ibeam setup` installs a small model that needs no key
+    }
 reason-key-refused = `{ $provider }` refused the API key: { $said }
-    .hint = `ibeam login { $provider }` stores another key; `ibeam status` tells which one is used
+    .hint = `ibeam login { $provider }` stores another key; `ibeam status` shows which one is used
 reason-unknown-provider = no provider is called `{ $provider }`
     .hint = `ibeam models` lists the providers and their models
 reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
@@ -66,12 +71,12 @@ reason-unknown-model = the model `{ $model }` is not known to provider `{ $provi
 reason-model-without-provider = no provider is known for the model `{ $model }`
     .hint = name it with `--model PROVIDER/NAME`; `ibeam models` lists the names
 reason-model-not-installed = the embedded model `{ $model }` is not set up
-    .hint = `ibeam setup` fetches it (1.1 GB); or add `--setup` to this command
+    .hint = `ibeam setup` downloads it (1.1 GB); a run with `--setup` does so first
     .hint-provider = to use a provider instead, run `ibeam login PROVIDER`
 reason-setup-failed = the embedded model could not be installed: { $said }
-    .hint = run `ibeam setup` again to go on, or choose a source: `ibeam setup --from registry|hub|FILE`
-reason-local-model = the embedded model does not run: { $said }
-    .hint = `ibeam doctor` tells what is missing; `ibeam setup` installs the model again
+    .hint = run `ibeam setup` again to continue, or choose a source: `ibeam setup --from registry|hub|FILE`
+reason-local-model = cannot run the embedded model: { $said }
+    .hint = `ibeam doctor` shows what is missing; `ibeam setup` installs the model again
 reason-no-local-engine = this program was built without the embedded model
     .hint = choose a provider with `ibeam login PROVIDER`, or build it with the feature `embedded`
 reason-bad-request = `{ $provider }` rejected the request: { $said }
@@ -92,7 +97,7 @@ reason-tls = no secure connection to `{ $address }`: { $said }
     .hint = check the clock and the certificates of this system
 reason-answer-too-slow = the answer of `{ $provider }` was not complete after { $seconds } s
     .hint = ask for smaller steps, or raise `timeouts.answer`
-reason-stalled = nothing came from `{ $provider }` for { $seconds } s
+reason-stalled = `{ $provider }` sent nothing for { $seconds } s
     .hint = try again later, or choose another model with `--model`
 
 ## Failures: limits
@@ -100,16 +105,16 @@ reason-turn-limit = { $limit ->
         [one] the run reached its limit of { $limit } model request
        *[other] the run reached its limit of { $limit } model requests
     }
-    .hint = raise it with `--max-turns`, or go on with `--continue`
+    .hint = raise it with `--max-turns`, or continue with `--continue`
 reason-token-limit = the run used up its { $limit } tokens
-    .hint = raise `--max-tokens`, or go on with `--continue`
+    .hint = raise `--max-tokens`, or continue with `--continue`
 reason-cost-limit = the run used up its budget of ${ $limit }
-    .hint = raise `--max-cost`, or go on with `--continue`
+    .hint = raise `--max-cost`, or continue with `--continue`
 reason-tool-call-limit = { $limit ->
         [one] the run used up its { $limit } tool call
        *[other] the run used up its { $limit } tool calls
     }
-    .hint = raise `--max-tool-calls`, or go on with `--continue`
+    .hint = raise `--max-tool-calls`, or continue with `--continue`
 reason-loop-guard = { $count ->
         [one] the model called `{ $tool }` { $count } time with the same arguments and the same result
        *[other] the model called `{ $tool }` { $count } times with the same arguments and the same result
@@ -130,7 +135,7 @@ reason-refused = the model declined to answer
 reason-prompt-refused = the hook `{ $hook }` refused the prompt: { $said }
     .hint = put the prompt differently; the files that name hooks are listed in docs/hooks.md
 reason-timed-out = the run took longer than { $seconds } s
-    .hint = raise `--timeout`, or go on with `--continue`
+    .hint = raise `--timeout`, or continue with `--continue`
 reason-denied = { $count ->
         [one] { $count } tool call was refused
        *[other] { $count } tool calls were refused
@@ -157,45 +162,48 @@ reason-unknown-session = there is no session `{ $session }`
     .hint = `ibeam ls` lists the sessions
 reason-unknown-run = `{ $source }` has no run { $run }; it has { $runs }
     .hint = leave `--run` out to see all of them
-reason-stream-damaged = `{ $source }` is no stream at line { $line }: { $said }
-    .hint = is it the right file, and whole? `ibeam check` says more of a stream of ibeam
+reason-stream-damaged = `{ $source }` is not a valid stream (line { $line }: { $said })
+    .hint = check that it is the right file and complete; `ibeam check FILE` lists what is wrong in a stream of ibeam
 reason-retold = { $said }
-    .hint = the last line of the stream tells its class and its exit code
+    .hint = the last line of the stream has its class and its exit code
 reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
     .hint = leave `--continue` out to begin one; `ibeam ls` lists the sessions
+    .hint-all = `ibeam ls --all` lists the sessions of all directories
 reason-session-elsewhere = the session `{ $session }` belongs to the workspace `{ $cwd }`
-    .hint = go on with it there, or with `--workspace`
+    .hint = resume it there, or name the workspace with `--workspace`
 reason-session-busy = the session `{ $session }` is held by `{ $holder }`
-    .hint = wait for it to end, or go on in a new session with the same history: `--fork`
+    .hint = wait for it to end, or continue in a new session with the same history: `--fork`
 reason-input-too-large = the prompt on { $what } is longer than { $megabytes } MiB
     .hint = give the prompt the name of a file to read instead
 reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
     .hint = give the prompt as an argument and close stdin with `</dev/null`
 reason-workspace-gone = the workspace `{ $path }` was removed while the run worked in it
-    .hint-resume = the session is kept; go on with `--resume` in another directory
+    .hint-resume = the session is kept; resume it with `--resume` in another directory
 reason-no-input = cannot read `{ $path }`: { $said }
     .hint = check the path and its permissions
 reason-cannot-create = cannot create `{ $path }`: { $said }
-    .hint = check the permissions of its directory and the free space
-reason-name-taken = `{ $path }` is there and is not a link of this program; nothing was changed
-    .hint = move it away, or choose another directory and put that before this one in PATH
+    .hint = check that its directory exists, can be written and has free space
+reason-name-taken = `{ $path }` already exists and was not made by this program; nothing was changed
+    .hint = move it away, or choose another directory and put it before this one in PATH
 reason-io = reading or writing failed at { $what }: { $said }
     .hint = check the free space and the permissions
 reason-output-closed = the reader of stdout went away
-    .hint = what a session has recorded is kept; `--continue` goes on with it
+    .hint = the session is kept; `--continue` resumes it
 reason-system = the system refused { $what }: { $said }
     .hint = `ulimit -a` shows the limits on processes and open files
-reason-no-sandbox = the sandbox for commands is not to be had: { $said }
-    .hint = `--sandbox disabled` goes without; a command then runs only if a rule allows it (`--allow`, `--force`)
-    .hint-doctor = `ibeam doctor --sandbox` tells what this system refuses
-reason-untrusted = `{ $what }` stands in { $path }, and this workspace is not trusted
-    .hint = look at the file, then give `--trust`
+reason-no-sandbox = cannot set up the command sandbox: { $said }
+    .hint = `--sandbox disabled` runs without it; a command then runs only if a rule allows it (`--allow`, `--force`)
+    .hint-doctor = `ibeam doctor --sandbox` shows what this system refuses
+reason-untrusted = `{ $what }` comes from { $path }, and this workspace is not trusted
+    .hint = check the file, then add `--trust`
 reason-bad-config = the configuration in `{ $place }` is wrong: { $said }
-    .hint = `ibeam config explain` tells which file or variable sets each value
-reason-mcp-server-failed = the MCP server `{ $server }` is needed and not there: { $said }
-    .hint = `ibeam mcp list` says which file names it; `required = false` lets runs go on without it
+    .hint = `ibeam config explain` shows which file or variable sets each value
+reason-unreadable-config = cannot read the configuration `{ $path }`: { $said }
+    .hint = check who may read it; `ibeam config path` lists the files of the configuration
+reason-mcp-server-failed = the required MCP server `{ $server }` did not start: { $said }
+    .hint = `ibeam mcp list` shows which file names it; with `required = false`, runs continue without it
 reason-signalled = stopped by `{ $signal }`
-    .hint = the session is kept; go on with `--continue`
+    .hint = the session is kept; continue with `--continue`
 reason-internal = internal error: { $said }
     .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
 failure-retry-after = { $message }; try again in { $time }
@@ -217,7 +225,7 @@ code-limit = a limit of the run: requests, tokens, cost, tool calls, or the same
 code-empty = the model gave neither text nor a call, even when asked again
 code-refused = the model declined
 code-timeout = the run took longer than --timeout
-code-sandbox = a sandbox was asked for and is not to be had
+code-sandbox = the command sandbox cannot be set up
 code-untrusted = what was asked for needs a trusted workspace
 code-too-large = the prompt on stdin is too long, or never ends
 code-data = the session is damaged
@@ -233,14 +241,14 @@ code-signal = a signal asked it to stop
 ## Warnings
 notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
 notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
-notice-arguments-ignored = what `{ $dialect }` would make of this has no counterpart here and was left out: { $arguments }
+notice-arguments-ignored = these arguments of `{ $dialect }` have no equivalent here and were ignored: { $arguments }
 notice-session-unsynced = the run did not wait for the disk any longer; a resumed session may lack its last records
 notice-calls-denied = { $count ->
         [one] { $count } tool call was refused
        *[other] { $count } tool calls were refused
     }
 notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
-notice-answer-cut = the output limit cut the answer; the model was asked to go on
+notice-answer-cut = the output limit cut the answer; the model was asked to continue
 notice-answer-interrupted = { $message }; the model was asked to continue its answer from there
 notice-answer-paused = the service paused the answer; it was sent back to be completed
 notice-empty-answer = the answer was empty; the model was asked again
@@ -256,15 +264,15 @@ notice-time-near = { $percent } % of the time of this run is used; the model was
 notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
 notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it (`--trust`)
 notice-forbidden-config-key = `{ $key }` in `{ $path }` was ignored: no project may set it so; the user's configuration can
-notice-mcp-server-failed = the MCP server `{ $server }` is not there: { $said }
+notice-mcp-server-failed = the MCP server `{ $server }` did not start: { $said }
 notice-mcp-server-untrusted = the MCP server `{ $server }` of `{ $path }` was not started: only a trusted workspace may start programs (`--approve-mcps` or `--trust`)
 notice-mcp-server-unsupported = the MCP server `{ $server }` is reached over HTTP, which this version does not support; servers with a `command` are
-notice-hook-failed = the hook `{ $hook }` ({ $event }) failed, and the run went on without it: { $said }
+notice-hook-failed = the hook `{ $hook }` ({ $event }) failed, and the run continued without it: { $said }
 notice-hooks-untrusted = the hooks of `{ $path }` were not run: only a trusted workspace may run programs (`--trust`)
 notice-hooks-not-run = `{ $path }` has hooks that this version does not run: { $what }
 notice-trust-changed = `{ $path }` has changed since this workspace was trusted: what its files would widen or run does not count until it is trusted again (`ibeam trust show`, `--trust`)
-notice-trust-not-kept = what was trusted or approved counts for this run only, for `{ $path }` could not be written: { $said }
-notice-trust-unreadable = `{ $path }` trusts no workspace, for it is not as it should be: { $said }
+notice-trust-not-kept = what was trusted or approved counts for this run only, because `{ $path }` could not be written: { $said }
+notice-trust-unreadable = `{ $path }` cannot be used, so no workspace is trusted: { $said }
 notice-rules-lost = `{ $path }` is empty or missing, but it held permission rules in the last run; they do not apply now
 notice-git-objects-hidden = commands cannot read the objects of git, so most git commands fail: git tracks `{ $path }`, which a rule denies to read (`--allow '{ $rule }'` shows them)
 notice-mcp-tools-changed = tools of the MCP server `{ $server }` are not those that were approved and will not be called: { $tools } (`--approve-mcps` approves them)
@@ -286,7 +294,7 @@ retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 check-keeps = `{ $file }` keeps contract { $contract } (events: { $events }, warnings: { $warnings })
 check-breaks = `{ $file }` breaks contract { $contract } (events: { $events }, errors: { $errors }, warnings: { $warnings })
 check-more = further findings, not shown: { $count }
-convert-lossy = not all of `{ $file }` can be said in { $to }; lost: { $count }
+convert-lossy = `{ $file }` cannot be converted to { $to } without loss; lost: { $count }
 convert-dropped = dropped: { $key } (times: { $count }, first in line { $line })
 convert-changed = changed: { $key } (times: { $count }, first in line { $line })
 convert-joined = joined: { $key } (times: { $count }, first in line { $line })
@@ -310,12 +318,12 @@ session-payloads = large payloads: { $count } ({ $bytes } bytes)
 session-orphans = payloads that no record names: { $count } (harmless)
 session-torn = torn last record: { $bytes } bytes (the next run keeps it aside)
 session-gaps = gaps between the events: { $count } (records that did not fit on a full disk)
-session-open-calls = calls without a result: { $count } (the next run tells the model)
+session-open-calls = calls without a result: { $count } (the next run informs the model)
 session-damage = first damage: `{ $file }`, line { $line }: { $said }
 session-moved = moved aside: `{ $path }`
 
 ## `replay`
-replay-no-end = run { $run } has no end in the record: it was killed, or goes on
+replay-no-end = run { $run } has no end in the record: it was killed, or is still running
 replay-failed = run { $run } failed: { $message }
 replay-torn = the last record is torn; { $bytes } bytes were left out
 replay-gaps = gaps between the events: { $count } (records that did not fit on a full disk)
@@ -343,9 +351,9 @@ ask-hook = asked by the hook `{ $hook }`: { $said }
 ## `policy`
 policy-allowed = allowed by `{ $rule }`
 policy-denied = denied by `{ $rule }`: { $reason }
-policy-asked = put to a person by `{ $rule }`: { $reason }
-policy-opaque = the command cannot be read, for it has { $what }
-policy-runs = runs `{ $program }` by way of `{ $wrappers }`
+policy-asked = a person is asked because of `{ $rule }`: { $reason }
+policy-opaque = the command cannot be analysed, because it has { $what }
+policy-runs = runs `{ $program }` through `{ $wrappers }`
 policy-reads = reads `{ $path }`
 policy-writes = writes `{ $path }`
 policy-applies = `{ $rule }` applies: { $why }
@@ -353,8 +361,24 @@ policy-passes = `{ $rule }` does not apply: { $why }
 policy-no-rules = no rule is set; docs/configuration.md says how to write one
 policy-path-bounds = `Read` and `Write` rules cover files by their path; docs/security.md says where that ends for commands
 
+## Sub-commands
+command-logged-out = { $count ->
+        [0] there was no stored key to delete
+        [one] deleted { $count } stored key
+       *[other] deleted { $count } stored keys
+    }
+command-forgotten = no longer trusted: { $path }
+command-nothing-to-forget = nothing to forget: `{ $path }` is not trusted
+command-nothing-trusted = nothing is trusted; `--trust` trusts a workspace
+command-approved-tools = { $count ->
+        [one] approved on { $since }, { $count } tool
+       *[other] approved on { $since }, { $count } tools
+    }
+command-no-servers = no MCP servers are configured; docs/mcp.md explains how to add one
+
 ## `--help`
 help-usage = Usage
 help-arguments = Arguments
 help-options = Options
+help-general = General options
 help-commands = Commands

@@ -42,6 +42,8 @@ action-with-detail = { $action }: { $detail }
 ## Failures: usage
 reason-usage = { $said }
     .hint = `ibeam --help` muestra los comandos y las opciones
+reason-command-usage = { $said }
+    .hint = `{ $command } --help` muestra sus argumentos y opciones
 reason-empty-prompt = el prompt está vacío
     .hint = escríbelo como argumento, `ibeam -p "…"`, o por stdin
 reason-format-without-print = `--output-format` solo es válido al imprimir
@@ -54,7 +56,10 @@ reason-unsupported = esta versión no admite { $what }
 ## Failures: keys, models, requests
 reason-no-key = no hay clave de API para `{ $provider }`
     .hint = define `{ $variable }` o ejecuta `ibeam login { $provider }`
-    .hint-local = `ibeam setup` instala un modelo pequeño que no necesita clave
+    .hint-local = { $embedded ->
+        [yes] `--model embedded` usa el modelo integrado, que no necesita clave
+       *[no] `ibeam setup` instala un modelo pequeño que no necesita clave
+    }
 reason-key-refused = `{ $provider }` rechazó la clave de API: { $said }
     .hint = `ibeam login { $provider }` guarda otra clave; `ibeam status` dice cuál se usa
 reason-unknown-provider = ningún proveedor se llama `{ $provider }`
@@ -64,7 +69,7 @@ reason-unknown-model = el proveedor `{ $provider }` no conoce el modelo `{ $mode
 reason-model-without-provider = no se conoce ningún proveedor para el modelo `{ $model }`
     .hint = indícalo con `--model PROVIDER/NAME`; `ibeam models` muestra los nombres
 reason-model-not-installed = el modelo integrado `{ $model }` no está instalado
-    .hint = `ibeam setup` lo descarga (1,1 GB); o añade `--setup` a este comando
+    .hint = `ibeam setup` lo descarga (1,1 GB); una ejecución con `--setup` lo hace primero
     .hint-provider = para usar un proveedor en su lugar, ejecuta `ibeam login PROVIDER`
 reason-setup-failed = no se pudo instalar el modelo integrado: { $said }
     .hint = vuelve a ejecutar `ibeam setup` para continuar, o elige una fuente: `ibeam setup --from registry|hub|FILE`
@@ -155,12 +160,13 @@ reason-unknown-session = no existe la sesión `{ $session }`
     .hint = `ibeam ls` muestra las sesiones
 reason-unknown-run = `{ $source }` no tiene la ejecución { $run }; tiene { $runs }
     .hint = sin `--run` se muestran todas
-reason-stream-damaged = `{ $source }` no es un flujo en la línea { $line }: { $said }
-    .hint = ¿es el archivo correcto y está entero? `ibeam check` dice más de un flujo de ibeam
+reason-stream-damaged = `{ $source }` no es un flujo válido (línea { $line }: { $said })
+    .hint = comprueba que es el archivo correcto y que está completo; `ibeam check FILE` muestra los errores de un flujo de ibeam
 reason-retold = { $said }
     .hint = la última línea del flujo dice su clase y su código de salida
 reason-no-session-to-continue = no hay ninguna sesión que continuar en `{ $cwd }`
     .hint = quita `--continue` para empezar una; `ibeam ls` muestra las sesiones
+    .hint-all = `ibeam ls --all` muestra las sesiones de todos los directorios
 reason-session-elsewhere = la sesión `{ $session }` pertenece al espacio de trabajo `{ $cwd }`
     .hint = continúala allí, o con `--workspace`
 reason-session-busy = la sesión `{ $session }` está en uso por `{ $holder }`
@@ -190,6 +196,8 @@ reason-untrusted = `{ $what }` está en { $path }, y este espacio de trabajo no 
     .hint = revise el archivo y luego use `--trust`
 reason-bad-config = la configuración en `{ $place }` es incorrecta: { $said }
     .hint = `ibeam config explain` dice qué archivo o variable fija cada valor
+reason-unreadable-config = no se puede leer la configuración `{ $path }`: { $said }
+    .hint = revisa quién puede leerla; `ibeam config path` muestra los archivos de la configuración
 reason-mcp-server-failed = se necesita el servidor MCP `{ $server }` y no está: { $said }
     .hint = `ibeam mcp list` dice qué archivo lo nombra; con `required = false` se continúa sin él
 reason-signalled = detenido por `{ $signal }`
@@ -351,8 +359,24 @@ policy-passes = `{ $rule }` no se aplica: { $why }
 policy-no-rules = no hay ninguna regla; docs/configuration.md dice cómo se escriben
 policy-path-bounds = las reglas `Read` y `Write` cubren archivos por su ruta; docs/security.md indica dónde acaba eso para los comandos
 
+## Sub-commands
+command-logged-out = { $count ->
+        [0] no había ninguna clave guardada que borrar
+        [one] se borró { $count } clave guardada
+       *[other] se borraron { $count } claves guardadas
+    }
+command-forgotten = ya no es de confianza: { $path }
+command-nothing-to-forget = nada que olvidar: `{ $path }` no es de confianza
+command-nothing-trusted = no hay nada de confianza; `--trust` marca un espacio de trabajo como de confianza
+command-approved-tools = { $count ->
+        [one] aprobado el { $since }, { $count } herramienta
+       *[other] aprobado el { $since }, { $count } herramientas
+    }
+command-no-servers = no hay servidores MCP configurados; docs/mcp.md explica cómo añadir uno
+
 ## `--help`
 help-usage = Uso
 help-arguments = Argumentos
 help-options = Opciones
+help-general = Opciones generales
 help-commands = Comandos

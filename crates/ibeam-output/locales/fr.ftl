@@ -42,6 +42,8 @@ action-with-detail = { $action } : { $detail }
 ## Failures: usage
 reason-usage = { $said }
     .hint = `ibeam --help` affiche les commandes et les options
+reason-command-usage = { $said }
+    .hint = `{ $command } --help` affiche ses arguments et ses options
 reason-empty-prompt = le prompt est vide
     .hint = donnez-le en argument, `ibeam -p "…"`, ou sur stdin
 reason-format-without-print = `--output-format` n'est valable qu'en mode impression
@@ -54,7 +56,10 @@ reason-unsupported = cette version ne prend pas en charge { $what }
 ## Failures: keys, models, requests
 reason-no-key = aucune clé d'API pour `{ $provider }`
     .hint = définissez `{ $variable }`, ou lancez `ibeam login { $provider }`
-    .hint-local = `ibeam setup` installe un petit modèle qui n'a pas besoin de clé
+    .hint-local = { $embedded ->
+        [yes] `--model embedded` utilise le modèle intégré, qui n'a pas besoin de clé
+       *[no] `ibeam setup` installe un petit modèle qui n'a pas besoin de clé
+    }
 reason-key-refused = `{ $provider }` a refusé la clé d'API : { $said }
     .hint = `ibeam login { $provider }` enregistre une autre clé ; `ibeam status` indique celle qui sert
 reason-unknown-provider = aucun fournisseur ne s'appelle `{ $provider }`
@@ -64,7 +69,7 @@ reason-unknown-model = le fournisseur `{ $provider }` ne connaît pas le modèle
 reason-model-without-provider = aucun fournisseur connu pour le modèle `{ $model }`
     .hint = précisez-le avec `--model PROVIDER/NAME` ; `ibeam models` affiche les noms
 reason-model-not-installed = le modèle intégré `{ $model }` n'est pas installé
-    .hint = `ibeam setup` le télécharge (1,1 Go) ; ou ajoutez `--setup` à cette commande
+    .hint = `ibeam setup` le télécharge (1,1 Go) ; une exécution avec `--setup` le fait d'abord
     .hint-provider = pour utiliser plutôt un fournisseur, lancez `ibeam login PROVIDER`
 reason-setup-failed = le modèle intégré n'a pas pu être installé : { $said }
     .hint = relancez `ibeam setup` pour continuer, ou choisissez une source : `ibeam setup --from registry|hub|FILE`
@@ -155,12 +160,13 @@ reason-unknown-session = la session `{ $session }` n'existe pas
     .hint = `ibeam ls` affiche les sessions
 reason-unknown-run = `{ $source }` n'a pas d'exécution { $run } ; il y en a { $runs }
     .hint = sans `--run`, toutes sont montrées
-reason-stream-damaged = `{ $source }` n'est pas un flux à la ligne { $line } : { $said }
-    .hint = est-ce le bon fichier, et est-il entier ? `ibeam check` en dit plus sur un flux d'ibeam
+reason-stream-damaged = `{ $source }` n'est pas un flux valide (ligne { $line } : { $said })
+    .hint = vérifiez que c'est le bon fichier et qu'il est complet ; `ibeam check FILE` affiche les erreurs d'un flux d'ibeam
 reason-retold = { $said }
     .hint = la dernière ligne du flux dit sa classe et son code de sortie
 reason-no-session-to-continue = aucune session à poursuivre dans `{ $cwd }`
     .hint = retirez `--continue` pour en commencer une ; `ibeam ls` affiche les sessions
+    .hint-all = `ibeam ls --all` affiche les sessions de tous les répertoires
 reason-session-elsewhere = la session `{ $session }` appartient à l'espace de travail `{ $cwd }`
     .hint = poursuivez-la là-bas, ou avec `--workspace`
 reason-session-busy = la session `{ $session }` est utilisée par `{ $holder }`
@@ -190,6 +196,8 @@ reason-untrusted = `{ $what }` se trouve dans { $path }, et cet espace de travai
     .hint = lisez le fichier, puis donnez `--trust`
 reason-bad-config = la configuration dans `{ $place }` est incorrecte : { $said }
     .hint = `ibeam config explain` indique le fichier ou la variable qui fixe chaque valeur
+reason-unreadable-config = impossible de lire la configuration `{ $path }` : { $said }
+    .hint = vérifiez qui peut la lire ; `ibeam config path` affiche les fichiers de la configuration
 reason-mcp-server-failed = le serveur MCP `{ $server }` est nécessaire et manque : { $said }
     .hint = `ibeam mcp list` indique le fichier qui le nomme ; `required = false` permet de continuer sans lui
 reason-signalled = arrêté par `{ $signal }`
@@ -351,8 +359,24 @@ policy-passes = `{ $rule }` ne s'applique pas : { $why }
 policy-no-rules = aucune règle n'est définie ; docs/configuration.md dit comment en écrire une
 policy-path-bounds = les règles `Read` et `Write` couvrent les fichiers par leur chemin ; docs/security.md en précise la limite pour les commandes
 
+## Sub-commands
+command-logged-out = { $count ->
+        [0] aucune clé enregistrée à supprimer
+        [one] { $count } clé enregistrée a été supprimée
+       *[other] { $count } clés enregistrées ont été supprimées
+    }
+command-forgotten = n'est plus approuvé : { $path }
+command-nothing-to-forget = rien à oublier : `{ $path }` n'est pas approuvé
+command-nothing-trusted = rien n'est approuvé ; `--trust` approuve un espace de travail
+command-approved-tools = { $count ->
+        [one] approuvé le { $since }, { $count } outil
+       *[other] approuvé le { $since }, { $count } outils
+    }
+command-no-servers = aucun serveur MCP n'est configuré ; docs/mcp.md explique comment en ajouter un
+
 ## `--help`
 help-usage = Utilisation
 help-arguments = Arguments
 help-options = Options
+help-general = Options générales
 help-commands = Commandes

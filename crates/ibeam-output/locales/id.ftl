@@ -42,6 +42,8 @@ action-with-detail = { $action }: { $detail }
 ## Failures: usage
 reason-usage = { $said }
     .hint = `ibeam --help` menampilkan perintah dan opsi
+reason-command-usage = { $said }
+    .hint = `{ $command } --help` menampilkan argumen dan opsinya
 reason-empty-prompt = prompt kosong
     .hint = berikan sebagai argumen, `ibeam -p "…"`, atau lewat stdin
 reason-format-without-print = `--output-format` hanya berlaku saat mencetak
@@ -54,7 +56,10 @@ reason-unsupported = versi ini tidak mendukung { $what }
 ## Failures: keys, models, requests
 reason-no-key = tidak ada kunci API untuk `{ $provider }`
     .hint = atur `{ $variable }`, atau jalankan `ibeam login { $provider }`
-    .hint-local = `ibeam setup` memasang model kecil yang tidak memerlukan kunci
+    .hint-local = { $embedded ->
+        [yes] `--model embedded` memakai model bawaan, yang tidak memerlukan kunci
+       *[no] `ibeam setup` memasang model kecil yang tidak memerlukan kunci
+    }
 reason-key-refused = `{ $provider }` menolak kunci API: { $said }
     .hint = `ibeam login { $provider }` menyimpan kunci lain; `ibeam status` menunjukkan kunci yang dipakai
 reason-unknown-provider = tidak ada penyedia bernama `{ $provider }`
@@ -64,7 +69,7 @@ reason-unknown-model = model `{ $model }` tidak dikenal oleh penyedia `{ $provid
 reason-model-without-provider = tidak diketahui penyedia untuk model `{ $model }`
     .hint = sebutkan dengan `--model PROVIDER/NAME`; `ibeam models` menampilkan nama-namanya
 reason-model-not-installed = model bawaan `{ $model }` belum dipasang
-    .hint = `ibeam setup` mengunduhnya (1,1 GB); atau tambahkan `--setup` pada perintah ini
+    .hint = `ibeam setup` mengunduhnya (1,1 GB); proses dengan `--setup` melakukannya lebih dulu
     .hint-provider = untuk memakai penyedia, jalankan `ibeam login PROVIDER`
 reason-setup-failed = model bawaan tidak dapat dipasang: { $said }
     .hint = jalankan `ibeam setup` lagi untuk melanjutkan, atau pilih sumber: `ibeam setup --from registry|hub|FILE`
@@ -137,12 +142,13 @@ reason-unknown-session = tidak ada sesi `{ $session }`
     .hint = `ibeam ls` menampilkan semua sesi
 reason-unknown-run = `{ $source }` tidak memiliki run { $run }; jumlahnya { $runs }
     .hint = tanpa `--run` semuanya ditampilkan
-reason-stream-damaged = `{ $source }` bukan stream di baris { $line }: { $said }
-    .hint = apakah berkasnya benar dan utuh? `ibeam check` menjelaskan lebih banyak tentang stream ibeam
+reason-stream-damaged = `{ $source }` bukan stream yang valid (baris { $line }: { $said })
+    .hint = pastikan berkasnya benar dan lengkap; `ibeam check FILE` menampilkan kesalahan dalam stream ibeam
 reason-retold = { $said }
     .hint = baris terakhir stream menyebutkan jenis dan kode keluarnya
 reason-no-session-to-continue = tidak ada sesi untuk dilanjutkan di `{ $cwd }`
     .hint = hilangkan `--continue` untuk memulai sesi; `ibeam ls` menampilkan semua sesi
+    .hint-all = `ibeam ls --all` menampilkan sesi dari semua direktori
 reason-session-elsewhere = sesi `{ $session }` milik ruang kerja `{ $cwd }`
     .hint = lanjutkan di sana, atau dengan `--workspace`
 reason-session-busy = sesi `{ $session }` sedang dipakai oleh `{ $holder }`
@@ -172,6 +178,8 @@ reason-untrusted = `{ $what }` ada di { $path }, dan ruang kerja ini tidak diper
     .hint = periksa berkasnya, lalu berikan `--trust`
 reason-bad-config = konfigurasi di `{ $place }` salah: { $said }
     .hint = `ibeam config explain` menunjukkan file atau variabel yang menetapkan setiap nilai
+reason-unreadable-config = tidak dapat membaca konfigurasi `{ $path }`: { $said }
+    .hint = periksa siapa yang boleh membacanya; `ibeam config path` menampilkan file konfigurasi
 reason-mcp-server-failed = server MCP `{ $server }` diperlukan tetapi tidak ada: { $said }
     .hint = `ibeam mcp list` menunjukkan file yang menyebutnya; `required = false` membuat proses berlanjut tanpanya
 reason-signalled = dihentikan oleh `{ $signal }`
@@ -321,8 +329,20 @@ policy-passes = `{ $rule }` tidak berlaku: { $why }
 policy-no-rules = tidak ada aturan; docs/configuration.md menjelaskan cara menulisnya
 policy-path-bounds = aturan `Read` dan `Write` mencakup berkas menurut jalurnya; docs/security.md menjelaskan batasnya bagi perintah
 
+## Sub-commands
+command-logged-out = { $count ->
+        [0] tidak ada kunci tersimpan untuk dihapus
+       *[other] { $count } kunci tersimpan dihapus
+    }
+command-forgotten = tidak lagi dipercaya: { $path }
+command-nothing-to-forget = tidak ada yang perlu dilupakan: `{ $path }` tidak dipercaya
+command-nothing-trusted = tidak ada yang dipercaya; `--trust` memercayai ruang kerja
+command-approved-tools = disetujui pada { $since }, { $count } alat
+command-no-servers = tidak ada server MCP yang dikonfigurasi; docs/mcp.md menjelaskan cara menambahkannya
+
 ## `--help`
 help-usage = Penggunaan
 help-arguments = Argumen
 help-options = Opsi
+help-general = Opsi umum
 help-commands = Perintah

@@ -42,6 +42,8 @@ action-with-detail = { $action }: { $detail }
 ## Failures: usage
 reason-usage = { $said }
     .hint = `ibeam --help` でコマンドとフラグの一覧を表示できます
+reason-command-usage = { $said }
+    .hint = `{ $command } --help` で引数とフラグの一覧を表示できます
 reason-empty-prompt = プロンプトが空です
     .hint = 引数 `ibeam -p "…"` か stdin で渡してください
 reason-format-without-print = `--output-format` は出力モードでのみ有効です
@@ -54,7 +56,10 @@ reason-unsupported = このバージョンは { $what } に対応していませ
 ## Failures: keys, models, requests
 reason-no-key = `{ $provider }` の API キーがありません
     .hint = `{ $variable }` を設定するか、`ibeam login { $provider }` を実行してください
-    .hint-local = `ibeam setup` でキー不要の小さなモデルをインストールできます
+    .hint-local = { $embedded ->
+        [yes] `--model embedded` でキー不要の内蔵モデルを使えます
+       *[no] `ibeam setup` でキー不要の小さなモデルをインストールできます
+    }
 reason-key-refused = `{ $provider }` が API キーを拒否しました: { $said }
     .hint = `ibeam login { $provider }` で別のキーを保存できます。使われているキーは `ibeam status` で確認できます
 reason-unknown-provider = `{ $provider }` というプロバイダーはありません
@@ -64,7 +69,7 @@ reason-unknown-model = プロバイダー `{ $provider }` にモデル `{ $model
 reason-model-without-provider = モデル `{ $model }` のプロバイダーが分かりません
     .hint = `--model PROVIDER/NAME` で指定してください。名前の一覧は `ibeam models` で表示できます
 reason-model-not-installed = 内蔵モデル `{ $model }` がインストールされていません
-    .hint = `ibeam setup` でダウンロードする (1.1 GB) か、このコマンドに `--setup` を付けてください
+    .hint = `ibeam setup` でダウンロードできます (1.1 GB)。`--setup` を付けた実行は先にダウンロードします
     .hint-provider = 代わりにプロバイダーを使うには `ibeam login PROVIDER` を実行してください
 reason-setup-failed = 内蔵モデルをインストールできませんでした: { $said }
     .hint = `ibeam setup` をもう一度実行すると続きから再開します。取得元も選べます: `ibeam setup --from registry|hub|FILE`
@@ -137,12 +142,13 @@ reason-unknown-session = セッション `{ $session }` はありません
     .hint = `ibeam ls` でセッションの一覧を表示できます
 reason-unknown-run = `{ $source }` に実行 { $run } はありません (全部で { $runs } 件)
     .hint = `--run` を付けなければすべて表示します
-reason-stream-damaged = `{ $source }` の { $line } 行目はストリームではありません: { $said }
-    .hint = 正しいファイルで、途中で切れていませんか。ibeam のストリームなら `ibeam check` で詳しく分かります
+reason-stream-damaged = `{ $source }` は有効なストリームではありません ({ $line } 行目: { $said })
+    .hint = 正しいファイルか、途中で切れていないかを確認してください。ibeam のストリームの誤りは `ibeam check FILE` で一覧できます
 reason-retold = { $said }
     .hint = 種類と終了コードはストリームの最後の行にあります
 reason-no-session-to-continue = `{ $cwd }` には続けられるセッションがありません
     .hint = 新しく始めるには `--continue` を外してください。一覧は `ibeam ls` で表示できます
+    .hint-all = すべてのディレクトリのセッションは `ibeam ls --all` で一覧できます
 reason-session-elsewhere = セッション `{ $session }` は作業ディレクトリ `{ $cwd }` のものです
     .hint = そのディレクトリで続けるか、`--workspace` で指定してください
 reason-session-busy = セッション `{ $session }` は `{ $holder }` が使用中です
@@ -172,6 +178,8 @@ reason-untrusted = `{ $what }` は { $path } にありますが、このワー�
     .hint = ファイルを確認してから `--trust` を指定してください
 reason-bad-config = `{ $place }` の設定が正しくありません: { $said }
     .hint = 各値を決めたファイルや変数は `ibeam config explain` で確認できます
+reason-unreadable-config = 設定 `{ $path }` を読み取れません: { $said }
+    .hint = 誰が読み取れるかを確認してください。設定ファイルの一覧は `ibeam config path` で表示できます
 reason-mcp-server-failed = 必要な MCP サーバー `{ $server }` を利用できません: { $said }
     .hint = どのファイルで設定されているかは `ibeam mcp list` で確認できます。`required = false` ならこのサーバーなしで続行します
 reason-signalled = `{ $signal }` で停止しました
@@ -321,8 +329,20 @@ policy-passes = `{ $rule }` は当てはまりません: { $why }
 policy-no-rules = 規則は設定されていません。書き方は docs/configuration.md にあります
 policy-path-bounds = `Read` と `Write` のルールはパスでファイルを対象とします。コマンドに対する限界は docs/security.md にあります
 
+## Sub-commands
+command-logged-out = { $count ->
+        [0] 削除する保存済みキーはありませんでした
+       *[other] 保存済みキーを { $count } 個削除しました
+    }
+command-forgotten = 信頼を解除しました: { $path }
+command-nothing-to-forget = 解除するものはありません: `{ $path }` は信頼されていません
+command-nothing-trusted = 信頼されているものはありません。`--trust` でワークスペースを信頼できます
+command-approved-tools = { $since } に承認、ツール { $count } 個
+command-no-servers = MCP サーバーは設定されていません。追加方法は docs/mcp.md にあります
+
 ## `--help`
 help-usage = 使い方
 help-arguments = 引数
 help-options = オプション
+help-general = 共通のオプション
 help-commands = コマンド

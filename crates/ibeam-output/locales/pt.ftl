@@ -42,6 +42,8 @@ action-with-detail = { $action }: { $detail }
 ## Failures: usage
 reason-usage = { $said }
     .hint = `ibeam --help` mostra os comandos e as opções
+reason-command-usage = { $said }
+    .hint = `{ $command } --help` mostra os argumentos e as opções
 reason-empty-prompt = o prompt está vazio
     .hint = passe-o como argumento, `ibeam -p "…"`, ou pelo stdin
 reason-format-without-print = `--output-format` só é válido ao imprimir
@@ -54,7 +56,10 @@ reason-unsupported = esta versão não aceita { $what }
 ## Failures: keys, models, requests
 reason-no-key = não há chave de API para `{ $provider }`
     .hint = defina `{ $variable }` ou execute `ibeam login { $provider }`
-    .hint-local = `ibeam setup` instala um modelo pequeno que não precisa de chave
+    .hint-local = { $embedded ->
+        [yes] `--model embedded` usa o modelo embutido, que não precisa de chave
+       *[no] `ibeam setup` instala um modelo pequeno que não precisa de chave
+    }
 reason-key-refused = `{ $provider }` recusou a chave de API: { $said }
     .hint = `ibeam login { $provider }` guarda outra chave; `ibeam status` diz qual está em uso
 reason-unknown-provider = nenhum provedor se chama `{ $provider }`
@@ -64,7 +69,7 @@ reason-unknown-model = o provedor `{ $provider }` não conhece o modelo `{ $mode
 reason-model-without-provider = nenhum provedor é conhecido para o modelo `{ $model }`
     .hint = indique-o com `--model PROVIDER/NAME`; `ibeam models` mostra os nomes
 reason-model-not-installed = o modelo embutido `{ $model }` não está instalado
-    .hint = `ibeam setup` o baixa (1,1 GB); ou adicione `--setup` a este comando
+    .hint = `ibeam setup` o baixa (1,1 GB); uma execução com `--setup` faz isso primeiro
     .hint-provider = para usar um provedor em vez dele, execute `ibeam login PROVIDER`
 reason-setup-failed = não foi possível instalar o modelo embutido: { $said }
     .hint = execute `ibeam setup` de novo para continuar, ou escolha uma fonte: `ibeam setup --from registry|hub|FILE`
@@ -155,12 +160,13 @@ reason-unknown-session = a sessão `{ $session }` não existe
     .hint = `ibeam ls` mostra as sessões
 reason-unknown-run = `{ $source }` não tem a execução { $run }; tem { $runs }
     .hint = sem `--run` todas são mostradas
-reason-stream-damaged = `{ $source }` não é um fluxo na linha { $line }: { $said }
-    .hint = é o arquivo certo e está inteiro? `ibeam check` diz mais de um fluxo do ibeam
+reason-stream-damaged = `{ $source }` não é um fluxo válido (linha { $line }: { $said })
+    .hint = verifique se é o arquivo certo e se está completo; `ibeam check FILE` mostra os erros de um fluxo do ibeam
 reason-retold = { $said }
     .hint = a última linha do fluxo diz a classe e o código de saída
 reason-no-session-to-continue = não há sessão para continuar em `{ $cwd }`
     .hint = retire `--continue` para começar uma; `ibeam ls` mostra as sessões
+    .hint-all = `ibeam ls --all` mostra as sessões de todos os diretórios
 reason-session-elsewhere = a sessão `{ $session }` pertence ao espaço de trabalho `{ $cwd }`
     .hint = continue-a lá, ou com `--workspace`
 reason-session-busy = a sessão `{ $session }` está em uso por `{ $holder }`
@@ -190,6 +196,8 @@ reason-untrusted = `{ $what }` está em { $path }, e este espaço de trabalho n�
     .hint = veja o ficheiro e depois use `--trust`
 reason-bad-config = a configuração em `{ $place }` está errada: { $said }
     .hint = `ibeam config explain` diz qual arquivo ou variável define cada valor
+reason-unreadable-config = não foi possível ler a configuração `{ $path }`: { $said }
+    .hint = verifique quem pode lê-la; `ibeam config path` mostra os arquivos da configuração
 reason-mcp-server-failed = o servidor MCP `{ $server }` é necessário e falta: { $said }
     .hint = `ibeam mcp list` diz qual arquivo o nomeia; com `required = false` a execução segue sem ele
 reason-signalled = interrompido por `{ $signal }`
@@ -351,8 +359,24 @@ policy-passes = `{ $rule }` não se aplica: { $why }
 policy-no-rules = nenhuma regra está definida; docs/configuration.md diz como escrever uma
 policy-path-bounds = as regras `Read` e `Write` abrangem arquivos pelo caminho; docs/security.md diz onde isso termina para comandos
 
+## Sub-commands
+command-logged-out = { $count ->
+        [0] não havia chave guardada para apagar
+        [one] { $count } chave guardada foi apagada
+       *[other] { $count } chaves guardadas foram apagadas
+    }
+command-forgotten = já não é de confiança: { $path }
+command-nothing-to-forget = nada a esquecer: `{ $path }` não é de confiança
+command-nothing-trusted = nada é de confiança; `--trust` confia num espaço de trabalho
+command-approved-tools = { $count ->
+        [one] aprovado em { $since }, { $count } ferramenta
+       *[other] aprovado em { $since }, { $count } ferramentas
+    }
+command-no-servers = não há servidores MCP configurados; docs/mcp.md explica como adicionar um
+
 ## `--help`
 help-usage = Uso
 help-arguments = Argumentos
 help-options = Opções
+help-general = Opções gerais
 help-commands = Comandos

@@ -6,6 +6,7 @@
 
 mod action;
 mod check;
+mod command;
 mod convert;
 mod notice;
 mod page;
@@ -27,6 +28,7 @@ use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
 pub use self::check::CheckLine;
+pub use self::command::CommandLine;
 pub use self::convert::ConvertLine;
 pub(crate) use self::page::PageLine;
 pub use self::policy::PolicyLine;
@@ -168,6 +170,11 @@ impl Catalogue {
     /// A line of the report on a stream.
     pub fn check(&self, line: &CheckLine<'_>) -> String {
         self.say(&check::words(line), None)
+    }
+
+    /// Returns a line that a sub-command prints about what it did.
+    pub fn command(&self, line: &CommandLine<'_>) -> String {
+        self.say(&command::words(line), None)
     }
 
     /// A line of what a conversion lost.

@@ -20,8 +20,8 @@ mod wire;
 mod writer;
 
 pub use catalogue::{
-    Action, Catalogue, CheckLine, ConvertLine, Ending, Explained, PolicyLine, Question, ReplayLine,
-    SessionLine, ShimLine,
+    Action, Catalogue, CheckLine, CommandLine, ConvertLine, Ending, Explained, PolicyLine, Question,
+    ReplayLine, SessionLine, ShimLine,
 };
 pub use contract::Contract;
 pub use html::Html;

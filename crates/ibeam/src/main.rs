@@ -47,7 +47,7 @@ use ibeam_protocol::Reason;
 use ibeam_tools::regular_file;
 
 use crate::app::{App, Basis};
-use crate::cli::{Cli, Command, Format, Unparsed};
+use crate::cli::{Cli, Command, ErrorFormat, Format, Unparsed};
 use crate::dialect::{Input, Voice};
 use crate::exit::{Failed, Report};
 use crate::mode::{Circumstances, RunMode};
@@ -70,16 +70,24 @@ fn main() -> ExitCode {
         let cli = cli::parse(&translated.args)?;
         Ok((cli, translated.live))
     });
-    let (Cli { flags, words, command }, live) = match parsed {
+    let (Cli { flags, words, command, command_path }, live) = match parsed {
         Ok(parsed) => parsed,
         Err(Unparsed::Said(text)) => {
             drop(stdout.write_all(text.as_bytes()));
             return ExitCode::SUCCESS;
         }
+        Err(Unparsed::Incomplete { help, reason }) => {
+            let report = cli::wanted_report(&args);
+            if report.format == ErrorFormat::Text {
+                stderr::say(help.trim_end());
+            }
+            drop(exit::report_as(report));
+            return exit::fail(&reason.into(), &environment::catalogue(cli::wanted_lang(&args)));
+        }
         Err(Unparsed::Wrong(reason)) => {
             // Its own failure would hide the one to be told.
             drop(exit::report_as(cli::wanted_report(&args)));
-            return exit::fail(&reason.into(), &environment::catalogue(None));
+            return exit::fail(&reason.into(), &environment::catalogue(cli::wanted_lang(&args)));
         }
     };
     // Everybody may read the command line of a process. A header may hold a token.
@@ -92,6 +100,7 @@ fn main() -> ExitCode {
     let report = Report { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
     let voice = live.and_then(|live| Some(Voice::new(live, stdout.try_clone().ok()?)));
     let fail = |failed: Failed, catalogue: &Catalogue| {
+        let failed = failed.in_command(command_path.as_deref());
         voice.iter().for_each(|voice| voice.fail(&failed));
         exit::fail(&failed, catalogue)
     };

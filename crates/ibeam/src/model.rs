@@ -65,6 +65,15 @@ impl Choice {
 /// `UnknownModel`, `UnknownProvider`, `NoKey`, `ModelNotInstalled`, `NoLocalEngine`; `Usage` and `BadConfig` for an
 /// address or a key that must not be used so.
 pub(crate) fn choose(app: &App) -> Result<Choice, Reason> {
+    chosen(app).map_err(|mut reason| {
+        if let Reason::NoKey { embedded, .. } = &mut reason {
+            *embedded = is_installed(app);
+        }
+        reason
+    })
+}
+
+fn chosen(app: &App) -> Result<Choice, Reason> {
     let setting = app.config.get(&["model"]);
     let why = setting.map(|setting| setting.origin.to_string());
     match (app.config.text(&["model"]), why) {

@@ -7,13 +7,17 @@ use super::words::Words;
 pub(crate) fn words(reason: &Reason) -> Words {
     match reason {
         Reason::Usage { said } => Words::new("reason-usage").text("said", said),
+        Reason::CommandUsage { command, said } => {
+            Words::new("reason-command-usage").text("command", command).text("said", said)
+        }
         Reason::EmptyPrompt => Words::new("reason-empty-prompt"),
         Reason::FormatWithoutPrint => Words::new("reason-format-without-print"),
         Reason::NotText { what } => Words::new("reason-not-text").text("what", what),
         Reason::Unsupported { what } => Words::new("reason-unsupported").text("what", what),
-        Reason::NoKey { provider, variable } => {
-            Words::new("reason-no-key").text("provider", provider).text("variable", variable)
-        }
+        Reason::NoKey { provider, variable, embedded } => Words::new("reason-no-key")
+            .text("provider", provider)
+            .text("variable", variable)
+            .text("embedded", if *embedded { "yes" } else { "no" }),
         Reason::KeyRefused { provider, said } => {
             Words::new("reason-key-refused").text("provider", provider).text("said", said)
         }
@@ -121,6 +125,9 @@ pub(crate) fn words(reason: &Reason) -> Words {
         }
         Reason::BadConfig { path, line, column, said } => {
             Words::new("reason-bad-config").text("place", &place(path, *line, *column)).text("said", said)
+        }
+        Reason::UnreadableConfig { path, said } => {
+            Words::new("reason-unreadable-config").text("path", path).text("said", said)
         }
         Reason::McpServerFailed { server, said } => {
             Words::new("reason-mcp-server-failed").text("server", server).text("said", said)

@@ -1,7 +1,7 @@
 //! Sentences for people, in English unless the case is about another language.
 
 use ibeam_output::{
-    Catalogue, CheckLine, ConvertLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine,
+    Catalogue, CheckLine, CommandLine, ConvertLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine,
 };
 use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal};
 
@@ -27,7 +27,7 @@ fn a_reason_is_an_error_line_and_its_ways_out() {
 #[test]
 fn several_ways_out_are_several_lines() {
     check(
-        &Reason::NoKey { provider: "openai".into(), variable: "OPENAI_API_KEY".into() },
+        &Reason::NoKey { provider: "openai".into(), variable: "OPENAI_API_KEY".into(), embedded: false },
         "error: no API key for `openai`\n\
          hint: set `OPENAI_API_KEY`, or run `ibeam login openai`\n\
          hint: `ibeam setup` installs a small model that needs no key",
@@ -119,6 +119,18 @@ fn nobody_is_advised_to_resume_a_run_that_kept_no_session() {
 }
 
 #[test]
+fn a_missing_key_leads_to_the_embedded_model_that_is_there() {
+    for locale in Locale::ALL {
+        let hint = |embedded| {
+            let reason = Reason::NoKey { provider: "openai".into(), variable: "KEY".into(), embedded };
+            Catalogue::new(locale).reason(&reason).hints.pop().unwrap()
+        };
+        assert!(hint(true).contains("`--model embedded`") && !hint(true).contains("setup"), "{locale:?}");
+        assert!(hint(false).contains("`ibeam setup`"), "{locale:?}");
+    }
+}
+
+#[test]
 fn money_is_told_in_dollars_to_the_place_that_counts() {
     let told = |limit_micros| Catalogue::new(Locale::En).reason(&Reason::CostLimit { limit_micros }).message;
     assert_eq!(told(500_000), "the run used up its budget of $0.50");
@@ -138,11 +150,12 @@ pub(crate) fn every_reason() -> Vec<Reason> {
     let s = || "value".to_owned();
     vec![
         Reason::Usage { said: s() },
+        Reason::CommandUsage { command: s(), said: s() },
         Reason::EmptyPrompt,
         Reason::FormatWithoutPrint,
         Reason::NotText { what: s() },
         Reason::Unsupported { what: s() },
-        Reason::NoKey { provider: s(), variable: s() },
+        Reason::NoKey { provider: s(), variable: s(), embedded: true },
         Reason::KeyRefused { provider: s(), said: s() },
         Reason::UnknownProvider { provider: s() },
         Reason::UnknownModel { model: s(), provider: Some(s()) },
@@ -196,6 +209,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::NoSandbox { said: s() },
         Reason::Untrusted { what: s(), path: s() },
         Reason::BadConfig { path: s(), line: Some(1), column: Some(2), said: s() },
+        Reason::UnreadableConfig { path: s(), said: s() },
         Reason::McpServerFailed { server: s(), said: s() },
         Reason::PromptRefused { hook: s(), said: s() },
         Reason::Signalled(Signal::Term),
@@ -275,6 +289,31 @@ fn every_class_of_failures_has_its_meaning_in_every_language() {
             assert!(!meaning.starts_with("code-") && !meaning.is_empty(), "{locale:?}: {code:?}");
         }
     }
+}
+
+#[test]
+fn every_line_of_a_command_is_said_in_every_language() {
+    let lines = [
+        CommandLine::LoggedOut { count: 0 },
+        CommandLine::LoggedOut { count: 1 },
+        CommandLine::LoggedOut { count: 2 },
+        CommandLine::Forgotten { path: "p" },
+        CommandLine::NothingToForget { path: "p" },
+        CommandLine::NothingTrusted,
+        CommandLine::ApprovedTools { since: "2026-01-31", count: 1 },
+        CommandLine::ApprovedTools { since: "2026-01-31", count: 2 },
+        CommandLine::NoServers,
+    ];
+    for locale in Locale::ALL {
+        for line in &lines {
+            let text = Catalogue::new(locale).command(line);
+            assert!(!text.starts_with("command-") && !text.contains(['{', '\n']), "{locale:?}: {text}");
+        }
+    }
+    let deleted = |count| Catalogue::new(Locale::En).command(&CommandLine::LoggedOut { count });
+    assert_eq!(deleted(0), "there was no stored key to delete");
+    assert_eq!(deleted(1), "deleted 1 stored key");
+    assert_eq!(deleted(2), "deleted 2 stored keys");
 }
 
 #[test]

@@ -4,40 +4,124 @@
 
 use std::ffi::OsString;
 
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use ibeam_output::Catalogue;
 
-use super::Cli;
+use super::{Cli, FailOnWord, Format};
 
-/// The commands of [`super::Offline`], with the flags of runs that say something there.
-const OFFLINE: &[(&str, &[&str])] = &[
+/// Each command with the flags of runs that change what it does. The others are accepted there and not listed.
+const FLAGS: &[(&str, &[&str])] = &[
+    ("about", &["contract", "model"]),
     ("check", &["contract"]),
     ("completions", &[]),
-    ("convert", &[]),
+    ("config", CONFIGURATION),
+    ("convert", &["fail_on"]),
+    ("create-chat", &["workspace"]),
+    ("doctor", &["add_dir", "api_key", "endpoint", "model", "sandbox", "trust", "workspace"]),
     ("errors", &[]),
+    ("login", &["api_key"]),
+    ("logout", &[]),
+    ("ls", &["workspace"]),
+    ("mcp", &["approve_mcps", "mcp_config", "strict_mcp_config", "trust", "workspace"]),
+    ("models", &["api_key", "endpoint", "header", "workspace"]),
+    ("policy", POLICY),
     ("replay", &["contract", "output_format", "stream_partial_output", "verbose", "workspace"]),
     ("schema", &["contract"]),
+    ("sessions", &[]),
+    ("setup", &[]),
     ("shim", &[]),
+    ("status", &["api_key", "endpoint", "model", "workspace"]),
+    ("trust", &["trust", "workspace"]),
 ];
 
-/// Flags that say something everywhere.
+/// Flags that set a value of the configuration, which `config explain` shows.
+const CONFIGURATION: &[&str] = &[
+    "allow",
+    "allow_net",
+    "allow_socket",
+    "approval",
+    "ask",
+    "background",
+    "deny",
+    "max_cost",
+    "max_tokens",
+    "max_tool_calls",
+    "max_turns",
+    "model",
+    "sandbox",
+    "timeout",
+    "trust",
+    "verbose",
+    "workspace",
+];
+
+/// Flags on which the verdict of a rule depends.
+const POLICY: &[&str] = &[
+    "add_dir",
+    "allow",
+    "allow_net",
+    "allow_socket",
+    "approval",
+    "approve_mcps",
+    "ask",
+    "deny",
+    "force",
+    "mcp_config",
+    "mode",
+    "plan",
+    "print",
+    "sandbox",
+    "strict_mcp_config",
+    "trust",
+    "workspace",
+];
+
+/// Flags that every command takes note of.
 const EVERYWHERE: &[&str] = &["error_file", "error_format", "help", "lang"];
+
+/// Returns the parser with the values that the command in `args` takes shown: some flags take a value there alone.
+pub(super) fn command(args: &[OsString]) -> Command {
+    let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
+    let command = Cli::command();
+    if is_named("replay") {
+        return command.mut_arg("output_format", |arg| arg.value_parser(shown::<Format>(|_| true)));
+    }
+    if is_named("convert") {
+        return command.mut_arg("fail_on", |arg| {
+            arg.value_parser(shown(|what: &FailOnWord| *what == FailOnWord::Loss))
+        });
+    }
+    command
+}
+
+/// The values that `is_shown` chooses, hidden ones too.
+fn shown<V: ValueEnum>(is_shown: impl Fn(&V) -> bool) -> PossibleValuesParser {
+    let chosen = V::value_variants().iter().filter(|value| is_shown(value));
+    PossibleValuesParser::new(chosen.filter_map(ValueEnum::to_possible_value).map(|value| value.hide(false)))
+}
 
 /// The help that `args` ask for.
 pub(super) fn text(args: &[OsString]) -> String {
-    let mut args_of_lang = args.iter().skip_while(|arg| *arg != "--lang").skip(1);
-    let lang = args_of_lang.next().and_then(|lang| lang.to_str());
-    let catalogue = crate::environment::catalogue(lang);
-    let asked = args.iter().skip(1).find_map(|arg| OFFLINE.iter().find(|(name, _)| *arg == **name));
-    let command = match asked {
-        None => Cli::command(),
-        Some((_, said)) => Cli::command().mut_args(|arg| {
-            let id = arg.get_id().as_str();
-            let says = EVERYWHERE.contains(&id) || said.contains(&id);
-            if arg.is_global_set() && !says { arg.hide(true) } else { arg }
-        }),
+    let catalogue = crate::environment::catalogue(super::wanted_lang(args));
+    let command = localised(command(args), &catalogue);
+    let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
+    let asked = FLAGS.iter().find(|(name, _)| is_named(name));
+    let general = catalogue.help("general");
+    let of_command = |arg: Arg, used: &[&str]| {
+        let id = arg.get_id().as_str();
+        let is_used = EVERYWHERE.contains(&id) || used.contains(&id);
+        match (arg.is_global_set(), is_used) {
+            (false, _) => arg,
+            (true, true) => arg.help_heading(general.clone()),
+            (true, false) => arg.hide(true),
+        }
     };
-    match localised(command, &catalogue).try_get_matches_from(args) {
+    let command = match asked {
+        None => command,
+        Some((_, used)) => command.mut_args(|arg| of_command(arg, used)),
+    };
+    match command.try_get_matches_from(args) {
         Err(error) => error.render().to_string(),
         Ok(_) => String::new(),
     }
@@ -66,8 +150,6 @@ fn localised(command: Command, catalogue: &Catalogue) -> Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::Subcommand;
-
     use super::*;
 
     #[track_caller]
@@ -78,27 +160,55 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_makes_no_run_tells_of_no_flags_of_runs() {
-        for (command, _) in OFFLINE {
+    fn a_command_lists_its_own_flags_and_few_of_runs() {
+        for (command, _) in FLAGS {
             for args in [["ibeam", command, "--help"], ["ibeam", "--help", command]] {
-                let said = text(&args.map(OsString::from));
-                let flags = ["--max-turns", "--api-key", "--allow "].map(|flag| said.contains(flag));
-                assert_eq!((flags, said.contains("--lang")), ([false; 3], true), "{said}");
+                let help = text(&args.map(OsString::from));
+                let flags = ["--max-tool-calls", "--api-key", "--allow "].map(|flag| help.contains(flag));
+                let expect = ["max_tool_calls", "api_key", "allow"].map(|flag| uses(command, flag));
+                assert_eq!((flags, help.contains("--lang")), (expect, true), "{help}");
             }
         }
         check(&["ibeam", "replay", "--help"], "--stream-partial-output");
         check(&["ibeam", "schema", "--help"], "--contract");
         check(&["ibeam", "--help"], "--max-turns");
+        check(&["ibeam", "resume", "--help"], "--max-turns");
         check(&["ibeam", "policy", "test", "--help"], "--allow ");
         check(&["ibeam", "status", "--help"], "--api-key");
+        check(&["ibeam", "convert", "-h"], "[possible values: loss]");
+        check(&["ibeam", "replay", "-h"], "[possible values: text, json, stream-json, html]");
+        check(&["ibeam", "-h"], "[possible values: text, json, stream-json]");
+    }
+
+    fn uses(command: &str, flag: &str) -> bool {
+        FLAGS.iter().any(|(name, flags)| *name == command && flags.contains(&flag))
     }
 
     #[test]
-    fn every_offline_command_is_told_so() {
-        let commands = super::super::Offline::augment_subcommands(Command::new("ibeam"));
-        let mut names: Vec<&str> = commands.get_subcommands().map(Command::get_name).collect();
+    fn the_help_of_a_command_begins_with_its_own_options_and_is_short() {
+        let help = text(&["ibeam", "sessions", "check", "--help"].map(OsString::from));
+        let own = help.find("--repair").unwrap();
+        assert!(help.find("General options:").is_some_and(|general| own < general), "{help}");
+        let help = text(&["ibeam", "logout", "--help"].map(OsString::from));
+        assert!(help.lines().count() < 40, "{help}");
+        let help = text(&["ibeam", "logout", "-h"].map(OsString::from));
+        assert!(help.lines().count() < 16, "{help}");
+    }
+
+    #[test]
+    fn every_command_but_that_of_a_run_has_its_flags() {
+        let of_runs = ["acp", "resume"];
+        let command = Cli::command();
+        let mut names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+        names.retain(|name| !of_runs.contains(name));
         names.sort_unstable();
-        assert_eq!(names, OFFLINE.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        assert_eq!(names, FLAGS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        let known: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
+        for (name, flags) in FLAGS {
+            for flag in flags.iter().chain(EVERYWHERE).filter(|flag| **flag != "help") {
+                assert!(known.iter().any(|known| known == flag), "{name}: {flag}");
+            }
+        }
     }
 
     #[test]

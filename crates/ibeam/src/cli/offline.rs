@@ -14,75 +14,75 @@ use super::ReportFormat;
 /// A command that works on what it is given.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum Offline {
-    /// Show what was recorded again, offline: a session, or a file with a stream
-    #[command(after_help = "With `--output-format html` it makes one page to read.\n\
+    /// Show a recorded session, or a file with a stream, again
+    #[command(after_help = "With `--output-format html` it prints one page to read.\n\
                       stderr and the exit code are those of the replay, not of the run: docs/sessions.md")]
     Replay {
-        /// A session's id, `-1` for the newest of this directory, `-2` …; or a file, `-` for stdin
+        /// A session ID, `-1` for the newest of this directory, `-2` …; or a file, `-` for stdin
         #[arg(value_name = "SESSION|FILE", allow_negative_numbers = true)]
         what: OsString,
-        /// That run alone, from 1 [default: all]
+        /// Only this run, counted from 1 [default: all]
         #[arg(long, value_name = "N")]
         run: Option<NonZeroU64>,
-        /// `max`, `real`, or how many times as fast as it happened [default: max]
+        /// `max`, `real`, or a factor of the real speed, e.g. `2` [default: max]
         #[arg(long, value_name = "SPEED")]
         speed: Option<String>,
-        /// The longest pause between two events, e.g. `2s`
+        /// Maximum pause between two events, e.g. `2s`
         #[arg(long, value_name = "TIME")]
         longest_pause: Option<String>,
     },
-    /// Say whether a stream, or a result of `json`, keeps the output contract
-    #[command(after_help = "Exit codes: 0 it does, 65 it does not. Rules: docs/check.md")]
+    /// Check whether a stream, or a result of `json`, follows the output contract
+    #[command(after_help = "Exit codes: 0 it follows the contract, 65 it does not. Rules: docs/check.md")]
     Check {
-        /// What was printed; `-` or nothing is stdin
+        /// The file with the stream [default: stdin]
         file: Option<PathBuf>,
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
-        /// The same as `--format json`
+        /// Same as `--format json`
         #[arg(long, conflicts_with = "format")]
         json: bool,
     },
-    /// Turn the stream of one agent into that of another, and say what is lost
+    /// Convert the stream of one agent to that of another, and report what is lost
     #[command(
-        after_help = "Exit codes: 0 done, 3 with `--fail-on loss` if something is lost, 65 not of that agent.\n\
+        after_help = "Exit codes: 0 done, 3 with `--fail-on loss` if something is lost, 65 not a stream of that agent.\n\
                       What maps to what: docs/dialects.md"
     )]
     Convert {
-        /// Whose stream it is: cursor, claude, codex, gemini, opencode
+        /// The agent of the stream: cursor, claude, codex, gemini, opencode
         #[arg(long, value_name = "DIALECT")]
         from: Dialect,
-        /// Whose stream it becomes [default: cursor, which is ours]
+        /// The agent to convert it to [default: cursor, which is the format of ibeam]
         #[arg(long, value_name = "DIALECT")]
         to: Option<Dialect>,
-        /// Write what is lost to this file, as JSON
+        /// Write what is lost to this file as JSON
         #[arg(long, value_name = "FILE")]
         losses: Option<PathBuf>,
-        /// The stream; `-` or nothing is stdin
+        /// The file with the stream [default: stdin]
         file: Option<PathBuf>,
     },
-    /// Print the table of failures: exit code, code, whether to try again
+    /// Print the table of failures: exit code, code, whether to retry
     Errors {
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
-    /// Print the JSON Schema of what is printed
+    /// Print the JSON Schema of the output
     Schema {
-        /// Of which output format; `error` is the object of a failure alone [default: stream-json]
+        /// The output format; `error` is the object of a failure [default: stream-json]
         #[arg(long, value_enum)]
         format: Option<SchemaFormat>,
     },
-    /// Make links `agent` and `cursor-agent` to this program, for clients that start it under those names
+    /// Create links `agent` and `cursor-agent` to this program, for clients that start those names
     Shim {
-        /// Where; made if it is missing
+        /// The directory for the links; created if it is missing
         #[arg(value_name = "DIR")]
         directory: PathBuf,
-        /// A script `claude` or `codex` too, which speaks that dialect
+        /// Also create a script `claude` or `codex`, which prints in the format of that agent
         #[arg(long, value_enum, value_delimiter = ',', value_name = "DIALECT")]
         dialect: Vec<ScriptedDialect>,
     },
-    /// Print the completions of a shell
+    /// Print the completion script of a shell
     Completions {
         /// The shell
         #[arg(value_enum)]
@@ -102,7 +102,7 @@ pub(crate) enum ScriptedDialect {
 /// What a schema is of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaFormat {
-    /// What `text` prints, told rather than defined
+    /// A description of what `text` prints
     Text,
     /// The object of `json`, or that of a failure
     Json,

@@ -9,7 +9,7 @@ use super::ReportFormat;
 /// What of the MCP servers.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum McpCommand {
-    /// Every server that the files name; starts none
+    /// List the servers of the configuration; starts none
     List {
         /// Text or JSON
         #[arg(long, value_enum)]
@@ -26,12 +26,12 @@ pub(crate) enum McpCommand {
         /// The server
         name: String,
     },
-    /// Let runs start a server
+    /// Enable a server for runs
     Enable {
         /// The server
         name: String,
     },
-    /// Keep runs from starting a server
+    /// Disable a server for runs
     Disable {
         /// The server
         name: String,
@@ -41,18 +41,18 @@ pub(crate) enum McpCommand {
 /// What of the trusted workspaces.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum TrustCommand {
-    /// Every workspace that is trusted, and every MCP server that was approved
+    /// List the trusted workspaces and the approved MCP servers
     List {
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
-    /// Trust a workspace no longer
+    /// Remove a workspace from the trusted list
     Forget {
-        /// Its directory [default: the workspace]
+        /// Its directory [default: the current workspace]
         directory: Option<PathBuf>,
     },
-    /// Say what the project's files would change here if they were trusted
+    /// Show what the project's files would change if they were trusted
     Show {
         /// Text or JSON
         #[arg(long, value_enum)]
@@ -63,11 +63,11 @@ pub(crate) enum TrustCommand {
 /// What of the stored sessions.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum SessionsCommand {
-    /// Say whether a session is whole
+    /// Check whether a session is intact
     Check {
-        /// Its id
+        /// The session ID
         id: String,
-        /// Keep what is whole and move the rest aside; nothing is deleted
+        /// Keep what is intact and move the rest aside; nothing is deleted
         #[arg(long)]
         repair: bool,
         /// Text or JSON
@@ -79,21 +79,21 @@ pub(crate) enum SessionsCommand {
 /// What of the configuration.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum ConfigCommand {
-    /// Every value and which flag, variable or file set it
+    /// Show every value and which flag, variable or file set it
     Explain {
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
-    /// Where the files are looked for
+    /// List the paths of the configuration files
     Path,
 }
 
 /// What of the policy.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum PolicyCommand {
-    /// Say what would become of a command, and what each rule says of it; runs nothing
-    #[command(after_help = "Exit codes: 0 allowed, 3 denied, 4 put to a person (refused when printing)")]
+    /// Show whether a command would be allowed, and which rules apply; runs nothing
+    #[command(after_help = "Exit codes: 0 allowed, 3 denied, 4 a person is asked (refused when printing)")]
     Test {
         #[command(flatten)]
         access: TestedAccess,
@@ -104,7 +104,7 @@ pub(crate) enum PolicyCommand {
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
-    /// The rules in force, and what set each
+    /// List the rules in force, and what set each
     List {
         /// Text or JSON
         #[arg(long, value_enum)]
@@ -116,19 +116,19 @@ pub(crate) enum PolicyCommand {
 #[derive(Args, Clone, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct TestedAccess {
-    /// The command, as the model would give it
+    /// The command, as the model would write it
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Option<String>,
-    /// Reading this file or directory
+    /// Test reading this file or directory
     #[arg(long, value_name = "PATH")]
     pub(crate) read: Option<String>,
-    /// Writing this file
+    /// Test writing this file
     #[arg(long, value_name = "PATH")]
     pub(crate) write: Option<String>,
-    /// Fetching this page
+    /// Test fetching this page
     #[arg(long, value_name = "URL")]
     pub(crate) fetch: Option<String>,
-    /// Calling this tool of an MCP server
+    /// Test a call of this MCP tool
     #[arg(long, value_name = "SERVER:TOOL")]
     pub(crate) mcp: Option<String>,
 }

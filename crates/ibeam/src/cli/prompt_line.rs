@@ -27,7 +27,7 @@ pub(super) fn flags() -> clap::Command {
 /// Reads the arguments in the order of `words`, where they name no command; `None` for whatever is not plain.
 pub(super) fn parse(args: &[OsString]) -> Option<Cli> {
     let PromptLine { flags, words } = PromptLine::try_parse_from(args).ok()?;
-    Some(Cli { flags, words, command: None })
+    Some(Cli { flags, words, command: None, command_path: None })
 }
 
 #[cfg(test)]

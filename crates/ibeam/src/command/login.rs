@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
 
+use ibeam_output::CommandLine;
 use ibeam_protocol::{Failure, Reason};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 
@@ -39,7 +40,8 @@ pub(super) fn logout(app: &App, provider: Option<&str>, stdout: &mut File) -> Re
     let provider = provider.map(|name| known_provider(app, name)).transpose()?;
     let mut credentials = Credentials::load(&app.places.credentials)?;
     let forgotten = credentials.forget(provider.as_deref())?;
-    say(stdout, &format!("Logged out: {forgotten} key(s) forgotten\n"))
+    let count = u64::try_from(forgotten).unwrap_or(u64::MAX);
+    say(stdout, &format!("{}\n", app.catalogue.command(&CommandLine::LoggedOut { count })))
 }
 
 /// Reads one line, without echo on a terminal.

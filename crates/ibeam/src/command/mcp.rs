@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ibeam_core::Stop;
-use ibeam_output::show_on_one_line;
+use ibeam_output::{CommandLine, show_on_one_line};
 use ibeam_protocol::{Failure, McpStatus, Reason};
 use serde_json::json;
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -46,7 +46,7 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         ));
     }
     if servers.is_empty() {
-        text.push_str("no MCP servers; docs/mcp.md says how to configure one\n");
+        text.push_str(&format!("{}\n", app.catalogue.command(&CommandLine::NoServers)));
     }
     let rows: Vec<_> = servers
         .iter()
@@ -158,8 +158,10 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn find(app: &App, name: &str) -> Result<Declaration, Reason> {
     let servers = declared(app)?;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-    let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let said = format!("no MCP server is called `{name}`; there are: {known}");
+    let said = match names.as_slice() {
+        [] => format!("no MCP server is called `{name}`; none is configured (docs/mcp.md)"),
+        names => format!("no MCP server is called `{name}`; there are: {}", names.join(", ")),
+    };
     servers.into_iter().find(|server| server.name == name).ok_or(Reason::Usage { said })
 }
 

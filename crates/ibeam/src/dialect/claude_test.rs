@@ -27,7 +27,7 @@ fn refused(args: &[&str], part: &str) {
     match translated(args) {
         Err(Unparsed::Wrong(Reason::Usage { said })) => assert!(said.contains(part), "{said}"),
         Err(Unparsed::Wrong(reason)) => panic!("{args:?}: {reason:?}"),
-        Err(Unparsed::Said(said)) => panic!("{args:?}: {said}"),
+        Err(Unparsed::Said(said) | Unparsed::Incomplete { help: said, .. }) => panic!("{args:?}: {said}"),
         Ok(translated) => panic!("{args:?}: {translated:?}"),
     }
 }

@@ -111,9 +111,11 @@ impl Provider {
     /// `NoKey` naming the variable.
     pub(crate) fn with_key(self) -> Result<Self, Reason> {
         match (&self.key, &self.key_variable) {
-            (None, Some(variable)) => {
-                Err(Reason::NoKey { provider: self.name.clone(), variable: variable.clone() })
-            }
+            (None, Some(variable)) => Err(Reason::NoKey {
+                provider: self.name.clone(),
+                variable: variable.clone(),
+                embedded: false,
+            }),
             (Some(_), _) | (None, None) => Ok(self),
         }
     }

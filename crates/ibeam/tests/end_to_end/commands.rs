@@ -122,7 +122,8 @@ fn a_key_that_was_stored_is_used_and_forgotten() {
     assert_eq!(stream.init()["apiKeySource"], "login");
     assert_eq!(scene.server.requests()[0].header("x-api-key"), Some(KEY));
 
-    scene.bare(["logout"]).run().succeeded();
+    assert_eq!(scene.bare(["logout"]).run().succeeded().stdout, "deleted 1 stored key\n");
+    assert_eq!(scene.bare(["logout"]).run().succeeded().stdout, "there was no stored key to delete\n");
     assert_eq!(scene.keyless(["-p", "x"]).run().code, Some(20));
     assert_eq!(scene.bare(["whoami", "--format", "json"]).run().succeeded().json()["isAuthenticated"], false);
 }
@@ -222,4 +223,78 @@ fn completions_and_about_and_doctor_answer() {
 fn a_reader_of_a_command_that_is_gone_is_an_io_failure() {
     let ran = Scene::new([]).bare(["completions", "bash"]).stdout_gone().run();
     assert_eq!(ran.code, Some(74), "{ran}");
+}
+
+/// As with `head`, which takes what it wants and leaves.
+#[test]
+fn a_command_whose_reader_leaves_prints_no_error() {
+    let scene = Scene::new([]);
+    lay_out(&scene);
+    let own: [&[&str]; 11] = [
+        &["models"],
+        &["about"],
+        &["status"],
+        &["doctor"],
+        &["ls", "--format", "json"],
+        &["create-chat"],
+        &["config", "explain"],
+        &["config", "path"],
+        &["policy", "list"],
+        &["mcp", "list"],
+        &["trust", "list"],
+    ];
+    let offline = OFFLINE.iter().map(|(args, _)| *args).filter(|args| args[0] != "shim");
+    for args in offline.chain(own) {
+        let ran = scene.ibeam(args).stdout_gone().run();
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(74), ""), "{args:?}: {ran}");
+    }
+    // A program that asked for the object gets it.
+    let ran = scene.bare(["schema", "--error-format", "json"]).stdout_gone().run();
+    assert!(ran.stderr.contains("\"exit_code\":74"), "{ran}");
+}
+
+#[test]
+fn a_command_without_its_sub_command_prints_its_help() {
+    let scene = Scene::new([]);
+    for (command, expect) in [
+        ("config", "explain, path"),
+        ("mcp", "list, list-tools, enable, disable"),
+        ("policy", "test, list"),
+        ("sessions", "check"),
+        ("trust", "list, forget, show"),
+    ] {
+        let ran = scene.bare([command]).run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
+        assert!(ran.stderr.contains(&format!("Usage: ibeam {command}")), "{ran}");
+        let error = format!("error: `ibeam {command}` needs a command: {expect}");
+        let hint = format!("hint: `ibeam {command} --help` lists its arguments and flags");
+        assert_eq!(ran.stderr.lines().rev().take(2).collect::<Vec<_>>(), [hint, error], "{ran}");
+        let ran = scene.bare([command, "--error-format", "json"]).run();
+        assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{ran}");
+    }
+}
+
+#[test]
+fn a_usage_error_of_a_command_leads_to_the_help_of_that_command() {
+    let scene = Scene::new([]);
+    for (args, command) in [
+        (&["check", "--wrong"][..], "check"),
+        (&["shim"], "shim"),
+        (&["completions", "nothing"], "completions"),
+        (&["config", "nothing"], "config"),
+        (&["policy", "test"], "policy test"),
+        (&["--lang", "en", "trust", "forget", "/nowhere"], "trust forget"),
+        (&["mcp", "list-tools", "nobody"], "mcp list-tools"),
+        (&["login", "--api-key", "two words"], "login"),
+        (&["replay", "x.ndjson", "--speed", "soon"], "replay"),
+    ] {
+        let ran = scene.bare(args).run();
+        let hint = format!("hint: `ibeam {command} --help` lists its arguments and flags");
+        assert_eq!((ran.code, ran.stderr.lines().last()), (Some(2), Some(hint.as_str())), "{args:?}: {ran}");
+        assert!(scene.bare(command.split(' ').chain(["--help"])).run().succeeded().stdout.contains("Usage"));
+    }
+    let ran = scene.bare(["-p", "x", "--wrong"]).run();
+    assert!(ran.stderr.ends_with("hint: `ibeam --help` lists the commands and flags\n"), "{ran}");
+    let ran = scene.bare(["check", "--wrong", "--lang", "fr"]).run();
+    assert!(ran.stderr.contains("affiche ses arguments"), "{ran}");
 }

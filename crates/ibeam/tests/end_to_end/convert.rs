@@ -143,7 +143,7 @@ fn what_is_lost_is_told_to_people_and_written_for_programs() {
         .succeeded();
     assert_eq!(
         ran.stderr,
-        "not all of `-` can be said in cursor; lost: 1\n\
+        "`-` cannot be converted to cursor without loss; lost: 1\n\
          dropped: item/agent_message.id (times: 1, first in line 2)\n"
     );
     let report: Value = serde_json::from_str(&scene.workspace.read("losses.json").unwrap()).unwrap();
@@ -179,11 +179,14 @@ fn what_is_no_such_stream_is_exit_65_with_its_line() {
     let wrong = format!("{THREAD}\n\nnothing\n{MESSAGE}\n");
     let ran = convert(&["--from", "codex"], &wrong);
     assert_eq!(ran.code, Some(65), "{ran}");
-    assert!(ran.stderr.starts_with("error: `-` is no stream at line 3: column 2: not JSON: "), "{ran}");
+    assert!(
+        ran.stderr.starts_with("error: `-` is not a valid stream (line 3: column 2: not JSON: "),
+        "{ran}"
+    );
     assert_eq!(ran.stdout.lines().count(), 1, "what came before it stands: {ran}");
     let ran = convert(&["--from", "gemini"], &codex());
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(65), ""), "{ran}");
-    assert!(ran.stderr.contains(" at line 1: not an event of gemini, nor is any after it"), "{ran}");
+    assert!(ran.stderr.contains("(line 1: not an event of gemini, nor is any after it)"), "{ran}");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn a_running_session_is_shown_up_to_now() {
     lifeline.wait_until_held();
     let now = replay(&scene, &["-1", "--output-format", "stream-json", "--lang", "en"]).succeeded();
     assert!(now.stdout.ends_with('\n') && now.stdout.contains("\"started\""), "{now}");
-    assert_eq!(now.stderr, "warning: run 1 has no end in the record: it was killed, or goes on\n");
+    assert_eq!(now.stderr, "warning: run 1 has no end in the record: it was killed, or is still running\n");
     let page = replay(&scene, &["-1", "--output-format", "html"]).succeeded();
     assert!(page.stdout.contains("no result"), "{page}");
     running.kill_alone();
@@ -288,7 +288,10 @@ fn a_stream_is_shown_up_to_its_damage_and_a_torn_end_is_a_notice() {
     assert!(torn.stderr.contains("warning: the last record is torn; "), "{torn}");
     let damaged = run(&format!("{whole}{{\"type\":\n{first}"));
     assert_eq!((damaged.code, damaged.stdout.as_str()), (Some(65), whole.as_str()), "{damaged}");
-    assert!(damaged.stderr.contains(&format!("error: `{file}` is no stream at line {lines}: ")), "{damaged}");
+    assert!(
+        damaged.stderr.contains(&format!("error: `{file}` is not a valid stream (line {lines}: ")),
+        "{damaged}"
+    );
     assert_eq!(run("no stream\n").code, Some(65));
     assert_eq!(replay(&scene, &["/"]).code, Some(66));
 }

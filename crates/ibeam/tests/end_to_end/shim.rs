@@ -30,7 +30,7 @@ fn check_links(directory: &Path) {
 fn check_refused(scene: &Scene, directory: &Path, path: &Path) {
     let ran = shim(scene, directory);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(73), ""), "{ran}");
-    let said = format!("error: `{}` is there and is not a link of this program", path.display());
+    let said = format!("error: `{}` already exists and was not made by this program", path.display());
     assert_eq!(ran.stderr_lines(&said).len(), 1, "{ran}");
     assert_eq!(ran.stderr_lines("hint: move it away").len(), 1, "{ran}");
 }

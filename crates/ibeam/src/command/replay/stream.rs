@@ -97,7 +97,7 @@ impl Reading {
         if line.trim_ascii().is_empty() {
             return Ok((None, whole));
         }
-        let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+        let text = std::str::from_utf8(line).map_err(|_| "not UTF-8".to_owned())?;
         let unread =
             |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
         let event = ibeam_wire::Event::from_line(text).map_err(unread)?;

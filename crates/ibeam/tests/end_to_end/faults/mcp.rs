@@ -63,7 +63,7 @@ fn f172_a_required_server_that_is_missing_ends_the_run() {
     let scene = Scene::new([]).within(Workspace::new().user_config(config));
     let ran = scene.print::<&str>([]).run();
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(78), ""), "{ran}");
-    assert!(ran.stderr_lines("error: ")[0].contains("MCP server `test` is needed"), "{ran}");
+    assert!(ran.stderr_lines("error: ")[0].contains("required MCP server `test` did not start"), "{ran}");
     assert!(ran.stderr_lines("hint: ")[0].contains("required = false"), "{ran}");
     assert_eq!(scene.server.requests().len(), 0);
 }
