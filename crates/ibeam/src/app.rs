@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ibeam_output::{Catalogue, Contract, Locale};
-use ibeam_protocol::{Notice, Reason};
+use ibeam_protocol::{FailureCode, Notice, Reason};
+use rustix::fs::{Access, access};
 
 use crate::cli::Flags;
-use crate::config::Config;
+use crate::config::{Config, Origin};
 use crate::credentials::Credentials;
 use crate::dialect::Voice;
 use crate::environment::{catalogue, refuse_what_is_not_text, variable};
@@ -27,7 +28,20 @@ pub(crate) struct Basis {
     /// The version of the output contract that was asked for.
     asked: Option<Contract>,
     pub(crate) config: Config,
+    /// What is wrong with the configuration of a command that does not need it to be right.
+    pub(crate) faults: Vec<Reason>,
     pub(crate) catalogue: Arc<Catalogue>,
+}
+
+/// What a command makes of a configuration that is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ConfigUse {
+    /// It is refused.
+    Needed,
+    /// What could be read is shown; then the fault is the failure of the command.
+    Shown,
+    /// The fault is a warning.
+    Incidental,
 }
 
 /// What runs start from, and commands that look after what belongs to this user.
@@ -75,7 +89,7 @@ impl Basis {
             Ok((config, catalogue))
         };
         let (config, catalogue) = whole().or_else(bare)?;
-        Ok(Self { flags, asked, config, catalogue })
+        Ok(Self { flags, asked, config, faults: Vec::new(), catalogue })
     }
 
     /// The version of the output contract that was asked for.
@@ -93,18 +107,37 @@ impl App {
     /// Resolves everything from the flags and the environment.
     ///
     /// # Errors
-    /// `NoInput` for the workspace, `BadConfig`, `Usage`, `Unsupported`.
-    pub(crate) fn new(flags: Flags, voice: Option<Voice>, started: Instant) -> Result<Self, Reason> {
+    /// `NoInput` for the workspace, `Usage`, `Unsupported`; `BadConfig` where the configuration is needed.
+    pub(crate) fn new(
+        flags: Flags,
+        voice: Option<Voice>,
+        config_use: ConfigUse,
+        started: Instant,
+    ) -> Result<Self, Reason> {
         let asked = refused(&flags).and_then(|()| asked_contract(&flags, voice.as_ref()))?;
         let (workspace, places) = located(&flags)?;
         let added = flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
         let roots = std::iter::once(workspace.clone()).chain(added).collect();
         let programs = Programs::of(std::env::var_os("PATH").as_deref(), roots);
         let trust = Trust::judge(&flags, &places, &workspace);
-        let config = Config::load(&flags, &places, &trust, &variable)?;
-        let credentials = Credentials::load(&places.credentials)?;
-        let catalogue = catalogue_of(&config)?;
-        let basis = Basis { flags, asked, config, catalogue };
+        let is_needed = config_use == ConfigUse::Needed;
+        let (config, mut faults) = match is_needed {
+            true => (Config::load(&flags, &places, &trust, &variable)?, Vec::new()),
+            false => Config::load_readable(&flags, &places, &trust, &variable)?,
+        };
+        let mut pass_over = |fault: Reason| match is_needed || fault.code() != FailureCode::Config {
+            true => Err(fault),
+            false => {
+                faults.push(fault);
+                Ok(())
+            }
+        };
+        let none = |()| Credentials::none(&places.credentials);
+        let credentials =
+            Credentials::load(&places.credentials).or_else(|fault| pass_over(fault).map(none))?;
+        let of_environment = |()| Arc::new(catalogue(None));
+        let catalogue = catalogue_of(&config).or_else(|fault| pass_over(fault).map(of_environment))?;
+        let basis = Basis { flags, asked, config, faults, catalogue };
         Ok(Self { basis, places, programs, trust, credentials, workspace, started, voice })
     }
 
@@ -128,6 +161,8 @@ pub(crate) fn located(flags: &Flags) -> Result<(PathBuf, Places), Reason> {
     if !workspace.is_dir() {
         return Err(no_input("not a directory".to_owned()));
     }
+    // The files in it would each be called unreadable.
+    access(&workspace, Access::EXEC_OK).map_err(|errno| unread(errno.into()))?;
     let places = Places::of(&workspace)?;
     Ok((workspace, places))
 }
@@ -136,8 +171,10 @@ pub(crate) fn located(flags: &Flags) -> Result<(PathBuf, Places), Reason> {
 fn catalogue_of(config: &Config) -> Result<Arc<Catalogue>, Reason> {
     let catalogue = match config.text(&["lang"]) {
         None => catalogue(None),
-        Some(name) => Catalogue::new(Locale::from_name(name).ok_or_else(|| Reason::Usage {
-            said: format!("there is no language `{name}`; there are en, es, id, ja, fr, pt"),
+        Some(name) => Catalogue::new(Locale::from_name(name).ok_or_else(|| {
+            let said = format!("unknown language `{name}`; use one of: en, es, id, ja, fr, pt");
+            let origin = config.get(&["lang"]).map_or(&Origin::Default, |setting| &setting.origin);
+            origin.bad(said)
         })?),
     };
     Ok(Arc::new(catalogue))
@@ -173,9 +210,6 @@ fn asked_contract(flags: &Flags, voice: Option<&Voice>) -> Result<Option<Contrac
     let Some(name) = flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")) else { return Ok(None) };
     let known = Contract::from_name(&name);
     known.map(Some).ok_or_else(|| Reason::Usage {
-        said: format!(
-            "there is no contract `{name}`; there are {}",
-            Contract::ALL.map(Contract::name).join(" and ")
-        ),
+        said: format!("unknown contract `{name}`; use {}", Contract::ALL.map(Contract::name).join(" or ")),
     })
 }

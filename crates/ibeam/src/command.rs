@@ -30,8 +30,9 @@ use ibeam_output::{escape_hidden_in_json, show_hidden};
 use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
 
-use crate::app::{App, Basis};
-use crate::cli::{Command, Offline, ReportFormat};
+use crate::app::{App, Basis, ConfigUse};
+use crate::cli::{Command, ConfigCommand, Offline, ReportFormat, TrustCommand};
+use crate::stderr;
 
 pub(crate) use models::list as list_models;
 pub(crate) use setup::install_if_missing;
@@ -41,6 +42,10 @@ pub(crate) use setup::install_if_missing;
 /// # Errors
 /// Whatever the command fails with.
 pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Result<ExitCode, Failure> {
+    let config_use = config_use(command);
+    if config_use == ConfigUse::Incidental {
+        app.faults.iter().for_each(|fault| warn_of(app, fault));
+    }
     let done = match command {
         Command::Login { provider } => login::login(app, provider.as_deref(), stdout),
         Command::Logout { provider } => login::logout(app, provider.as_deref(), stdout),
@@ -61,7 +66,46 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::Policy { what } => return policy::policy(app, what, stdout),
         Command::Offline(command) => return carry_out_offline(app, command, stdout),
     };
-    done.map(|()| ExitCode::SUCCESS)
+    done?;
+    match app.faults.split_first() {
+        Some((first, rest)) if config_use == ConfigUse::Shown => {
+            rest.iter().for_each(|fault| warn_of(app, fault));
+            Err(first.clone().into())
+        }
+        Some(_) | None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Returns what a command makes of a configuration that is wrong.
+pub(crate) fn config_use(command: &Command) -> ConfigUse {
+    match command {
+        Command::Config { what: ConfigCommand::Explain { .. } }
+        | Command::Doctor
+        | Command::Status { .. } => ConfigUse::Shown,
+        Command::About { .. }
+        | Command::Acp
+        | Command::Config { what: ConfigCommand::Path }
+        | Command::Login { .. }
+        | Command::Logout { .. }
+        | Command::Ls { .. }
+        | Command::Offline(_)
+        | Command::Sessions { .. }
+        | Command::Setup { .. }
+        | Command::Trust { what: TrustCommand::List { .. } | TrustCommand::Forget { .. } } => {
+            ConfigUse::Incidental
+        }
+        // A wrong file could lead a key to another server, or lack a rule.
+        Command::CreateChat
+        | Command::Mcp { .. }
+        | Command::Models
+        | Command::Policy { .. }
+        | Command::Resume { .. }
+        | Command::Trust { what: TrustCommand::Show { .. } } => ConfigUse::Needed,
+    }
+}
+
+fn warn_of(app: &App, fault: &Reason) {
+    stderr::say(&format!("warning: {}", app.catalogue.reason(fault).message));
 }
 
 /// Carries out a command that needs nothing of this user's. Gives the exit code of a good end.

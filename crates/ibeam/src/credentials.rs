@@ -36,8 +36,12 @@ impl Credentials {
         let mut keys = BTreeMap::new();
         match read(path) {
             Ok(text) => {
-                let document: DocumentMut =
-                    text.parse().map_err(|error: toml_edit::TomlError| bad(error.message().to_owned()))?;
+                let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+                    let before = error.span().and_then(|span| text.get(..span.start));
+                    let line = before.map(|before| before.matches('\n').count() as u64 + 1);
+                    let path = path.display().to_string();
+                    Reason::BadConfig { path, line, column: None, said: error.message().to_owned() }
+                })?;
                 if let Some(table) = document.get("keys").and_then(Item::as_table_like) {
                     for (provider, key) in table.iter() {
                         let key = key
@@ -52,6 +56,11 @@ impl Credentials {
             Err(error) => return Err(shortage::behind(&error).unwrap_or_else(|| bad(error.to_string()))),
         }
         Ok(Self { path: path.to_owned(), keys })
+    }
+
+    /// Returns no keys, in place of a file at `path` that cannot be read.
+    pub(crate) fn none(path: &Path) -> Self {
+        Self { path: path.to_owned(), keys: BTreeMap::new() }
     }
 
     /// The key of a provider.

@@ -46,7 +46,7 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::Reason;
 use ibeam_tools::regular_file;
 
-use crate::app::{App, Basis};
+use crate::app::{App, Basis, ConfigUse};
 use crate::cli::{Cli, Command, ErrorFormat, Format, Unparsed};
 use crate::dialect::{Input, Voice};
 use crate::exit::{Failed, Report};
@@ -115,7 +115,8 @@ fn main() -> ExitCode {
             Err(reason) => unstarted(reason),
         };
     }
-    match App::new(flags, voice.clone(), started) {
+    let config_use = command.as_ref().map_or(ConfigUse::Needed, command::config_use);
+    match App::new(flags, voice.clone(), config_use, started) {
         Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal)
             .unwrap_or_else(|failed| fail(failed, &app.catalogue)),
         Err(reason) => unstarted(reason),

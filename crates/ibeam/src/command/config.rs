@@ -21,6 +21,22 @@ pub(super) fn config(app: &App, what: &ConfigCommand, stdout: &mut File) -> Resu
     }
 }
 
+/// A value in force.
+struct Row {
+    key: String,
+    /// As a file takes it.
+    text: String,
+    json: serde_json::Value,
+    /// The flag, variable, or file and line that set it.
+    origin: String,
+}
+
+impl Row {
+    fn new(key: String, value: &Value, origin: String) -> Self {
+        Self { key, text: value.to_string(), json: value.to_json(), origin }
+    }
+}
+
 fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let mut rows = Vec::new();
     for (path, settings) in app.config.all() {
@@ -33,30 +49,32 @@ fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Fai
         };
         for setting in in_force {
             // Tokens stand there; who looks for one knows the file.
-            let value = if is_secret { "\"…\"".to_owned() } else { setting.value.to_string() };
-            rows.push((path.clone(), value, setting.origin.to_string()));
+            let hidden = is_secret.then(|| Value::Text("…".to_owned()));
+            let value = hidden.as_ref().unwrap_or(&setting.value);
+            rows.push(Row::new(path.clone(), value, setting.origin.to_string()));
         }
     }
     rows.extend(bounds_of_the_service(app));
-    rows.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    rows.sort_by(|one, other| one.key.cmp(&other.key));
     rows.push(model_row(app));
-    let width = rows.iter().map(|(path, value, _)| path.len() + value.len() + 3).max().unwrap_or_default();
+    let width = rows.iter().map(|row| row.key.len() + row.text.len() + 3).max().unwrap_or_default();
     let mut text = String::new();
-    for (path, value, origin) in &rows {
-        text.push_str(&format!("{:width$}  # {origin}\n", format!("{path} = {value}")));
+    for Row { key, text: value, origin, .. } in &rows {
+        text.push_str(&format!("{:width$}  # {origin}\n", format!("{key} = {value}")));
     }
     for notice in app.trust.tell(app.config.notices.clone()) {
         text.push_str(&format!("# {}\n", app.catalogue.notice(&notice)));
     }
-    let json: Vec<_> = rows
-        .iter()
-        .map(|(path, value, origin)| json!({ "key": path, "value": value, "origin": origin }))
-        .collect();
+    for fault in &app.faults {
+        text.push_str(&format!("# {}\n", app.catalogue.reason(fault).message));
+    }
+    let json: Vec<_> =
+        rows.iter().map(|row| json!({ "key": row.key, "value": row.json, "origin": row.origin })).collect();
     report(stdout, format, &text, &json!(json))
 }
 
 /// The bounds that nobody set: those that suit the model in use.
-fn bounds_of_the_service(app: &App) -> Vec<(String, String, String)> {
+fn bounds_of_the_service(app: &App) -> Vec<Row> {
     let (bounds, origin) = match crate::model::choose(app) {
         Ok(choice) => match choice.bounds() {
             Some(bounds) => (bounds, format!("default of {}", choice.info().provider)),
@@ -74,23 +92,23 @@ fn bounds_of_the_service(app: &App) -> Vec<(String, String, String)> {
     ]
     .into_iter()
     .filter(|(key, _)| app.config.get(&["timeouts", key]).is_none())
-    .map(|(key, bound)| (format!("timeouts.{key}"), Value::Time(bound).to_string(), origin.clone()))
+    .map(|(key, bound)| Row::new(format!("timeouts.{key}"), &Value::Time(bound), origin.clone()))
     .collect()
 }
 
 /// The model that a run would use now, which may come from a key rather than from a setting.
-fn model_row(app: &App) -> (String, String, String) {
+fn model_row(app: &App) -> Row {
+    let key = "(model in use)".to_owned();
     match crate::model::choose(app) {
         Ok(choice) => {
             let info = choice.info();
-            (
-                "(model in use)".to_owned(),
-                format!("{:?}", format!("{}/{}", info.provider, info.id)),
-                choice.why(),
-            )
+            Row::new(key, &Value::Text(format!("{}/{}", info.provider, info.id)), choice.why())
         }
-        Err(reason) => {
-            ("(model in use)".to_owned(), "none".to_owned(), app.catalogue.reason(&reason).message)
-        }
+        Err(reason) => Row {
+            key,
+            text: "none".to_owned(),
+            json: serde_json::Value::Null,
+            origin: app.catalogue.reason(&reason).message,
+        },
     }
 }

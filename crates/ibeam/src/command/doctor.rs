@@ -67,7 +67,8 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
     for (what, directory) in [("sessions", app.places.sessions()), ("cache", app.places.cache.clone())] {
         line(writable(&directory), what, &directory.display().to_string());
     }
-    for path in app.places.configuration().filter(|path| path.is_file()) {
+    let is_whole = |path: &&Path| !app.faults.iter().any(|fault| faulty_file(fault) == Some(*path));
+    for path in app.places.configuration().filter(|path| path.is_file()).filter(is_whole) {
         line(true, "configuration", &path.display().to_string());
     }
     match &sandbox {
@@ -75,7 +76,16 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
         Ok(sandbox) => line(true, "sandbox", &format!("{}; {}", sandbox.layers.join(", "), sandbox.reason)),
         Err(reason) => line(false, "sandbox", &told(app, reason)),
     }
+    for fault in &app.faults {
+        text.push_str(&format!("wrong   configuration: {}\n", app.catalogue.reason(fault).message));
+    }
     say(stdout, &text)
+}
+
+/// The file that a fault of the configuration is in.
+fn faulty_file(fault: &Reason) -> Option<&Path> {
+    let (Reason::BadConfig { path, .. } | Reason::UnreadableConfig { path, .. }) = fault else { return None };
+    Some(Path::new(path))
 }
 
 /// Layer by layer what holds commands here; fails where nothing does.

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_output::show_on_one_line;
+use ibeam_output::{CommandLine, show_on_one_line};
 use ibeam_protocol::{Failure, Reason};
 use serde_json::{Value, json};
 
@@ -38,17 +38,15 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         let (workspace, name) =
             key.split_once('\0').map_or((None, key.as_str()), |(at, name)| (Some(at), name));
         let of = workspace.map_or(String::new(), |workspace| format!(" of {}", show_on_one_line(workspace)));
-        let (since, count) = (date_of(pinned.at_ms), pinned.tools.len());
-        text.push_str(&format!(
-            "MCP server {}{of}  # since {since}, {count} tools\n",
-            show_on_one_line(name)
-        ));
+        let (since, count) = (date_of(pinned.at_ms), pinned.tools.len() as u64);
+        let approved = app.catalogue.command(&CommandLine::ApprovedTools { since: &since, count });
+        text.push_str(&format!("MCP server {}{of}  # {approved}\n", show_on_one_line(name)));
         servers.push(
             json!({ "name": name, "workspace": workspace, "since_ms": pinned.at_ms, "tools": pinned.tools }),
         );
     }
     if text.is_empty() {
-        text.push_str("nothing is trusted; `--trust` trusts a workspace\n");
+        text.push_str(&format!("{}\n", app.catalogue.command(&CommandLine::NothingTrusted)));
     }
     report(stdout, format, &text, &json!({ "workspaces": workspaces, "mcp_servers": servers }))
 }
@@ -68,6 +66,11 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
     });
     let path = given.unwrap_or_else(|| app.workspace.clone()).display().to_string();
     let before = format!("{path}\0");
+    let document = app.trust.store.load().map_err(|said| unreadable(app, said))?;
+    if directory.is_none() && document.workspaces.is_empty() && document.servers.is_empty() {
+        let line = CommandLine::NothingToForget { path: &path };
+        return say(stdout, &format!("{}\n", app.catalogue.command(&line)));
+    }
     let forgotten = app.trust.store.change(|document| {
         let was_there = document.workspaces.remove(&path).is_some();
         let servers = document.servers.len();
@@ -75,8 +78,12 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
         was_there || servers > document.servers.len()
     });
     let path = show_on_one_line(&path);
-    match forgotten.map_err(|said| unreadable(app, said))? {
-        true => say(stdout, &format!("forgotten: {path}\n")),
+    let cannot_write = |error: String| Reason::CannotCreate {
+        path: app.trust.store.path().display().to_string(),
+        said: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
+    };
+    match forgotten.map_err(cannot_write)? {
+        true => say(stdout, &format!("{}\n", app.catalogue.command(&CommandLine::Forgotten { path: &path }))),
         false => {
             Err(Reason::Usage { said: format!("`{path}` is not trusted; `ibeam trust list` says what is") }
                 .into())

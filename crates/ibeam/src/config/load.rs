@@ -21,6 +21,9 @@ const UNKNOWN_KEYS_TOLD: usize = 10;
 /// The bytes of a file; `None` where there is none.
 type Read<'a> = dyn Fn(&Path) -> Result<Option<Vec<u8>>, Reason> + 'a;
 
+/// Decides whether loading continues after a fault of a file or variable.
+pub(super) type OnFault<'a> = dyn FnMut(Reason) -> Result<(), Reason> + 'a;
+
 impl Config {
     /// Reads the files in `places`, the environment and the flags; a project's file counts whole where `trust` is
     /// given.
@@ -33,24 +36,61 @@ impl Config {
         trust: &Trust,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Reason> {
+        Self::assemble(flags, places, trust, variable, &mut Err)
+    }
+
+    /// Loads like `load`, without the values that are wrong and the files that cannot be read. Returns their faults too.
+    ///
+    /// Nothing may run by this configuration: a rule that denies may be among what is missing.
+    ///
+    /// # Errors
+    /// `Usage` for a flag.
+    pub(crate) fn load_readable(
+        flags: &Flags,
+        places: &Places,
+        trust: &Trust,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(Self, Vec<Reason>), Reason> {
+        let mut faults = Vec::new();
+        let mut on_fault = |fault| {
+            faults.push(fault);
+            Ok(())
+        };
+        let config = Self::assemble(flags, places, trust, variable, &mut on_fault)?;
+        Ok((config, faults))
+    }
+
+    fn assemble(
+        flags: &Flags,
+        places: &Places,
+        trust: &Trust,
+        variable: &dyn Fn(&str) -> Option<String>,
+        on_fault: &mut OnFault<'_>,
+    ) -> Result<Self, Reason> {
         let mut config = Self::of_defaults();
-        config.take_files(&places.user_config, &places.user_cursor, Owner::User, &source::read)?;
+        let (ours, theirs) = (&places.user_config, &places.user_cursor);
+        config.take_files(ours, theirs, Owner::User, &source::read, on_fault)?;
         let project = Owner::Project { trusted: trust.is_given() };
         let theirs = std::slice::from_ref(&places.project_cursor);
         // The bytes that were judged, whatever stands there by now.
-        config.take_files(&places.project_config, theirs, project, &|path| trust.files.bytes(path))?;
+        let read = |path: &Path| trust.files.bytes(path);
+        config.take_files(&places.project_config, theirs, project, &read, on_fault)?;
         for key in KEYS {
             let Some(name) = key.variable else { continue };
             if let Some(text) = variable(name).filter(|text| !text.is_empty()) {
-                let value = Value::parse(key.kind, &text).ok_or_else(|| bad_text(name, key, &text))?;
-                config.set(key.path_words(), Some(value), Origin::Env(name.to_owned()));
+                match Value::parse(key.kind, &text) {
+                    None => on_fault(bad_text(name, key, &text))?,
+                    value => config.set(key.path_words(), value, Origin::Env(name.to_owned())),
+                }
             }
         }
         config.take_flags(flags)?;
-        if let Some(bytes) = source::read_managed(&places.managed_config)? {
-            let layer = toml::parse(&places.managed_config, &bytes)?;
+        let managed = &places.managed_config;
+        if let Some(bytes) = unless_fault(source::read_managed(managed), on_fault)?.flatten()
+            && let Some(layer) = unless_fault(toml::parse(managed, &bytes, on_fault), on_fault)?
+        {
             config.refuse_contradictions(&layer)?;
-            config.take(layer, Owner::Managed)?;
+            config.take(layer, Owner::Managed).or_else(on_fault)?;
         }
         Ok(config)
     }
@@ -82,19 +122,23 @@ impl Config {
         theirs: &[PathBuf],
         owner: Owner,
         read: &Read<'_>,
+        on_fault: &mut OnFault<'_>,
     ) -> Result<(), Reason> {
-        let ours = read(ours)?.map(|bytes| toml::parse(ours, &bytes)).transpose()?;
+        let ours = match unless_fault(read(ours), on_fault)?.flatten() {
+            Some(bytes) => unless_fault(toml::parse(ours, &bytes, on_fault), on_fault)?,
+            None => None,
+        };
         for path in theirs {
-            let Some(bytes) = read(path)? else { continue };
-            let mut layer = cursor::parse(path, &bytes, owner)?;
+            let Some(bytes) = unless_fault(read(path), on_fault)?.flatten() else { continue };
+            let Some(mut layer) = unless_fault(cursor::parse(path, &bytes, owner), on_fault)? else { break };
             if ours.as_ref().is_some_and(|ours| ours.has("permissions.allow")) {
                 // What narrows adds up in any case. What widens is said in one place.
                 layer.entries.retain(|entry| entry.key.path != "permissions.allow");
             }
-            self.take(layer, owner)?;
+            self.take(layer, owner).or_else(&mut *on_fault)?;
             break;
         }
-        ours.map_or(Ok(()), |ours| self.take(ours, owner))
+        ours.map_or(Ok(()), |ours| self.take(ours, owner)).or_else(on_fault)
     }
 
     fn take(&mut self, mut layer: Layer, owner: Owner) -> Result<(), Reason> {
@@ -233,6 +277,14 @@ impl Config {
         if let Some(value) = value {
             self.settings.entry(path).or_default().push(Setting { value, origin });
         }
+    }
+}
+
+/// Returns the value, or `None` after a fault that `on_fault` passes over.
+fn unless_fault<T>(result: Result<T, Reason>, on_fault: &mut OnFault<'_>) -> Result<Option<T>, Reason> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(fault) => on_fault(fault).map(|()| None),
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) const LARGEST: u64 = 1024 * 1024;
 /// The bytes of the file; `None` where there is none.
 ///
 /// # Errors
-/// `BadConfig`, or `System` where it is the system that has too little.
+/// `BadConfig`; `UnreadableConfig` where this user may not read it; `System` where it is the system that has too little.
 pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, Reason> {
     found(path, regular_file::read_whole(path, true, LARGEST, &|_| Ok(())))
 }
@@ -67,6 +67,9 @@ fn found(path: &Path, read: io::Result<Vec<u8>>) -> Result<Option<Vec<u8>>, Reas
     match read {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(Reason::UnreadableConfig { path: path.display().to_string(), said: error.to_string() })
+        }
         Err(error) => Err(shortage::behind(&error).unwrap_or_else(|| bad(path, error.to_string()))),
     }
 }

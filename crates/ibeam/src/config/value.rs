@@ -143,10 +143,32 @@ impl fmt::Display for Value {
             Self::Text(text) => write!(f, "{text:?}"),
             Self::Number(number) => write!(f, "{number}"),
             Self::Switch(on) => write!(f, "{on}"),
-            Self::Time(time) => write!(f, "{time:?}"),
+            Self::Time(time) => write!(f, "{:?}", time_text(*time)),
             Self::Money(micros) => write!(f, "\"{:.2}\"", *micros as f64 / 1e6),
             Self::List(entries) => write!(f, "{entries:?}"),
         }
+    }
+}
+
+impl Value {
+    /// Returns the value as JSON: times as the text that a file takes, amounts of money in US dollars.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Text(text) => text.as_str().into(),
+            Self::Number(number) => (*number).into(),
+            Self::Switch(on) => (*on).into(),
+            Self::Time(time) => time_text(*time).into(),
+            Self::Money(micros) => (*micros as f64 / 1e6).into(),
+            Self::List(entries) => entries.as_slice().into(),
+        }
+    }
+}
+
+/// Returns a time as a file takes it: in whole seconds where it has some, else in milliseconds.
+fn time_text(time: Duration) -> String {
+    match (time.as_secs(), time.subsec_millis()) {
+        (seconds, 0) => format!("{seconds}s"),
+        _ => format!("{}ms", time.as_millis()),
     }
 }
 
@@ -249,6 +271,24 @@ mod tests {
             ("99999999999T", None),
         ] {
             assert_eq!(parse_size(text), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_shown_as_a_file_takes_it() {
+        for (kind, text, shown, json) in [
+            (Kind::Pause, "0", "\"0s\"", serde_json::json!("0s")),
+            (Kind::Time, "2m", "\"120s\"", serde_json::json!("120s")),
+            (Kind::Time, "1.5s", "\"1500ms\"", serde_json::json!("1500ms")),
+            (Kind::Money, "0.5", "\"0.50\"", serde_json::json!(0.5)),
+            (Kind::Switch, "true", "true", serde_json::json!(true)),
+            (Kind::Number, "7", "7", serde_json::json!(7)),
+            (Kind::Set, "a, b", "[\"a\", \"b\"]", serde_json::json!(["a", "b"])),
+        ] {
+            let value = Value::parse(kind, text).unwrap();
+            assert_eq!((value.to_string().as_str(), value.to_json()), (shown, json), "{text}");
+            let document: toml_edit::DocumentMut = format!("key = {shown}").parse().unwrap();
+            assert_eq!(Value::from_toml(kind, &document["key"]), Some(value), "{text}");
         }
     }
 

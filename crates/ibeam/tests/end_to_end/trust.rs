@@ -220,7 +220,11 @@ fn the_commands_say_what_is_trusted_and_forget_it() {
     }
     assert!(ibeam(&["trust", "list"]).succeeded().stdout.starts_with("nothing is trusted"));
     assert!(!store(&scene.workspace).exists(), "looking trusts nothing");
-    let ran = ibeam(&["trust", "forget"]);
+    // Nothing is left to do, which is what was asked for; a directory that was named wrongly is an error.
+    let ran = ibeam(&["trust", "forget"]).succeeded();
+    assert!(ran.stdout.starts_with("nothing to forget: `"), "{ran}");
+    assert!(!store(&scene.workspace).exists(), "{ran}");
+    let ran = ibeam(&["trust", "forget", "/nowhere"]);
     assert_eq!(ran.code, Some(2), "{ran}");
 
     ibeam(&["status", "--trust"]).succeeded();

@@ -266,7 +266,7 @@ fn every_bound_is_explained() {
         ("answer", "900s"),
         ("stdin", "30s"),
         ("stdin_context", "3s"),
-        ("lock", "0ns"),
+        ("lock", "0s"),
         ("files", "60s"),
         ("tool", "120s"),
         ("tool_longest", "600s"),

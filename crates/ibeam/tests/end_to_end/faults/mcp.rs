@@ -87,7 +87,7 @@ fn f173_the_bound_is_10_s_unless_somebody_sets_it() {
     let scene = Scene::new([]);
     let explained = scene.bare(["config", "explain"]).run().succeeded().stdout;
     let line = explained.lines().find(|line| line.starts_with("timeouts.mcp_start")).unwrap();
-    assert!(line.contains("= 10s") && line.ends_with("# default"), "{line}");
+    assert!(line.contains("= \"10s\"") && line.ends_with("# default"), "{line}");
 }
 
 #[test]

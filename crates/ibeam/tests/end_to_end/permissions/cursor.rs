@@ -122,7 +122,7 @@ fn check_setting(user: &Value, project: &Value, key: &str, expect: &str) {
     let ran = scene.bare(["config", "explain", "--trust", "--format", "json"]).run().succeeded();
     let rows = ran.json();
     let row = rows.as_array().unwrap().iter().find(|row| row["key"] == key);
-    assert_eq!(row.map(|row| row["value"].as_str().unwrap()), Some(expect), "{user} {project}");
+    assert_eq!(row.map(|row| row["value"].to_string()).as_deref(), Some(expect), "{user} {project}");
 }
 
 #[test]

@@ -34,8 +34,8 @@ fn explained(user: &str, project: &str, flags: &[&str]) -> (Vec<(String, String)
     let scene = Scene::new([]).within(workspace);
     let ran = scene.bare(["config", "explain", "--format", "json"]).args(flags).run().succeeded();
     let rows = ran.json().as_array().unwrap().clone();
-    let text = |row: &Value, key: &str| row[key].as_str().unwrap().to_owned();
-    let rows = rows.iter().map(|row| (text(row, "key"), text(row, "value"))).collect();
+    let key = |row: &Value| row["key"].as_str().unwrap().to_owned();
+    let rows = rows.iter().map(|row| (key(row), row["value"].to_string())).collect();
     let said = scene.bare(["config", "explain"]).args(flags).run().succeeded().stdout;
     (rows, said)
 }
@@ -62,7 +62,7 @@ fn what_could_widen_waits_for_trust() {
     check("sandbox.environment", None, list, None, Some(list));
     check("network.allow", None, list, None, Some(list));
     check("models.prices.m", Some("\"1/1\""), "\"0/0\"", Some("\"1/1\""), Some("\"0/0\""));
-    check("timeouts.hook", None, "\"1ms\"", Some("60s"), Some("1ms"));
+    check("timeouts.hook", None, "\"1ms\"", Some("\"60s\""), Some("\"1ms\""));
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn a_limit_may_be_lowered() {
     check("limits.max_turns", None, "100", Some("100"), Some("100"));
     check("limits.max_turns", None, "300", Some("200"), Some("300"));
     check("limits.max_turns", Some("50"), "60", Some("50"), Some("60"));
-    check("limits.max_cost", None, "\"0.50\"", Some("\"0.50\""), Some("\"0.50\""));
-    check("limits.max_cost", Some("\"0.50\""), "\"9\"", Some("\"0.50\""), Some("\"9.00\""));
-    check("limits.timeout", Some("\"10m\""), "\"20m\"", Some("600s"), Some("1200s"));
+    check("limits.max_cost", None, "\"0.50\"", Some("0.5"), Some("0.5"));
+    check("limits.max_cost", Some("\"0.50\""), "\"9\"", Some("0.5"), Some("9.0"));
+    check("limits.timeout", Some("\"10m\""), "\"20m\"", Some("\"600s\""), Some("\"1200s\""));
     check("sandbox.scratch_size", Some("\"1G\""), "\"2G\"", Some("1073741824"), Some("2147483648"));
     check("limits.file_size", None, "\"4G\"", Some("4294967296"), Some("4294967296"));
 }
