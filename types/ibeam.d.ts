@@ -399,6 +399,8 @@ export interface InitExtras {
   sandbox: SandboxEntry;
   /** The bounds of the run; what is absent has no bound. (since 0.1.0) */
   limits: LimitValues;
+  /** The number of places where the journal of the resumed session lacks, repeats or moves events; absent where there is none. [count] (since 0.1.0) */
+  journal_gaps?: number;
   /** Present and true where the run keeps no session, so that `--resume` cannot take it up. (since 0.1.0) */
   ephemeral?: true;
 }

@@ -1,9 +1,10 @@
 //! The conversation as the model sees it: a pure fold over events.
 //!
 //! `History == replay(log)` by construction, for `Journal::record` is the only door. Whatever a killed run left
-//! open is closed here when the next prompt arrives, so every call has exactly one result before any request.
+//! open is closed here when the next prompt arrives, so every call has exactly one result before any request. That holds
+//! for a journal too that has lost, repeated or moved events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ibeam_protocol::{
@@ -24,7 +25,21 @@ pub struct History {
     evidence: BTreeMap<CallId, String>,
     /// Tokens of the first so many messages, as the provider counted them.
     measured: Option<(u64, usize)>,
+    /// Set where events are missing or moved.
+    moved: Option<Moved>,
 }
+
+/// What may still find its counterpart in a journal whose events are not in order.
+#[derive(Default)]
+struct Moved {
+    /// Calls that were closed without their results.
+    closed: BTreeSet<CallId>,
+    /// Results whose calls have not come yet.
+    early: BTreeMap<CallId, ToolResult>,
+}
+
+/// What the model is told where the beginning of the conversation is missing.
+const LOST_BEGINNING: &str = "[The record of what was said before this is lost.]";
 
 impl History {
     /// The conversation that a log tells.
@@ -53,16 +68,26 @@ impl History {
         self.measured
     }
 
+    /// From here on events may be missing or moved.
+    pub(crate) fn expect_gaps(&mut self) {
+        self.moved.get_or_insert_default();
+    }
+
     /// Takes one more fact.
     pub fn fold(&mut self, kind: &EventKind) {
         match kind {
             EventKind::UserMessage { content } => {
                 self.close_answer();
+                if let Some(moved) = &mut self.moved {
+                    moved.early.clear();
+                }
                 self.push(Message::User(content.clone()));
             }
             EventKind::TextDelta { text } => self.partial.push_str(text),
             EventKind::ModelRequestFinished { answer, .. } => {
                 self.partial.clear();
+                // The results of the answer before are all there, unless the journal lost them.
+                self.push_results();
                 self.open = answer.calls().cloned().collect();
                 if !answer.blocks.is_empty() {
                     self.push(Message::Assistant(answer.blocks.clone()));
@@ -70,6 +95,7 @@ impl History {
                 if let Some(usage) = answer.usage {
                     self.measured = Some((usage.total(), self.messages.len()));
                 }
+                self.take_early();
             }
             EventKind::ToolCallStarted { call, .. } => self.started.push(call.id.clone()),
             EventKind::ToolCallFinished { call, outcome, .. } => self.finish(call, outcome),
@@ -77,10 +103,13 @@ impl History {
                 self.evidence.insert(call_id.clone(), evidence.clone());
             }
             EventKind::Compacted(compacted) => {
+                self.push_results();
                 if compacted.replaced > 0 {
                     let kept = self.messages.split_off(compacted.replaced.min(self.messages.len()));
                     self.messages = vec![Arc::new(Message::User(vec![compacted.summary.clone()]))];
-                    self.messages.extend(kept);
+                    // Where messages are missing, the cut may stand between calls and their results.
+                    let is_result = |message: &Arc<Message>| matches!(**message, Message::ToolResults(_));
+                    self.messages.extend(kept.into_iter().skip_while(is_result));
                 }
                 for shortened in &compacted.shortened_results {
                     shorten_results(&mut self.messages, *shortened);
@@ -103,6 +132,9 @@ impl History {
     }
 
     fn push(&mut self, message: Message) {
+        if self.messages.is_empty() && !matches!(message, Message::User(_)) {
+            self.messages.push(Arc::new(Message::User(vec![LOST_BEGINNING.to_owned()])));
+        }
         self.messages.push(Arc::new(message));
     }
 
@@ -113,11 +145,32 @@ impl History {
             text: outcome.for_model(),
             is_error: outcome.is_error(),
         };
+        if let Some(moved) = &mut self.moved
+            && !self.open.iter().any(|open| open.id == call.id)
+        {
+            if !moved.closed.remove(&call.id) {
+                moved.early.insert(call.id.clone(), result);
+            } else if let Some(found) = result_of(&mut self.messages, &call.id) {
+                *found = result;
+            }
+            return;
+        }
         self.results.insert(call.id.clone(), result);
         // The count first: to look for each result after each call would take its square for many calls.
         if self.results.len() >= self.open.len()
             && self.open.iter().all(|open| self.results.contains_key(&open.id))
         {
+            self.push_results();
+        }
+    }
+
+    /// Gives the calls of the last answer the results that came before it.
+    fn take_early(&mut self) {
+        let Some(moved) = &mut self.moved else { return };
+        for call in &self.open {
+            self.results.extend(moved.early.remove_entry(&call.id));
+        }
+        if self.open.iter().all(|open| self.results.contains_key(&open.id)) {
             self.push_results();
         }
     }
@@ -128,7 +181,14 @@ impl History {
         let evidence = std::mem::take(&mut self.evidence);
         let ordered: Vec<ToolResult> = std::mem::take(&mut self.open)
             .into_iter()
-            .map(|call| results.remove(&call.id).unwrap_or_else(|| unfinished(&call, &started, &evidence)))
+            .map(|call| {
+                results.remove(&call.id).unwrap_or_else(|| {
+                    if let Some(moved) = &mut self.moved {
+                        moved.closed.insert(call.id.clone());
+                    }
+                    unfinished(&call, &started, &evidence, self.moved.is_some())
+                })
+            })
             .collect();
         if !ordered.is_empty() {
             self.push(Message::ToolResults(ordered));
@@ -173,13 +233,30 @@ pub(crate) fn ends(text: &str, bytes: usize) -> String {
     format!("{head}\n… {} bytes left out …\n{tail}", tail_start - head_end)
 }
 
-fn unfinished(call: &ToolCall, started: &[CallId], evidence: &BTreeMap<CallId, String>) -> ToolResult {
+/// The result of a call in the conversation.
+fn result_of<'a>(messages: &'a mut [Arc<Message>], id: &CallId) -> Option<&'a mut ToolResult> {
+    messages.iter_mut().rev().find_map(|message| {
+        let has =
+            matches!(&**message, Message::ToolResults(results) if results.iter().any(|it| it.call_id == *id));
+        let Message::ToolResults(results) = Arc::make_mut(has.then_some(message)?) else { return None };
+        results.iter_mut().find(|result| result.call_id == *id)
+    })
+}
+
+fn unfinished(
+    call: &ToolCall,
+    started: &[CallId],
+    evidence: &BTreeMap<CallId, String>,
+    has_gaps: bool,
+) -> ToolResult {
     let text = if started.contains(&call.id) {
         let unknown = "interrupted: the run ended before this call did; its effect is unknown";
         match evidence.get(&call.id) {
             Some(found) => format!("{unknown}. Now: {found}"),
             None => unknown.to_owned(),
         }
+    } else if has_gaps {
+        "unknown: records of this session are missing, so this call may have been executed or not".to_owned()
     } else {
         "not executed: the run ended before this call began".to_owned()
     };

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibeam_protocol::{Event, EventKind, Notice};
+use ibeam_protocol::{Event, EventKind, EventOrder, EventPlace, Notice};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
@@ -31,19 +31,28 @@ pub struct Closed;
 #[derive(Default)]
 pub struct Past {
     history: History,
-    next_seq: u64,
+    order: EventOrder,
 }
 
 impl Past {
-    /// Takes the next event of the session.
+    /// Takes the next event of the session. An event that was recorded twice counts once.
     pub fn fold(&mut self, event: &Event) {
+        match self.order.place(event.seq) {
+            EventPlace::Next => {}
+            EventPlace::AfterGap | EventPlace::Late => self.history.expect_gaps(),
+            EventPlace::Repeated => return,
+        }
         self.history.fold(&event.kind);
-        self.next_seq = event.seq + 1;
     }
 
     /// Nothing happened yet.
     pub fn is_empty(&self) -> bool {
-        self.next_seq == 0
+        self.order.next() == 0
+    }
+
+    /// The number of places where events are missing, repeated or moved.
+    pub fn gaps(&self) -> u64 {
+        self.order.gaps()
     }
 }
 
@@ -71,7 +80,7 @@ impl Journal {
     /// A journal that goes on after `past`.
     pub fn new(past: Past, clock: Arc<dyn Clock>, events: mpsc::Sender<Envelope>) -> Self {
         Self {
-            next_seq: past.next_seq,
+            next_seq: past.order.next(),
             clock,
             history: past.history,
             tally: Tally::default(),

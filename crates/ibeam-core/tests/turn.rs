@@ -210,6 +210,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         version: "0".into(),
         limits: Limits { max_turns: 50, ..Limits::NONE },
         resumed: false,
+        journal_gaps: 0,
         ephemeral: false,
     };
     let run = Run {

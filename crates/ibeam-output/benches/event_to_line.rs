@@ -123,6 +123,7 @@ fn started() -> Event {
         version: "0".into(),
         limits: Limits { max_turns: 1, ..Limits::NONE },
         resumed: false,
+        journal_gaps: 0,
         ephemeral: false,
     }));
     Event { seq: 0, at_ms: 0, kind }

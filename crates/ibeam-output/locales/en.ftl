@@ -241,7 +241,11 @@ code-signal = a signal asked it to stop
 ## Warnings
 notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
 notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
-notice-arguments-ignored = these arguments of `{ $dialect }` have no equivalent here and were ignored: { $arguments }
+notice-arguments-ignored = what `{ $dialect }` would make of this has no counterpart here and was left out: { $arguments }
+notice-session-gaps = { $count ->
+        [one] the journal of this session lacks, repeats or moves events in { $count } place: the conversation may be incomplete; `ibeam sessions check` reports on it
+       *[other] the journal of this session lacks, repeats or moves events in { $count } places: the conversation may be incomplete; `ibeam sessions check` reports on it
+    }
 notice-session-unsynced = the run did not wait for the disk any longer; a resumed session may lack its last records
 notice-calls-denied = { $count ->
         [one] { $count } tool call was refused
@@ -309,6 +313,7 @@ shim-hidden = in PATH, `{ $name }` is `{ $other }`, which comes before `{ $direc
 
 ## `sessions check`
 session-whole = session `{ $session }`: whole
+session-incomplete = session `{ $session }`: incomplete
 session-damaged = session `{ $session }`: damaged
 session-repaired = session `{ $session }`: repaired
 session-gone = session `{ $session }`: nothing of it could be kept
@@ -317,8 +322,8 @@ session-files = files: { $count } ({ $bytes } bytes)
 session-payloads = large payloads: { $count } ({ $bytes } bytes)
 session-orphans = payloads that no record names: { $count } (harmless)
 session-torn = torn last record: { $bytes } bytes (the next run keeps it aside)
-session-gaps = gaps between the events: { $count } (records that did not fit on a full disk)
-session-open-calls = calls without a result: { $count } (the next run informs the model)
+session-gaps = events missing, repeated or moved: { $count } places (records that did not fit on a full disk, or a journal that was edited)
+session-open-calls = calls without a result: { $count } (the next run tells the model)
 session-damage = first damage: `{ $file }`, line { $line }: { $said }
 session-moved = moved aside: `{ $path }`
 
@@ -326,7 +331,7 @@ session-moved = moved aside: `{ $path }`
 replay-no-end = run { $run } has no end in the record: it was killed, or is still running
 replay-failed = run { $run } failed: { $message }
 replay-torn = the last record is torn; { $bytes } bytes were left out
-replay-gaps = gaps between the events: { $count } (records that did not fit on a full disk)
+replay-gaps = events missing, repeated or moved: { $count } places (records that did not fit on a full disk, or a journal that was edited)
 
 ## `html`
 page-prompt = Prompt

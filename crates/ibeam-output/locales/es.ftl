@@ -240,6 +240,10 @@ code-signal = una señal pidió detenerlo
 notice-embedded-model = responde el modelo integrado pequeño `{ $model }`; elige otro con `--model` o `ibeam login PROVIDER`
 notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
 notice-arguments-ignored = lo que `{ $dialect }` haría con esto no tiene equivalente aquí y se omitió: { $arguments }
+notice-session-gaps = { $count ->
+        [one] al diario de esta sesión le faltan, se le repiten o se le movieron eventos en { $count } lugar: la conversación puede estar incompleta; `ibeam sessions check` informa de ello
+       *[other] al diario de esta sesión le faltan, se le repiten o se le movieron eventos en { $count } lugares: la conversación puede estar incompleta; `ibeam sessions check` informa de ello
+    }
 notice-session-unsynced = la ejecución dejó de esperar al disco; a una sesión reanudada pueden faltarle sus últimos registros
 notice-calls-denied = { $count ->
         [one] se denegó { $count } llamada a herramientas
@@ -307,6 +311,7 @@ shim-hidden = en PATH, `{ $name }` es `{ $other }`, que está antes de `{ $direc
 
 ## `sessions check`
 session-whole = sesión `{ $session }`: íntegra
+session-incomplete = sesión `{ $session }`: incompleta
 session-damaged = sesión `{ $session }`: dañada
 session-repaired = sesión `{ $session }`: reparada
 session-gone = sesión `{ $session }`: no se pudo conservar nada
@@ -315,7 +320,7 @@ session-files = archivos: { $count } ({ $bytes } bytes)
 session-payloads = contenidos grandes: { $count } ({ $bytes } bytes)
 session-orphans = contenidos que ningún registro nombra: { $count } (inofensivos)
 session-torn = último registro incompleto: { $bytes } bytes (la próxima ejecución lo aparta)
-session-gaps = huecos entre los eventos: { $count } (registros que no cupieron en un disco lleno)
+session-gaps = eventos que faltan, se repiten o están movidos: { $count } lugares (registros que no cupieron en un disco lleno, o un diario que fue editado)
 session-open-calls = llamadas sin resultado: { $count } (la próxima ejecución se lo dice al modelo)
 session-damage = primer daño: `{ $file }`, línea { $line }: { $said }
 session-moved = apartado en: `{ $path }`
@@ -324,7 +329,7 @@ session-moved = apartado en: `{ $path }`
 replay-no-end = la ejecución { $run } no tiene final registrado: se la mató o sigue en curso
 replay-failed = la ejecución { $run } falló: { $message }
 replay-torn = el último registro está incompleto; se omitieron { $bytes } bytes
-replay-gaps = huecos entre los eventos: { $count } (registros que no cupieron en un disco lleno)
+replay-gaps = eventos que faltan, se repiten o están movidos: { $count } lugares (registros que no cupieron en un disco lleno, o un diario que fue editado)
 
 ## `html`
 page-prompt = Instrucción

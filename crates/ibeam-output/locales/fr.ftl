@@ -240,6 +240,10 @@ code-signal = un signal a demandé l’arrêt
 notice-embedded-model = le petit modèle intégré `{ $model }` répond ; choisissez-en un autre avec `--model` ou `ibeam login PROVIDER`
 notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
 notice-arguments-ignored = ce que `{ $dialect }` en ferait n'a pas d'équivalent ici et a été laissé de côté : { $arguments }
+notice-session-gaps = { $count ->
+        [one] des événements manquent, se répètent ou sont déplacés à { $count } endroit du journal de cette session : la conversation peut être incomplète ; `ibeam sessions check` donne les détails
+       *[other] des événements manquent, se répètent ou sont déplacés à { $count } endroits du journal de cette session : la conversation peut être incomplète ; `ibeam sessions check` donne les détails
+    }
 notice-session-unsynced = l'exécution n'a plus attendu le disque ; il peut manquer à une session reprise ses derniers enregistrements
 notice-calls-denied = { $count ->
         [one] { $count } appel d'outil a été refusé
@@ -307,6 +311,7 @@ shim-hidden = dans PATH, `{ $name }` est `{ $other }`, qui précède `{ $directo
 
 ## `sessions check`
 session-whole = session `{ $session }` : intacte
+session-incomplete = session `{ $session }` : incomplète
 session-damaged = session `{ $session }` : endommagée
 session-repaired = session `{ $session }` : réparée
 session-gone = session `{ $session }` : rien n'a pu être conservé
@@ -315,7 +320,7 @@ session-files = fichiers : { $count } ({ $bytes } octets)
 session-payloads = grands contenus : { $count } ({ $bytes } octets)
 session-orphans = contenus qu'aucun enregistrement ne nomme : { $count } (sans gravité)
 session-torn = dernier enregistrement incomplet : { $bytes } octets (la prochaine exécution le met de côté)
-session-gaps = trous entre les événements : { $count } (enregistrements qui ne tenaient pas sur un disque plein)
+session-gaps = événements manquants, répétés ou déplacés : { $count } endroits (enregistrements qui ne tenaient pas sur un disque plein, ou journal modifié)
 session-open-calls = appels sans résultat : { $count } (la prochaine exécution le dit au modèle)
 session-damage = premier dommage : `{ $file }`, ligne { $line } : { $said }
 session-moved = mis de côté : `{ $path }`
@@ -324,7 +329,7 @@ session-moved = mis de côté : `{ $path }`
 replay-no-end = l'exécution { $run } n'a pas de fin enregistrée : elle a été tuée ou continue
 replay-failed = l'exécution { $run } a échoué : { $message }
 replay-torn = le dernier enregistrement est incomplet ; { $bytes } octets ont été omis
-replay-gaps = trous entre les événements : { $count } (enregistrements qui ne tenaient pas sur un disque plein)
+replay-gaps = événements manquants, répétés ou déplacés : { $count } endroits (enregistrements qui ne tenaient pas sur un disque plein, ou journal modifié)
 
 ## `html`
 page-prompt = Consigne

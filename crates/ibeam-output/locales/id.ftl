@@ -222,6 +222,7 @@ code-signal = sinyal meminta berhenti
 notice-embedded-model = dijawab oleh model bawaan kecil `{ $model }`; pilih yang lain dengan `--model` atau `ibeam login PROVIDER`
 notice-stdin-ignored = stdin tidak mengirim apa pun dalam { $seconds } dtk dan diabaikan; `--stdin ignore` melewati penantian
 notice-arguments-ignored = yang akan dilakukan `{ $dialect }` dengan ini tidak ada padanannya di sini dan dilewati: { $arguments }
+notice-session-gaps = di { $count } tempat, jurnal sesi ini kehilangan, mengulang atau memindahkan peristiwa: percakapan mungkin tidak lengkap; `ibeam sessions check` melaporkannya
 notice-session-unsynced = run tidak lagi menunggu disk; sesi yang dilanjutkan mungkin kehilangan catatan terakhirnya
 notice-calls-denied = { $count } panggilan alat ditolak
 notice-unknown-stop-reason = penyedia mengakhiri jawabannya dengan alasan tak dikenal `{ $word }`; jawaban dianggap lengkap
@@ -277,6 +278,7 @@ shim-hidden = di PATH, `{ $name }` adalah `{ $other }`, yang berada sebelum `{ $
 
 ## `sessions check`
 session-whole = sesi `{ $session }`: utuh
+session-incomplete = sesi `{ $session }`: tidak lengkap
 session-damaged = sesi `{ $session }`: rusak
 session-repaired = sesi `{ $session }`: diperbaiki
 session-gone = sesi `{ $session }`: tidak ada yang dapat dipertahankan
@@ -285,7 +287,7 @@ session-files = berkas: { $count } ({ $bytes } bita)
 session-payloads = muatan besar: { $count } ({ $bytes } bita)
 session-orphans = muatan yang tidak disebut catatan mana pun: { $count } (tidak berbahaya)
 session-torn = catatan terakhir terpotong: { $bytes } bita (disisihkan saat dijalankan lagi)
-session-gaps = celah di antara peristiwa: { $count } (catatan yang tidak muat di disk penuh)
+session-gaps = peristiwa yang hilang, berulang atau berpindah: { $count } tempat (catatan yang tidak muat di disk penuh, atau jurnal yang disunting)
 session-open-calls = panggilan tanpa hasil: { $count } (diberitahukan ke model saat dijalankan lagi)
 session-damage = kerusakan pertama: `{ $file }`, baris { $line }: { $said }
 session-moved = disisihkan ke: `{ $path }`
@@ -294,7 +296,7 @@ session-moved = disisihkan ke: `{ $path }`
 replay-no-end = run { $run } tidak memiliki akhir dalam catatan: dimatikan, atau masih berjalan
 replay-failed = run { $run } gagal: { $message }
 replay-torn = catatan terakhir terpotong; { $bytes } bita dilewati
-replay-gaps = celah di antara peristiwa: { $count } (catatan yang tidak muat di disk penuh)
+replay-gaps = peristiwa yang hilang, berulang atau berpindah: { $count } tempat (catatan yang tidak muat di disk penuh, atau jurnal yang disunting)
 
 ## `html`
 page-prompt = Perintah

@@ -222,6 +222,7 @@ code-signal = シグナルにより停止した
 notice-embedded-model = 小さな内蔵モデル `{ $model }` で応答しています。`--model` か `ibeam login PROVIDER` で別のモデルを選べます
 notice-stdin-ignored = stdin から { $seconds } 秒間何も届かなかったため無視しました。`--stdin ignore` で待ち時間を省けます
 notice-arguments-ignored = `{ $dialect }` の次の指定に相当するものがないため、無視しました: { $arguments }
+notice-session-gaps = このセッションのジャーナルには、イベントの欠落・重複・順序違いが { $count } か所あります。会話が不完全な可能性があります。詳細は `ibeam sessions check` で確認できます
 notice-session-unsynced = ディスクの応答を待たずに実行を終了しました。再開したセッションには最後の記録が欠けている場合があります
 notice-calls-denied = { $count } 件のツール呼び出しが拒否されました
 notice-unknown-stop-reason = プロバイダーが未知の理由 `{ $word }` で応答を終えました。完了したものとして扱います
@@ -277,6 +278,7 @@ shim-hidden = PATH では `{ $name }` は `{ $other }` で、`{ $directory }` �
 
 ## `sessions check`
 session-whole = セッション `{ $session }`: 完全です
+session-incomplete = セッション `{ $session }`: 不完全です
 session-damaged = セッション `{ $session }`: 壊れています
 session-repaired = セッション `{ $session }`: 修復しました
 session-gone = セッション `{ $session }`: 残せるものがありませんでした
@@ -285,7 +287,7 @@ session-files = ファイル: { $count } ({ $bytes } バイト)
 session-payloads = 大きな内容: { $count } ({ $bytes } バイト)
 session-orphans = どの記録からも参照されない内容: { $count } (害はありません)
 session-torn = 書きかけの最後の記録: { $bytes } バイト (次の実行で別に保存します)
-session-gaps = イベントの欠落箇所: { $count } (ディスクに空きがなく書けなかった記録)
+session-gaps = 欠落・重複・順序違いのイベント: { $count } か所 (ディスクに空きがなく書けなかった記録、または編集されたジャーナル)
 session-open-calls = 結果のない呼び出し: { $count } (次の実行でモデルに伝えます)
 session-damage = 最初の破損: `{ $file }` の { $line } 行目: { $said }
 session-moved = 移した先: `{ $path }`
@@ -294,7 +296,7 @@ session-moved = 移した先: `{ $path }`
 replay-no-end = 実行 { $run } の終わりが記録されていません (強制終了されたか、まだ続いています)
 replay-failed = 実行 { $run } は失敗しました: { $message }
 replay-torn = 最後の記録が途中で切れています。{ $bytes } バイトを省きました
-replay-gaps = イベントの欠落箇所: { $count } (ディスクに空きがなく書けなかった記録)
+replay-gaps = 欠落・重複・順序違いのイベント: { $count } か所 (ディスクに空きがなく書けなかった記録、または編集されたジャーナル)
 
 ## `html`
 page-prompt = 指示

@@ -240,6 +240,10 @@ code-signal = um sinal pediu para parar
 notice-embedded-model = quem responde é o modelo embutido pequeno `{ $model }`; escolha outro com `--model` ou `ibeam login PROVIDER`
 notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
 notice-arguments-ignored = o que `{ $dialect }` faria com isto não tem equivalente aqui e foi omitido: { $arguments }
+notice-session-gaps = { $count ->
+        [one] no diário desta sessão faltam, repetem-se ou estão fora de lugar eventos em { $count } lugar: a conversa pode estar incompleta; `ibeam sessions check` mostra os detalhes
+       *[other] no diário desta sessão faltam, repetem-se ou estão fora de lugar eventos em { $count } lugares: a conversa pode estar incompleta; `ibeam sessions check` mostra os detalhes
+    }
 notice-session-unsynced = a execução deixou de esperar pelo disco; uma sessão retomada pode não ter os seus últimos registros
 notice-calls-denied = { $count ->
         [one] { $count } chamada de ferramenta foi recusada
@@ -307,6 +311,7 @@ shim-hidden = no PATH, `{ $name }` é `{ $other }`, que vem antes de `{ $directo
 
 ## `sessions check`
 session-whole = sessão `{ $session }`: íntegra
+session-incomplete = sessão `{ $session }`: incompleta
 session-damaged = sessão `{ $session }`: danificada
 session-repaired = sessão `{ $session }`: reparada
 session-gone = sessão `{ $session }`: nada pôde ser mantido
@@ -315,7 +320,7 @@ session-files = arquivos: { $count } ({ $bytes } bytes)
 session-payloads = conteúdos grandes: { $count } ({ $bytes } bytes)
 session-orphans = conteúdos que nenhum registro nomeia: { $count } (inofensivos)
 session-torn = último registro incompleto: { $bytes } bytes (a próxima execução o separa)
-session-gaps = lacunas entre os eventos: { $count } (registros que não couberam em um disco cheio)
+session-gaps = eventos ausentes, repetidos ou fora de lugar: { $count } lugares (registros que não couberam em um disco cheio, ou um diário que foi editado)
 session-open-calls = chamadas sem resultado: { $count } (a próxima execução avisa o modelo)
 session-damage = primeiro dano: `{ $file }`, linha { $line }: { $said }
 session-moved = separado em: `{ $path }`
@@ -324,7 +329,7 @@ session-moved = separado em: `{ $path }`
 replay-no-end = a execução { $run } não tem fim registrado: foi morta ou continua
 replay-failed = a execução { $run } falhou: { $message }
 replay-torn = o último registro está incompleto; { $bytes } bytes foram omitidos
-replay-gaps = lacunas entre os eventos: { $count } (registros que não couberam em um disco cheio)
+replay-gaps = eventos ausentes, repetidos ou fora de lugar: { $count } lugares (registros que não couberam em um disco cheio, ou um diário que foi editado)
 
 ## `html`
 page-prompt = Instrução

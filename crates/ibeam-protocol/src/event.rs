@@ -136,9 +136,17 @@ pub struct SessionStarted {
     pub limits: Limits,
     /// The session existed before this run.
     pub resumed: bool,
+    /// The number of places where the journal of the resumed session lacks, repeats or moves events.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub journal_gaps: u64,
     /// Whether the run keeps no session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ephemeral: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A decision of the gate.

@@ -5,6 +5,7 @@
 //! (`notice`). Plain data with serde; refuses I/O, async, formats and words in any human language.
 
 pub mod event;
+pub mod event_order;
 pub mod failure;
 pub mod hidden;
 pub mod id;
@@ -19,6 +20,7 @@ pub mod usage;
 pub use event::{
     Compacted, Event, EventKind, PermissionDecided, RunFinished, SessionStarted, ShortenedResults,
 };
+pub use event_order::{EventOrder, EventPlace};
 pub use failure::{Failure, FailureCode, Reason, Signal};
 pub use hidden::{escape_hidden_in_json, show_hidden, show_on_one_line};
 pub use id::{CallId, ModelCallId, SessionId};

@@ -28,6 +28,11 @@ pub enum Notice {
     },
     /// The run ended without waiting for the disk, which has not confirmed the last records of the session.
     SessionUnsynced,
+    /// Events of the resumed session are missing, repeated or in another order than they were recorded in.
+    SessionGaps {
+        /// The number of places.
+        count: u64,
+    },
     /// Calls were refused by policy.
     CallsDenied {
         /// How many.
@@ -223,6 +228,7 @@ impl Notice {
             | Self::StdinIgnored { .. }
             | Self::ArgumentsIgnored { .. }
             | Self::SessionUnsynced
+            | Self::SessionGaps { .. }
             | Self::CallsDenied { .. }
             | Self::UnknownStopReason { .. }
             | Self::UnknownConfigKey { .. }

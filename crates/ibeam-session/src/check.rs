@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use ibeam_protocol::{CallId, EventKind, ModelCallId, SessionId};
+use ibeam_protocol::{CallId, EventKind, EventOrder, ModelCallId, SessionId};
 
 use crate::blob;
 use crate::error::{SessionError, io};
@@ -32,7 +32,8 @@ pub struct Report {
     pub orphan_blobs: u64,
     /// Bytes of a last record that has no end; the next run keeps it aside.
     pub torn_bytes: u64,
-    /// Places where the numbers of the events do not follow each other: a record did not fit on a full disk.
+    /// Places where the numbers of the events do not follow each other: a record did not fit on a full disk, or
+    /// records were lost, repeated or moved.
     pub gaps: u64,
     /// Calls that began and have no result yet.
     pub open_calls: u64,
@@ -75,7 +76,7 @@ pub fn check(sessions: &Path, id: SessionId) -> Result<Report, SessionError> {
         blob_bytes,
         orphan_blobs: there.iter().filter(|name| !named.contains(*name)).count() as u64,
         torn_bytes: walked.torn_bytes,
-        gaps: facts.gaps,
+        gaps: facts.order.gaps(),
         open_calls: facts.open.len() as u64,
         damage: walked.damage,
     })
@@ -84,15 +85,13 @@ pub fn check(sessions: &Path, id: SessionId) -> Result<Report, SessionError> {
 /// What the events tell of themselves.
 #[derive(Default)]
 struct Facts {
-    next: Option<u64>,
-    gaps: u64,
+    order: EventOrder,
     open: BTreeSet<(ModelCallId, CallId)>,
 }
 
 impl Facts {
     fn hear(&mut self, seq: u64, kind: &EventKind) {
-        self.gaps += u64::from(self.next.unwrap_or(0) != seq);
-        self.next = Some(seq + 1);
+        self.order.place(seq);
         if let EventKind::ToolCallStarted { model_call_id, call } = kind {
             self.open.insert((model_call_id.clone(), call.id.clone()));
         } else if let EventKind::ToolCallFinished { model_call_id, call, .. } = kind {

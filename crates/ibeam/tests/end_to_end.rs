@@ -54,6 +54,8 @@ mod hooks;
 mod hygiene;
 #[path = "end_to_end/input.rs"]
 mod input;
+#[path = "end_to_end/journal_order.rs"]
+mod journal_order;
 #[path = "end_to_end/limits.rs"]
 mod limits;
 #[path = "end_to_end/long_session.rs"]

@@ -14,6 +14,7 @@ pub(crate) fn words(notice: &Notice, catalogue: &Catalogue) -> Words {
             Words::new("notice-arguments-ignored").text("dialect", dialect).text("arguments", arguments)
         }
         Notice::SessionUnsynced => Words::new("notice-session-unsynced"),
+        Notice::SessionGaps { count } => Words::new("notice-session-gaps").count("count", *count),
         Notice::CallsDenied { count, reasons: _ } => Words::new("notice-calls-denied").count("count", *count),
         Notice::UnknownStopReason { word } => Words::new("notice-unknown-stop-reason").text("word", word),
         Notice::AnswerCut => Words::new("notice-answer-cut"),

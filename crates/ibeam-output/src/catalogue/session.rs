@@ -8,7 +8,9 @@ use super::words::Words;
 pub enum SessionLine<'a> {
     /// Every record and every payload is as it was stored.
     Whole { session: &'a str },
-    /// Something is not.
+    /// Every record is as it was stored, but some are missing, repeated or moved.
+    Incomplete { session: &'a str },
+    /// Something is not as it was stored.
     Damaged { session: &'a str },
     /// A repair kept what was before the damage.
     Repaired { session: &'a str },
@@ -24,7 +26,7 @@ pub enum SessionLine<'a> {
     Orphans { count: u64 },
     /// A last record that was not written to its end.
     Torn { bytes: u64 },
-    /// Places where events are missing.
+    /// Places where events are missing, repeated or moved.
     Gaps { count: u64 },
     /// Calls without a result.
     OpenCalls { count: u64 },
@@ -37,6 +39,7 @@ pub enum SessionLine<'a> {
 pub(crate) fn words(line: &SessionLine<'_>) -> Words {
     match *line {
         SessionLine::Whole { session } => Words::new("session-whole").text("session", session),
+        SessionLine::Incomplete { session } => Words::new("session-incomplete").text("session", session),
         SessionLine::Damaged { session } => Words::new("session-damaged").text("session", session),
         SessionLine::Repaired { session } => Words::new("session-repaired").text("session", session),
         SessionLine::Gone { session } => Words::new("session-gone").text("session", session),

@@ -65,6 +65,11 @@ pub(crate) struct InitExtras<'a> {
     sandbox: SandboxEntry<'a>,
     /// The bounds of the run; what is absent has no bound.
     limits: LimitValues,
+    /// The number of places where the journal of the resumed session lacks, repeats or moves events; absent where there
+    /// is none.
+    #[schemars(extend("x-unit" = "count"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    journal_gaps: Option<u64>,
     /// Present and true where the run keeps no session, so that `--resume` cannot take it up.
     #[schemars(with = "Option<bool>", extend("const" = true))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,6 +91,7 @@ impl<'a> InitExtras<'a> {
             },
             sandbox: SandboxEntry::new(&started.sandbox),
             limits: LimitValues { max_turns, max_tokens, max_cost_usd, max_tool_calls, timeout_ms },
+            journal_gaps: Some(started.journal_gaps).filter(|gaps| *gaps > 0),
             ephemeral: started.ephemeral.then_some(true),
         }
     }

@@ -48,6 +48,7 @@ pub(crate) fn started() -> SessionStarted {
         version: "0.1.0".into(),
         limits: Limits { max_turns: 100, ..Limits::NONE },
         resumed: false,
+        journal_gaps: 0,
         ephemeral: false,
     }
 }

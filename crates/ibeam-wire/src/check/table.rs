@@ -38,6 +38,7 @@ static INIT_EXTRAS: &[Key] = &[
     key("api_key", Shape::Word(&["env", "flag", "login", "none"])),
     key("sandbox", Shape::Object(SANDBOX)),
     key("limits", Shape::Object(LIMITS)),
+    maybe("journal_gaps", Shape::Count),
     maybe("ephemeral", Shape::Flag),
 ];
 

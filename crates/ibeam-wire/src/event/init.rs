@@ -53,6 +53,8 @@ pub struct InitExtras {
     pub sandbox: Sandbox,
     /// The limits of the run. Since 0.1.0.
     pub limits: Limits,
+    /// Places where the journal of the resumed session lacks, repeats or moves events. Since 0.1.0.
+    pub journal_gaps: u64,
     /// The run keeps no session: `--resume` cannot take it up. Since 0.1.0.
     pub ephemeral: bool,
 }

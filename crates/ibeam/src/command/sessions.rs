@@ -61,6 +61,7 @@ fn lines<'a>(
         (None, _) => SessionLine::Gone { session },
         (Some(Report { damage: Some(_), .. }), _) => SessionLine::Damaged { session },
         (Some(_), Some(_)) => SessionLine::Repaired { session },
+        (Some(Report { gaps: 1.., .. }), None) => SessionLine::Incomplete { session },
         (Some(_), None) => SessionLine::Whole { session },
     }];
     if let Some(found) = found {
@@ -91,7 +92,7 @@ fn as_json(id: SessionId, found: Option<&Report>, repaired: Option<&Repaired>) -
     };
     let mut object = json!({
         "session_id": id,
-        "whole": found.is_some_and(|found| found.damage.is_none()),
+        "whole": found.is_some_and(|found| found.damage.is_none() && found.gaps == 0),
         "damage": damage(found.and_then(|found| found.damage.as_ref())),
         "repaired": repaired.map(|repaired| json!({
             "damage": damage(repaired.damage.as_ref()),

@@ -29,8 +29,10 @@ pub(super) fn start(app: &App, opened: Opened, choice: Choice) -> Result<Started
     let Opened { id, session, past, past_contents } = opened;
     let mut notices = app.config.notices.clone();
     notices.extend(rule_markers::update(app, session.is_none()));
+    let journal_gaps = past.gaps();
+    notices.extend((journal_gaps > 0).then_some(Notice::SessionGaps { count: journal_gaps }));
     notices.extend(choice.notice());
-    let head = SessionStarted { resumed: !past.is_empty(), ..head_of(app, id, &choice) };
+    let head = SessionStarted { resumed: !past.is_empty(), journal_gaps, ..head_of(app, id, &choice) };
     let (provider, ..) = choice.connect(app)?;
     Ok(Started { head, provider, session, past, past_contents, notices })
 }
@@ -65,6 +67,7 @@ fn head_of(app: &App, id: SessionId, choice: &Choice) -> SessionStarted {
                 .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         },
         resumed: false,
+        journal_gaps: 0,
         ephemeral: is_ephemeral(app),
     }
 }

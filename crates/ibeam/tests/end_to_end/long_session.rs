@@ -31,6 +31,7 @@ pub(crate) fn kept(workspace: &Workspace, turns: usize) -> SessionId {
         version: "0".to_owned(),
         limits: Limits::NONE,
         resumed: false,
+        journal_gaps: 0,
         ephemeral: false,
     })));
     put(EventKind::UserMessage { content: vec!["read all there is".to_owned()] });

@@ -70,6 +70,7 @@ fn head(init: Init) -> Result<SessionStarted, String> {
         version: ibeam.map(|ibeam| ibeam.version).unwrap_or_default(),
         limits: Limits::NONE,
         resumed: false,
+        journal_gaps: 0,
     })
 }
 

@@ -1,0 +1,111 @@
+//! The order of a journal's events: whether the number of each follows that of the event before it.
+//!
+//! Numbers begin at 0 and have no gaps where every record was kept. A record that was lost, repeated or moved breaks
+//! the order.
+
+use std::ops::Range;
+
+/// More missing ranges are joined with the last one.
+const RANGES_LIMIT: usize = 1024;
+
+/// Where an event stands among those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventPlace {
+    /// Its number is the next one.
+    Next,
+    /// Numbers before it are missing so far.
+    AfterGap,
+    /// Its number was missing until now.
+    Late,
+    /// An event of this number has come before.
+    Repeated,
+}
+
+/// Follows the numbers of a journal's events.
+#[derive(Debug, Default)]
+pub struct EventOrder {
+    /// One more than the largest number so far.
+    next: u64,
+    /// What would follow the last event.
+    expected: u64,
+    missing: Vec<Range<u64>>,
+    gaps: u64,
+}
+
+impl EventOrder {
+    /// Takes the number of the next event, and returns where it stands.
+    pub fn place(&mut self, seq: u64) -> EventPlace {
+        self.gaps += u64::from(seq != self.expected);
+        self.expected = seq.saturating_add(1);
+        if seq >= self.next {
+            let missing = self.next..seq;
+            self.next = self.expected;
+            if missing.is_empty() {
+                return EventPlace::Next;
+            }
+            let is_full = self.missing.len() >= RANGES_LIMIT;
+            match self.missing.last_mut().filter(|_| is_full) {
+                Some(last) => last.end = missing.end,
+                None => self.missing.push(missing),
+            }
+            return EventPlace::AfterGap;
+        }
+        let Some(index) = self.missing.iter().position(|range| range.contains(&seq)) else {
+            return EventPlace::Repeated;
+        };
+        let range = self.missing.remove(index);
+        let rest = [range.start..seq, seq + 1..range.end].into_iter().filter(|range| !range.is_empty());
+        self.missing.splice(index..index, rest);
+        EventPlace::Late
+    }
+
+    /// The number of the event that is recorded next: larger than every one so far.
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The number of places where an event does not follow the one before it.
+    pub fn gaps(&self) -> u64 {
+        self.gaps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EventPlace::{AfterGap, Late, Next, Repeated};
+    use super::*;
+
+    #[track_caller]
+    fn check(numbers: &[u64], expect: &[EventPlace], gaps: u64) {
+        let mut order = EventOrder::default();
+        let places: Vec<EventPlace> = numbers.iter().map(|seq| order.place(*seq)).collect();
+        assert_eq!((places.as_slice(), order.gaps()), (expect, gaps), "{numbers:?}");
+        assert_eq!(order.next(), numbers.iter().max().map_or(0, |largest| largest + 1));
+    }
+
+    #[test]
+    fn events_in_order_have_no_gaps() {
+        check(&[], &[], 0);
+        check(&[0, 1, 2], &[Next, Next, Next], 0);
+    }
+
+    #[test]
+    fn a_lost_repeated_or_moved_event_is_a_gap() {
+        check(&[1, 2], &[AfterGap, Next], 1);
+        check(&[0, 2, 3], &[Next, AfterGap, Next], 1);
+        check(&[0, 1, 1, 2], &[Next, Next, Repeated, Next], 1);
+        check(&[0, 2, 1, 3], &[Next, AfterGap, Late, Next], 3);
+        check(&[0, 4, 2, 3, 1, 1], &[Next, AfterGap, Late, Late, Late, Repeated], 4);
+    }
+
+    #[test]
+    fn a_journal_full_of_gaps_costs_no_more_memory() {
+        let mut order = EventOrder::default();
+        for seq in 0..10_000 {
+            assert_eq!(order.place(2 * seq + 1), AfterGap);
+        }
+        assert_eq!((order.missing.len(), order.gaps()), (RANGES_LIMIT, 10_000));
+        assert_eq!((order.place(0), order.place(0)), (Late, Repeated));
+        assert_eq!(order.place(u64::MAX), AfterGap);
+    }
+}
