@@ -172,7 +172,11 @@ reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
 reason-session-elsewhere = the session `{ $session }` belongs to the workspace `{ $cwd }`
     .hint = resume it there, or name the workspace with `--workspace`
 reason-session-busy = the session `{ $session }` is held by `{ $holder }`
-    .hint = wait for it to end, or continue in a new session with the same history: `--fork`
+    .hint = wait for it to end, or go on in a new session with the same history: `--fork`
+reason-session-leased = the session `{ $session }` is held by `{ $holder }`, whose lease is the file `{ $path }`
+    .hint = if that process no longer runs, remove the file; or resume in a new session with the same history: `--fork`
+reason-session-removed = the session of this run was removed while it worked: `{ $path }` does not exist any more
+    .hint = what the run changed in the workspace stays; `--ephemeral` runs without a session
 reason-input-too-large = the prompt on { $what } is longer than { $megabytes } MiB
     .hint = give the prompt the name of a file to read instead
 reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
@@ -246,6 +250,7 @@ notice-session-gaps = { $count ->
         [one] the journal of this session lacks, repeats or moves events in { $count } place: the conversation may be incomplete; `ibeam sessions check` reports on it
        *[other] the journal of this session lacks, repeats or moves events in { $count } places: the conversation may be incomplete; `ibeam sessions check` reports on it
     }
+notice-session-lease-file = the file system of this session cannot lock files; `{ $path }` protects the session from a second writer while this run lasts
 notice-session-unsynced = the run did not wait for the disk any longer; a resumed session may lack its last records
 notice-calls-denied = { $count ->
         [one] { $count } tool call was refused

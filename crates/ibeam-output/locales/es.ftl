@@ -171,6 +171,10 @@ reason-session-elsewhere = la sesión `{ $session }` pertenece al espacio de tra
     .hint = continúala allí, o con `--workspace`
 reason-session-busy = la sesión `{ $session }` está en uso por `{ $holder }`
     .hint = espera a que termine, o continúa en una sesión nueva con el mismo historial: `--fork`
+reason-session-leased = la sesión `{ $session }` está en manos de `{ $holder }`, cuya reserva es el archivo `{ $path }`
+    .hint = si ese proceso ya no se ejecuta, elimina el archivo; o continúa en una sesión nueva con el mismo historial: `--fork`
+reason-session-removed = la sesión de esta ejecución fue eliminada mientras trabajaba: `{ $path }` ya no existe
+    .hint = lo que la ejecución cambió en el espacio de trabajo se conserva; `--ephemeral` ejecuta sin sesión
 reason-input-too-large = el prompt en { $what } supera los { $megabytes } MiB
     .hint = indica en el prompt el nombre de un archivo que se deba leer
 reason-stdin-silent = stdin no envió nada ni terminó en { $seconds } s
@@ -244,6 +248,7 @@ notice-session-gaps = { $count ->
         [one] al diario de esta sesión le faltan, se le repiten o se le movieron eventos en { $count } lugar: la conversación puede estar incompleta; `ibeam sessions check` informa de ello
        *[other] al diario de esta sesión le faltan, se le repiten o se le movieron eventos en { $count } lugares: la conversación puede estar incompleta; `ibeam sessions check` informa de ello
     }
+notice-session-lease-file = el sistema de archivos de esta sesión no puede bloquear archivos; `{ $path }` protege la sesión de un segundo escritor mientras dura esta ejecución
 notice-session-unsynced = la ejecución dejó de esperar al disco; a una sesión reanudada pueden faltarle sus últimos registros
 notice-calls-denied = { $count ->
         [one] se denegó { $count } llamada a herramientas

@@ -171,6 +171,10 @@ reason-session-elsewhere = la session `{ $session }` appartient à l'espace de t
     .hint = poursuivez-la là-bas, ou avec `--workspace`
 reason-session-busy = la session `{ $session }` est utilisée par `{ $holder }`
     .hint = attendez qu'elle se termine, ou continuez dans une nouvelle session avec le même historique : `--fork`
+reason-session-leased = la session `{ $session }` est détenue par `{ $holder }`, dont la réservation est le fichier `{ $path }`
+    .hint = si ce processus ne tourne plus, supprimez le fichier ; ou continuez dans une nouvelle session avec le même historique : `--fork`
+reason-session-removed = la session de cette exécution a été supprimée pendant son travail : `{ $path }` n'existe plus
+    .hint = ce que l'exécution a changé dans l'espace de travail reste ; `--ephemeral` exécute sans session
 reason-input-too-large = le prompt sur { $what } dépasse { $megabytes } Mio
     .hint = indiquez plutôt dans le prompt le nom d'un fichier à lire
 reason-stdin-silent = stdin n'a rien envoyé et ne s'est pas terminé en { $seconds } s
@@ -244,6 +248,7 @@ notice-session-gaps = { $count ->
         [one] des événements manquent, se répètent ou sont déplacés à { $count } endroit du journal de cette session : la conversation peut être incomplète ; `ibeam sessions check` donne les détails
        *[other] des événements manquent, se répètent ou sont déplacés à { $count } endroits du journal de cette session : la conversation peut être incomplète ; `ibeam sessions check` donne les détails
     }
+notice-session-lease-file = le système de fichiers de cette session ne sait pas verrouiller les fichiers ; `{ $path }` protège la session d'un second écrivain pendant cette exécution
 notice-session-unsynced = l'exécution n'a plus attendu le disque ; il peut manquer à une session reprise ses derniers enregistrements
 notice-calls-denied = { $count ->
         [one] { $count } appel d'outil a été refusé

@@ -171,6 +171,10 @@ reason-session-elsewhere = a sessão `{ $session }` pertence ao espaço de traba
     .hint = continue-a lá, ou com `--workspace`
 reason-session-busy = a sessão `{ $session }` está em uso por `{ $holder }`
     .hint = espere que termine, ou continue em uma nova sessão com o mesmo histórico: `--fork`
+reason-session-leased = a sessão `{ $session }` está em uso por `{ $holder }`, cuja reserva é o arquivo `{ $path }`
+    .hint = se esse processo não está mais em execução, remova o arquivo; ou continue em uma nova sessão com o mesmo histórico: `--fork`
+reason-session-removed = a sessão desta execução foi removida enquanto ela trabalhava: `{ $path }` não existe mais
+    .hint = o que a execução mudou no espaço de trabalho permanece; `--ephemeral` executa sem sessão
 reason-input-too-large = o prompt em { $what } ultrapassa { $megabytes } MiB
     .hint = indique no prompt o nome de um ficheiro a ler
 reason-stdin-silent = stdin não enviou nada nem terminou em { $seconds } s
@@ -244,6 +248,7 @@ notice-session-gaps = { $count ->
         [one] no diário desta sessão faltam, repetem-se ou estão fora de lugar eventos em { $count } lugar: a conversa pode estar incompleta; `ibeam sessions check` mostra os detalhes
        *[other] no diário desta sessão faltam, repetem-se ou estão fora de lugar eventos em { $count } lugares: a conversa pode estar incompleta; `ibeam sessions check` mostra os detalhes
     }
+notice-session-lease-file = o sistema de arquivos desta sessão não consegue bloquear arquivos; `{ $path }` protege a sessão de um segundo escritor enquanto esta execução durar
 notice-session-unsynced = a execução deixou de esperar pelo disco; uma sessão retomada pode não ter os seus últimos registros
 notice-calls-denied = { $count ->
         [one] { $count } chamada de ferramenta foi recusada

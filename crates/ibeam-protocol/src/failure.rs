@@ -138,6 +138,10 @@ pub enum Reason {
     SessionElsewhere { session: String, cwd: String },
     /// Another process holds the session.
     SessionBusy { session: String, holder: String },
+    /// A process that cannot be looked at from here holds the session by a file, or did so when it ended.
+    SessionLeased { session: String, holder: String, path: String },
+    /// The session was removed while the run worked in it.
+    SessionRemoved { path: String },
     /// stdin was to be the prompt and never ended or never began.
     StdinSilent { waited_ms: u64 },
     /// A file or directory given by the user is not to be had.
@@ -185,6 +189,11 @@ pub enum Signal {
 }
 
 impl Reason {
+    /// Whether the session of a run that failed so can be resumed.
+    pub fn leaves_session(&self) -> bool {
+        !matches!(self, Self::SessionRemoved { .. }) && self.code().leaves_session()
+    }
+
     /// What another program or the system said, where the reason holds that; else the word of its class.
     pub fn said(&self) -> &str {
         match self {
@@ -245,6 +254,8 @@ impl Reason {
             | Self::NoSessionToContinue { .. }
             | Self::SessionElsewhere { .. }
             | Self::SessionBusy { .. }
+            | Self::SessionLeased { .. }
+            | Self::SessionRemoved { .. }
             | Self::StdinSilent { .. }
             | Self::WorkspaceGone { .. }
             | Self::NameTaken { .. }
@@ -304,9 +315,9 @@ impl Reason {
             | Self::StdinSilent { .. }
             | Self::WorkspaceGone { .. }
             | Self::NoInput { .. } => C::NoInput,
-            Self::SessionBusy { .. } => C::Busy,
+            Self::SessionBusy { .. } | Self::SessionLeased { .. } => C::Busy,
             Self::CannotCreate { .. } | Self::NameTaken { .. } => C::CantCreate,
-            Self::Io { .. } | Self::OutputClosed => C::Io,
+            Self::Io { .. } | Self::OutputClosed | Self::SessionRemoved { .. } => C::Io,
             Self::System { .. } => C::Os,
             Self::NoSandbox { .. } => C::Sandbox,
             Self::Untrusted { .. } => C::Untrusted,

@@ -33,6 +33,11 @@ pub enum Notice {
         /// The number of places.
         count: u64,
     },
+    /// The file system of the session cannot lock, so a file stands for the lease.
+    SessionLeaseFile {
+        /// That file.
+        path: String,
+    },
     /// Calls were refused by policy.
     CallsDenied {
         /// How many.
@@ -229,6 +234,7 @@ impl Notice {
             | Self::ArgumentsIgnored { .. }
             | Self::SessionUnsynced
             | Self::SessionGaps { .. }
+            | Self::SessionLeaseFile { .. }
             | Self::CallsDenied { .. }
             | Self::UnknownStopReason { .. }
             | Self::UnknownConfigKey { .. }

@@ -18,6 +18,17 @@ pub enum SessionError {
         /// The process, e.g. `process 4711 on build-3`.
         holder: String,
     },
+    /// A process that cannot be looked at from here writes to it, or did so when it ended.
+    #[error("the session is held by {holder}, whose lease is the file `{path}`")]
+    Leased {
+        /// The process, e.g. `process 4711 on build-3`.
+        holder: String,
+        /// The lease.
+        path: PathBuf,
+    },
+    /// Another thread ended the opening.
+    #[error("the opening of the session was cancelled")]
+    Cancelled,
     /// A record that is not the last one is damaged.
     #[error("`{path}` is damaged at line {line}: {said}")]
     Damaged {
@@ -36,6 +47,12 @@ pub enum SessionError {
         path: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+    /// The journal was removed or replaced while it was written: what was recorded cannot be found any more.
+    #[error("`{path}` was removed while the session was in use")]
+    Removed {
+        /// The segment of the journal.
+        path: PathBuf,
     },
     /// Every record is written, but the room kept for the next ones cannot be renewed: end the run in order.
     #[error("`{path}`: no room for what comes next: {source}")]

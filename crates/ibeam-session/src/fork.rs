@@ -14,7 +14,7 @@ use crate::header::Header;
 use crate::journal::Session;
 use crate::layout::BLOBS;
 use crate::load::Loaded;
-use crate::options::Options;
+use crate::options::{Cancel, Options};
 use crate::place::directory_of;
 use crate::private;
 use crate::sync::sync_entries;
@@ -42,7 +42,7 @@ impl Session {
         let header = Header { forked_from: Some(from), ..Header::new(id, cwd) };
         let mut failed = None;
         let begun = Self::begin(sessions, header.clone(), options, |directory, file| {
-            copy(&source, directory, file, each).map_err(|error| {
+            copy(&source, directory, file, &options.cancel, each).map_err(|error| {
                 let told = io::Error::other(error.to_string());
                 failed = Some(error);
                 told
@@ -59,12 +59,14 @@ fn copy(
     source: &Path,
     directory: &Path,
     file: &mut File,
+    cancel: &Cancel,
     each: &mut dyn FnMut(Event),
 ) -> Result<(), SessionError> {
     let blobs = directory.join(BLOBS);
     let mut shares = false;
     let mut journal = BufWriter::with_capacity(64 << 10, file);
     let walked = walk::<SessionError>(source, |entry| {
+        cancel.check()?;
         if let Some(blob) = &entry.blob {
             private::make_directory(&blobs).map_err(create(&blobs))?;
             share(&blob::path(source, &blob.sha256), &blob::path(directory, &blob.sha256))

@@ -11,7 +11,7 @@ use crate::blob;
 use crate::error::{SessionError, create, io};
 use crate::header::Header;
 use crate::layout::{self, BLOBS};
-use crate::lease;
+use crate::lease::{self, Lease};
 use crate::options::{Durability, Options};
 use crate::place::check_ours;
 use crate::private;
@@ -39,7 +39,7 @@ pub struct Session {
     pub(crate) after: Vec<Step>,
     syncer: Syncer,
     /// Last, so that nobody else may write before this is done.
-    _lease: File,
+    lease: Lease,
 }
 
 impl Session {
@@ -68,7 +68,7 @@ impl Session {
         let directory = sessions.join(header.session_id.to_string());
         let mut changed = private::make_directory(&directory).map_err(create(&directory))?;
         check_ours(sessions, &directory)?;
-        let lease = lease::take(&directory, options.wait)?;
+        let lease = lease::take(&directory, options)?;
         let at = layout::segment(&directory, 1);
         if !layout::segments(&directory).map_err(create(&directory))?.is_empty() {
             return Err(create(&at.path)(ErrorKind::AlreadyExists.into()));
@@ -90,7 +90,7 @@ impl Session {
         header: Header,
         options: &Options,
         segment: Segment,
-        lease: File,
+        lease: Lease,
     ) -> Self {
         Self {
             directory,
@@ -103,7 +103,7 @@ impl Session {
             before: Vec::new(),
             after: Vec::new(),
             syncer: Syncer::default(),
-            _lease: lease,
+            lease,
         }
     }
 
@@ -154,23 +154,25 @@ impl Session {
     /// A durable point: flushes, and tells the disk to store what was flushed, without waiting for it.
     ///
     /// # Errors
-    /// As `flush`.
+    /// As `flush`, and `Removed`.
     pub fn point(&mut self) -> Result<(), SessionError> {
         let flushed = self.flush();
         let started = self.start_sync();
-        flushed.and(started)
+        let is_removed = self.segment.is_removed();
+        self.unless_removed(is_removed).and(flushed).and(started)
     }
 
     /// The end of a run: flushes, gives back the room set aside, and waits until everything survives a power
     /// cut. More may follow.
     ///
     /// # Errors
-    /// `Io`, as `flush`.
+    /// `Io`, as `flush`, and `Removed`.
     pub fn settle(&mut self) -> Result<(), SessionError> {
         let written = self.write();
         let given_back = self.segment.give_back().map_err(|source| self.io(source));
         let synced = self.sync();
-        written.and(given_back).and(synced)
+        let is_replaced = self.segment.is_replaced();
+        self.unless_removed(is_replaced).and(written).and(given_back).and(synced)
     }
 
     /// Begins the next segment, unless this one holds nothing yet. The closed one is on the disk then.
@@ -269,6 +271,19 @@ impl Session {
 
     pub(crate) fn content(&self) -> Step {
         Step::Content(Arc::clone(&self.segment.file))
+    }
+
+    /// The file that stands for the lease where the file system cannot lock.
+    pub fn lease_file(&self) -> Option<&Path> {
+        self.lease.file.as_ref().map(|lease| lease.path.as_path())
+    }
+
+    fn unless_removed(&self, is_removed: io::Result<bool>) -> Result<(), SessionError> {
+        match is_removed {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(SessionError::Removed { path: self.segment.path.clone() }),
+            Err(source) => Err(self.io(source)),
+        }
     }
 
     fn io(&self, source: io::Error) -> SessionError {

@@ -1,7 +1,8 @@
 //! The right to write to a session: a `flock` on its file `lock`.
 //!
 //! The lock goes with the descriptor, so a killed process leaves none, and neither what the file says nor whose
-//! number it names gives or takes the right: that is for people, and tells when it is worth waiting a moment.
+//! number it names gives or takes the right: that is for people, and tells when it is worth waiting a moment. Where a
+//! file system knows no locks, `lease_file` takes their place.
 
 use std::fs::{self, File, TryLockError};
 use std::io::Write;
@@ -10,8 +11,12 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+
 use crate::error::{SessionError, create, io};
 use crate::layout::LOCK;
+use crate::lease_file::{LEASE, LeaseFile};
+use crate::options::Options;
 use crate::private;
 
 /// Between two looks at a lock that is held.
@@ -21,38 +26,78 @@ const DYING: Duration = Duration::from_secs(10);
 /// More of a holder's name is not read.
 const NAME_LIMIT: usize = 256;
 
-/// Takes the lock of the session in `directory`, waiting for at most `wait`, and says in it who holds it.
+/// The right to write to a session, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    /// Where the file system cannot lock.
+    pub(crate) file: Option<LeaseFile>,
+    /// Last, so that the file is gone before.
+    _lock: File,
+}
+
+/// Takes the lock of the session in `directory`, waiting for at most `options.wait`, and says in it who holds it. Where
+/// the file system cannot lock, a lease file takes its place.
 ///
 /// A holder that has been killed and is not quite gone is waited for a little longer.
 ///
 /// # Errors
-/// `Busy` with the holder, `Create` when the file is not to be had, `Io`.
-pub(crate) fn take(directory: &Path, wait: Duration) -> Result<File, SessionError> {
-    let path = directory.join(LOCK);
-    let opened = private::options().read(true).write(true).create(true).truncate(false).open(&path);
-    let mut lease = opened.and_then(private::owned).map_err(create(&path))?;
-    let begun = Instant::now();
-    loop {
-        match lease.try_lock() {
-            Ok(()) => break,
-            Err(TryLockError::WouldBlock) => {
-                let holder = holder(&lease);
-                // One that looks alive is looked at twice: it may have been killed just now.
-                let patience = wait.max(if is_dying(&holder) { DYING } else { PAUSE });
-                if begun.elapsed() >= patience {
-                    return Err(SessionError::Busy { holder });
-                }
-                thread::sleep(PAUSE);
-            }
-            Err(TryLockError::Error(source)) => return Err(io(&path)(source)),
-        }
-    }
-    // A full disk has no room for the name; the lock holds without it.
-    drop(lease.set_len(0).and_then(|()| lease.write_all(own_name().as_bytes())));
-    Ok(lease)
+/// `Busy` with the holder, `Leased`, `Cancelled`, `Create` when the file cannot be created, `Io`.
+pub(crate) fn take(directory: &Path, options: &Options) -> Result<Lease, SessionError> {
+    take_with(directory, options, File::try_lock)
 }
 
-fn own_name() -> String {
+fn take_with(
+    directory: &Path,
+    options: &Options,
+    lock: impl Fn(&File) -> Result<(), TryLockError>,
+) -> Result<Lease, SessionError> {
+    let path = directory.join(LOCK);
+    let opened = private::options().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut held = opened.and_then(private::owned).map_err(create(&path))?;
+    let begun = Instant::now();
+    let file = loop {
+        let holder = match try_take(directory, &held, &lock) {
+            Ok(file) => break file,
+            Err(SessionError::Busy { holder }) => holder,
+            Err(error) => return Err(error),
+        };
+        // One that looks alive is looked at twice: it may have been killed just now.
+        let patience = options.wait.max(if is_dying(&holder) { DYING } else { PAUSE });
+        if begun.elapsed() >= patience {
+            return Err(SessionError::Busy { holder });
+        }
+        options.cancel.check()?;
+        thread::sleep(PAUSE);
+    };
+    // A full disk has no room for the name; the lock holds without it.
+    drop(held.set_len(0).and_then(|()| held.write_all(own_name().as_bytes())));
+    Ok(Lease { file, _lock: held })
+}
+
+/// One attempt; the lease file where there is one.
+fn try_take(
+    directory: &Path,
+    held: &File,
+    lock: impl Fn(&File) -> Result<(), TryLockError>,
+) -> Result<Option<LeaseFile>, SessionError> {
+    match lock(held) {
+        // Whoever made a lease file could not lock.
+        Ok(()) if directory.join(LEASE).symlink_metadata().is_ok() => LeaseFile::take(directory).map(Some),
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Err(SessionError::Busy { holder: holder(held) }),
+        Err(TryLockError::Error(error)) if cannot_lock(&error) => LeaseFile::take(directory).map(Some),
+        Err(TryLockError::Error(source)) => Err(io(&directory.join(LOCK))(source)),
+    }
+}
+
+/// Whether the file system knows no locks, as some network file systems do.
+fn cannot_lock(error: &std::io::Error) -> bool {
+    let number = error.raw_os_error();
+    [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP].iter().any(|errno| number == Some(errno.raw_os_error()))
+}
+
+/// The name of this process, for people.
+pub(crate) fn own_name() -> String {
     format!("process {} on {}", std::process::id(), host())
 }
 
@@ -104,6 +149,33 @@ fn is_killed(status: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_system_without_locks_gets_a_lease_file() {
+        for errno in [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP] {
+            let home = tempfile::tempdir().unwrap();
+            let take = || {
+                let lock = |_: &File| Err(TryLockError::Error(errno.into()));
+                take_with(home.path(), &Options::default(), lock)
+            };
+            let lease = take().unwrap();
+            assert!(lease.file.is_some());
+            assert!(matches!(take(), Err(SessionError::Busy { .. })), "it is exclusive");
+            // A process whose file system can lock respects it.
+            let locking = take_with(home.path(), &Options::default(), |_| Ok(()));
+            assert!(matches!(locking, Err(SessionError::Busy { .. })));
+            drop(lease);
+            assert!(take().is_ok() && take_with(home.path(), &Options::default(), |_| Ok(())).is_ok());
+        }
+    }
+
+    #[test]
+    fn another_failure_of_the_lock_is_an_error() {
+        let home = tempfile::tempdir().unwrap();
+        let lock = |_: &File| Err(TryLockError::Error(Errno::IO.into()));
+        let taken = take_with(home.path(), &Options::default(), lock);
+        assert!(matches!(taken, Err(SessionError::Io { .. })), "{taken:?}");
+    }
 
     #[test]
     fn a_process_that_dies_is_told_from_one_that_lives() {

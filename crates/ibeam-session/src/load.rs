@@ -6,6 +6,7 @@ use ibeam_protocol::Event;
 
 use crate::error::SessionError;
 use crate::header::Header;
+use crate::options::Cancel;
 use crate::walk::{Damage, Walked, walk};
 
 /// What a journal told besides its events.
@@ -20,9 +21,14 @@ pub struct Loaded {
 /// Reads a whole journal and gives `each` event as it comes, in order; nothing of it is kept.
 ///
 /// # Errors
-/// As `walk`, and `Damaged`.
-pub(crate) fn load(directory: &Path, each: &mut dyn FnMut(Event)) -> Result<(Header, Walked), SessionError> {
+/// As `walk`, `Cancelled` and `Damaged`.
+pub(crate) fn load(
+    directory: &Path,
+    cancel: &Cancel,
+    each: &mut dyn FnMut(Event),
+) -> Result<(Header, Walked), SessionError> {
     let walked = walk::<SessionError>(directory, |entry| {
+        cancel.check()?;
         each(entry.event);
         Ok(())
     })?;

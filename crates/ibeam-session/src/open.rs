@@ -24,7 +24,7 @@ impl Session {
     /// A torn last record is kept aside in `events.torn` and cut off.
     ///
     /// # Errors
-    /// `Unknown`, `Busy`, `Damaged` with the line, `Create` for what is not ours, `Io`. What was given before stands.
+    /// `Unknown`, `Busy`, `Cancelled`, `Damaged` with the line, `Create` for what is not ours, `Io`. What was given before stands.
     pub fn open(
         sessions: &Path,
         id: SessionId,
@@ -32,8 +32,8 @@ impl Session {
         each: &mut dyn FnMut(Event),
     ) -> Result<(Self, Loaded), SessionError> {
         let directory = directory_of(sessions, id)?;
-        let lease = lease::take(&directory, options.wait)?;
-        let (header, walked) = load::load(&directory, each)?;
+        let lease = lease::take(&directory, options)?;
+        let (header, walked) = load::load(&directory, &options.cancel, each)?;
         let segment = reopen(&directory, &walked, options)?;
         let mut session = Self::of(directory.clone(), header.clone(), options, segment, lease);
         if walked.torn_bytes > 0 {

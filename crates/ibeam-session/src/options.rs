@@ -1,6 +1,10 @@
 //! How a session is kept: when the disk is waited for, how long for its lease, and the sizes of its files.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use crate::error::SessionError;
 
 /// What a durable point waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,6 +15,25 @@ pub enum Durability {
     Written,
     /// The disk has the records: they survive a power cut.
     Synced,
+}
+
+/// Lets another thread end the opening of a session: the wait for its lease, and the reading of its records.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Ends the opening.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Checks whether the opening goes on.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn check(&self) -> Result<(), SessionError> {
+        if self.0.load(Ordering::Relaxed) { Err(SessionError::Cancelled) } else { Ok(()) }
+    }
 }
 
 /// How a session is kept.
@@ -25,6 +48,8 @@ pub struct Options {
     /// Bytes kept allocated ahead of the end of the journal, so that a disk which somebody else fills still
     /// takes the records of an orderly end; renewed at the half. Must hold the largest record twice.
     pub reserve_bytes: u64,
+    /// Ends the opening from outside.
+    pub cancel: Cancel,
 }
 
 impl Default for Options {
@@ -34,6 +59,7 @@ impl Default for Options {
             wait: Duration::ZERO,
             segment_bytes: 64 << 20,
             reserve_bytes: 2 << 20,
+            cancel: Cancel::default(),
         }
     }
 }

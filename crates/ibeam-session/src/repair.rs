@@ -40,7 +40,7 @@ pub struct Repaired {
 /// `Unknown`, `Busy`, `Create`, `Io`; `Damaged` for a journal that a newer program wrote, which is left alone.
 pub fn repair(sessions: &Path, id: SessionId, options: &Options) -> Result<Repaired, SessionError> {
     let directory = directory_of(sessions, id)?;
-    let _lease = lease::take(&directory, options.wait)?;
+    let _lease = lease::take(&directory, options)?;
     let mut walked = walk::<SessionError>(&directory, |_| Ok(()))?;
     let Some(damage) = walked.damage.clone() else {
         return Ok(Repaired { damage: None, aside: Vec::new(), remains: true });

@@ -1,7 +1,8 @@
 //! The last file of a journal: it only grows, by whole records, into room that was set aside for it.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -105,6 +106,27 @@ impl Segment {
                 drop(self.cut());
                 Err(error)
             }
+        }
+    }
+
+    /// Whether the file has lost its name.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn is_removed(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.nlink() == 0)
+    }
+
+    /// Whether the file has lost its name, or another file or directory has taken it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn is_replaced(&self) -> io::Result<bool> {
+        let own = self.file.metadata()?;
+        match self.path.symlink_metadata() {
+            Ok(found) => Ok((found.dev(), found.ino()) != (own.dev(), own.ino())),
+            Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => Ok(true),
+            Err(error) => Err(error),
         }
     }
 

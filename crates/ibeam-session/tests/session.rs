@@ -10,6 +10,7 @@
 
 mod session {
     mod blob;
+    mod cancel;
     mod check;
     mod fork;
     mod journal;

@@ -122,15 +122,17 @@ pub(crate) fn expect_run(head: SessionStarted, prompt: Vec<String>) {
     let _ = EXPECTED.set((head, prompt));
 }
 
-/// Prints the expected run, which failed before it began.
-fn print_expected(failure: &Failure) -> Option<RunFinished> {
+/// Prints the expected run, which failed before it began; `None` where nothing is known of it.
+pub(crate) fn print_expected(failure: &Failure) -> Option<RunFinished> {
     let (head, prompt) = EXPECTED.get()?;
     let finished = RunFinished {
         session_id: head.session_id,
         outcome: RunOutcome::Failed(failure.clone()),
         duration_ms: 0,
-        totals: RunTotals { unsynced: true, ..RunTotals::default() },
+        totals: RunTotals::default(),
         partial: None,
+        // Nothing of a new session is there to be resumed.
+        ephemeral: head.ephemeral || !head.resumed,
     };
     let mut writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner).take()?;
     let kinds = [

@@ -84,6 +84,8 @@ pub(crate) struct Pending {
 /// A run that has begun and not ended.
 struct OpenRun {
     session_id: SessionId,
+    /// The run keeps no session.
+    ephemeral: bool,
     began: Instant,
     tally: Tally,
     /// Calls that were started and not finished, in any order.
@@ -336,6 +338,7 @@ impl State {
             EventKind::SessionStarted(started) => {
                 self.run = Some(OpenRun {
                     session_id: started.session_id,
+                    ephemeral: started.ephemeral,
                     began: Instant::now(),
                     tally: Tally::default(),
                     calls: HashMap::new(),
@@ -382,6 +385,7 @@ impl State {
             duration_ms: u64::try_from(run.began.elapsed().as_millis()).unwrap_or(u64::MAX),
             totals: run.tally.totals,
             partial: None,
+            ephemeral: run.ephemeral,
         };
         kinds.push(EventKind::RunFinished(Box::new(finished.clone())));
         let numbers = self.next_seq..;

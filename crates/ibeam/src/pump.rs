@@ -133,8 +133,12 @@ fn reason_of(error: &SessionError) -> Reason {
         SessionError::Create { source, .. }
         | SessionError::Low { source, .. }
         | SessionError::Io { source, .. } => Some(source),
-        SessionError::Unknown { .. } | SessionError::Busy { .. } | SessionError::Damaged { .. } => None,
+        SessionError::Unknown { .. }
+        | SessionError::Busy { .. }
+        | SessionError::Leased { .. }
+        | SessionError::Removed { .. }
+        | SessionError::Cancelled
+        | SessionError::Damaged { .. } => None,
     };
-    let io = || Reason::Io { what: "session".to_owned(), said: error.to_string() };
-    source.and_then(shortage::behind).unwrap_or_else(io)
+    source.and_then(shortage::behind).unwrap_or_else(|| crate::run::unwritten(error))
 }

@@ -18,13 +18,13 @@ mod watchdog;
 mod web;
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Run, Stop};
-use ibeam_output::{Contract, EventWriter, Html, Json, StreamJson, Text, TextOptions};
+use ibeam_output::{Contract, EventWriter, Html, Json, StreamJson, Text, TextOptions, error_object};
 use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -44,7 +44,9 @@ pub(crate) use conversation::converse;
 use ports::Foundation;
 use sandbox::Guards;
 use session::Opening;
-pub(crate) use session::{Target, damaged, is_ephemeral, nth_newest, reason_of, session_io, session_options};
+pub(crate) use session::{
+    Target, damaged, is_ephemeral, nth_newest, reason_of, session_io, session_options, unwritten,
+};
 use shutdown::Shutdown;
 pub(crate) use start::permission_mode;
 use watchdog::Watchdog;
@@ -101,7 +103,9 @@ fn print_on(
     let declared = mcp::declared(app)?;
     let hooks = hooks::listed(app)?;
     let guards = guards.stand()?;
-    let mut started = start::start(app, opening.open()?, model)?;
+    let opened = runtime.block_on(opening.open_unless_stopped(&stop));
+    let opened = opened.map_err(|failure| not_begun(app, format, &stop, failure, &stdout))?;
+    let mut started = start::start(app, opened, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(Servers::start(app, declared, &stop))?;
@@ -181,6 +185,20 @@ pub(crate) fn writer<'a>(
         }
         Format::Html => Box::new(Html::new(out, Arc::clone(&basis.catalogue))),
     }
+}
+
+/// Tells on stdout of a run that was stopped before it began, as a stream where its head is known.
+fn not_begun(app: &App, format: Format, stop: &Stop, failure: Failure, mut stdout: &File) -> Failed {
+    if stop.requested().is_none() {
+        return failure.into();
+    }
+    let run = exit::print_expected(&failure);
+    // A dialect prints a line of its own.
+    if run.is_none() && format == Format::StreamJson && app.voice.is_none() {
+        // Where stdout is gone, stderr has the failure.
+        drop(writeln!(stdout, "{}", error_object(&failure, None)));
+    }
+    Failed { failure, run: run.map(Box::new) }
 }
 
 /// Does what may block on a thread of its own; a stop does not wait for it.

@@ -48,6 +48,8 @@ mod file_tools;
 mod formats;
 #[path = "end_to_end/hangs.rs"]
 mod hangs;
+#[path = "end_to_end/held_session.rs"]
+mod held_session;
 #[path = "end_to_end/hooks.rs"]
 mod hooks;
 #[path = "end_to_end/hygiene.rs"]
@@ -64,6 +66,8 @@ mod long_session;
 mod mcp;
 #[path = "end_to_end/permissions.rs"]
 mod permissions;
+#[path = "end_to_end/removed_session.rs"]
+mod removed_session;
 #[path = "end_to_end/replay.rs"]
 mod replay;
 #[path = "end_to_end/samples.rs"]

@@ -15,6 +15,7 @@ pub(crate) fn words(notice: &Notice, catalogue: &Catalogue) -> Words {
         }
         Notice::SessionUnsynced => Words::new("notice-session-unsynced"),
         Notice::SessionGaps { count } => Words::new("notice-session-gaps").count("count", *count),
+        Notice::SessionLeaseFile { path } => Words::new("notice-session-lease-file").text("path", path),
         Notice::CallsDenied { count, reasons: _ } => Words::new("notice-calls-denied").count("count", *count),
         Notice::UnknownStopReason { word } => Words::new("notice-unknown-stop-reason").text("word", word),
         Notice::AnswerCut => Words::new("notice-answer-cut"),

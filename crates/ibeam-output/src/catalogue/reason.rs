@@ -109,6 +109,11 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::InputTooLarge { what, limit_bytes } => Words::new("reason-input-too-large")
             .text("what", what)
             .text("megabytes", &(limit_bytes >> 20).to_string()),
+        Reason::SessionLeased { session, holder, path } => Words::new("reason-session-leased")
+            .text("session", session)
+            .text("holder", holder)
+            .text("path", path),
+        Reason::SessionRemoved { path } => Words::new("reason-session-removed").text("path", path),
         Reason::StdinSilent { waited_ms } => Words::new("reason-stdin-silent").seconds(*waited_ms),
         Reason::WorkspaceGone { path } => Words::new("reason-workspace-gone").text("path", path),
         Reason::NoInput { path, said } => Words::new("reason-no-input").text("path", path).text("said", said),

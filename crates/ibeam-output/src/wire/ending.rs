@@ -101,7 +101,7 @@ impl<'a> ErrorLine<'a> {
             request_id: request_id.as_deref(),
             session_id: run.map(|run| run.session_id),
             ibeam: run.map(|run| RunSummary::new(&run.totals, None)),
-            resumable: run.map(|run| code.leaves_session() && !run.ephemeral),
+            resumable: run.map(|run| reason.leaves_session() && !run.ephemeral),
             result: said.filter(|said| !said.is_empty()),
         }
     }

@@ -197,6 +197,8 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::NoSessionToContinue { cwd: s() },
         Reason::SessionElsewhere { session: s(), cwd: s() },
         Reason::SessionBusy { session: s(), holder: s() },
+        Reason::SessionRemoved { path: s() },
+        Reason::SessionLeased { session: s(), holder: s(), path: s() },
         Reason::StdinSilent { waited_ms: 1 },
         Reason::InputTooLarge { what: s(), limit_bytes: 16 << 20 },
         Reason::WorkspaceGone { path: s() },
@@ -222,9 +224,11 @@ fn every_notice() -> Vec<Notice> {
     vec![
         Notice::EmbeddedModel { model: s() },
         Notice::StdinIgnored { waited_ms: 1 },
+        Notice::SessionGaps { count: 2 },
+        Notice::SessionLeaseFile { path: s() },
         Notice::ArgumentsIgnored { dialect: s(), arguments: s() },
         Notice::SessionUnsynced,
-        Notice::CallsDenied { count: 1, reasons: vec![s(), s()] },
+        Notice::CallsDenied { count: 1, reasons: vec![s()] },
         Notice::UnknownStopReason { word: s() },
         Notice::AnswerCut,
         Notice::AnswerInterrupted { reason: Box::new(Reason::AnswerTruncated { provider: s() }) },
@@ -446,4 +450,11 @@ fn every_failure_has_a_way_out() {
     for reason in every_reason() {
         assert!(!catalogue.reason(&reason).hints.is_empty(), "{reason:?}");
     }
+}
+
+#[test]
+fn several_reasons_of_refusals_have_a_line_each() {
+    let reasons = vec!["no rule allows `make`".to_owned(), "a\nline".to_owned()];
+    let notice = Catalogue::new(Locale::En).notice(&Notice::CallsDenied { count: 2, reasons });
+    assert_eq!(notice, "2 tool calls were refused:\n  no rule allows `make`\n  a\\nline");
 }

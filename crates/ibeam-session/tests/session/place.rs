@@ -143,3 +143,28 @@ fn a_fifo_in_the_place_of_the_journal_is_not_waited_for() {
     .unwrap();
     assert!(matches!(store.open(), Err(SessionError::Io { .. })));
 }
+
+#[test]
+fn a_session_that_is_removed_while_it_is_written_is_an_error() {
+    let removals: [fn(&Store); 3] = [
+        |store| fs::remove_dir_all(store.directory()).unwrap(),
+        |store| fs::remove_file(store.journal()).unwrap(),
+        |store| {
+            fs::rename(store.directory(), store.home.path().join("moved")).unwrap();
+            drop(store.create().unwrap());
+        },
+    ];
+    for (number, remove) in removals.iter().enumerate() {
+        let store = Store::new();
+        let mut session = store.create().unwrap();
+        session.append(&prompt(0, "x")).unwrap();
+        session.point().unwrap();
+        remove(&store);
+        session.append(&prompt(1, "y")).unwrap();
+        let point = session.point();
+        // A directory that was moved away is noticed at the end: the records are not lost.
+        assert_eq!(matches!(point, Err(SessionError::Removed { .. })), number < 2, "{number}: {point:?}");
+        let settled = session.settle();
+        assert!(matches!(settled, Err(SessionError::Removed { .. })), "{number}: {settled:?}");
+    }
+}

@@ -80,7 +80,16 @@ fn converse_on(
     let of_host: Vec<String> = additions.servers.iter().filter(|name| !is_disabled(name)).cloned().collect();
     let hooks = hooks::listed(app)?;
     let guards = Guards::begin(app, true)?.stand()?;
-    let mut started = start::start(app, opening.open()?, chosen)?;
+    let opened = runtime.block_on(async {
+        let stop = Stop::default();
+        let _watch = watchdog.watch(&stop, timeout(app), budget);
+        let (whole, linked) = (whole.clone(), stop.clone());
+        let link = tokio::spawn(async move { linked.request(whole.wait().await) });
+        let opened = opening.open_unless_stopped(&stop).await;
+        link.abort();
+        opened
+    })?;
+    let mut started = start::start(app, opened, chosen)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(async {

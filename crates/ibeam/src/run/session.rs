@@ -4,11 +4,13 @@
 
 use std::path::{Path, PathBuf};
 
-use ibeam_core::Past;
+use ibeam_core::{Past, Stop};
 use ibeam_protocol::{Event, EventKind, Failure, Reason, SessionId};
-use ibeam_session::{Damage, Durability, Options, Session, SessionError};
+use ibeam_session::{Cancel, Damage, Durability, Options, Session, SessionError};
 use ibeam_tools::PastContents;
+use tokio::sync::oneshot;
 
+use super::no_thread;
 use crate::app::App;
 use crate::place::Places;
 
@@ -45,6 +47,7 @@ pub(super) struct Opening {
     forks: bool,
     /// How the session is kept; `None` for a run that keeps none.
     options: Option<Options>,
+    cancel: Cancel,
 }
 
 /// The session of a run, and what it held before.
@@ -81,13 +84,16 @@ impl Opening {
     /// # Errors
     /// `BadConfig` for a durability that does not exist.
     pub(super) fn new(app: &App, target: &Target) -> Result<Self, Reason> {
+        let cancel = Cancel::default();
+        let options = (!is_ephemeral(app)).then(|| session_options(app)).transpose()?;
         Ok(Self {
             places: app.places.clone(),
             workspace: app.workspace.clone(),
             target: target.clone(),
             new_id: SessionId::random(),
             forks: app.flags.fork,
-            options: (!is_ephemeral(app)).then(|| session_options(app)).transpose()?,
+            options: options.map(|options| Options { cancel: cancel.clone(), ..options }),
+            cancel,
         })
     }
 
@@ -97,6 +103,36 @@ impl Opening {
             Target::New => Some(self.new_id),
             Target::Named(name) if !self.forks => name.parse().ok(),
             Target::Named(_) | Target::Newest => None,
+        }
+    }
+
+    /// Whether the run resumes a session that should be there already.
+    pub(super) fn is_of_stored(&self) -> bool {
+        self.target != Target::New && !self.forks
+    }
+
+    /// Opens the session on a thread of its own. A stop ends the wait for the lease and the reading at once; a disk that
+    /// does not answer is not waited for.
+    ///
+    /// # Errors
+    /// The reason of the stop; `System` when no thread can be started; as `open`.
+    pub(super) async fn open_unless_stopped(self, stop: &Stop) -> Result<Opened, Failure> {
+        let cancel = self.cancel.clone();
+        let (sender, opened) = oneshot::channel();
+        let work = move || {
+            // After a stop nobody receives it.
+            let _ = sender.send(self.open());
+        };
+        std::thread::Builder::new().name("session".to_owned()).spawn(work).map_err(no_thread)?;
+        tokio::select! {
+            biased;
+            reason = stop.wait() => {
+                cancel.cancel();
+                Err(reason.into())
+            }
+            opened = opened => opened.unwrap_or_else(|_| {
+                Err(Reason::Internal { said: "the session was lost".to_owned() }.into())
+            }),
         }
     }
 
@@ -126,7 +162,7 @@ impl Opening {
         let session = match (&self.options, is_stored) {
             (None, false) => None,
             (None, true) => {
-                read(&sessions, id, &mut each)?;
+                read(&sessions, id, &self.cancel, &mut each)?;
                 None
             }
             (Some(options), false) => {
@@ -172,8 +208,9 @@ impl Opening {
 ///
 /// # Errors
 /// As `Opening::open`.
-fn read(sessions: &Path, id: SessionId, each: &mut dyn FnMut(Event)) -> Result<(), Failure> {
+fn read(sessions: &Path, id: SessionId, cancel: &Cancel, each: &mut dyn FnMut(Event)) -> Result<(), Failure> {
     let mut each = |event| {
+        cancel.check()?;
         each(event);
         Ok(())
     };
@@ -232,11 +269,15 @@ pub(crate) fn reason_of(error: &SessionError, id: SessionId) -> Reason {
     match error {
         SessionError::Unknown { .. } => Reason::UnknownSession { session },
         SessionError::Busy { holder, .. } => Reason::SessionBusy { session, holder: holder.clone() },
+        SessionError::Leased { holder, path } => {
+            Reason::SessionLeased { session, holder: holder.clone(), path: path.display().to_string() }
+        }
         SessionError::Damaged { path, line, said } => damaged(id, path, *line, said),
         SessionError::Create { path, source } => {
             Reason::CannotCreate { path: path.display().to_string(), said: source.to_string() }
         }
-        SessionError::Low { .. } | SessionError::Io { .. } => session_io(error),
+        SessionError::Low { .. } | SessionError::Io { .. } | SessionError::Cancelled => session_io(error),
+        SessionError::Removed { .. } => unwritten(error),
     }
 }
 
@@ -247,6 +288,14 @@ pub(crate) fn damaged(id: SessionId, path: &Path, line: u64, said: &str) -> Reas
         Some(name) => format!("{said} (in `{name}`)"),
     };
     Reason::SessionDamaged { session: id.to_string(), line, said }
+}
+
+/// What it means for a run that its session cannot be written.
+pub(crate) fn unwritten(error: &SessionError) -> Reason {
+    match error {
+        SessionError::Removed { path } => Reason::SessionRemoved { path: path.display().to_string() },
+        error => Reason::Io { what: "session".to_owned(), said: error.to_string() },
+    }
 }
 
 /// The same where no session is named.

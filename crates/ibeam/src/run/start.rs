@@ -31,6 +31,8 @@ pub(super) fn start(app: &App, opened: Opened, choice: Choice) -> Result<Started
     notices.extend(rule_markers::update(app, session.is_none()));
     let journal_gaps = past.gaps();
     notices.extend((journal_gaps > 0).then_some(Notice::SessionGaps { count: journal_gaps }));
+    let lease_file = session.as_ref().and_then(Session::lease_file);
+    notices.extend(lease_file.map(|path| Notice::SessionLeaseFile { path: path.display().to_string() }));
     notices.extend(choice.notice());
     let head = SessionStarted { resumed: !past.is_empty(), journal_gaps, ..head_of(app, id, &choice) };
     let (provider, ..) = choice.connect(app)?;
@@ -75,7 +77,8 @@ fn head_of(app: &App, id: SessionId, choice: &Choice) -> SessionStarted {
 /// The head of a run that is about to start, as far as it is known before its session is there; `None` where the
 /// session has to be found first.
 pub(super) fn preview(app: &App, opening: &Opening, choice: &Choice) -> Option<SessionStarted> {
-    opening.expected_id().map(|id| head_of(app, id, choice))
+    let id = opening.expected_id()?;
+    Some(SessionStarted { resumed: opening.is_of_stored(), ..head_of(app, id, choice) })
 }
 
 /// The mode of the flags; plan and ask beat force.

@@ -1,0 +1,216 @@
+//! A lease without `flock`, for file systems that cannot lock: a file that only one process can create.
+//!
+//! Unlike a lock it outlives a process that is killed, so it names its process: the process, its host, and what tells
+//! whether that process still runs. A lease of a process of this host that has ended is taken over. Of a process
+//! elsewhere nobody can know that, so it is refused, with the file for a person to remove.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use crate::error::{SessionError, create, io};
+use crate::lease::own_name;
+use crate::private;
+
+/// The name of the file.
+pub(crate) const LEASE: &str = "lease";
+/// How often an empty lease is read again, and the pause before.
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A lease file of this process, removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct LeaseFile {
+    pub(crate) path: PathBuf,
+    content: String,
+}
+
+impl LeaseFile {
+    /// Creates the lease file of the session in `directory`.
+    ///
+    /// # Errors
+    /// `Busy` for a process of this host that still runs, `Leased` for a process elsewhere; `Create`, `Io`.
+    pub(crate) fn take(directory: &Path) -> Result<Self, SessionError> {
+        let path = directory.join(LEASE);
+        let content = own_content();
+        let mut attempts = 0;
+        loop {
+            match private::options().write(true).create_new(true).open(&path) {
+                Ok(mut file) => {
+                    let lease = Self { path, content };
+                    // Dropped after an error, so the file goes.
+                    file.write_all(lease.content.as_bytes()).map_err(io(&lease.path))?;
+                    return Ok(lease);
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(create(&path)(error)),
+            }
+            let found = match read(&path) {
+                // Its process is about to write its name.
+                Ok(found) if found.is_empty() && attempts < ATTEMPTS => {
+                    attempts += 1;
+                    thread::sleep(PAUSE);
+                    continue;
+                }
+                Ok(found) => found,
+                // It has just been removed.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(io(&path)(error)),
+            };
+            match state_of(&found) {
+                HolderState::Ended => remove_stale(&path, &found).map_err(io(&path))?,
+                HolderState::Running => return Err(SessionError::Busy { holder: name_in(&found) }),
+                HolderState::Unknown => return Err(SessionError::Leased { holder: name_in(&found), path }),
+            }
+        }
+    }
+}
+
+impl Drop for LeaseFile {
+    fn drop(&mut self) {
+        // Only our own: a person may have removed it, and another process created it since.
+        if read(&self.path).is_ok_and(|found| found == self.content) {
+            drop(fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// What is known of the process that a lease names.
+#[derive(Debug, PartialEq, Eq)]
+enum HolderState {
+    Running,
+    Ended,
+    Unknown,
+}
+
+/// The first line is for people. The second holds the boot, the process namespace, the number and the start of the
+/// process.
+fn own_content() -> String {
+    let pid = std::process::id();
+    format!("{}\n{} {pid} {}\n", own_name(), system_id(), start_of(pid).unwrap_or_default())
+}
+
+fn name_in(content: &str) -> String {
+    let name = content.lines().next().unwrap_or_default().trim();
+    if name.is_empty() { "another process".to_owned() } else { name.to_owned() }
+}
+
+fn state_of(content: &str) -> HolderState {
+    let Some(rest) = content.lines().nth(1).and_then(|line| line.strip_prefix(&system_id())) else {
+        return HolderState::Unknown;
+    };
+    let mut words = rest.split_ascii_whitespace();
+    let Some(pid) = words.next().and_then(|pid| pid.parse().ok()) else { return HolderState::Unknown };
+    match start_of(pid) {
+        Some(start) if words.next() == Some(start.as_str()) => HolderState::Running,
+        Some(_) | None => HolderState::Ended,
+    }
+}
+
+/// What is the same for two processes only where one can see whether the other runs.
+fn system_id() -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{} {}", boot.trim(), namespace.display())
+}
+
+/// When a process of this system began; `None` where no such process runs.
+fn start_of(pid: u32) -> Option<String> {
+    if !Path::new("/proc/self/stat").exists() {
+        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
+        return match rustix::process::test_kill_process(pid) {
+            Err(rustix::io::Errno::SRCH) => None,
+            Ok(()) | Err(_) => Some("running".to_owned()),
+        };
+    }
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold some; the start is the twentieth field after it.
+    stat.rsplit(") ").next()?.split_ascii_whitespace().nth(19).map(str::to_owned)
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut content = String::new();
+    io::Read::read_to_string(&mut io::Read::take(private::open(path)?, 4096), &mut content)?;
+    Ok(content)
+}
+
+/// Removes the lease that holds `stale`. Of two processes that do this at once, one may find a new lease in its place;
+/// that one is put back.
+fn remove_stale(path: &Path, stale: &str) -> io::Result<()> {
+    let aside = path.with_extension(std::process::id().to_string());
+    match fs::rename(path, &aside) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        renamed => renamed?,
+    }
+    if read(&aside)? != stale {
+        fs::hard_link(&aside, path)?;
+    }
+    fs::remove_file(&aside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holder(directory: &Path) -> SessionError {
+        LeaseFile::take(directory).map(drop).unwrap_err()
+    }
+
+    #[test]
+    fn one_process_holds_the_lease_until_it_drops_it() {
+        let home = tempfile::tempdir().unwrap();
+        let lease = LeaseFile::take(home.path()).unwrap();
+        let SessionError::Busy { holder } = holder(home.path()) else { panic!("not busy") };
+        assert_eq!(holder, own_name());
+        drop(lease);
+        drop(LeaseFile::take(home.path()).unwrap());
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_lease_of_a_process_that_has_ended_is_taken_over() {
+        let home = tempfile::tempdir().unwrap();
+        // More than the largest number of a process.
+        let ended = 4_194_305;
+        // A process of the same number that began later is another one.
+        for (pid, start) in [(ended, "1"), (std::process::id(), "1")] {
+            let stale = format!("process {pid} on here\n{} {pid} {start}\n", system_id());
+            fs::write(home.path().join(LEASE), stale).unwrap();
+            drop(LeaseFile::take(home.path()).unwrap());
+        }
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_lease_from_elsewhere_is_refused_with_its_file() {
+        let home = tempfile::tempdir().unwrap();
+        for content in ["process 1 on elsewhere\nanother-boot pid:[1] 1 1\n", "", "nonsense"] {
+            fs::write(home.path().join(LEASE), content).unwrap();
+            let SessionError::Leased { path, .. } = holder(home.path()) else { panic!("{content}") };
+            assert_eq!(fs::read_to_string(path).unwrap(), content, "it is left");
+        }
+    }
+
+    #[test]
+    fn a_new_lease_is_not_removed_for_a_stale_one() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(LEASE);
+        fs::write(&path, "new").unwrap();
+        remove_stale(&path, "stale").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        remove_stale(&path, "new").unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_lease_that_a_person_replaced_is_left() {
+        let home = tempfile::tempdir().unwrap();
+        let lease = LeaseFile::take(home.path()).unwrap();
+        fs::write(&lease.path, "another").unwrap();
+        let path = lease.path.clone();
+        drop(lease);
+        assert_eq!(fs::read_to_string(path).unwrap(), "another");
+    }
+}

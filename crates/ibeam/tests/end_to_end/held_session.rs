@@ -1,0 +1,96 @@
+//! Waiting for a session that another process holds, and reading a long one, ends as any run does: at its time, and by a
+//! signal.
+
+use std::fs::File;
+use std::io::Write;
+use std::time::Duration;
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Ibeam, Workspace};
+use serde_json::Value;
+
+use crate::scene::{Scene, says};
+
+/// Long enough that nothing but an end of the wait explains the end of the run.
+const WAIT: &str = "[timeouts]\nlock = \"10m\"\n";
+const GUARD: Duration = Duration::from_secs(60);
+
+/// A session whose lock this test holds, and its id.
+fn held() -> (Scene, String, File) {
+    let scene = Scene::new([says("never")]).within(Workspace::new().user_config(WAIT));
+    let id = scene.bare(["create-chat"]).run().succeeded().stdout.trim().to_owned();
+    let lock = scene.workspace.journal(&id).with_file_name("lock");
+    let lock = File::options().read(true).write(true).open(lock).unwrap();
+    lock.lock().unwrap();
+    (scene, id, lock)
+}
+
+/// Holds that the run ended so, with the stream of a run that did not begin on stdout.
+#[track_caller]
+fn check(run: Ibeam, signal: Option<Signal>, code: i32, class: &str) {
+    let running = run.guard(GUARD).start();
+    if let Some(signal) = signal {
+        running.wait_for_thread("session");
+        running.signal(signal);
+    }
+    let ran = running.finish();
+    assert_eq!(ran.code, Some(code), "{ran}");
+    let lines: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [init, user, line] = lines.as_slice() else { panic!("{ran}") };
+    assert_eq!((&init["type"], &user["type"]), (&Value::from("system"), &Value::from("user")), "{ran}");
+    assert_eq!((&line["type"], &line["code"]), (&Value::from("error"), &Value::from(class)), "{ran}");
+    assert_eq!(line["resumable"], true, "{ran}");
+    assert_eq!(ran.stderr_lines("error: ").len(), 1, "{ran}");
+}
+
+#[test]
+fn waiting_for_a_held_session_ends_at_the_timeout() {
+    let (scene, id, _lock) = held();
+    check(scene.print(["--resume", &id, "--timeout", "1"]), None, 33, "timeout");
+    assert!(scene.server.requests().is_empty());
+}
+
+#[test]
+fn waiting_for_a_held_session_ends_by_a_signal() {
+    for (signal, code) in [(Signal::Term, 143), (Signal::Int, 130), (Signal::Hup, 129)] {
+        let (scene, id, _lock) = held();
+        check(scene.print(["--resume", &id]), Some(signal), code, "signal");
+    }
+}
+
+#[test]
+fn the_time_of_the_wait_counts_for_json_and_text_too() {
+    for format in ["json", "text"] {
+        let (scene, id, _lock) = held();
+        let run = scene.print(["--resume", &id, "--timeout", "1", "--output-format", format]);
+        let ran = run.guard(GUARD).run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(33), ""), "{ran}");
+    }
+}
+
+#[test]
+fn a_session_that_is_let_go_of_is_resumed() {
+    let (scene, id, lock) = held();
+    let running = scene.print(["--resume", &id]).guard(GUARD).start();
+    running.wait_for_thread("session");
+    drop(lock);
+    assert_eq!(running.finish().succeeded().stream().deltas(), ["never"]);
+}
+
+#[test]
+fn reading_a_long_session_ends_by_a_signal() {
+    /// Far more than is read before the signal comes.
+    const BYTES: usize = 100 << 20;
+    let scene = Scene::new([says("one"), says("never")]);
+    let id = scene.ibeam(["-p", "begin"]).run().succeeded().stream().session_id().to_owned();
+    let journal = scene.workspace.journal(&id);
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let line = text.lines().find(|line| line.contains("text_delta")).unwrap();
+    let many = format!("{line}\n").repeat(1000);
+    let mut file = File::options().append(true).open(&journal).unwrap();
+    for _ in 0..BYTES / many.len() {
+        file.write_all(many.as_bytes()).unwrap();
+    }
+    check(scene.print(["--resume", &id]), Some(Signal::Term), 143, "signal");
+    assert_eq!(scene.server.requests().len(), 1);
+}
