@@ -39,7 +39,14 @@ pub fn check<R: BufRead>(stream: R, most: usize) -> io::Result<Report> {
 /// # Errors
 /// As `check`.
 pub fn check_under<R: BufRead>(contract: Contract, stream: R, most: usize) -> io::Result<Report> {
-    let mut lines = Lines::new(stream);
+    check_lines(contract, Lines::new(stream), most)
+}
+
+pub(crate) fn check_lines<R: BufRead>(
+    contract: Contract,
+    mut lines: Lines<R>,
+    most: usize,
+) -> io::Result<Report> {
     let mut checker = Checker::new(contract, most);
     while let Some(line) = lines.next()? {
         checker.line(line);

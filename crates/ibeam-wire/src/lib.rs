@@ -39,6 +39,7 @@ pub use event::{
     ApiKey, Assistant, Block, Body, Denial, Event, Init, InitExtras, Limits, McpServer, Message, Phase,
     RunError, RunResult, Sandbox, Summary, ToolCall, Usage, User,
 };
+pub use lines::LONGEST_LINE;
 pub use new_text::NewText;
 pub use reader::{ReadError, ReadErrorKind, Reader};
 pub use scan::parse;

@@ -33,7 +33,7 @@ pub struct ReadError {
 pub enum ReadErrorKind {
     /// The input failed; nothing follows.
     Io(io::Error),
-    /// It is longer than 64 MiB.
+    /// It is longer than [`LONGEST_LINE`](crate::LONGEST_LINE).
     TooLong,
     /// It is not UTF-8.
     NotUtf8,
@@ -44,7 +44,11 @@ pub enum ReadErrorKind {
 impl<R: BufRead> Reader<R> {
     /// A reader from the first line on.
     pub fn new(stream: R) -> Self {
-        Self { lines: Lines::new(stream), over: false }
+        Self::from_lines(Lines::new(stream))
+    }
+
+    pub(crate) fn from_lines(lines: Lines<R>) -> Self {
+        Self { lines, over: false }
     }
 }
 
@@ -86,7 +90,7 @@ impl fmt::Display for ReadError {
         write!(f, "line {}, column {}: ", self.line, self.column)?;
         match &self.kind {
             ReadErrorKind::Io(error) => write!(f, "cannot be read: {error}"),
-            ReadErrorKind::TooLong => f.write_str("longer than 64 MiB"),
+            ReadErrorKind::TooLong => f.write_str("longer than 1 GiB"),
             ReadErrorKind::NotUtf8 => f.write_str("not UTF-8"),
             ReadErrorKind::NotAnEvent(error) => f.write_str(&crate::scan::without_place(error)),
         }

@@ -39,7 +39,7 @@ rules! {
     NotJson "not-json" "A line is JSON.",
     NotAnObject "not-an-object" "A line is one object.",
     TooDeep "too-deep" "JSON is nested at most 512 deep.",
-    LineTooLong "line-too-long" "A line has at most 64 MiB.",
+    LineTooLong "line-too-long" "A line has at most 1 GiB.",
     EmptyLine "empty-line" "No line is empty.",
     CarriageReturn "carriage-return" "Lines end with `\\n` alone.",
     NoLineEnd "no-line-end" "The last line has its end.",

@@ -11,14 +11,12 @@ use std::process::ExitCode;
 use ibeam_dialects::{ConvertError, Converter, Dialect, How, Loss, Losses};
 use ibeam_output::ConvertLine;
 use ibeam_protocol::{Failure, Reason};
+use ibeam_wire::LONGEST_LINE;
 use serde_json::json;
 
 use crate::app::Basis;
 use crate::cli::FailOnWord;
 use crate::stderr;
-
-/// The longest line that is read, in bytes; as in `check`.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// What is written in one act while more of the source is there already.
 const BATCH: usize = 64 << 10;
@@ -80,15 +78,15 @@ fn stream(
     };
     loop {
         line.clear();
-        let read = source.take(MOST_BYTES).read_until(b'\n', &mut line);
+        let read = source.take(LONGEST_LINE).read_until(b'\n', &mut line);
         let read = read.map_err(|error| no_input(name, &error))?;
         if read == 0 {
             break;
         }
         number += 1;
-        let converted = match read as u64 == MOST_BYTES && !line.ends_with(b"\n") {
+        let converted = match read as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
             true => {
-                let said = "longer than 64 MiB".to_owned();
+                let said = "longer than 1 GiB".to_owned();
                 Err(Reason::StreamDamaged { source: name.to_owned(), line: number, said })
             }
             false => converter.line(&line, &mut out).map_err(|error| wrong(&error)),

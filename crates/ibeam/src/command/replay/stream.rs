@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 
 use ibeam_output::{ReplayLine, json_of_result};
 use ibeam_protocol::{Event, EventKind, Reason};
-use ibeam_wire::NewText;
+use ibeam_wire::{LONGEST_LINE, NewText};
 
 use super::player::Player;
 use super::recast::Recast;
@@ -12,9 +12,6 @@ use super::retold::{retell, time_of};
 use super::{Ended, warn};
 use crate::app::Basis;
 use crate::cli::Format;
-
-/// A longer line is no event. The last line of a run repeats its whole text, so this is generous.
-const LINE_LIMIT: u64 = 64 << 20;
 
 /// Shows what is whole of the stream in `lines`, which people know as `source`. Gives how many runs there were.
 ///
@@ -37,7 +34,7 @@ pub(super) fn play(
             |error: std::io::Error| Reason::NoInput { path: source.to_owned(), said: error.to_string() };
         lines
             .by_ref()
-            .take(LINE_LIMIT)
+            .take(LONGEST_LINE)
             .read_until(b'\n', &mut line)
             .map_err(|error| Ended::Failed(unread(error)))?;
         if line.is_empty() {
@@ -49,7 +46,7 @@ pub(super) fn play(
         }
         let (event, copy) = match reading.line(&line) {
             Ok(read) => read,
-            Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < LINE_LIMIT => {
+            Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < LONGEST_LINE => {
                 player.show_left(&reading.left())?;
                 let runs = player.finish()?;
                 warn(basis, &ReplayLine::Torn { bytes: line.len() as u64 });
