@@ -7,14 +7,24 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
 
-/// A file that was changed less than this ago may be half written: it is read again after this time.
+/// A file that was changed less than this ago may be half written: it is read again until it has rested this long.
 const SETTLED: Duration = Duration::from_millis(50);
-/// How often a file that another program is writing is read again.
-const RETRIES: u32 = 2;
+/// An empty file, and one of which more has been read before, must rest this long: a writer that was interrupted on a busy
+/// machine may have emptied it and not written it yet.
+const EMPTY_SETTLED: Duration = Duration::from_secs(1);
+/// A file that is still being written after this time is given up.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The shortest pause between two readings.
+const PAUSE: Duration = Duration::from_millis(1);
+/// At most this is added to a pause, so that the readings do not keep step with a writer.
+const JITTER: Duration = Duration::from_millis(5);
+/// So many readings at different states of a file that is written over and over show its whole content: a complete file
+/// that can be seen a fifth of the time is missed by all of them once in seven thousand times.
+const READINGS: u32 = 40;
 
 /// Opens a regular file for reading, at once whatever stands there.
 ///
@@ -62,8 +72,9 @@ pub fn bytes_of(file: &File, largest: u64) -> io::Result<Vec<u8>> {
 
 /// Returns all bytes of a file that decides what is allowed, which another program may be writing at this moment.
 ///
-/// A file that nobody has changed for a while is read at once. One that was changed a moment ago is read again after
-/// a short pause, and once more if it has changed since. `check` judges the file that is open.
+/// A file that nobody has changed for a while is read at once. One that was changed a moment ago is read again until it
+/// rests. Of one that never rests, because a program writes it over and over, the whole content is what many readings
+/// agree on: each is that content, or the beginning of it. `check` judges the file that is open.
 ///
 /// # Errors
 /// Those of `open`, of `bytes_of` and of `check`; and that the file does not stay the same.
@@ -77,19 +88,70 @@ pub fn read_whole(
     if last.is_settled() {
         return Ok(last.bytes);
     }
-    for _ in 0..RETRIES {
-        std::thread::sleep(SETTLED);
+    let begun = Instant::now();
+    let (mut unchanged_since, mut missing_since) = (begun, None);
+    let mut readings = Readings::default();
+    while begun.elapsed() < PATIENCE {
+        std::thread::sleep(PAUSE + jitter());
         let next = match Snapshot::take(path, follow, largest, check) {
             // It was there a moment ago: another program is putting a new one in its place.
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if missing_since.get_or_insert_with(Instant::now).elapsed() > SETTLED * 2 {
+                    break;
+                }
+                continue;
+            }
             next => next?,
         };
-        if next.is_consistent && next == last {
+        missing_since = None;
+        if !next.is_consistent || next != last {
+            unchanged_since = Instant::now();
+        } else if unchanged_since.elapsed() >= readings.rest_of(&next.bytes) {
             return Ok(next.bytes);
+        }
+        if next.state != last.state && readings.add(&next.bytes) >= READINGS {
+            return Ok(readings.longest);
         }
         last = next;
     }
     Err(io::Error::other("another program is writing it at this moment; run again when it is complete"))
+}
+
+fn jitter() -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    JITTER.mul_f64(f64::from(now.subsec_nanos() % 1_000) / 1_000.0)
+}
+
+/// What was read of a file that is written over and over. A reading during which the file changed counts as well: it is
+/// the beginning of the content, or it does not agree with the other readings.
+#[derive(Default)]
+struct Readings {
+    longest: Vec<u8>,
+    /// How many readings are the longest or the beginning of it.
+    agreeing: u32,
+}
+
+impl Readings {
+    /// How long a file with this content must rest.
+    fn rest_of(&self, bytes: &[u8]) -> Duration {
+        let is_beginning = bytes.len() < self.longest.len() && self.longest.starts_with(bytes);
+        if bytes.is_empty() || is_beginning { EMPTY_SETTLED } else { SETTLED }
+    }
+
+    /// Takes a reading, and returns how many agree. An emptied file says nothing; other content begins anew.
+    fn add(&mut self, bytes: &[u8]) -> u32 {
+        if bytes.is_empty() {
+            return self.agreeing;
+        }
+        if !self.longest.starts_with(bytes) {
+            if !bytes.starts_with(&self.longest) {
+                self.agreeing = 0;
+            }
+            self.longest = bytes.to_owned();
+        }
+        self.agreeing += 1;
+        self.agreeing
+    }
 }
 
 /// A file as it was read.
@@ -133,7 +195,8 @@ impl Snapshot {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let (.., content, inode) = self.state;
         let age = i128::try_from(now.as_nanos()).unwrap_or(i128::MAX).saturating_sub(content.max(inode));
-        self.is_consistent && age >= i128::try_from(SETTLED.as_nanos()).unwrap_or(i128::MAX)
+        let rest = Readings::default().rest_of(&self.bytes);
+        self.is_consistent && age >= i128::try_from(rest.as_nanos()).unwrap_or(i128::MAX)
     }
 }
 
@@ -146,7 +209,6 @@ fn state_of(found: &Metadata) -> State {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Instant;
 
     use super::*;
 
@@ -207,6 +269,58 @@ mod tests {
             }
             done.store(true, Ordering::Relaxed);
         });
+    }
+
+    /// On a busy machine a writer may be interrupted between the two.
+    #[test]
+    fn a_file_that_was_emptied_is_waited_for() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("file");
+        std::fs::write(&path, "").unwrap();
+        let later = path.clone();
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(SETTLED * 4);
+            std::fs::write(later, TEXT).unwrap();
+        });
+        assert_eq!(read_policy(&path).unwrap(), TEXT.as_bytes());
+        writer.join().unwrap();
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(read_policy(&path).unwrap(), b"", "a file that stays empty is empty");
+    }
+
+    /// As a program does that writes its configuration at each of its steps.
+    #[test]
+    fn a_file_that_never_rests_is_read_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("file");
+        std::fs::write(&path, TEXT).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    std::fs::write(&path, TEXT).unwrap();
+                    std::thread::sleep(SETTLED / 10);
+                }
+            });
+            let read: Vec<_> = (0..4).map(|_| read_policy(&path)).collect();
+            done.store(true, Ordering::Relaxed);
+            for found in &read {
+                assert!(found.as_ref().map_or(true, |bytes| bytes == TEXT.as_bytes()), "{found:?}");
+            }
+            // A machine that is busy with other things may take too few readings once.
+            assert!(read.iter().filter(|found| found.is_ok()).count() >= 2, "{read:?}");
+        });
+    }
+
+    #[test]
+    fn readings_agree_on_the_longest_and_begin_anew_with_other_content() {
+        let mut readings = Readings::default();
+        let counts: Vec<u32> = ["ab", "", "a", "abc", "ab", "x", "xy"]
+            .iter()
+            .map(|text| readings.add(text.as_bytes()))
+            .collect();
+        assert_eq!(counts, [1, 1, 2, 3, 4, 1, 2]);
+        assert_eq!(readings.longest, b"xy");
     }
 
     #[test]

@@ -50,6 +50,38 @@ fn rewrite(path: &Path, text: &str) {
     std::thread::sleep(Duration::from_millis(1));
 }
 
+/// Truncated and written at once, over and over: nearly every run finds the whole file, and none runs without it.
+#[test]
+fn rules_that_are_written_in_a_loop_are_found() {
+    let scene = Scene::new([]).within(Workspace::new().user_config(RULES));
+    let path = scene.workspace.home().join(".config/ibeam/config.toml");
+    let mut scene = scene;
+    let done = AtomicBool::new(false);
+    let mut found = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                std::fs::write(&path, RULES).unwrap();
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let mut wrong = None;
+        for _ in 0..4 {
+            scene = std::mem::replace(&mut scene, Scene::new([])).then([shell("touch made"), says("done")]);
+            let ran = scene.print(["--force"]).run();
+            let obeys = ran.code == Some(0) && ran.stdout.contains("rejected");
+            found += u32::from(obeys);
+            if (!obeys && ran.code != Some(78)) || scene.workspace.read("made").is_some() {
+                wrong = Some(ran);
+                break;
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+        assert!(wrong.is_none(), "it ran without its rule: {}", wrong.unwrap());
+    });
+    assert!(found >= 3, "{found} of 4 runs found the file whole");
+}
+
 #[test]
 fn rules_that_are_being_written_hold_or_nothing_runs() {
     runs_beside_a_writer(".config/ibeam/config.toml", RULES);
