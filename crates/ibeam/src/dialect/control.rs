@@ -49,6 +49,8 @@ pub(crate) struct Additions {
     pub(crate) instructions: Vec<String>,
     /// The names of MCP servers that the host runs.
     pub(crate) servers: Vec<String>,
+    /// The events of hooks that are never called, since none of them can refuse anything.
+    pub(crate) unheard_hooks: Vec<String>,
 }
 
 impl Additions {
@@ -126,7 +128,6 @@ fn texts(blocks: &[Value]) -> Result<Vec<String>, Reason> {
 }
 
 fn control(request: &Value) -> Control {
-    let refused = |why: &str| Control::Refused(why.to_owned());
     let is_empty = |value: &Value| match value {
         Value::Null => true,
         Value::Object(object) => object.is_empty(),
@@ -135,8 +136,12 @@ fn control(request: &Value) -> Control {
     };
     match at(request, "/subtype").as_str().unwrap_or_default() {
         // A hook may guard; to go on without it would allow more.
-        "initialize" if !is_empty(at(request, "/hooks")) => {
-            refused("hooks of the SDK are not supported; ibeam has hooks of its own, see docs/hooks.md")
+        "initialize" if events(request).any(|event| !WATCHING.contains(&event)) => {
+            let mut guarding = events(request).filter(|event| !WATCHING.contains(event));
+            let event = guarding.next().unwrap_or_default();
+            Control::Refused(format!(
+                "hooks of the SDK for `{event}` are not supported; ibeam has hooks of its own, see docs/hooks.md"
+            ))
         }
         "initialize" => match NARROWING.iter().find(|key| !is_empty(at(request, &format!("/{key}")))) {
             Some(key) => {
@@ -147,6 +152,7 @@ fn control(request: &Value) -> Control {
                 None => Control::Initialize(Additions {
                     instructions: instructions(request),
                     servers: names(at(request, "/sdkMcpServers")),
+                    unheard_hooks: events(request).map(str::to_owned).collect(),
                 }),
             },
         },
@@ -177,6 +183,27 @@ fn narrowed_tool(request: &Value) -> Option<String> {
 fn names(list: &Value) -> Vec<String> {
     let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The events of hooks that only watch: what they are told has happened already, or never happens here.
+const WATCHING: &[&str] = &[
+    "Notification",
+    "PostCompact",
+    "PostModelSwitch",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "SessionEnd",
+    "SessionStart",
+    "SubagentStart",
+    "TaskCompleted",
+    "TaskCreated",
+];
+
+/// Returns the events that the request has hooks for.
+fn events(request: &Value) -> impl Iterator<Item = &str> {
+    let hooks = at(request, "/hooks").as_object().into_iter().flatten();
+    let has_hooks = |matchers: &Value| matchers.as_array().is_none_or(|list| !list.is_empty());
+    hooks.filter(move |(_, matchers)| has_hooks(matchers)).map(|(event, _)| event.as_str())
 }
 
 /// What could narrow a run if it were taken.
@@ -255,12 +282,16 @@ mod tests {
         let instructions = vec!["a".to_owned(), "b".to_owned()];
         let added = Additions { instructions, ..Additions::default() };
         check(&request(prompts), asked(Control::Initialize(added)));
+        let hooks = json!({ "subtype": "initialize", "hooks": { "PostToolUse": [{}], "PreToolUse": [] } });
+        let added = Additions { unheard_hooks: vec!["PostToolUse".to_owned()], ..Additions::default() };
+        check(&request(hooks), asked(Control::Initialize(added)));
         let servers = json!({ "subtype": "initialize", "sdkMcpServers": ["calc"] });
         let added = Additions { servers: vec!["calc".to_owned()], ..Additions::default() };
         check(&request(servers), asked(Control::Initialize(added)));
         check(&request(json!({ "subtype": "interrupt" })), asked(Control::Interrupt));
         for refused in [
             json!({ "subtype": "initialize", "hooks": { "PreToolUse": [{}] } }),
+            json!({ "subtype": "initialize", "hooks": { "PostToolUse": [{}], "NewlyInvented": [{}] } }),
             json!({ "subtype": "initialize", "disallowedTools": ["Bash"] }),
             json!({
                 "subtype": "initialize",

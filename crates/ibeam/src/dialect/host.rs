@@ -202,6 +202,7 @@ impl Reader {
                 let mut additions = lock(&self.shared.additions);
                 additions.instructions.extend(added.instructions);
                 additions.servers.extend(added.servers);
+                additions.unheard_hooks.extend(added.unheard_hooks);
                 additions.servers.sort_unstable();
                 additions.servers.dedup();
                 Ok(control::introduction(&self.models))

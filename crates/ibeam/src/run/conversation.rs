@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Stop};
-use ibeam_protocol::{Failure, McpStatus, Reason};
+use ibeam_protocol::{Failure, McpStatus, Notice, Reason};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -99,7 +99,11 @@ fn converse_on(
         Ok::<_, Reason>(servers)
     })?;
     host.set_servers(&servers.told);
-    let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).collect();
+    let unheard = (!additions.unheard_hooks.is_empty()).then(|| Notice::ArgumentsIgnored {
+        dialect: voice.live().dialect.to_string(),
+        arguments: format!("hooks {}", additions.unheard_hooks.join(", ")),
+    });
+    let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).chain(unheard).collect();
     let hooks = hooks.listen(app, &started.head, false);
     let listening = Arc::clone(&hooks);
     let further = [app.flags.append_system_prompt.clone(), additions.instructions].concat();

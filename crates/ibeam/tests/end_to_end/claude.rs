@@ -304,3 +304,14 @@ fn the_login_status_is_the_one_of_the_keys() {
     // The embedded model needs no key.
     assert_eq!((ran.code, method), (Some(i32::from(!is_usable)), json!("none")), "{ran}");
 }
+
+#[test]
+fn hooks_that_only_watch_are_left_out_with_a_warning() {
+    let scene = Scene::new([says("Hello.")]);
+    let hooks = json!({ "PostToolUse": [{ "hookCallbackIds": ["hook_0"] }] });
+    let stdin = request("r1", &json!({ "subtype": "initialize", "hooks": hooks })) + &prompt("hi");
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
+    let lines = events(&ran);
+    assert_eq!(answers(&lines)[0].1["subtype"], "success", "{ran}");
+    assert!(ran.stderr.contains("warning: ") && ran.stderr.contains("hooks PostToolUse"), "{ran}");
+}
