@@ -21,6 +21,7 @@ pub(crate) use self::offline::{Offline, SchemaFormat, ScriptedDialect};
 pub(crate) use self::parts::{
     ConfigCommand, McpCommand, PolicyCommand, SessionsCommand, TestedAccess, TrustCommand,
 };
+use self::words::FirstWord;
 use crate::exit::Report;
 
 /// A coding agent for the command line that other programs can rely on.
@@ -335,7 +336,7 @@ pub(crate) struct Flags {
     pub(crate) version: bool,
 }
 
-/// Sub-commands. A prompt that is one of these words needs `--print` or `--`.
+/// Sub-commands. A prompt that begins with one of these words needs `--print` before it, or `--`.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum Command {
     /// Store the key of a provider
@@ -453,8 +454,15 @@ pub(crate) enum Unparsed {
 /// `Said` for help; `Incomplete` for a command without its sub-command; `Wrong` for anything else that cannot be
 /// understood.
 pub(crate) fn parse(args: &[OsString]) -> Result<Cli, Unparsed> {
-    let words::Sorted { args, names_command } = words::sort(args);
-    let args: Vec<OsString> = std::iter::once("ibeam".into()).chain(args).collect();
+    let sort = |first_word: FirstWord| {
+        let words::Sorted { args, names_command } = words::sort(args, first_word);
+        (std::iter::once("ibeam".into()).chain(args).collect::<Vec<OsString>>(), names_command)
+    };
+    let (mut args, mut names_command) = sort(FirstWord::Command);
+    if names_command && words::has_print(&args) && has_surplus(&args) {
+        // `models of trains -p`: more words than the command takes are a prompt that begins with its name.
+        (args, names_command) = sort(FirstWord::Prompt);
+    }
     if !names_command && let Some(cli) = prompt_line::parse(&args) {
         return Ok(cli);
     }
@@ -486,6 +494,12 @@ fn unparsed(args: &[OsString], names_command: bool, error: &clap::Error) -> Unpa
     }
     let said = one_line(&error.render().to_string());
     Unparsed::Wrong(Reason::CommandUsage { command: name, said })
+}
+
+/// Whether a command is given more words than it takes.
+fn has_surplus(args: &[OsString]) -> bool {
+    let surplus = [ErrorKind::UnknownArgument, ErrorKind::InvalidSubcommand];
+    Cli::try_parse_from(args).is_err_and(|error| surplus.contains(&error.kind()))
 }
 
 /// How a line that cannot be parsed wants to be told so.

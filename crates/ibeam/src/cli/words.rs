@@ -1,6 +1,6 @@
 //! Which words are prompt, which is the command: flags may stand before or after both.
 //!
-//! A first word that names a command is one unless `--print` is given; a leading `agent` is dropped, for clients
+//! A first word that names a command is one unless `--print` stands before it; a leading `agent` is dropped, for clients
 //! of the original write it. `--resume ID` takes the next word unless it holds a space, as a prompt does.
 
 use std::ffi::{OsStr, OsString};
@@ -15,12 +15,19 @@ pub(super) struct Sorted {
     pub(super) names_command: bool,
 }
 
+/// What a first word that names a command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FirstWord {
+    Command,
+    Prompt,
+}
+
 /// Sorts the arguments after the program's name.
-pub(super) fn sort(args: &[OsString]) -> Sorted {
+pub(super) fn sort(args: &[OsString], first_word: FirstWord) -> Sorted {
     let known = prompt_line::flags();
     let mut flags: Vec<OsString> = Vec::new();
     let mut words: Vec<OsString> = Vec::new();
-    let print = has_print(args);
+    let mut print = first_word == FirstWord::Prompt;
     let mut rest = args.iter().enumerate();
     let mut begun = false;
     while let Some((index, arg)) = rest.next() {
@@ -56,6 +63,7 @@ pub(super) fn sort(args: &[OsString]) -> Sorted {
             continue;
         }
         flags.push(arg.clone());
+        print |= is_print(&known, text);
         if takes_next(&known, text)
             && let Some((_, value)) = rest.next()
         {
@@ -69,8 +77,23 @@ pub(super) fn sort(args: &[OsString]) -> Sorted {
     Sorted { args: flags, names_command: false }
 }
 
-fn has_print(args: &[OsString]) -> bool {
-    args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "-p" || arg == "--print")
+/// Whether `--print` is among the arguments.
+pub(super) fn has_print(args: &[OsString]) -> bool {
+    let known = prompt_line::flags();
+    let texts = args.iter().take_while(|arg| *arg != "--").filter_map(|arg| arg.to_str());
+    texts.into_iter().any(|text| is_print(&known, text))
+}
+
+/// Whether the argument is `--print`, `-p`, or letters with `p` among them, as `-fp`.
+fn is_print(known: &clap::Command, text: &str) -> bool {
+    let Some(letters) = text.strip_prefix('-') else { return false };
+    let takes_value = |letter: char| {
+        known.get_arguments().any(|arg| arg.get_short() == Some(letter) && arg.get_action().takes_values())
+    };
+    // Behind a letter that takes a value is that value.
+    text == "--print"
+        || letters.chars().take_while(|letter| !takes_value(*letter)).any(|letter| letter == 'p')
+            && !letters.starts_with('-')
 }
 
 fn names_command(word: &str) -> bool {

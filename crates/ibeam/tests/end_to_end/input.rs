@@ -59,11 +59,49 @@ fn a_leading_word_agent_is_dropped() {
     check(&["-p", "agent", "hello", "agent"], Stdin::Closed, &["hello agent"]);
 }
 
-/// With `-p`, a word that is also a command is a prompt.
+/// Behind `-p`, a word that is also a command is a prompt; before it, where more follows than the command takes.
 #[test]
 fn a_command_word_is_a_prompt_when_printing() {
     check(&["-p", "status"], Stdin::Closed, &["status"]);
+    check(&["-fp", "status"], Stdin::Closed, &["status"]);
+    check(&["status of the build", "-p"], Stdin::Closed, &["status of the build"]);
+    check(&["-p", "--", "resume", "x"], Stdin::Closed, &["resume x"]);
     check(&["models", "of", "trains", "-p"], Stdin::Closed, &["models of trains"]);
+}
+
+/// Their help lists `--print`; nothing of them goes to a model.
+#[test]
+fn a_command_before_print_is_that_command() {
+    for (args, code) in [
+        (&["status", "--print"][..], 0),
+        (&["models", "-p"], 0),
+        (&["--lang", "en", "about", "-p"], 0),
+        (&["config", "path", "-fp"], 0),
+        // What is missing is said, and not made up for by a model.
+        (&["config", "-p"], 2),
+        (&["policy", "test", "-p"], 2),
+        (&["login", "nobody", "-p"], 20),
+        (&["resume", "nobody", "go on", "-p"], 66),
+    ] {
+        let scene = Scene::new([says("never")]);
+        let ran = scene.ibeam(args).stdin(Stdin::Closed).run();
+        assert!(scene.server.requests().is_empty(), "{args:?} {ran}");
+        let is_expected = match code {
+            20 => ran.code != Some(0),
+            code => ran.code == Some(code),
+        };
+        assert!(is_expected, "{args:?} {ran}");
+    }
+}
+
+#[test]
+fn a_session_is_resumed_by_its_command_when_printing() {
+    let scene = Scene::new([says("one")]);
+    let id = scene.ibeam(["-p", "first"]).run().succeeded().stream().session_id().to_owned();
+    let scene = scene.then([says("two")]);
+    let ran = scene.ibeam(["resume", &id, "go on", "-p"]).run().succeeded();
+    assert_eq!((ran.stream().session_id(), ran.stream().prompt()), (id.as_str(), vec!["go on"]), "{ran}");
+    assert_eq!(scene.server.requests()[0].transcript().len(), 3, "{ran}");
 }
 
 #[test]
