@@ -185,6 +185,7 @@ fn catalogue_of(config: &Config) -> Result<Arc<Catalogue>, Reason> {
 fn refused(flags: &Flags) -> Result<(), Reason> {
     let unsupported = |what: &str| Err(Reason::Unsupported { what: what.to_owned() });
     refuse_what_is_not_text()?;
+    refuse_nothing(flags)?;
     if flags.insecure {
         return unsupported("--insecure");
     }
@@ -197,6 +198,53 @@ fn refused(flags: &Flags) -> Result<(), Reason> {
     // Where it comes first, it has been taken off.
     if let Some(dialect) = &flags.dialect {
         return Err(Reason::Usage { said: format!("`--dialect {dialect}` must be the first argument") });
+    }
+    Ok(())
+}
+
+/// Holds that no flag is given an empty value or a bound of 0. An empty variable is as good as none, but a flag was meant
+/// to change something: most likely a variable of a script was not set.
+///
+/// # Errors
+/// `Usage` with the flag.
+fn refuse_nothing(flags: &Flags) -> Result<(), Reason> {
+    let texts = [
+        ("--model", &flags.model),
+        ("--api-key", &flags.api_key),
+        ("--endpoint", &flags.endpoint),
+        ("--approval", &flags.approval),
+        ("--timeout", &flags.timeout),
+        ("--max-cost", &flags.max_cost),
+        ("--lang", &flags.lang),
+        ("--contract", &flags.contract),
+    ];
+    let lists = [
+        ("--allow", &flags.allow),
+        ("--ask", &flags.ask),
+        ("--deny", &flags.deny),
+        ("--allow-net", &flags.allow_net),
+        ("--allow-socket", &flags.allow_socket),
+        ("--without", &flags.without),
+        ("--header", &flags.header),
+        ("--mcp-config", &flags.mcp_config),
+    ];
+    let path = |flag, path: &'_ PathBuf| (flag, path.to_string_lossy().into_owned());
+    let given = texts
+        .into_iter()
+        .filter_map(|(flag, text)| Some((flag, text.clone()?)))
+        .chain(lists.into_iter().flat_map(|(flag, texts)| texts.iter().map(move |text| (flag, text.clone()))))
+        .chain(flags.workspace.iter().map(|found| path("--workspace", found)))
+        .chain(flags.add_dir.iter().map(|found| path("--add-dir", found)));
+    for (flag, text) in given {
+        if text.trim().is_empty() {
+            return Err(Reason::Usage {
+                said: format!("`{flag}` is empty; give it a value or leave it out"),
+            });
+        }
+    }
+    if flags.heartbeat == Some(0) {
+        let said = "`--heartbeat 0` should be a number of seconds above 0".to_owned();
+        return Err(Reason::Usage { said });
     }
     Ok(())
 }

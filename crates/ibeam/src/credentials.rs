@@ -65,7 +65,7 @@ impl Credentials {
 
     /// The key of a provider.
     pub(crate) fn get(&self, provider: &str) -> Option<&str> {
-        self.keys.get(provider).map(String::as_str)
+        self.keys.get(provider).map(String::as_str).filter(|key| !key.trim().is_empty())
     }
 
     /// All stored keys.

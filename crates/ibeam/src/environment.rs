@@ -4,9 +4,9 @@ use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::Reason;
 use ibeam_providers::services::SERVICES;
 
-/// A variable of the environment that is set to text.
+/// A variable of the environment that is set to text; one that is empty or blank is as good as none.
 pub(crate) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
 /// Holds that what we read from the environment is text; others' variables may be what they like.

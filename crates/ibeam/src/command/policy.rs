@@ -61,6 +61,11 @@ fn test(
 /// The access as a tool would declare it.
 fn access(policy: &Policy, asked: &TestedAccess, cwd: Option<&str>) -> Result<Access, Reason> {
     let TestedAccess { command, read, write, fetch, mcp } = asked;
+    for (what, text) in [("COMMAND", command), ("--fetch", fetch), ("--cwd", &cwd.map(str::to_owned))] {
+        if text.as_deref().is_some_and(|text| text.trim().is_empty()) {
+            return Err(Reason::Usage { said: format!("`{what}` of `policy test` is empty") });
+        }
+    }
     if let Some(path) = read {
         return resolved(policy, path).map(Access::Read);
     }
@@ -72,7 +77,8 @@ fn access(policy: &Policy, asked: &TestedAccess, cwd: Option<&str>) -> Result<Ac
     }
     if let Some(name) = mcp {
         let usage = || Reason::Usage { said: format!("`--mcp {name}` should be `SERVER:TOOL`") };
-        let (server, tool) = name.split_once(':').ok_or_else(usage)?;
+        let named = name.split_once(':').filter(|(server, tool)| !server.is_empty() && !tool.is_empty());
+        let (server, tool) = named.ok_or_else(usage)?;
         return Ok(Access::Mcp { server: server.to_owned(), tool: tool.to_owned(), read_only: false });
     }
     let directory = cwd.map(|cwd| resolved(policy, cwd)).transpose()?;

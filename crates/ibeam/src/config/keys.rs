@@ -43,16 +43,16 @@ const fn with_variable(key: Key, variable: &'static str) -> Key {
 
 /// The whole list; docs/configuration.md says what each does.
 pub(crate) const KEYS: &[Key] = &[
-    with_variable(key("model", Kind::Text, None, Reach::Trusted), "IBEAM_MODEL"),
-    with_variable(key("lang", Kind::Text, None, Reach::Anyone), "IBEAM_LANG"),
+    with_variable(key("model", Kind::Name, None, Reach::Trusted), "IBEAM_MODEL"),
+    with_variable(key("lang", Kind::Name, None, Reach::Anyone), "IBEAM_LANG"),
     key("verbose", Kind::Switch, None, Reach::Anyone),
-    key("models.aliases.*", Kind::Text, None, Reach::Trusted),
-    key("models.display.*", Kind::Text, None, Reach::Trusted),
+    key("models.aliases.*", Kind::Name, None, Reach::Trusted),
+    key("models.display.*", Kind::Name, None, Reach::Trusted),
     key("models.context.*", Kind::Number, None, Reach::Trusted),
-    key("models.prices.*", Kind::Text, None, Reach::Trusted),
-    key("providers.*.wire", Kind::Text, None, Reach::Trusted),
-    key("providers.*.base_url", Kind::Text, None, Reach::Trusted),
-    key("providers.*.key_variable", Kind::Text, None, Reach::Trusted),
+    key("models.prices.*", Kind::Name, None, Reach::Trusted),
+    key("providers.*.wire", Kind::Name, None, Reach::Trusted),
+    key("providers.*.base_url", Kind::Name, None, Reach::Trusted),
+    key("providers.*.key_variable", Kind::Name, None, Reach::Trusted),
     key("providers.*.headers.*", Kind::Text, None, Reach::Trusted),
     key("providers.*.text_tool_calls", Kind::Switch, None, Reach::Trusted),
     key("permissions.allow", Kind::Tokens, None, Reach::Trusted),
@@ -77,7 +77,7 @@ pub(crate) const KEYS: &[Key] = &[
     // A key would travel unencrypted.
     key("network.insecure_hosts", Kind::Set, None, Reach::Never),
     // Where a name leads is where keys and pages come from.
-    key("network.resolve.*", Kind::Text, None, Reach::Never),
+    key("network.resolve.*", Kind::Name, None, Reach::Never),
     with_variable(key("limits.max_turns", Kind::Number, Some("200"), Reach::Lower), "IBEAM_MAX_TURNS"),
     with_variable(key("limits.timeout", Kind::Time, None, Reach::Lower), "IBEAM_TIMEOUT"),
     key("limits.max_tokens", Kind::Number, None, Reach::Lower),
@@ -87,7 +87,7 @@ pub(crate) const KEYS: &[Key] = &[
     // Too few, and a hook that guards could not start what it needs.
     key("limits.processes", Kind::Number, Some("4096"), Reach::Trusted),
     key("limits.max_output_tokens", Kind::Number, None, Reach::Lower),
-    key("background", Kind::Text, Some("stop"), Reach::Narrows("stop")),
+    key("background", Kind::Name, Some("stop"), Reach::Narrows("stop")),
     // Without a value of the user's, the bounds that suit the service: a local server may first load its model.
     key("timeouts.connect", Kind::Time, None, Reach::Trusted),
     key("timeouts.first_byte", Kind::Time, None, Reach::Trusted),
@@ -116,10 +116,10 @@ pub(crate) const KEYS: &[Key] = &[
     key("mcp_servers.*.url", Kind::Text, None, Reach::Judged),
     key("mcp_servers.*.required", Kind::Switch, None, Reach::Judged),
     key("mcp_servers.*.enabled", Kind::Switch, None, Reach::Judged),
-    with_variable(key("local.model", Kind::Text, None, Reach::Trusted), "IBEAM_LOCAL_MODEL"),
+    with_variable(key("local.model", Kind::Name, None, Reach::Trusted), "IBEAM_LOCAL_MODEL"),
     // What a run did must be found afterwards, unless a person does not want it.
     with_variable(key("session.ephemeral", Kind::Switch, None, Reach::Trusted), "IBEAM_EPHEMERAL"),
-    key("session.durability", Kind::Text, Some("default"), Reach::Narrows("strict")),
+    key("session.durability", Kind::Name, Some("default"), Reach::Narrows("strict")),
 ];
 
 impl Key {
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn a_star_stands_for_one_name() {
         let words = |path: &[&str]| path.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let key = key("providers.*.base_url", Kind::Text, None, Reach::Trusted);
+        let key = key("providers.*.base_url", Kind::Name, None, Reach::Trusted);
         assert!(key.matches(&words(&["providers", "a.b", "base_url"])));
         assert!(!key.matches(&words(&["providers", "base_url"])));
         assert!(!key.matches(&words(&["providers", "a", "b", "base_url"])));

@@ -10,6 +10,9 @@ use toml_edit::Item;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
+    /// A text that is not empty.
+    Name,
+    /// A bound: a whole number above 0.
     Number,
     Switch,
     /// A bound: from a millisecond to a year.
@@ -35,17 +38,19 @@ impl Kind {
     pub(crate) fn describe(self) -> Cow<'static, str> {
         let fixed = match self {
             Self::Text => "a string",
-            Self::Number => "a whole number",
+            Self::Name => "a string that is not empty",
+            Self::Number => "a whole number above 0",
             Self::Switch => "true or false",
             Self::Time => "a time above 0, at most a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
             Self::Pause => "a time from 0 to a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
-            Self::Money => "US dollars, such as \"0.50\"",
+            Self::Money => "US dollars above 0, such as \"0.50\"",
             Self::Size => "a number of bytes above 0, or text such as \"512K\", \"100M\", \"4G\"",
             Self::Word(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
                 return words.join(" or ").into();
             }
-            Self::List | Self::Set | Self::Tokens => "a list of strings",
+            Self::List => "a list of strings",
+            Self::Set | Self::Tokens => "a list of strings that are not empty",
         };
         fixed.into()
     }
@@ -80,7 +85,8 @@ impl Value {
     pub(crate) fn parse(kind: Kind, text: &str) -> Option<Self> {
         match kind {
             Kind::Text => Some(Self::Text(text.to_owned())),
-            Kind::Number => text.trim().parse().ok().map(Self::Number),
+            Kind::Name => Some(text).filter(|text| !is_blank(text)).map(|text| Self::Text(text.to_owned())),
+            Kind::Number => text.trim().parse().ok().filter(|number| *number > 0).map(Self::Number),
             Kind::Switch => text.trim().parse().ok().map(Self::Switch),
             Kind::Time => parse_time(text).filter(is_bound).map(Self::Time),
             Kind::Pause => parse_time(text).map(Self::Time),
@@ -97,7 +103,8 @@ impl Value {
     pub(crate) fn from_toml(kind: Kind, item: &Item) -> Option<Self> {
         match kind {
             Kind::Text => item.as_str().map(|text| Self::Text(text.to_owned())),
-            Kind::Number => item.as_integer().and_then(|number| number.try_into().ok()).map(Self::Number),
+            Kind::Name => item.as_str().and_then(|text| Self::parse(kind, text)),
+            Kind::Number => item.as_integer().and_then(|number| Self::parse(kind, &number.to_string())),
             Kind::Switch => item.as_bool().map(Self::Switch),
             Kind::Time | Kind::Pause => match (item.as_str(), item.as_float(), item.as_integer()) {
                 (Some(text), ..) => Self::parse(kind, text),
@@ -118,7 +125,10 @@ impl Value {
             },
             Kind::Word(_) => item.as_str().and_then(|word| Self::parse(kind, word)),
             Kind::List | Kind::Set | Kind::Tokens => {
-                let entries = item.as_array()?.iter().map(|entry| entry.as_str().map(str::to_owned));
+                let entries = item.as_array()?.iter().map(|entry| entry.as_str());
+                let entries =
+                    entries.map(|entry| entry.filter(|entry| kind == Kind::List || !is_blank(entry)));
+                let entries = entries.map(|entry| entry.map(str::to_owned));
                 entries.collect::<Option<Vec<_>>>().map(Self::List)
             }
         }
@@ -172,9 +182,14 @@ fn time_text(time: Duration) -> String {
     }
 }
 
-/// Dollars as millionths; `None` for what is no amount.
+/// Dollars as millionths; `None` for what is no amount, or none at all.
 fn micros(dollars: f64) -> Option<u64> {
-    (0.0..=1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64)
+    (0.0..=1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64).filter(|micros| *micros > 0)
+}
+
+/// Whether there is nothing to be read in a text.
+fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
 }
 
 /// Nobody waits longer; what does not fit a clock is caught with it.
@@ -250,6 +265,41 @@ mod tests {
         ] {
             let expect = expect.map(|ms| Value::Time(Duration::from_millis(ms)));
             assert_eq!(Value::parse(kind, text), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_count_or_an_amount_of_nothing_is_none() {
+        for (kind, text, expect) in [
+            (Kind::Number, "0", None),
+            (Kind::Number, "-1", None),
+            (Kind::Number, "1", Some(Value::Number(1))),
+            (Kind::Money, "0", None),
+            (Kind::Money, "0.0000001", None),
+            (Kind::Money, "0.000001", Some(Value::Money(1))),
+            (Kind::Name, "", None),
+            (Kind::Name, " \t", None),
+            (Kind::Name, "a", Some(Value::Text("a".to_owned()))),
+            (Kind::Text, "", Some(Value::Text(String::new()))),
+        ] {
+            assert_eq!(Value::parse(kind, text), expect, "{text:?}");
+            let document = format!("key = {text:?}").parse::<toml_edit::DocumentMut>().unwrap();
+            if kind != Kind::Number {
+                assert_eq!(Value::from_toml(kind, &document["key"]), expect, "{text:?}");
+            }
+        }
+        for (kind, text, is_value) in [
+            (Kind::Number, "0", false),
+            (Kind::Number, "7", true),
+            (Kind::Money, "0", false),
+            (Kind::Money, "0.0", false),
+            (Kind::Set, "['a', ' ']", false),
+            (Kind::Tokens, "['']", false),
+            (Kind::Set, "[]", true),
+            (Kind::List, "['']", true),
+        ] {
+            let document = format!("key = {text}").parse::<toml_edit::DocumentMut>().unwrap();
+            assert_eq!(Value::from_toml(kind, &document["key"]).is_some(), is_value, "{text}");
         }
     }
 

@@ -82,6 +82,72 @@ fn a_limit_that_is_none_is_a_usage_error() {
     }
 }
 
+#[test]
+fn nothing_is_no_bound_and_no_value_of_a_flag() {
+    for flag in ["--max-turns", "--max-tokens", "--max-cost", "--max-tool-calls", "--heartbeat", "--timeout"]
+    {
+        refused(&[flag, "0"], flag);
+    }
+    for flag in [
+        "--model",
+        "--api-key",
+        "--endpoint",
+        "--lang",
+        "--timeout",
+        "--max-cost",
+        "--approval",
+        "--contract",
+        "--allow",
+        "--ask",
+        "--deny",
+        "--allow-net",
+        "--allow-socket",
+        "--without",
+        "--header",
+        "--mcp-config",
+        "--workspace",
+        "--add-dir",
+    ] {
+        refused(&[flag, ""], flag);
+    }
+    for args in
+        [&["policy", "test", ""][..], &["policy", "test", "--fetch", " "], &["login", "--api-key", ""]]
+    {
+        let ran = Scene::new([]).bare(args).run();
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{args:?} {ran}");
+    }
+}
+
+#[track_caller]
+fn refused(flags: &[&str], named: &str) {
+    let scene = Scene::new([]);
+    let ran = scene.print(flags).run();
+    assert_eq!(ran.code, Some(2), "{flags:?} {ran}");
+    assert!(ran.stderr_lines("error: ")[0].contains(named), "{flags:?} {ran}");
+    assert!(scene.server.requests().is_empty(), "{flags:?} {ran}");
+}
+
+#[test]
+fn nothing_in_a_file_is_an_error_and_an_empty_variable_is_none() {
+    for config in [
+        "[limits]\nmax_turns = 0\n",
+        "[limits]\nmax_tokens = 0\n",
+        "[limits]\nmax_tool_calls = 0\n",
+        "[limits]\nmax_cost = 0\n",
+        "model = ''\n",
+        "[network]\nallow = ['']\n",
+    ] {
+        let ran = Scene::new([]).within(Workspace::new().user_config(config)).print::<&str>([]).run();
+        assert_eq!(ran.code, Some(78), "{config} {ran}");
+        assert!(ran.stderr.contains("config.toml:"), "{config} {ran}");
+    }
+    let ran = Scene::new([]).print::<&str>([]).env("IBEAM_MAX_TURNS", "0").run();
+    assert_eq!((ran.code, ran.stderr.contains("IBEAM_MAX_TURNS")), (Some(78), true), "{ran}");
+    let scene = Scene::new([says("hi")]);
+    let run = scene.print::<&str>([]).env("IBEAM_MAX_TURNS", "").env("IBEAM_LANG", " ");
+    run.env("OPENAI_API_KEY", " ").run().succeeded();
+}
+
 /// A command that holds a pipe in the background, and an answer after it.
 fn in_background(command: &str) -> Vec<Answer> {
     vec![calls("t", "shell", &json!({ "command": command, "isBackground": true })), says("started it")]
