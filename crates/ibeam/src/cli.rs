@@ -526,10 +526,42 @@ fn value_of<'a>(args: &'a [OsString], flag: &str) -> Option<&'a str> {
     joined.or(apart)
 }
 
+/// Flags that allow more. Whoever mistypes another flag must not be led to one of them.
+const GRANTING: &[&str] =
+    &["--yolo", "--force", "--trust", "--allow", "--approve-mcps", "--insecure", "--add-dir", "--sandbox"];
+
 /// clap's message without its prefix, its usage block and its advice on `--help`.
 fn one_line(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let end = text.find("\n\nUsage:").or_else(|| text.find("\n\nFor more")).unwrap_or(text.len());
-    let text = text.get(..end).unwrap_or(text).replace("\n\n  tip: ", "; ");
+    let text = text.get(..end).unwrap_or(text);
+    let (message, tip) = text.split_once("\n\n  tip: ").unwrap_or((text, ""));
+    let grants = GRANTING.iter().any(|flag| tip.contains(&format!("'{flag}")));
+    let text = if tip.is_empty() || grants { message.to_owned() } else { format!("{message}; {tip}") };
+    let text = text.replace("\n\n  tip: ", "; ");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(flag: &str, suggests: Option<&str>) {
+        let Err(Unparsed::Wrong(Reason::Usage { said })) = parse(&[flag.into(), "x".into()]) else {
+            panic!("`{flag}` is understood")
+        };
+        assert!(said.contains(flag), "{said}");
+        assert_eq!(said.contains("similar"), suggests.is_some(), "{said}");
+        assert!(suggests.is_none_or(|flag| said.contains(flag)), "{said}");
+    }
+
+    #[test]
+    fn no_flag_that_allows_more_is_suggested() {
+        for flag in ["--color", "--yol", "--forc", "--trus", "--allo", "--approve-mcp"] {
+            check(flag, None);
+        }
+        check("--heartbeet", Some("--heartbeat"));
+        check("--max-turn", Some("--max-turns"));
+    }
 }
