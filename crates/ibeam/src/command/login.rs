@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 
 use ibeam_output::CommandLine;
 use ibeam_protocol::{Failure, Reason};
+use ibeam_providers::{Service, service};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 
 use super::say;
@@ -22,6 +23,13 @@ pub(super) fn login(app: &App, provider: Option<&str>, stdout: &mut File) -> Res
     let provider = known_provider(app, provider.unwrap_or(DEFAULT_PROVIDER))?;
     let key = match &app.flags.api_key {
         Some(key) => key.clone(),
+        None if service(&provider).is_some_and(Service::is_keyless) => {
+            let said = format!(
+                "`{provider}` needs no key: `--model {provider}/NAME` uses it; `ibeam login {provider} --api-key KEY` \
+                 stores one all the same"
+            );
+            return Err(Reason::Usage { said }.into());
+        }
         None => read_key(&provider)?,
     };
     let key = key.trim();

@@ -129,6 +129,14 @@ fn a_key_that_was_stored_is_used_and_forgotten() {
 }
 
 #[test]
+fn a_provider_without_keys_is_told_so_by_login() {
+    let scene = Scene::new([]);
+    let ran = scene.bare(["login", "ollama"]).stdin(Stdin::Closed).run();
+    assert_eq!((ran.code, ran.stderr.contains("`ollama` needs no key")), (Some(2), true), "{ran}");
+    scene.bare(["login", "ollama", "--api-key", KEY]).run().succeeded();
+}
+
+#[test]
 fn a_key_is_not_stored_for_a_provider_that_is_none() {
     let scene = Scene::new([]);
     let ran = scene.bare(["login", "nobody"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes())).run();
