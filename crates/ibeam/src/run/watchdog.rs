@@ -93,7 +93,7 @@ async fn see_to_end(asked: Instant, budget: Duration) {
             return;
         }
         if let Some(printer) = printer
-            && printer.waits_for_disk(budget / 4)
+            && printer.waits_for_disk(budget / 2)
         {
             print_without_disk(printer);
         }
