@@ -205,10 +205,8 @@ impl AnswerReader {
 }
 
 fn sse_fault(error: SseError) -> WireFault {
-    match error {
-        SseError::TooLong => {
-            WireFault::TooLarge(format!("an event is longer than {EVENT_LIMIT_BYTES} bytes"))
-        }
-        SseError::NotUtf8 => WireFault::Protocol("the stream is not UTF-8".to_owned()),
-    }
+    WireFault::Protocol(match error {
+        SseError::TooLong => format!("an event is longer than {EVENT_LIMIT_BYTES} bytes"),
+        SseError::NotUtf8 => "the stream is not UTF-8".to_owned(),
+    })
 }
