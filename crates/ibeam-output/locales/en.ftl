@@ -207,7 +207,7 @@ reason-unreadable-config = cannot read the configuration `{ $path }`: { $said }
 reason-mcp-server-failed = the required MCP server `{ $server }` did not start: { $said }
     .hint = `ibeam mcp list` shows which file names it; with `required = false`, runs continue without it
 reason-signalled = stopped by `{ $signal }`
-    .hint = the session is kept; continue with `--continue`
+    .hint-resume = the session is kept; continue with `--continue`
 reason-internal = internal error: { $said }
     .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
 failure-retry-after = { $message }; try again in { $time }

@@ -205,7 +205,7 @@ reason-unreadable-config = no se puede leer la configuración `{ $path }`: { $sa
 reason-mcp-server-failed = se necesita el servidor MCP `{ $server }` y no está: { $said }
     .hint = `ibeam mcp list` dice qué archivo lo nombra; con `required = false` se continúa sin él
 reason-signalled = detenido por `{ $signal }`
-    .hint = la sesión se conserva; sigue con `--continue`
+    .hint-resume = la sesión se conserva; sigue con `--continue`
 reason-internal = error interno: { $said }
     .hint = es un fallo de ibeam; `ibeam about` imprime lo que necesita un informe
 failure-retry-after = { $message }; se puede volver a intentar dentro de { $time }

@@ -205,7 +205,7 @@ reason-unreadable-config = impossible de lire la configuration `{ $path }` : { $
 reason-mcp-server-failed = le serveur MCP `{ $server }` est nécessaire et manque : { $said }
     .hint = `ibeam mcp list` indique le fichier qui le nomme ; `required = false` permet de continuer sans lui
 reason-signalled = arrêté par `{ $signal }`
-    .hint = la session est conservée ; poursuivez avec `--continue`
+    .hint-resume = la session est conservée ; poursuivez avec `--continue`
 reason-internal = erreur interne : { $said }
     .hint = c'est un bogue d'ibeam ; `ibeam about` affiche ce qu'il faut pour le signaler
 failure-retry-after = { $message } ; nouvel essai possible dans { $time }

@@ -187,7 +187,7 @@ reason-unreadable-config = tidak dapat membaca konfigurasi `{ $path }`: { $said 
 reason-mcp-server-failed = server MCP `{ $server }` diperlukan tetapi tidak ada: { $said }
     .hint = `ibeam mcp list` menunjukkan file yang menyebutnya; `required = false` membuat proses berlanjut tanpanya
 reason-signalled = dihentikan oleh `{ $signal }`
-    .hint = sesi disimpan; lanjutkan dengan `--continue`
+    .hint-resume = sesi disimpan; lanjutkan dengan `--continue`
 reason-internal = kesalahan internal: { $said }
     .hint = ini bug ibeam; `ibeam about` mencetak yang diperlukan untuk laporan
 failure-retry-after = { $message }; dapat dicoba lagi dalam { $time }

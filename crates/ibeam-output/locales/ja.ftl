@@ -187,7 +187,7 @@ reason-unreadable-config = 設定 `{ $path }` を読み取れません: { $said 
 reason-mcp-server-failed = 必要な MCP サーバー `{ $server }` を利用できません: { $said }
     .hint = どのファイルで設定されているかは `ibeam mcp list` で確認できます。`required = false` ならこのサーバーなしで続行します
 reason-signalled = `{ $signal }` で停止しました
-    .hint = セッションは残っています。`--continue` で続けられます
+    .hint-resume = セッションは残っています。`--continue` で続けられます
 reason-internal = 内部エラー: { $said }
     .hint = ibeam のバグです。報告に必要な情報は `ibeam about` で表示できます
 failure-retry-after = { $message }。{ $time } 後に再試行できます

@@ -205,7 +205,7 @@ reason-unreadable-config = não foi possível ler a configuração `{ $path }`: 
 reason-mcp-server-failed = o servidor MCP `{ $server }` é necessário e falta: { $said }
     .hint = `ibeam mcp list` diz qual arquivo o nomeia; com `required = false` a execução segue sem ele
 reason-signalled = interrompido por `{ $signal }`
-    .hint = a sessão foi mantida; continue com `--continue`
+    .hint-resume = a sessão foi mantida; continue com `--continue`
 reason-internal = erro interno: { $said }
     .hint = é um defeito do ibeam; `ibeam about` imprime o que um relato precisa
 failure-retry-after = { $message }; é possível tentar de novo daqui a { $time }

@@ -102,10 +102,11 @@ impl Catalogue {
         explained
     }
 
-    /// As `failure`, for a run that had begun: where it kept no session, no hint advises to resume it.
-    pub fn failed_run(&self, failure: &Failure, run: &RunFinished) -> Explained {
+    /// As `failure`, for a program that ran a prompt: where no session was kept, or no run had begun, no hint advises
+    /// to resume it.
+    pub fn failed_run(&self, failure: &Failure, run: Option<&RunFinished>) -> Explained {
         let mut explained = self.failure(failure);
-        if run.ephemeral {
+        if run.is_none_or(|run| run.ephemeral) {
             let advice = self.hints_named(&reason::words(&failure.reason), RESUME_HINT);
             explained.hints.retain(|hint| !advice.contains(hint));
         }

@@ -36,10 +36,7 @@ pub(crate) struct Failed {
 impl Failed {
     /// The sentence and the hints for people.
     pub(crate) fn explained(&self, catalogue: &Catalogue) -> Explained {
-        match &self.run {
-            Some(run) => catalogue.failed_run(&self.failure, run),
-            None => catalogue.failure(&self.failure),
-        }
+        catalogue.failed_run(&self.failure, self.run.as_deref())
     }
 }
 

@@ -110,7 +110,7 @@ fn nobody_is_advised_to_resume_a_run_that_kept_no_session() {
     let failure = Failure::from(Reason::WorkspaceGone { path: "/w".into() });
     let advises = |locale, ephemeral| {
         let run = RunFinished { ephemeral, ..crate::story::finished(RunOutcome::Failed(failure.clone())) };
-        let hints = Catalogue::new(locale).failed_run(&failure, &run).hints;
+        let hints = Catalogue::new(locale).failed_run(&failure, Some(&run)).hints;
         hints.iter().any(|hint| hint.contains("--resume"))
     };
     for locale in Locale::ALL {

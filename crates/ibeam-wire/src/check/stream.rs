@@ -12,7 +12,7 @@ use super::tool;
 use crate::contract::Contract;
 use crate::digest::Digest;
 use crate::event::Phase;
-use crate::lines::Line;
+use crate::lines::{LONGEST_LINE, Line};
 use crate::scan::{self, Step};
 
 /// Where the stream stands.
@@ -70,7 +70,12 @@ impl Checker {
         let Line { number, bytes, ended, cut } = line;
         (self.last_line, self.ended) = (number, ended);
         let event = if cut {
-            self.findings.add(number, 1, Rule::LineTooLong, "the line is longer than 64 MiB".to_owned());
+            self.findings.add(
+                number,
+                1,
+                Rule::LineTooLong,
+                format!("the line is longer than {} MiB", LONGEST_LINE >> 20),
+            );
             None
         } else {
             match std::str::from_utf8(bytes) {

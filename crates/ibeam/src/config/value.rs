@@ -126,8 +126,9 @@ impl Value {
             Kind::Word(_) => item.as_str().and_then(|word| Self::parse(kind, word)),
             Kind::List | Kind::Set | Kind::Tokens => {
                 let entries = item.as_array()?.iter().map(|entry| entry.as_str());
+                // What is wrong with a token is said at its own line.
                 let entries =
-                    entries.map(|entry| entry.filter(|entry| kind == Kind::List || !is_blank(entry)));
+                    entries.map(|entry| entry.filter(|entry| kind != Kind::Set || !is_blank(entry)));
                 let entries = entries.map(|entry| entry.map(str::to_owned));
                 entries.collect::<Option<Vec<_>>>().map(Self::List)
             }

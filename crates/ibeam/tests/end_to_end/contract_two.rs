@@ -236,7 +236,7 @@ fn an_unknown_contract_is_a_usage_error_that_names_both() {
         [scene.print(["--contract", "3"]).run(), scene.bare(["schema", "--contract=3"]).run(), by_variable]
     {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
-        assert!(ran.stderr.contains("there is no contract `3`; there are 1 and 2"), "{ran}");
+        assert!(ran.stderr.contains("unknown contract `3`; use 1 or 2"), "{ran}");
     }
     let empty = scene.bare(["about"]).env("IBEAM_CONTRACT", "").run().succeeded();
     assert!(empty.stdout.contains("contract: 1\n"), "{empty}");

@@ -28,7 +28,10 @@ fn the_commands_that_show_the_configuration_show_its_fault() {
         assert!(ran.stdout.contains(expect), "{ran}");
         let (error, hint) = ran.stderr.split_once('\n').unwrap();
         assert!(error.starts_with("error: the configuration in `"), "{ran}");
-        assert!(error.ends_with("config.toml:3:13` is wrong: `limits.max_turns` should be a whole number"));
+        assert!(
+            error
+                .ends_with("config.toml:3:13` is wrong: `limits.max_turns` should be a whole number above 0")
+        );
         assert!(hint.starts_with("hint: `ibeam config explain`"), "{ran}");
     }
     for args in [&["doctor"][..], &["config", "explain"]] {

@@ -185,7 +185,9 @@ fn nothing_of_a_deaf_server_outlives_a_signal() {
     let ran = running.finish();
     assert_eq!(ran.code, Some(143), "{ran}");
     let results = results(&ran);
-    assert!(results[0].1["errorMessage"].as_str().unwrap().contains("interrupted"), "{ran}");
+    // The signal may come before the call was allowed.
+    let ended = |key: &str, word: &str| results[0].1[key].as_str().is_some_and(|text| text.contains(word));
+    assert!(ended("errorMessage", "interrupted") || ended("reason", "not executed"), "{ran}");
     lifeline.wait_until_gone();
 }
 
