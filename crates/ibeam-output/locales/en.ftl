@@ -211,6 +211,7 @@ reason-signalled = stopped by `{ $signal }`
 reason-internal = internal error: { $said }
     .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
 failure-retry-after = { $message }; try again in { $time }
+failure-near-name = did you mean `{ $near }`?
 failure-request-id = the provider knows the failed request as `{ $id }`
 
 ## Table of failures

@@ -209,6 +209,7 @@ reason-signalled = detenido por `{ $signal }`
 reason-internal = error interno: { $said }
     .hint = es un fallo de ibeam; `ibeam about` imprime lo que necesita un informe
 failure-retry-after = { $message }; se puede volver a intentar dentro de { $time }
+failure-near-name = ¿querías decir `{ $near }`?
 failure-request-id = el proveedor conoce la petición fallida como `{ $id }`
 
 ## Tabla de fallos

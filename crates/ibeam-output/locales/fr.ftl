@@ -209,6 +209,7 @@ reason-signalled = arrêté par `{ $signal }`
 reason-internal = erreur interne : { $said }
     .hint = c'est un bogue d'ibeam ; `ibeam about` affiche ce qu'il faut pour le signaler
 failure-retry-after = { $message } ; nouvel essai possible dans { $time }
+failure-near-name = vouliez-vous dire `{ $near }` ?
 failure-request-id = le fournisseur connaît la requête échouée sous `{ $id }`
 
 ## Table des échecs

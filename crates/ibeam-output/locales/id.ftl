@@ -191,6 +191,7 @@ reason-signalled = dihentikan oleh `{ $signal }`
 reason-internal = kesalahan internal: { $said }
     .hint = ini bug ibeam; `ibeam about` mencetak yang diperlukan untuk laporan
 failure-retry-after = { $message }; dapat dicoba lagi dalam { $time }
+failure-near-name = mungkin maksud Anda `{ $near }`?
 failure-request-id = penyedia mengenal permintaan yang gagal itu sebagai `{ $id }`
 
 ## Tabel kegagalan

@@ -191,6 +191,7 @@ reason-signalled = `{ $signal }` で停止しました
 reason-internal = 内部エラー: { $said }
     .hint = ibeam のバグです。報告に必要な情報は `ibeam about` で表示できます
 failure-retry-after = { $message }。{ $time } 後に再試行できます
+failure-near-name = `{ $near }` のことですか?
 failure-request-id = 失敗したリクエストのプロバイダー側の ID は `{ $id }` です
 
 ## 失敗の表

@@ -209,6 +209,7 @@ reason-signalled = interrompido por `{ $signal }`
 reason-internal = erro interno: { $said }
     .hint = é um defeito do ibeam; `ibeam about` imprime o que um relato precisa
 failure-retry-after = { $message }; é possível tentar de novo daqui a { $time }
+failure-near-name = você quis dizer `{ $near }`?
 failure-request-id = o provedor conhece a requisição que falhou como `{ $id }`
 
 ## Tabela de falhas

@@ -85,7 +85,13 @@ impl Catalogue {
     /// The sentence and the hints for a reason.
     pub fn reason(&self, reason: &Reason) -> Explained {
         let words = reason::words(reason);
-        Explained { message: self.say(&words, None), hints: self.hints(&words) }
+        let mut hints = self.hints(&words);
+        if let Reason::UnknownProvider { near: Some(near), .. }
+        | Reason::UnknownModel { near: Some(near), .. } = reason
+        {
+            hints.insert(0, self.say(&Words::new("failure-near-name").text("near", near), None));
+        }
+        Explained { message: self.say(&words, None), hints }
     }
 
     /// As `reason`; the message also has how long the provider asks to wait, where that is long, and one more hint the

@@ -56,9 +56,20 @@ pub enum Reason {
     /// The provider refused the key.
     KeyRefused { provider: String, said: String },
     /// No such provider.
-    UnknownProvider { provider: String },
+    UnknownProvider {
+        provider: String,
+        /// The provider whose name is close to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        near: Option<String>,
+    },
     /// The provider does not know the model, or no provider can be told from its name.
-    UnknownModel { model: String, provider: Option<String> },
+    UnknownModel {
+        model: String,
+        provider: Option<String>,
+        /// The model of a provider whose name is close to the one of `model`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        near: Option<String>,
+    },
     /// The embedded model is not set up.
     ModelNotInstalled { model: String },
     /// The embedded model could not be fetched or installed.

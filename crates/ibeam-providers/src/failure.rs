@@ -167,9 +167,10 @@ impl Origin {
             400 | 422 | 500 if is_context(&words) => {
                 (Reason::ContextTooLong { provider, said }, Repeat::Never)
             }
-            400 | 404 | 422 if self.is_model(status, &words) => {
-                (Reason::UnknownModel { model: self.model.clone(), provider: Some(provider) }, Repeat::Never)
-            }
+            400 | 404 | 422 if self.is_model(status, &words) => (
+                Reason::UnknownModel { model: self.model.clone(), provider: Some(provider), near: None },
+                Repeat::Never,
+            ),
             401 | 403 => (Reason::KeyRefused { provider, said }, Repeat::Never),
             402 => (Reason::RateLimited { provider, said }, Repeat::Never),
             429 if words.contains("insufficient_quota") => {

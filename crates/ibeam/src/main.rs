@@ -20,6 +20,7 @@ mod instructions;
 mod mcp;
 mod mode;
 mod model;
+mod near;
 mod own_directories;
 mod place;
 mod printer;

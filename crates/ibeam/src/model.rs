@@ -11,6 +11,7 @@ mod provider;
 use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason};
 use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
+use self::provider::near_provider;
 use crate::app::App;
 use crate::trust::Trust;
 pub(crate) use connect::list_of;
@@ -148,7 +149,7 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
         && let Some(provider) = Provider::find(app, provider)?
     {
         if model.is_empty() {
-            return Err(Reason::UnknownModel { model: name.clone(), provider: None });
+            return Err(Reason::UnknownModel { model: name.clone(), provider: None, near: None });
         }
         return remote(app, provider.with_key()?, model, why);
     }
@@ -167,8 +168,17 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
     match known_model(&name).map(|known| Provider::find(app, known.provider)) {
         Some(Ok(Some(provider))) => remote(app, provider.with_key()?, &name, why),
         Some(Err(reason)) => Err(reason),
-        Some(Ok(None)) | None => Err(Reason::UnknownModel { model: name, provider: None }),
+        Some(Ok(None)) | None => {
+            let near = near_model(app, &name);
+            Err(Reason::UnknownModel { model: name, provider: None, near })
+        }
     }
+}
+
+/// Returns the name with the provider that a misspelt provider of `name` most likely means.
+fn near_model(app: &App, name: &str) -> Option<String> {
+    let (provider, model) = name.split_once('/')?;
+    Some(format!("{}/{model}", near_provider(app, provider)?))
 }
 
 /// The reason where the name means something to the project's file alone.

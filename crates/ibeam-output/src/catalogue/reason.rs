@@ -21,13 +21,13 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::KeyRefused { provider, said } => {
             Words::new("reason-key-refused").text("provider", provider).text("said", said)
         }
-        Reason::UnknownProvider { provider } => {
+        Reason::UnknownProvider { provider, near: _ } => {
             Words::new("reason-unknown-provider").text("provider", provider)
         }
-        Reason::UnknownModel { model, provider: Some(provider) } => {
+        Reason::UnknownModel { model, provider: Some(provider), near: _ } => {
             Words::new("reason-unknown-model").text("model", model).text("provider", provider)
         }
-        Reason::UnknownModel { model, provider: None } => {
+        Reason::UnknownModel { model, provider: None, near: _ } => {
             Words::new("reason-model-without-provider").text("model", model)
         }
         Reason::ModelNotInstalled { model } => Words::new("reason-model-not-installed").text("model", model),

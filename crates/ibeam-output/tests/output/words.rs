@@ -13,15 +13,33 @@ fn check(reason: &Reason, expect: &str) {
 #[test]
 fn a_reason_is_an_error_line_and_its_ways_out() {
     check(
-        &Reason::UnknownModel { model: "claude-x".into(), provider: Some("anthropic".into()) },
+        &Reason::UnknownModel { model: "claude-x".into(), provider: Some("anthropic".into()), near: None },
         "error: the model `claude-x` is not known to provider `anthropic`\n\
          hint: `--model` names another; `ibeam models` lists what your key may use",
     );
     check(
-        &Reason::UnknownModel { model: "claude-x".into(), provider: None },
+        &Reason::UnknownModel { model: "claude-x".into(), provider: None, near: None },
         "error: no provider is known for the model `claude-x`\n\
          hint: name it with `--model PROVIDER/NAME`; `ibeam models` lists the names",
     );
+}
+
+#[test]
+fn a_near_name_comes_before_the_other_ways_out() {
+    check(
+        &Reason::UnknownModel { model: "openia/x".into(), provider: None, near: Some("openai/x".into()) },
+        "error: no provider is known for the model `openia/x`\n\
+         hint: did you mean `openai/x`?\n\
+         hint: name it with `--model PROVIDER/NAME`; `ibeam models` lists the names",
+    );
+    for locale in Locale::ALL {
+        let hints = |near: Option<&str>| {
+            let reason = Reason::UnknownProvider { provider: "openia".into(), near: near.map(Into::into) };
+            Catalogue::new(locale).reason(&reason).hints
+        };
+        let (with, without) = (hints(Some("openai")), hints(None));
+        assert!(with[0].contains("`openai`") && with[1..] == without, "{locale:?}: {with:?} {without:?}");
+    }
 }
 
 #[test]
@@ -157,9 +175,9 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::Unsupported { what: s() },
         Reason::NoKey { provider: s(), variable: s(), embedded: true },
         Reason::KeyRefused { provider: s(), said: s() },
-        Reason::UnknownProvider { provider: s() },
-        Reason::UnknownModel { model: s(), provider: Some(s()) },
-        Reason::UnknownModel { model: s(), provider: None },
+        Reason::UnknownProvider { provider: s(), near: Some(s()) },
+        Reason::UnknownModel { model: s(), provider: Some(s()), near: None },
+        Reason::UnknownModel { model: s(), provider: None, near: Some(s()) },
         Reason::ModelNotInstalled { model: s() },
         Reason::SetupFailed { said: s() },
         Reason::LocalModel { said: s() },

@@ -159,7 +159,7 @@ async fn a_key_is_taken_out_of_whatever_form_a_server_gives_it() {
 
 #[tokio::test]
 async fn an_unknown_model_is_named_and_a_wrong_path_is_not_one() {
-    let unknown = Reason::UnknownModel { model: "gpt-x".into(), provider: Some(provider()) };
+    let unknown = Reason::UnknownModel { model: "gpt-x".into(), provider: Some(provider()), near: None };
     for (status, body) in [
         (
             "404 Not Found",

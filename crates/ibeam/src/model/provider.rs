@@ -9,6 +9,7 @@ use ibeam_providers::{
 use crate::app::App;
 use crate::config::{Setting, Value};
 use crate::environment::variable;
+use crate::near::nearest;
 
 /// A provider of models, resolved.
 #[derive(Clone, Debug)]
@@ -219,8 +220,13 @@ fn names(app: &App) -> Vec<String> {
 pub(crate) fn known_provider(app: &App, name: &str) -> Result<String, Reason> {
     match names(app).into_iter().find(|known| known == name) {
         Some(name) => Ok(name),
-        None => Err(Reason::UnknownProvider { provider: name.to_owned() }),
+        None => Err(Reason::UnknownProvider { provider: name.to_owned(), near: near_provider(app, name) }),
     }
+}
+
+/// Returns the provider whose name is close to `name`.
+pub(super) fn near_provider(app: &App, name: &str) -> Option<String> {
+    nearest(name, names(app).iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// The providers with a key, and where it comes from, for people.

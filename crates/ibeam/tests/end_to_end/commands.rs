@@ -137,6 +137,29 @@ fn a_provider_without_keys_is_told_so_by_login() {
 }
 
 #[test]
+fn a_near_name_of_a_provider_is_suggested_and_never_a_far_one() {
+    let config = "[providers.workshop]\nbase_url = \"http://127.0.0.1:9\"\n";
+    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    for (typed, near) in [("openia", Some("openai")), ("worksop", Some("workshop")), ("nope", None)] {
+        let login = scene.bare(["login", typed]).stdin(Stdin::Closed).run();
+        let model = format!("{typed}/gpt-x");
+        let keys = [("ANTHROPIC_API_KEY", KEY), ("OPENAI_API_KEY", KEY)];
+        let run = keys
+            .iter()
+            .fold(scene.bare(["-p", "x", "--model", &model]), |run, (name, key)| run.env(name, key));
+        let run = run.run();
+        assert_eq!((login.code, run.code), (Some(21), Some(21)), "{login} {run}");
+        match near {
+            Some(near) => {
+                assert!(login.stderr.contains(&format!("did you mean `{near}`?")), "{login}");
+                assert!(run.stderr.contains(&format!("did you mean `{near}/gpt-x`?")), "{run}");
+            }
+            None => assert!(!format!("{login} {run}").contains("did you mean"), "{login} {run}"),
+        }
+    }
+}
+
+#[test]
 fn a_key_is_not_stored_for_a_provider_that_is_none() {
     let scene = Scene::new([]);
     let ran = scene.bare(["login", "nobody"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes())).run();
