@@ -7,6 +7,7 @@ mod help;
 mod offline;
 mod parts;
 mod prompt_line;
+mod suggestion;
 mod words;
 
 use std::ffi::OsString;
@@ -475,15 +476,15 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, Unparsed> {
         // Its list of possible values is that of the command.
         Err(error) => {
             let of_command = help::command(&args).try_get_matches_from(&args).err();
-            Err(unparsed(&args, names_command, &of_command.unwrap_or(error)))
+            Err(unparsed(&args, names_command, of_command.unwrap_or(error)))
         }
     }
 }
 
 /// Explains why `args` cannot be parsed, with the help of the command that they name.
-fn unparsed(args: &[OsString], names_command: bool, error: &clap::Error) -> Unparsed {
+fn unparsed(args: &[OsString], names_command: bool, error: clap::Error) -> Unparsed {
     if !names_command {
-        return Unparsed::Wrong(Reason::Usage { said: one_line(&error.render().to_string()) });
+        return Unparsed::Wrong(Reason::Usage { said: suggestion::message(error) });
     }
     let CommandPath { name, subcommands } = CommandPath::find(args);
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
@@ -492,7 +493,7 @@ fn unparsed(args: &[OsString], names_command: bool, error: &clap::Error) -> Unpa
         let reason = Reason::CommandUsage { command: name, said };
         return Unparsed::Incomplete { help: help::text(&args), reason };
     }
-    let said = one_line(&error.render().to_string());
+    let said = suggestion::message(error);
     Unparsed::Wrong(Reason::CommandUsage { command: name, said })
 }
 
@@ -524,44 +525,4 @@ fn value_of<'a>(args: &'a [OsString], flag: &str) -> Option<&'a str> {
         _ => None,
     });
     joined.or(apart)
-}
-
-/// Flags that allow more. Whoever mistypes another flag must not be led to one of them.
-const GRANTING: &[&str] =
-    &["--yolo", "--force", "--trust", "--allow", "--approve-mcps", "--insecure", "--add-dir", "--sandbox"];
-
-/// clap's message without its prefix, its usage block and its advice on `--help`.
-fn one_line(text: &str) -> String {
-    let text = text.strip_prefix("error: ").unwrap_or(text);
-    let end = text.find("\n\nUsage:").or_else(|| text.find("\n\nFor more")).unwrap_or(text.len());
-    let text = text.get(..end).unwrap_or(text);
-    let (message, tip) = text.split_once("\n\n  tip: ").unwrap_or((text, ""));
-    let grants = GRANTING.iter().any(|flag| tip.contains(&format!("'{flag}")));
-    let text = if tip.is_empty() || grants { message.to_owned() } else { format!("{message}; {tip}") };
-    let text = text.replace("\n\n  tip: ", "; ");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(flag: &str, suggests: Option<&str>) {
-        let Err(Unparsed::Wrong(Reason::Usage { said })) = parse(&[flag.into(), "x".into()]) else {
-            panic!("`{flag}` is understood")
-        };
-        assert!(said.contains(flag), "{said}");
-        assert_eq!(said.contains("similar"), suggests.is_some(), "{said}");
-        assert!(suggests.is_none_or(|flag| said.contains(flag)), "{said}");
-    }
-
-    #[test]
-    fn no_flag_that_allows_more_is_suggested() {
-        for flag in ["--color", "--yol", "--forc", "--trus", "--allo", "--approve-mcp"] {
-            check(flag, None);
-        }
-        check("--heartbeet", Some("--heartbeat"));
-        check("--max-turn", Some("--max-turns"));
-    }
 }
