@@ -358,7 +358,11 @@ pub(crate) enum Command {
         format: Option<ReportFormat>,
     },
     /// List the models that can be used now
-    Models,
+    Models {
+        /// List the providers instead, and where the key of each comes from; sends no request
+        #[arg(long)]
+        providers: bool,
+    },
     /// Show the version and the features of this program
     About {
         /// Text or JSON

@@ -50,7 +50,8 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::Login { provider } => login::login(app, provider.as_deref(), stdout),
         Command::Logout { provider } => login::logout(app, provider.as_deref(), stdout),
         Command::Status { format } => status::status(app, format.unwrap_or_default(), stdout),
-        Command::Models => models::list(app, stdout),
+        Command::Models { providers: true } => models::list_providers(app, stdout),
+        Command::Models { providers: false } => models::list(app, stdout),
         Command::About { format } => about::about(app, format.unwrap_or_default(), stdout),
         Command::CreateChat => create_chat::create_chat(app, stdout),
         Command::Ls { all, format } => ls::ls(app, *all, format.unwrap_or_default(), stdout),
@@ -97,7 +98,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         // A wrong file could lead a key to another server, or lack a rule.
         Command::CreateChat
         | Command::Mcp { .. }
-        | Command::Models
+        | Command::Models { .. }
         | Command::Policy { .. }
         | Command::Resume { .. }
         | Command::Trust { what: TrustCommand::Show { .. } } => ConfigUse::Needed,

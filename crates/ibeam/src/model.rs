@@ -16,7 +16,10 @@ use crate::app::App;
 use crate::trust::Trust;
 pub(crate) use connect::list_of;
 pub(crate) use embedded::{DISPLAY as EMBEDDED_DISPLAY, is_installed, model_file};
-pub(crate) use provider::{Provider, key_values, keys, known_provider, secret_variables, secrets};
+pub(crate) use provider::{
+    Provider, key_values, key_variable, keys, known_provider, names as provider_names, secret_variables,
+    secrets,
+};
 
 /// The provider name of the embedded model.
 pub(crate) const EMBEDDED: &str = "embedded";

@@ -1,4 +1,4 @@
-//! `models`: what can be used now, one `<id> - <Label>` a line.
+//! `models`: what can be used now, one `<id> - <Label>` a line; `models --providers`: the providers there are.
 //!
 //! Providers with a key or an address are asked; one that does not answer is said on stderr and the others are
 //! listed all the same.
@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use ibeam_protocol::{Failure, Reason};
+use ibeam_providers::service;
 
 use super::{say, told};
 use crate::app::App;
@@ -55,6 +56,29 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
     } else {
         drop(writeln!(io::stderr(), "{}", told(app, &Reason::NoLocalEngine)));
     }
-    text.push_str("\nTip: choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration.\n");
+    text.push_str(
+        "\nTip: choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration; \
+         `ibeam models --providers` lists the providers.\n",
+    );
+    say(stdout, &text)
+}
+
+/// Prints the providers, one `<name> - <Label>: <key>` a line, without asking any of them.
+pub(super) fn list_providers(app: &App, stdout: &mut File) -> Result<(), Failure> {
+    let keys = model::keys(app);
+    let mut text = "Providers\n\n".to_owned();
+    for name in model::provider_names(app) {
+        let label = service(&name).map_or("from your configuration", |service| service.label);
+        let source = keys.iter().find(|(provider, _)| *provider == name).map(|(_, source)| source);
+        let key = match (source, model::key_variable(app, &name)) {
+            (Some(source), _) => format!("key from {source}"),
+            (None, None) => "needs no key".to_owned(),
+            (None, Some(variable)) => format!("no key; set `{variable}`, or run `ibeam login {name}`"),
+        };
+        text.push_str(&format!("{name} - {label}: {key}\n"));
+    }
+    text.push_str(
+        "\nTip: `ibeam models` lists the models of those that have a key or an address of yours.\n",
+    );
     say(stdout, &text)
 }

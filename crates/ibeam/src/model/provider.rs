@@ -203,7 +203,7 @@ fn without_credentials(url: &str) -> String {
 }
 
 /// The names of all providers, those of the table first.
-fn names(app: &App) -> Vec<String> {
+pub(crate) fn names(app: &App) -> Vec<String> {
     let mut names: Vec<String> = SERVICES.iter().map(|service| service.name.to_owned()).collect();
     for name in app.config.children(&["providers"]) {
         if !names.iter().any(|known| known == name) {
@@ -262,6 +262,11 @@ pub(crate) fn key_values(app: &App) -> Vec<String> {
 pub(crate) fn secrets(app: &App) -> Vec<String> {
     let headers = names(app).into_iter().flat_map(|name| headers(app, &name, true).unwrap_or_default());
     key_values(app).into_iter().chain(headers.map(|(_, value)| value)).collect()
+}
+
+/// Returns the variable that a person sets to give provider `name` a key; `None` where none is needed.
+pub(crate) fn key_variable(app: &App, name: &str) -> Option<String> {
+    key_variables(app, name, services::service(name)).into_iter().next()
 }
 
 fn key_variables(app: &App, name: &str, service: Option<&Service>) -> Vec<String> {

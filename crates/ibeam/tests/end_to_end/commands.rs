@@ -160,6 +160,29 @@ fn a_near_name_of_a_provider_is_suggested_and_never_a_far_one() {
 }
 
 #[test]
+fn the_providers_are_listed_with_where_their_keys_come_from() {
+    let config = "[providers.workshop]\nbase_url = \"http://127.0.0.1:9\"\nkey_variable = \"WORKSHOP_KEY\"\n\
+                  [providers.attic]\nbase_url = \"http://127.0.0.1:9\"\n";
+    let scene = Scene::new([]).within(Workspace::new().user_config(config));
+    scene.bare(["login", "groq", "--api-key", KEY]).run().succeeded();
+    let ran = scene.bare(["models", "--providers"]).env("ANTHROPIC_API_KEY", KEY).run().succeeded();
+    for line in [
+        "anthropic - Anthropic: key from $ANTHROPIC_API_KEY",
+        "openai - OpenAI: no key; set `OPENAI_API_KEY`, or run `ibeam login openai`",
+        "ollama - Ollama: needs no key",
+        "workshop - from your configuration: no key; set `WORKSHOP_KEY`, or run `ibeam login workshop`",
+        "attic - from your configuration: needs no key",
+    ] {
+        assert!(ran.stdout.lines().any(|printed| printed == line), "{line}\n{ran}");
+    }
+    let stored =
+        |line: &str| line.starts_with("groq - Groq: key from ") && line.ends_with("/credentials.toml");
+    assert!(ran.stdout.lines().any(stored) && !ran.stdout.contains(KEY), "{ran}");
+    let nope = scene.bare(["login", "nope"]).stdin(Stdin::Closed).run();
+    assert!(nope.stderr.contains("`ibeam models --providers`"), "{nope}");
+}
+
+#[test]
 fn a_key_is_not_stored_for_a_provider_that_is_none() {
     let scene = Scene::new([]);
     let ran = scene.bare(["login", "nobody"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes())).run();
