@@ -199,7 +199,9 @@ fn failure(reason: Reason) -> ProviderError {
 
 fn reason(error: LocalError) -> Reason {
     match error {
-        LocalError::NotInstalled { .. } => Reason::ModelNotInstalled { model: MODEL_NAME.to_owned() },
+        LocalError::NotInstalled { .. } => {
+            Reason::ModelNotInstalled { model: MODEL_NAME.to_owned(), unused_key: None }
+        }
         LocalError::ContextFull { .. } => {
             Reason::ContextTooLong { provider: MODEL_NAME.to_owned(), said: error.to_string() }
         }

@@ -245,6 +245,8 @@ code-signal = a signal asked it to stop
 
 ## Warnings
 notice-embedded-model = answering with the small embedded model `{ $model }`; choose another with `--model` or `ibeam login PROVIDER`
+notice-embedded-model-with-key = { $message }; { $detail }
+unused-key = `{ $variable }` is set, but this version cannot use a key of { $service } directly: reach its models through OpenRouter (`ibeam login openrouter`), or, where it speaks Chat Completions, set `base_url` and `key_variable` in `[providers.NAME]`
 notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
 notice-arguments-ignored = what `{ $dialect }` would make of this has no counterpart here and was left out: { $arguments }
 notice-session-gaps = { $count ->

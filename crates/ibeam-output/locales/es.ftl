@@ -243,6 +243,8 @@ code-signal = una señal pidió detenerlo
 
 ## Warnings
 notice-embedded-model = responde el modelo integrado pequeño `{ $model }`; elige otro con `--model` o `ibeam login PROVIDER`
+notice-embedded-model-with-key = { $message }; { $detail }
+unused-key = `{ $variable }` está definida, pero esta versión no puede usar directamente una clave de { $service }: usa sus modelos a través de OpenRouter (`ibeam login openrouter`) o, si habla Chat Completions, define `base_url` y `key_variable` en `[providers.NAME]`
 notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
 notice-arguments-ignored = lo que `{ $dialect }` haría con esto no tiene equivalente aquí y se omitió: { $arguments }
 notice-session-gaps = { $count ->

@@ -243,6 +243,8 @@ code-signal = un signal a demandé l’arrêt
 
 ## Warnings
 notice-embedded-model = le petit modèle intégré `{ $model }` répond ; choisissez-en un autre avec `--model` ou `ibeam login PROVIDER`
+notice-embedded-model-with-key = { $message } ; { $detail }
+unused-key = `{ $variable }` est définie, mais cette version ne peut pas utiliser directement une clé de { $service } : passez par OpenRouter pour ses modèles (`ibeam login openrouter`) ou, s'il parle Chat Completions, définissez `base_url` et `key_variable` dans `[providers.NAME]`
 notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
 notice-arguments-ignored = ce que `{ $dialect }` en ferait n'a pas d'équivalent ici et a été laissé de côté : { $arguments }
 notice-session-gaps = { $count ->

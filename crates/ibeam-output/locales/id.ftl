@@ -225,6 +225,8 @@ code-signal = sinyal meminta berhenti
 
 ## Warnings
 notice-embedded-model = dijawab oleh model bawaan kecil `{ $model }`; pilih yang lain dengan `--model` atau `ibeam login PROVIDER`
+notice-embedded-model-with-key = { $message }; { $detail }
+unused-key = `{ $variable }` sudah diatur, tetapi versi ini belum dapat memakai kunci { $service } secara langsung: pakai modelnya lewat OpenRouter (`ibeam login openrouter`), atau, jika layanan itu memakai Chat Completions, atur `base_url` dan `key_variable` di `[providers.NAME]`
 notice-stdin-ignored = stdin tidak mengirim apa pun dalam { $seconds } dtk dan diabaikan; `--stdin ignore` melewati penantian
 notice-arguments-ignored = yang akan dilakukan `{ $dialect }` dengan ini tidak ada padanannya di sini dan dilewati: { $arguments }
 notice-session-gaps = di { $count } tempat, jurnal sesi ini kehilangan, mengulang atau memindahkan peristiwa: percakapan mungkin tidak lengkap; `ibeam sessions check` melaporkannya

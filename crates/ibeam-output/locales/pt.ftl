@@ -243,6 +243,8 @@ code-signal = um sinal pediu para parar
 
 ## Warnings
 notice-embedded-model = quem responde é o modelo embutido pequeno `{ $model }`; escolha outro com `--model` ou `ibeam login PROVIDER`
+notice-embedded-model-with-key = { $message }; { $detail }
+unused-key = `{ $variable }` está definida, mas esta versão não consegue usar diretamente uma chave de { $service }: use os modelos pelo OpenRouter (`ibeam login openrouter`) ou, se ele fala Chat Completions, defina `base_url` e `key_variable` em `[providers.NAME]`
 notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
 notice-arguments-ignored = o que `{ $dialect }` faria com isto não tem equivalente aqui e foi omitido: { $arguments }
 notice-session-gaps = { $count ->

@@ -23,7 +23,7 @@ use std::sync::OnceLock;
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentMessage, FluentResource};
-use ibeam_protocol::{Compacted, Failure, FailureCode, Notice, Reason, RunFinished};
+use ibeam_protocol::{Compacted, Failure, FailureCode, Notice, Reason, RunFinished, UnusedKey};
 use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
@@ -91,6 +91,9 @@ impl Catalogue {
         {
             hints.insert(0, self.say(&Words::new("failure-near-name").text("near", near), None));
         }
+        if let Reason::ModelNotInstalled { unused_key: Some(key), .. } = reason {
+            hints.insert(0, self.unused_key(key));
+        }
         Explained { message: self.say(&words, None), hints }
     }
 
@@ -127,6 +130,10 @@ impl Catalogue {
     /// The sentence of a `warning:` line; lines of details, each indented, follow where there are several.
     pub fn notice(&self, notice: &Notice) -> String {
         let sentence = self.say(&notice::words(notice, self), None);
+        if let Notice::EmbeddedModel { unused_key: Some(key), .. } = notice {
+            let words = Words::new("notice-embedded-model-with-key").text("message", &sentence);
+            return self.say(&words.text("detail", &self.unused_key(key)), None);
+        }
         let Notice::CallsDenied { reasons, .. } = notice else { return sentence };
         match reasons.as_slice() {
             [] => sentence,
@@ -136,6 +143,12 @@ impl Catalogue {
                 format!("{sentence}:{}", lines.collect::<String>())
             }
         }
+    }
+
+    /// Returns the sentence about a key of a service that is no provider.
+    fn unused_key(&self, key: &UnusedKey) -> String {
+        let words = Words::new("unused-key").text("variable", &key.variable);
+        self.say(&words.text("service", &key.service), None)
     }
 
     /// The sentence of a `warning:` line about a request that failed and is repeated after `delay_ms`.

@@ -24,6 +24,15 @@ impl From<Reason> for Failure {
     }
 }
 
+/// A key of a service that is no provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnusedKey {
+    /// The variable that holds it.
+    pub variable: String,
+    /// The service, as people call it.
+    pub service: String,
+}
+
 /// Why it failed. `said` is a remote or system message in its own words, on one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -71,7 +80,12 @@ pub enum Reason {
         near: Option<String>,
     },
     /// The embedded model is not set up.
-    ModelNotInstalled { model: String },
+    ModelNotInstalled {
+        model: String,
+        /// A key that is set and opens nothing here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unused_key: Option<UnusedKey>,
+    },
     /// The embedded model could not be fetched or installed.
     SetupFailed { said: String },
     /// The embedded model cannot be loaded or run.

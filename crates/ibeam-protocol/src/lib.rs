@@ -21,7 +21,7 @@ pub use event::{
     Compacted, Event, EventKind, PermissionDecided, RunFinished, SessionStarted, ShortenedResults,
 };
 pub use event_order::{EventOrder, EventPlace};
-pub use failure::{Failure, FailureCode, Reason, Signal};
+pub use failure::{Failure, FailureCode, Reason, Signal, UnusedKey};
 pub use hidden::{escape_hidden_in_json, show_hidden, show_on_one_line};
 pub use id::{CallId, ModelCallId, SessionId};
 pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult};

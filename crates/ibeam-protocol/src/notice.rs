@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Reason;
+use crate::failure::{Reason, UnusedKey};
 use crate::run::LimitKind;
 
 /// A closed list of notices. Those with `for_model` are part of the conversation too.
@@ -13,6 +13,9 @@ pub enum Notice {
     EmbeddedModel {
         /// Its display name.
         model: String,
+        /// A key that is set and opens nothing here.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unused_key: Option<UnusedKey>,
     },
     /// stdin stayed silent and was ignored.
     StdinIgnored {

@@ -171,6 +171,17 @@ pub const SERVICES: &[Service] = &[
     },
 ];
 
+/// Variables with a key of a service that is none of the table, and what people call the service.
+pub const KEY_VARIABLES_OF_OTHERS: &[(&str, &str)] = &[
+    ("GEMINI_API_KEY", "Google Gemini"),
+    ("GOOGLE_API_KEY", "Google Gemini"),
+    ("GOOGLE_GENERATIVE_AI_API_KEY", "Google Gemini"),
+    ("AZURE_OPENAI_API_KEY", "Azure OpenAI"),
+    ("AWS_BEARER_TOKEN_BEDROCK", "Amazon Bedrock"),
+    ("COHERE_API_KEY", "Cohere"),
+    ("CO_API_KEY", "Cohere"),
+];
+
 /// The service of this name.
 pub fn service(name: &str) -> Option<&'static Service> {
     SERVICES.iter().find(|service| service.name == name)
@@ -258,6 +269,8 @@ mod tests {
                 entry.name
             );
             assert_eq!(entry.base_url_from(entry.base_url), entry.base_url);
+            let is_of_another = |name: &&str| KEY_VARIABLES_OF_OTHERS.iter().any(|(other, _)| other == name);
+            assert!(!entry.key_variables.iter().any(is_of_another), "{}", entry.name);
         }
     }
 }

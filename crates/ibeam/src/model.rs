@@ -8,10 +8,10 @@ mod connect;
 mod embedded;
 mod provider;
 
-use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason};
+use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason, UnusedKey};
 use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
-use self::provider::near_provider;
+use self::provider::{near_provider, unused_key};
 use crate::app::App;
 use crate::trust::Trust;
 pub(crate) use connect::list_of;
@@ -34,6 +34,8 @@ pub(crate) struct Choice {
     /// `None` for the embedded model.
     provider: Option<Provider>,
     why: String,
+    /// A key that is set and opens nothing, where the embedded model stands in.
+    unused_key: Option<UnusedKey>,
 }
 
 impl Choice {
@@ -49,7 +51,8 @@ impl Choice {
 
     /// The embedded model is small; whoever gets it should know.
     pub(crate) fn notice(&self) -> Option<Notice> {
-        self.provider.is_none().then(|| Notice::EmbeddedModel { model: self.info.display.clone() })
+        let (model, unused_key) = (self.info.display.clone(), self.unused_key.clone());
+        self.provider.is_none().then_some(Notice::EmbeddedModel { model, unused_key })
     }
 
     /// The bounds of its requests; `None` for the embedded model.
@@ -131,7 +134,13 @@ fn unnamed(app: &App) -> Result<Choice, Reason> {
         let why = format!("first provider with a key: {}", provider.name);
         return remote(app, provider, model, why);
     }
-    embedded(app, "no key is set".to_owned())
+    match unused_key(app) {
+        None => embedded(app, "no key is set".to_owned(), None),
+        Some(key) => {
+            let why = format!("no key of a provider is set; {} is a key of {}", key.variable, key.service);
+            embedded(app, why, Some(key))
+        }
+    }
 }
 
 fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
@@ -146,7 +155,7 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
         return unnamed(app);
     }
     if EMBEDDED_NAMES.contains(&name.as_str()) {
-        return embedded(app, why);
+        return embedded(app, why, None);
     }
     if let Some((provider, model)) = name.split_once('/')
         && let Some(provider) = Provider::find(app, provider)?
@@ -207,18 +216,18 @@ fn remote(app: &App, provider: Provider, model: &str, why: String) -> Result<Cho
     let display =
         app.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };
-    Ok(Choice { info, provider: Some(provider), why })
+    Ok(Choice { info, provider: Some(provider), why, unused_key: None })
 }
 
-fn embedded(app: &App, why: String) -> Result<Choice, Reason> {
+fn embedded(app: &App, why: String, unused_key: Option<UnusedKey>) -> Result<Choice, Reason> {
     let display = embedded::DISPLAY.to_owned();
     if !cfg!(feature = "embedded") {
         return Err(Reason::NoLocalEngine);
     }
     // `--setup` installs it before it is needed.
     if !is_installed(app) && !app.flags.setup {
-        return Err(Reason::ModelNotInstalled { model: display });
+        return Err(Reason::ModelNotInstalled { model: display, unused_key });
     }
     let info = ModelInfo { provider: EMBEDDED.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };
-    Ok(Choice { info, provider: None, why })
+    Ok(Choice { info, provider: None, why, unused_key })
 }

@@ -8,7 +8,9 @@ use super::words::Words;
 /// `catalogue` has the sentence of a reason inside a notice.
 pub(crate) fn words(notice: &Notice, catalogue: &Catalogue) -> Words {
     match notice {
-        Notice::EmbeddedModel { model } => Words::new("notice-embedded-model").text("model", model),
+        Notice::EmbeddedModel { model, unused_key: _ } => {
+            Words::new("notice-embedded-model").text("model", model)
+        }
         Notice::StdinIgnored { waited_ms } => Words::new("notice-stdin-ignored").seconds(*waited_ms),
         Notice::ArgumentsIgnored { dialect, arguments } => {
             Words::new("notice-arguments-ignored").text("dialect", dialect).text("arguments", arguments)

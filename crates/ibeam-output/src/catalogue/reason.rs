@@ -30,7 +30,9 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::UnknownModel { model, provider: None, near: _ } => {
             Words::new("reason-model-without-provider").text("model", model)
         }
-        Reason::ModelNotInstalled { model } => Words::new("reason-model-not-installed").text("model", model),
+        Reason::ModelNotInstalled { model, unused_key: _ } => {
+            Words::new("reason-model-not-installed").text("model", model)
+        }
         Reason::SetupFailed { said } => Words::new("reason-setup-failed").text("said", said),
         Reason::LocalModel { said } => Words::new("reason-local-model").text("said", said),
         Reason::NoLocalEngine => Words::new("reason-no-local-engine"),

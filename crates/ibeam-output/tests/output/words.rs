@@ -3,7 +3,9 @@
 use ibeam_output::{
     Catalogue, CheckLine, CommandLine, ConvertLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine,
 };
-use ibeam_protocol::{Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal};
+use ibeam_protocol::{
+    Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal, UnusedKey,
+};
 
 #[track_caller]
 fn check(reason: &Reason, expect: &str) {
@@ -39,6 +41,28 @@ fn a_near_name_comes_before_the_other_ways_out() {
         };
         let (with, without) = (hints(Some("openai")), hints(None));
         assert!(with[0].contains("`openai`") && with[1..] == without, "{locale:?}: {with:?} {without:?}");
+    }
+}
+
+fn unused_key() -> UnusedKey {
+    UnusedKey { variable: "COHERE_API_KEY".into(), service: "Cohere".into() }
+}
+
+#[test]
+fn a_key_that_opens_nothing_is_told_with_the_model_that_stands_in_and_where_there_is_none() {
+    for locale in Locale::ALL {
+        let catalogue = Catalogue::new(locale);
+        let model = || "small".to_owned();
+        let told = [
+            catalogue.notice(&Notice::EmbeddedModel { model: model(), unused_key: Some(unused_key()) }),
+            catalogue
+                .reason(&Reason::ModelNotInstalled { model: model(), unused_key: Some(unused_key()) })
+                .to_string(),
+        ];
+        for told in told {
+            let words = ["`small`", "`COHERE_API_KEY`", "Cohere", "`ibeam login openrouter`", "`base_url`"];
+            assert!(words.iter().all(|word| told.contains(word)), "{locale:?}: {told}");
+        }
     }
 }
 
@@ -178,7 +202,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::UnknownProvider { provider: s(), near: Some(s()) },
         Reason::UnknownModel { model: s(), provider: Some(s()), near: None },
         Reason::UnknownModel { model: s(), provider: None, near: Some(s()) },
-        Reason::ModelNotInstalled { model: s() },
+        Reason::ModelNotInstalled { model: s(), unused_key: Some(unused_key()) },
         Reason::SetupFailed { said: s() },
         Reason::LocalModel { said: s() },
         Reason::NoLocalEngine,
@@ -240,7 +264,8 @@ pub(crate) fn every_reason() -> Vec<Reason> {
 fn every_notice() -> Vec<Notice> {
     let s = || "value".to_owned();
     vec![
-        Notice::EmbeddedModel { model: s() },
+        Notice::EmbeddedModel { model: s(), unused_key: None },
+        Notice::EmbeddedModel { model: s(), unused_key: Some(unused_key()) },
         Notice::StdinIgnored { waited_ms: 1 },
         Notice::SessionGaps { count: 2 },
         Notice::SessionLeaseFile { path: s() },

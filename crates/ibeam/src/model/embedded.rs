@@ -38,7 +38,7 @@ pub(crate) fn model_file(app: &App) -> PathBuf {
 pub(super) fn provider(app: &App) -> Result<Arc<dyn Port>, Failure> {
     let file = model_file(app);
     if !file.is_file() {
-        return Err(Reason::ModelNotInstalled { model: DISPLAY.to_owned() }.into());
+        return Err(Reason::ModelNotInstalled { model: DISPLAY.to_owned(), unused_key: None }.into());
     }
     let files = files::WorkspaceFiles::new(app.workspace.clone());
     Ok(Arc::new(ibeam_local::LocalProvider::new(file, app.places.cache.clone(), Box::new(files))))

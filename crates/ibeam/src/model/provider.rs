@@ -1,7 +1,7 @@
 //! A service as this user has it: address, key, headers, from flags, variables, files and the stored keys.
 
-use ibeam_protocol::{KeySource, Reason};
-use ibeam_providers::services::{self, COMMON, Quirks, SERVICES, Service};
+use ibeam_protocol::{KeySource, Reason, UnusedKey};
+use ibeam_providers::services::{self, COMMON, KEY_VARIABLES_OF_OTHERS, Quirks, SERVICES, Service};
 use ibeam_providers::{
     PlainHttpServer, Secret, Timeouts, Wire, has_credentials, is_secret_header, with_scheme,
 };
@@ -262,6 +262,14 @@ pub(crate) fn key_values(app: &App) -> Vec<String> {
 pub(crate) fn secrets(app: &App) -> Vec<String> {
     let headers = names(app).into_iter().flat_map(|name| headers(app, &name, true).unwrap_or_default());
     key_values(app).into_iter().chain(headers.map(|(_, value)| value)).collect()
+}
+
+/// Returns the key that is set of a service that is no provider, neither of the table nor of the configuration.
+pub(super) fn unused_key(app: &App) -> Option<UnusedKey> {
+    let used = secret_variables(app);
+    let is_unused = |name: &str| variable(name).is_some() && !used.iter().any(|known| known == name);
+    let (name, service) = KEY_VARIABLES_OF_OTHERS.iter().find(|(name, _)| is_unused(name))?;
+    Some(UnusedKey { variable: (*name).to_owned(), service: (*service).to_owned() })
 }
 
 /// Returns the variable that a person sets to give provider `name` a key; `None` where none is needed.

@@ -68,6 +68,36 @@ fn about_and_models_and_doctor_tell_whether_the_engine_is_in_this_build() {
 }
 
 #[test]
+fn a_key_of_a_service_that_is_no_provider_is_told_where_the_embedded_model_stands_in() {
+    if !ENGINE {
+        eprintln!("SKIP: this build lacks the embedded model's engine (the feature `embedded`)");
+        return;
+    }
+    let scene = Scene::new([]);
+    let file = scene.workspace.home().join("model.gguf");
+    std::fs::write(&file, "GGUF").unwrap();
+    for (variable, service) in [
+        ("GEMINI_API_KEY", "Google Gemini"),
+        ("AZURE_OPENAI_API_KEY", "Azure OpenAI"),
+        ("COHERE_API_KEY", "Cohere"),
+        ("AWS_BEARER_TOKEN_BEDROCK", "Amazon Bedrock"),
+    ] {
+        let run = |args: &[&str]| scene.bare(args).env(variable, "unused-1");
+        let [installed, missing] =
+            [run(&["-p", "x"]).env("IBEAM_LOCAL_MODEL", &file).run(), run(&["-p", "x"]).run()];
+        for ran in [installed, missing] {
+            let told = ran.stderr.contains(&format!("`{variable}` is set")) && ran.stderr.contains(service);
+            assert!(told && ran.stderr.contains("ibeam login openrouter"), "{ran}");
+            assert!(!ran.stderr.contains("unused-1") && !ran.stdout.contains("unused-1"), "{ran}");
+        }
+        let status = run(&["status"]).env("IBEAM_LOCAL_MODEL", &file).run().succeeded();
+        assert!(status.stdout.contains(variable), "{status}");
+        let named = run(&["-p", "x", "--model", "embedded"]).env("IBEAM_LOCAL_MODEL", &file).run();
+        assert!(!named.stderr.contains(variable), "{named}");
+    }
+}
+
+#[test]
 fn without_the_engine_a_model_that_lies_there_is_not_taken_for_one_that_runs() {
     if ENGINE {
         eprintln!("SKIP: this build has the embedded model's engine (the feature `embedded`)");
