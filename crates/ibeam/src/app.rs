@@ -249,6 +249,11 @@ fn refuse_nothing(flags: &Flags) -> Result<(), Reason> {
     Ok(())
 }
 
+/// The version of the output contract that flags and variables ask for; the usual one where they are wrong.
+pub(crate) fn contract_of(flags: &Flags, voice: Option<&Voice>) -> Contract {
+    asked_contract(flags, voice).ok().flatten().unwrap_or_default()
+}
+
 /// What `--contract`, else `IBEAM_CONTRACT` says.
 fn asked_contract(flags: &Flags, voice: Option<&Voice>) -> Result<Option<Contract>, Reason> {
     if voice.is_some() {

@@ -108,6 +108,26 @@ pub(crate) fn speak(catalogue: &Arc<Catalogue>) {
     let _ = CATALOGUE.set(Arc::clone(catalogue));
 }
 
+/// Prints a failure on stdout of which no head of a run is known.
+type TellUnbegun = Box<dyn FnOnce(&Failure) + Send>;
+static UNBEGUN: Mutex<Option<TellUnbegun>> = Mutex::new(None);
+
+/// Sets what prints a failure on stdout while no head of a run is known.
+pub(crate) fn tell_unbegun_with(tell: TellUnbegun) {
+    *UNBEGUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(tell);
+}
+
+/// Prints the end of a run that did not begin, as a stream where its head is known.
+pub(crate) fn print_unbegun(failure: &Failure) -> Option<RunFinished> {
+    let run = print_expected(failure);
+    if run.is_none()
+        && let Some(tell) = UNBEGUN.lock().unwrap_or_else(PoisonError::into_inner).take()
+    {
+        tell(failure);
+    }
+    run
+}
+
 /// Sets what prints a run that is ended by force before it has begun.
 pub(crate) fn print_outside_of_runs(writer: Box<dyn EventWriter + Send>) {
     *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
@@ -171,7 +191,7 @@ pub(crate) fn leave(reason: &Reason) -> ! {
     let failure = Failure::from(reason.clone());
     let run = match printer::current() {
         Some(printer) => printer.end_by_force(&failure, PATIENCE),
-        None => print_expected(&failure),
+        None => print_unbegun(&failure),
     };
     let failed = Failed { failure, run: run.map(Box::new) };
     let catalogue = CATALOGUE.get().cloned().unwrap_or_else(|| Arc::new(crate::environment::catalogue(None)));

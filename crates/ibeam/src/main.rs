@@ -48,11 +48,11 @@ use ibeam_protocol::Reason;
 use ibeam_tools::regular_file;
 
 use crate::app::{App, Basis, ConfigUse};
-use crate::cli::{Cli, Command, ErrorFormat, Format, Unparsed};
+use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, Unparsed};
 use crate::dialect::{Input, Voice};
 use crate::exit::{Failed, Report};
 use crate::mode::{Circumstances, RunMode};
-use crate::run::Target;
+use crate::run::{Beginning, Target};
 
 fn main() -> ExitCode {
     let started = Instant::now();
@@ -116,11 +116,38 @@ fn main() -> ExitCode {
             Err(reason) => unstarted(reason),
         };
     }
+    let stdin_terminal = rustix::termios::isatty(std::io::stdin().as_fd());
+    let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
+    let mut beginning = None;
+    if is_run && mode::prints(flags.print, stdout_terminal, stdin_terminal) {
+        tell_unbegun(&flags, voice.as_ref(), &stdout);
+        match Beginning::of(&flags) {
+            Ok(begun) => beginning = Some(begun),
+            Err(reason) => return unstarted(reason),
+        }
+    }
     let config_use = command.as_ref().map_or(ConfigUse::Needed, command::config_use);
     match App::new(flags, voice.clone(), config_use, started) {
-        Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal)
+        Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, beginning)
             .unwrap_or_else(|failed| fail(failed, &app.catalogue)),
         Err(reason) => unstarted(reason),
+    }
+}
+
+/// Has a failure printed on stdout that ends the process by force while nothing is known of the run.
+fn tell_unbegun(flags: &Flags, voice: Option<&Voice>, stdout: &File) {
+    let format = flags.output_format.unwrap_or(mode::usual_format(app::contract_of(flags, voice)));
+    match (voice.cloned(), stdout.try_clone()) {
+        (Some(voice), _) => {
+            exit::tell_unbegun_with(Box::new(move |failure| voice.fail(&failure.clone().into())));
+        }
+        (None, Ok(mut stdout)) if format == Format::StreamJson => {
+            exit::tell_unbegun_with(Box::new(move |failure| {
+                // Where stdout is gone, stderr has the failure.
+                drop(writeln!(stdout, "{}", ibeam_output::error_object(failure, None)));
+            }));
+        }
+        (None, _) => {}
     }
 }
 
@@ -137,6 +164,7 @@ fn dispatch(
     command: Option<Command>,
     mut stdout: File,
     stdout_terminal: bool,
+    beginning: Option<Beginning>,
 ) -> Result<ExitCode, Failed> {
     if app.flags.list_models {
         command::list_models(app, &mut stdout)?;
@@ -183,14 +211,15 @@ fn dispatch(
     if app.flags.setup {
         command::install_if_missing(app)?;
     }
+    let started = || beginning.map_or_else(|| Beginning::of(&app.flags), Ok);
     match mode {
         RunMode::Print(format) => match app.voice.as_ref().map(|voice| (voice, voice.live().input)) {
-            Some((voice, Input::Messages)) => run::converse(app, &target, voice, stdout)?,
+            Some((voice, Input::Messages)) => run::converse(app, &target, voice, stdout, started()?)?,
             Some((_, Input::Prompt)) if format != Format::StreamJson => {
                 let said = "`--dialect` needs `--output-format stream-json`".to_owned();
                 return Err(Reason::Usage { said }.into());
             }
-            Some(_) | None => run::print(app, &target, &words, format, stdout)?,
+            Some(_) | None => run::print(app, &target, &words, format, stdout, started()?)?,
         },
         RunMode::Interactive => {
             let first = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");

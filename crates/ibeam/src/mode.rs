@@ -39,7 +39,7 @@ pub(crate) struct Circumstances {
 /// `FormatWithoutPrint` when a format is asked for in an interactive run; `Usage` for one that no run has, and for
 /// `--stream-partial-output` where the contract has no partial output.
 pub(crate) fn infer(given: Circumstances) -> Result<RunMode, Reason> {
-    let prints = given.print || !given.stdout_terminal || !given.stdin_terminal;
+    let prints = prints(given.print, given.stdout_terminal, given.stdin_terminal);
     let mode = match (prints, given.format) {
         (_, Some(Format::Html)) => {
             return Err(Reason::Usage {
@@ -56,6 +56,11 @@ pub(crate) fn infer(given: Circumstances) -> Result<RunMode, Reason> {
     };
     check_partial(given.contract, given.partial, printed)?;
     Ok(mode)
+}
+
+/// Whether a run prints and exits; otherwise a person is there.
+pub(crate) fn prints(print: bool, stdout_terminal: bool, stdin_terminal: bool) -> bool {
+    print || !stdout_terminal || !stdin_terminal
 }
 
 /// The format of who asks for none.

@@ -18,13 +18,13 @@ mod watchdog;
 mod web;
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Redactor, Run, Stop};
-use ibeam_output::{Contract, EventWriter, Html, Json, StreamJson, Text, TextOptions, error_object};
+use ibeam_output::{Contract, EventWriter, Html, Json, StreamJson, Text, TextOptions};
 use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -49,7 +49,7 @@ pub(crate) use session::{
 };
 use shutdown::Shutdown;
 pub(crate) use start::permission_mode;
-use watchdog::Watchdog;
+pub(crate) use watchdog::Beginning;
 
 /// Runs the prompt and prints it in `format`.
 ///
@@ -61,8 +61,9 @@ pub(crate) fn print(
     words: &[std::ffi::OsString],
     format: Format,
     stdout: File,
+    beginning: Beginning,
 ) -> Result<(), Failed> {
-    on_runtime(|runtime| print_on(runtime, app, target, words, format, stdout))
+    on_runtime(|runtime| print_on(runtime, app, target, words, format, stdout, beginning))
 }
 
 fn print_on(
@@ -72,11 +73,13 @@ fn print_on(
     words: &[std::ffi::OsString],
     format: Format,
     stdout: File,
+    beginning: Beginning,
 ) -> Result<(), Failed> {
-    let stop = Stop::default();
+    let Beginning { stop, watchdog, .. } = &beginning;
+    let stop = stop.clone();
     let shutdown = Shutdown::within(app.config.bound("shutdown"));
-    // From here on a signal or the time-out ends the run in order, also while stdin or a disk is waited for.
-    let _watch = Watchdog::start(Some(&stop))?.watch(&stop, timeout(app), shutdown.budget());
+    // A signal or the time-out ends the run in order, also while stdin or a disk is waited for.
+    let _watch = watchdog.watch(&stop, timeout(app), shutdown.budget());
     print_failures_outside_of_runs(app, format, &stdout)?;
     // The sandbox is made while the prompt is read.
     let guards = Guards::begin(app, true)?;
@@ -104,7 +107,7 @@ fn print_on(
     let hooks = hooks::listed(app)?;
     let guards = guards.stand()?;
     let opened = runtime.block_on(opening.open_unless_stopped(&stop));
-    let opened = opened.map_err(|failure| not_begun(app, format, &stop, failure, &stdout))?;
+    let opened = opened.map_err(|failure| not_begun(app, &stop, failure))?;
     let mut started = start::start(app, opened, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
@@ -187,17 +190,14 @@ pub(crate) fn writer<'a>(
     }
 }
 
-/// Tells on stdout of a run that was stopped before it began, as a stream where its head is known.
-fn not_begun(app: &App, format: Format, stop: &Stop, failure: Failure, mut stdout: &File) -> Failed {
+/// Tells on stdout of a run that was stopped before it began.
+fn not_begun(app: &App, stop: &Stop, failure: Failure) -> Failed {
     if stop.requested().is_none() {
         return failure.into();
     }
-    let run = exit::print_expected(&failure);
-    // A dialect prints a line of its own.
-    if run.is_none() && format == Format::StreamJson && app.voice.is_none() {
-        // Where stdout is gone, stderr has the failure.
-        drop(writeln!(stdout, "{}", error_object(&failure, None)));
-    }
+    // A dialect prints a line of its own where there is no head.
+    let run =
+        if app.voice.is_some() { exit::print_expected(&failure) } else { exit::print_unbegun(&failure) };
     Failed { failure, run: run.map(Box::new) }
 }
 

@@ -18,7 +18,7 @@ use super::ports::Foundation;
 use super::sandbox::Guards;
 use super::session::{Opening, Target};
 use super::start;
-use super::watchdog::Watchdog;
+use super::watchdog::Beginning;
 use super::{Shutdown, end_of, heartbeat, no_thread, on_runtime, ports, system, timeout};
 use crate::app::App;
 use crate::dialect::{Host, Prompted, Prompts, Voice, VoiceWriter};
@@ -33,8 +33,14 @@ use crate::{exit, hooks, stderr, stdout};
 ///
 /// # Errors
 /// What keeps a run from starting, or how the last one ended.
-pub(crate) fn converse(app: &App, target: &Target, voice: &Voice, stdout: File) -> Result<(), Failed> {
-    on_runtime(|runtime| converse_on(runtime, app, target, voice, stdout))
+pub(crate) fn converse(
+    app: &App,
+    target: &Target,
+    voice: &Voice,
+    stdout: File,
+    beginning: Beginning,
+) -> Result<(), Failed> {
+    on_runtime(|runtime| converse_on(runtime, app, target, voice, stdout, beginning))
 }
 
 fn converse_on(
@@ -43,12 +49,12 @@ fn converse_on(
     target: &Target,
     voice: &Voice,
     stdout: File,
+    beginning: Beginning,
 ) -> Result<(), Failed> {
     // A signal ends the program, an interrupt of the host's the run that goes on.
-    let whole = Stop::default();
+    let (whole, watchdog) = beginning.into_parts();
     let shutdown = || Shutdown::within(app.config.bound("shutdown"));
     let budget = shutdown().budget();
-    let watchdog = Watchdog::start(Some(&whole))?;
     let _watch = watchdog.watch(&whole, None, budget);
     exit::speak(&app.catalogue);
     exit::print_outside_of_runs(Box::new(VoiceWriter::new(voice)));

@@ -14,6 +14,8 @@ use ibeam_protocol::Reason;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::{AbortHandle, JoinSet};
 
+use crate::cli::Flags;
+use crate::config::parse_time;
 use crate::printer::Printer;
 use crate::pump::WAITING_EVENTS;
 use crate::{exit, printer, signals};
@@ -22,6 +24,8 @@ use crate::{exit, printer, signals};
 const LOOK: Duration = Duration::from_millis(20);
 /// What an end in order may take beyond its bound before the process is ended.
 const MARGIN: Duration = Duration::from_millis(300);
+/// The budget of an end before the configuration says another.
+const USUAL_BUDGET: Duration = Duration::from_secs(3);
 
 /// A thread with timers and signals of its own; it ends with the process.
 pub(super) struct Watchdog {
@@ -34,6 +38,34 @@ pub(super) struct Watch(AbortHandle);
 impl Drop for Watch {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+/// What bounds a run from before its configuration is read: a home directory may hang too.
+pub(crate) struct Beginning {
+    /// Requested by a signal, and by `--timeout`.
+    pub(super) stop: Stop,
+    pub(super) watchdog: Watchdog,
+    _watch: Watch,
+}
+
+impl Beginning {
+    /// Starts the watch, with the limit of time that the flags give.
+    ///
+    /// # Errors
+    /// As `Watchdog::start`.
+    pub(crate) fn of(flags: &Flags) -> Result<Self, Reason> {
+        let stop = Stop::default();
+        let watchdog = Watchdog::start(Some(&stop))?;
+        // A value that is no time is refused once the configuration is read.
+        let timeout = flags.timeout.as_deref().and_then(parse_time);
+        let _watch = watchdog.watch(&stop, timeout, USUAL_BUDGET);
+        Ok(Self { stop, watchdog, _watch })
+    }
+
+    /// Ends the watch over the time of the whole program: each run of a conversation has its own.
+    pub(super) fn into_parts(self) -> (Stop, Watchdog) {
+        (self.stop, self.watchdog)
     }
 }
 

@@ -94,6 +94,25 @@ fn a_disk_that_hangs_before_a_run_does_not_hold_up_its_end() {
     }
 }
 
+/// A home directory on a server that does not answer: nothing is known of the configuration.
+#[test]
+fn a_file_system_that_hangs_before_the_configuration_is_read_does_not_hold_up_the_end() {
+    for (args, signal, code, exit) in
+        [(&["--timeout", "1"][..], None, "timeout", 33), (&[], Some(Signal::Term), "signal", 143)]
+    {
+        let scene = Scene::new([says("never")]);
+        let faults = [("SLOW_CALL", "realpath"), ("SLOW_SECONDS", HANGS_SECONDS)];
+        let Some(run) = with_faults(&scene, args, &faults) else { return };
+        let running = run.start();
+        if let Some(signal) = signal {
+            running.wait_for_thread("watchdog");
+            running.signal(signal);
+        }
+        check_end(&running.finish(), code, exit);
+        assert!(scene.server.requests().is_empty());
+    }
+}
+
 /// A run that takes its time for the disk is no failure.
 #[test]
 fn a_disk_that_is_slow_is_waited_for() {
