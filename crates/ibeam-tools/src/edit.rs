@@ -29,7 +29,7 @@ use crate::files::Files;
 use crate::known_contents::ContentDigest;
 use crate::place::{Parents, Place};
 use crate::read::not_text;
-use crate::text::TextFormat;
+use crate::text::{TextFormat, line_count};
 use crate::write::writable;
 use arguments::{Change, EditArguments, EditCall};
 use diff::{Diff, diff};
@@ -112,7 +112,7 @@ fn edit(files: &Files, call: &EditCall) -> Result<ToolOutcome, FileError> {
     files.known().record(&resolved, ContentDigest::from_bytes(&new.bytes));
 
     let Diff { lines_added, lines_removed, unified } = diff(asked, &new.old_text, &new.new_text);
-    let message = format!("edited `{asked}`: {lines_added} lines added, {lines_removed} removed");
+    let message = format!("edited `{asked}`: {} added, {lines_removed} removed", line_count(lines_added));
     let output = EditOutput {
         path: resolved.real,
         lines_added,

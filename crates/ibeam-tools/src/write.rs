@@ -22,7 +22,7 @@ use crate::files::Files;
 use crate::known_contents::ContentDigest;
 use crate::place::{Parents, Place};
 use crate::read::fill;
-use crate::text::{PLAIN, TextFormat, count_lines};
+use crate::text::{PLAIN, TextFormat, count_lines, line_count};
 use crate::twin::Twin;
 use crate::workspace::ResolvedPath;
 
@@ -119,7 +119,7 @@ fn write(files: &Files, wanted: &WriteArguments, end: &EndFlag) -> Result<ToolOu
 
     let lines_created = count_lines(wanted.file_text.as_bytes());
     let verb = if old.is_some() { "replaced" } else { "created" };
-    let mut for_model = format!("{verb} `{asked}`: {lines_created} lines, {} bytes", bytes.len());
+    let mut for_model = format!("{verb} `{asked}`: {}, {} bytes", line_count(lines_created), bytes.len());
     if old.is_none()
         && let Some(twin) = place.twin()
     {
