@@ -8,6 +8,7 @@ from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
     ClaudeSDKClient,
+    HookMatcher,
     PermissionResultAllow,
     PermissionResultDeny,
     ResultMessage,
@@ -118,6 +119,38 @@ async def served():
     check("its result is the tool's", "the sum is 3" in str(results[0].content) and not results[0].is_error, results)
 
 
+async def hooked():
+    before, after = [], []
+
+    def decided(**given):
+        return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **given}}
+
+    async def judge(given, tool_use_id, context):
+        before.append((given["tool_name"], given["tool_input"]["file_path"].rsplit("/", 1)[-1], tool_use_id))
+        if before[-1][1] == "guarded.txt":
+            return decided(permissionDecision="deny", permissionDecisionReason="this file is guarded")
+        return decided(permissionDecision="allow", updatedInput={**given["tool_input"], "content": "by a hook\n"})
+
+    async def watch(given, tool_use_id, context):
+        after.append((given["tool_name"], given["tool_response"]))
+        return {}
+
+    hooks = {"PreToolUse": [HookMatcher(matcher="Write|Edit", hooks=[judge])], "PostToolUse": [HookMatcher(hooks=[watch])]}
+    async with ClaudeSDKClient(options(permission_mode="acceptEdits", hooks=hooks)) as client:
+        await client.query("write guarded.txt")
+        messages = [message async for message in client.receive_response()]
+        refused = [result for result in blocks(ToolResultBlock, messages) if result.is_error]
+        check("a hook refuses a call", len(refused) == 1 and "this file is guarded" in str(refused[0].content), messages)
+        check("and it is not done", not Path(WORKSPACE, "guarded.txt").exists())
+        await client.query("write changed.txt")
+        messages = [message async for message in client.receive_response()]
+    written = Path(WORKSPACE, "changed.txt")
+    check("the input of a hook is what runs", written.is_file() and written.read_text() == "by a hook\n", messages)
+    check("a hook is called once for each call", [(name, file) for name, file, _ in before] == [("Write", "guarded.txt"), ("Write", "changed.txt")], before)
+    check("with its id", all(id for _, _, id in before), before)
+    check("a hook hears of what was done", [name for name, _ in after] == ["Write"] and after[0][1], after)
+
+
 async def asked():
     seen = []
 
@@ -171,7 +204,7 @@ async def failing():
 async def main():
     session = await asyncio.wait_for(one_turn(), PATIENCE)
     await asyncio.wait_for(resumed(session), PATIENCE)
-    for scene in [conversation, served, asked, unasked, interrupted, failing]:
+    for scene in [conversation, served, hooked, asked, unasked, interrupted, failing]:
         await asyncio.wait_for(scene(), PATIENCE)
 
 

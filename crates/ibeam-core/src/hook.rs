@@ -50,7 +50,7 @@ pub struct EndedCall {
 pub struct Heard {
     /// What should become of it.
     pub word: Word,
-    /// What the model should know, as text of the user's; at `RunBegins` only.
+    /// What the model should know, as text of the user's; at `RunBegins` and `Prompt` only.
     pub context: Vec<String>,
     /// What people should know.
     pub notices: Vec<Notice>,

@@ -8,6 +8,7 @@ mod claude;
 mod codex;
 mod control;
 mod host;
+mod host_hooks;
 mod partial;
 mod relay;
 mod table;
@@ -25,6 +26,7 @@ use crate::config::source;
 use crate::regular_file;
 pub(crate) use claude::model as claude_model;
 pub(crate) use host::{Host, ModelRequest, ModelRequests, Prompted, Prompts};
+pub(crate) use host_hooks::HostHooks;
 pub(crate) use voice::{Voice, VoiceWriter};
 
 /// The variable that says what a first `--dialect` says.

@@ -11,6 +11,7 @@ mod document;
 mod event;
 mod file;
 mod format;
+mod joined;
 mod kept;
 mod process;
 mod told;
@@ -33,6 +34,7 @@ use document::{Documents, status};
 use event::Event;
 use file::Hook;
 pub(crate) use file::{Listed, listed, of_project};
+pub(crate) use joined::JoinedHooks;
 use process::Launcher;
 use verdict::Verdict;
 

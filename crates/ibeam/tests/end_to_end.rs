@@ -16,6 +16,8 @@ mod bounds;
 mod check;
 #[path = "end_to_end/claude.rs"]
 mod claude;
+#[path = "end_to_end/claude_hooks.rs"]
+mod claude_hooks;
 #[path = "end_to_end/codex.rs"]
 mod codex;
 #[path = "end_to_end/commands.rs"]

@@ -49,9 +49,10 @@ impl Run {
         journal: &mut Journal,
         prompt: &[String],
     ) -> Result<(Vec<String>, Word), Ended> {
-        let context = self.hear(journal, Moment::RunBegins).await?.context;
-        let word = self.hear(journal, Moment::Prompt(prompt)).await?.word;
-        Ok((context, word))
+        let mut context = self.hear(journal, Moment::RunBegins).await?.context;
+        let heard = self.hear(journal, Moment::Prompt(prompt)).await?;
+        context.extend(heard.context);
+        Ok((context, heard.word))
     }
 
     /// Puts a call to the hooks. Arguments of theirs become canonical, are put to them once more, and to the rules

@@ -181,7 +181,8 @@ fn context_of_a_hook_is_text_of_the_users() {
         EventKind::UserMessage { content } => Some(content.clone()),
         _ => None,
     });
-    assert_eq!(said.unwrap(), ["do it", "it is Monday"]);
+    // Of the beginning, and of the prompt.
+    assert_eq!(said.unwrap(), ["do it", "it is Monday", "it is Monday"]);
 }
 
 #[test]

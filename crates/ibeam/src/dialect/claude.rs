@@ -16,6 +16,7 @@ use ibeam_protocol::{Reason, SessionId};
 
 pub(super) use self::facts::Facts;
 use self::flags::FLAGS;
+pub(super) use self::rules::names_of;
 use super::table::{help, read, usage};
 use super::{Input, Live, Shape, Translated, World, file, ours};
 use crate::cli::Unparsed;

@@ -6,6 +6,7 @@
 use ibeam_protocol::Reason;
 use serde_json::{Value, json};
 
+use super::host_hooks::{HostHook, registered};
 use super::table::usage;
 
 /// What a line says.
@@ -49,13 +50,15 @@ pub(crate) struct Additions {
     pub(crate) instructions: Vec<String>,
     /// The names of MCP servers that the host runs.
     pub(crate) servers: Vec<String>,
+    /// The hooks of the host.
+    pub(crate) hooks: Vec<HostHook>,
     /// The events of hooks that are never called, since none of them can refuse anything.
     pub(crate) unheard_hooks: Vec<String>,
 }
 
 impl Additions {
     fn is_empty(&self) -> bool {
-        self.instructions.is_empty() && self.servers.is_empty()
+        self.instructions.is_empty() && self.servers.is_empty() && self.hooks.is_empty()
     }
 
     /// Whether the additions come before the first run.
@@ -64,7 +67,7 @@ impl Additions {
     /// The sentence that refuses them where a run has begun.
     pub(crate) fn check_time(&self, has_begun: bool) -> Result<(), &'static str> {
         match has_begun && !self.is_empty() {
-            true => Err("instructions and servers are taken before the first message"),
+            true => Err("instructions, servers and hooks are taken before the first message"),
             false => Ok(()),
         }
     }
@@ -135,24 +138,18 @@ fn control(request: &Value) -> Control {
         _ => false,
     };
     match at(request, "/subtype").as_str().unwrap_or_default() {
-        // A hook may guard; to go on without it would allow more.
-        "initialize" if events(request).any(|event| !WATCHING.contains(&event)) => {
-            let mut guarding = events(request).filter(|event| !WATCHING.contains(event));
-            let event = guarding.next().unwrap_or_default();
-            Control::Refused(format!(
-                "hooks of the SDK for `{event}` are not supported; ibeam has hooks of its own, see docs/hooks.md"
-            ))
-        }
         "initialize" => match NARROWING.iter().find(|key| !is_empty(at(request, &format!("/{key}")))) {
             Some(key) => {
                 Control::Refused(format!("`{key}` is not taken with `initialize`; give it at start"))
             }
-            None => match narrowed_tool(request) {
-                Some(said) => Control::Refused(said),
-                None => Control::Initialize(Additions {
+            None => match (narrowed_tool(request), registered(request)) {
+                // A hook may guard; to go on without it would allow more.
+                (Some(said), _) | (None, Err(said)) => Control::Refused(said),
+                (None, Ok((hooks, unheard_hooks))) => Control::Initialize(Additions {
                     instructions: instructions(request),
                     servers: names(at(request, "/sdkMcpServers")),
-                    unheard_hooks: events(request).map(str::to_owned).collect(),
+                    hooks,
+                    unheard_hooks,
                 }),
             },
         },
@@ -183,27 +180,6 @@ fn narrowed_tool(request: &Value) -> Option<String> {
 fn names(list: &Value) -> Vec<String> {
     let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-/// The events of hooks that only watch: what they are told has happened already, or never happens here.
-const WATCHING: &[&str] = &[
-    "Notification",
-    "PostCompact",
-    "PostModelSwitch",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "SessionEnd",
-    "SessionStart",
-    "SubagentStart",
-    "TaskCompleted",
-    "TaskCreated",
-];
-
-/// Returns the events that the request has hooks for.
-fn events(request: &Value) -> impl Iterator<Item = &str> {
-    let hooks = at(request, "/hooks").as_object().into_iter().flatten();
-    let has_hooks = |matchers: &Value| matchers.as_array().is_none_or(|list| !list.is_empty());
-    hooks.filter(move |(_, matchers)| has_hooks(matchers)).map(|(event, _)| event.as_str())
 }
 
 /// What could narrow a run if it were taken.
@@ -282,8 +258,8 @@ mod tests {
         let instructions = vec!["a".to_owned(), "b".to_owned()];
         let added = Additions { instructions, ..Additions::default() };
         check(&request(prompts), asked(Control::Initialize(added)));
-        let hooks = json!({ "subtype": "initialize", "hooks": { "PostToolUse": [{}], "PreToolUse": [] } });
-        let added = Additions { unheard_hooks: vec!["PostToolUse".to_owned()], ..Additions::default() };
+        let hooks = json!({ "subtype": "initialize", "hooks": { "SessionStart": [{}], "PreToolUse": [] } });
+        let added = Additions { unheard_hooks: vec!["SessionStart".to_owned()], ..Additions::default() };
         check(&request(hooks), asked(Control::Initialize(added)));
         let servers = json!({ "subtype": "initialize", "sdkMcpServers": ["calc"] });
         let added = Additions { servers: vec!["calc".to_owned()], ..Additions::default() };
@@ -291,7 +267,7 @@ mod tests {
         check(&request(json!({ "subtype": "interrupt" })), asked(Control::Interrupt));
         for refused in [
             json!({ "subtype": "initialize", "hooks": { "PreToolUse": [{}] } }),
-            json!({ "subtype": "initialize", "hooks": { "PostToolUse": [{}], "NewlyInvented": [{}] } }),
+            json!({ "subtype": "initialize", "hooks": { "SessionStart": [{}], "NewlyInvented": [{}] } }),
             json!({ "subtype": "initialize", "disallowedTools": ["Bash"] }),
             json!({
                 "subtype": "initialize",

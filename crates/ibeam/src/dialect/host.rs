@@ -127,6 +127,11 @@ impl Host {
         drop(self.voice.say(&answer));
     }
 
+    /// Ends the run that goes on, as the host's own request does.
+    pub(super) fn interrupt(&self) {
+        interrupt(&self.shared.runs);
+    }
+
     /// Returns an id for a request that no call has an id for.
     pub(super) fn request_id(&self, kind: &str) -> String {
         format!("{kind}-{}", self.requests.fetch_add(1, Ordering::Relaxed))
@@ -203,6 +208,7 @@ impl Reader {
                 additions.instructions.extend(added.instructions);
                 additions.servers.extend(added.servers);
                 additions.unheard_hooks.extend(added.unheard_hooks);
+                additions.hooks.extend(added.hooks);
                 additions.servers.sort_unstable();
                 additions.servers.dedup();
                 Ok(control::introduction(&self.models))

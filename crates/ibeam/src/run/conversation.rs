@@ -21,7 +21,7 @@ use super::start;
 use super::watchdog::Beginning;
 use super::{Shutdown, end_of, heartbeat, no_thread, on_runtime, ports, system, timeout};
 use crate::app::App;
-use crate::dialect::{Host, Prompted, Prompts, Voice, VoiceWriter};
+use crate::dialect::{Host, HostHooks, Prompted, Prompts, Voice, VoiceWriter};
 use crate::exit::Failed;
 use crate::mcp::{self, Declaration, Servers};
 use crate::printer::Printer;
@@ -111,7 +111,9 @@ fn converse_on(
     });
     let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).chain(unheard).collect();
     let hooks = hooks.listen(app, &started.head, false);
-    let listening = Arc::clone(&hooks);
+    let redactor = || Redactor::new(crate::model::secrets(app));
+    let listening =
+        HostHooks::behind(Arc::clone(&hooks) as _, &host, additions.hooks, &started.head, redactor);
     let further = [app.flags.append_system_prompt.clone(), additions.instructions].concat();
     let foundation = Foundation {
         head: started.head,

@@ -313,7 +313,8 @@ fn a_host_that_goes_away_gives_no_leave() {
 #[test]
 fn what_is_no_message_ends_in_an_error_result() {
     let scene = Scene::new([]);
-    let hooks = json!({ "subtype": "initialize", "hooks": { "PreToolUse": [{ "hookCallbackIds": ["h"] }] } });
+    let hooks =
+        json!({ "subtype": "initialize", "hooks": { "SubagentStop": [{ "hookCallbackIds": ["h"] }] } });
     let stdin = request("r1", &hooks) + "no message\n";
     let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run();
     let lines = events(&ran);

@@ -64,6 +64,11 @@ pub(super) fn tools(rule: &str) -> &'static [&'static str] {
     TOOLS.iter().find(|(theirs, _)| *theirs == name).map_or(&[], |(_, ours)| ours)
 }
 
+/// Returns the names of their tools that do what `tool` of ours does.
+pub(in crate::dialect) fn names_of(tool: &str) -> impl Iterator<Item = &'static str> {
+    TOOLS.iter().filter(move |(_, ours)| ours.contains(&tool)).map(|(theirs, _)| *theirs)
+}
+
 /// Every tool of ours that one of theirs stands for.
 pub(super) fn all_tools() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().flat_map(|(_, ours)| ours.iter().copied())

@@ -1,0 +1,359 @@
+//! The hooks of a host that speaks Claude Code's control protocol: each is called with a request of ours.
+//!
+//! They narrow a run and never widen it: `allow` leaves the decision to the rules. A hook that fails, or whose answer
+//! does not come in time, refuses what it should have judged.
+
+mod answer;
+mod call_form;
+mod registration;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, join_all};
+use ibeam_core::{EndedCall, Heard, Hooks, Moment, Objection, Redactor, Word};
+use ibeam_protocol::{CallId, Notice, RunOutcome, SessionStarted, ToolCall, ToolOutcome};
+use serde_json::{Map, Value, json};
+
+use super::host::{Host, lock};
+use crate::hooks::JoinedHooks;
+use answer::{Answer, Permission};
+use call_form::CallForm;
+use registration::HookEvent;
+pub(super) use registration::{HostHook, registered};
+
+/// The hooks that a host registered, in a session.
+pub(crate) struct HostHooks {
+    host: Arc<Host>,
+    hooks: Vec<HostHook>,
+    head: SessionStarted,
+    redactor: Redactor,
+    /// The call whose input the hooks have just changed, and what they object to it.
+    changed: Mutex<Option<(CallId, Option<Objection>)>>,
+    /// The failures that people know of.
+    warned: Mutex<BTreeSet<String>>,
+}
+
+/// A call of one hook: the id of its callback and its bound.
+type Callback = (String, Duration);
+
+/// The sum of the answers to one event: the first refusal, the first question, the first other input.
+#[derive(Default)]
+struct Verdict {
+    refused: Option<Objection>,
+    asked: Option<Objection>,
+    input: Option<(String, Map<String, Value>)>,
+    context: Vec<String>,
+    notices: Vec<Notice>,
+    ends_run: bool,
+}
+
+impl HostHooks {
+    /// Returns `first` with the hooks of the host behind it, where there are any. Lets them listen to runs like `head`.
+    pub(crate) fn behind(
+        first: Arc<dyn Hooks>,
+        host: &Arc<Host>,
+        hooks: Vec<HostHook>,
+        head: &SessionStarted,
+        redactor: impl FnOnce() -> Redactor,
+    ) -> Arc<dyn Hooks> {
+        if hooks.is_empty() {
+            return first;
+        }
+        let (host, head) = (Arc::clone(host), head.clone());
+        let (changed, warned) = (Mutex::default(), Mutex::default());
+        let second = Self { host, hooks, head, redactor: redactor(), changed, warned };
+        Arc::new(JoinedHooks { first, second: Arc::new(second) })
+    }
+
+    /// Returns the callbacks of `event` for a tool that has any of these names.
+    fn callbacks(&self, event: HookEvent, names: &[&str]) -> Vec<Callback> {
+        let hooks = self.hooks.iter().filter(|hook| hook.matches(event, names));
+        hooks.flat_map(|hook| hook.callbacks.iter().map(|id| (id.clone(), hook.timeout))).collect()
+    }
+
+    fn has(&self, event: HookEvent) -> bool {
+        self.hooks.iter().any(|hook| hook.event == event)
+    }
+
+    /// Calls hooks at the same time and sums up their answers in the order of the registration.
+    async fn call(
+        &self,
+        event: HookEvent,
+        callbacks: Vec<Callback>,
+        particular: Value,
+        id: Option<&CallId>,
+    ) -> Verdict {
+        let mut input = json!({
+            "hook_event_name": event.name(),
+            "session_id": self.head.session_id,
+            // There are no transcripts in the form of Claude Code.
+            "transcript_path": "",
+            "cwd": self.head.cwd.to_string_lossy(),
+            "permission_mode": self.host.voice.live().claude.mode,
+        });
+        if let (Some(input), Value::Object(particular)) = (input.as_object_mut(), particular) {
+            input.extend(particular);
+        }
+        self.redactor.redact_value(&mut input);
+        let asked = callbacks.into_iter().map(|(callback, time)| {
+            let request = json!({
+                "subtype": "hook_callback",
+                "callback_id": callback,
+                "input": input,
+                "tool_use_id": id,
+            });
+            async move { (callback, self.answer(event, request, time).await) }
+        });
+        let mut verdict = Verdict::default();
+        for (callback, answer) in join_all(asked).await {
+            verdict.add(event, format!("{callback} of the SDK"), answer);
+        }
+        verdict.notices.retain(|notice| lock(&self.warned).insert(format!("{notice:?}")));
+        verdict
+    }
+
+    async fn answer(&self, event: HookEvent, request: Value, time: Duration) -> Result<Answer, String> {
+        let asked = self.host.ask(self.host.request_id("hook"), request);
+        match tokio::time::timeout(time, asked).await {
+            Ok(Some(Ok(answer))) => answer::read(event, &answer),
+            Ok(Some(Err(said))) => Err(said),
+            Ok(None) => Err("the host is gone".to_owned()),
+            Err(_) => Err(format!("it gave no answer within {} s", time.as_secs_f64())),
+        }
+    }
+
+    fn at_prompt<'a>(&'a self, content: &[String]) -> Option<BoxFuture<'a, Heard>> {
+        let event = HookEvent::UserPromptSubmit;
+        let callbacks = self.callbacks(event, &[]);
+        if callbacks.is_empty() {
+            return None;
+        }
+        let particular = json!({ "prompt": content.join("\n\n") });
+        Some(Box::pin(async move {
+            let verdict = self.call(event, callbacks, particular, None).await;
+            let word = verdict.refused.or(verdict.asked).map_or(Word::Nothing, Word::Object);
+            Heard { word, context: verdict.context, notices: verdict.notices }
+        }))
+    }
+
+    fn before_call<'a>(&'a self, call: &'a ToolCall, is_changed: bool) -> Option<BoxFuture<'a, Heard>> {
+        let event = HookEvent::PreToolUse;
+        // The input that the hooks themselves put in place is not put to them again.
+        if let Some((id, objection)) = lock(&self.changed).take()
+            && is_changed
+            && id == call.id
+        {
+            let word = objection.map_or(Word::Nothing, Word::Object);
+            return Some(Box::pin(async move { Heard { word, ..Heard::default() } }));
+        }
+        if !self.has(event) {
+            return None;
+        }
+        let form = match CallForm::of(&self.head, call, None) {
+            Ok(mut form) => {
+                // An input that comes back as it was given is no other one.
+                self.redactor.redact_value(&mut form.input);
+                form
+            }
+            Err(said) => {
+                let word = Word::Object(refusal("the SDK", format!("no hook can judge the call: {said}")));
+                return Some(Box::pin(async move { Heard { word, ..Heard::default() } }));
+            }
+        };
+        let callbacks = self.callbacks(event, &form.names());
+        if callbacks.is_empty() {
+            return None;
+        }
+        Some(Box::pin(async move {
+            let mut verdict = self.call(event, callbacks, form.document(call), Some(&call.id)).await;
+            if verdict.ends_run {
+                self.host.interrupt();
+            }
+            let input = verdict.input.take().filter(|(_, input)| form.input.as_object() != Some(input));
+            let word = match (verdict.refused, input) {
+                (Some(refused), _) => Word::Object(refused),
+                (None, Some((hook, _))) if is_changed => {
+                    let message = "it changed the input of a call that another hook has changed already";
+                    Word::Object(refusal(&hook, message.to_owned()))
+                }
+                (None, Some((hook, input))) => match form.arguments(input) {
+                    Ok(arguments) => {
+                        *lock(&self.changed) = Some((call.id.clone(), verdict.asked));
+                        Word::Rewrite { hook, arguments }
+                    }
+                    Err(said) => Word::Object(refusal(&hook, format!("`updatedInput` cannot be: {said}"))),
+                },
+                (None, None) => verdict.asked.map_or(Word::Nothing, Word::Object),
+            };
+            Heard { word, notices: verdict.notices, ..Heard::default() }
+        }))
+    }
+
+    fn after_call<'a>(&'a self, ended: &'a EndedCall) -> Option<BoxFuture<'a, Heard>> {
+        let event = match &ended.outcome {
+            ToolOutcome::Success { .. } => HookEvent::PostToolUse,
+            ToolOutcome::Failure { .. } => HookEvent::PostToolUseFailure,
+            // It never ran.
+            ToolOutcome::Rejected { .. } => return None,
+        };
+        if !self.has(event) {
+            return None;
+        }
+        let form = match CallForm::of(&self.head, &ended.call, Some(&ended.outcome)) {
+            Ok(form) => form,
+            Err(said) => {
+                let notices = vec![failure(event, "the SDK", said)];
+                return Some(Box::pin(async move { Heard { notices, ..Heard::default() } }));
+            }
+        };
+        let callbacks = self.callbacks(event, &form.names());
+        if callbacks.is_empty() {
+            return None;
+        }
+        let mut particular = form.document(&ended.call);
+        if let Some(particular) = particular.as_object_mut() {
+            let milliseconds = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
+            particular.insert("duration_ms".to_owned(), milliseconds.into());
+            match event {
+                HookEvent::PostToolUse => drop(particular.insert("tool_response".to_owned(), form.response)),
+                HookEvent::PreToolUse
+                | HookEvent::PostToolUseFailure
+                | HookEvent::UserPromptSubmit
+                | HookEvent::Stop => {
+                    particular.insert("error".to_owned(), (*ended.outcome.for_model()).into());
+                    particular.insert("is_interrupt".to_owned(), false.into());
+                }
+            }
+        }
+        Some(self.told(event, callbacks, particular, Some(&ended.call.id)))
+    }
+
+    /// Calls hooks that cannot refuse anything.
+    fn told<'a>(
+        &'a self,
+        event: HookEvent,
+        callbacks: Vec<Callback>,
+        particular: Value,
+        id: Option<&'a CallId>,
+    ) -> BoxFuture<'a, Heard> {
+        Box::pin(async move {
+            let verdict = self.call(event, callbacks, particular, id).await;
+            if verdict.ends_run && event != HookEvent::Stop {
+                self.host.interrupt();
+            }
+            Heard { notices: verdict.notices, ..Heard::default() }
+        })
+    }
+
+    fn at_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, Heard>> {
+        match outcome {
+            RunOutcome::Completed => {
+                let callbacks = self.callbacks(HookEvent::Stop, &[]);
+                let particular = json!({ "stop_hook_active": false });
+                (!callbacks.is_empty()).then(|| self.told(HookEvent::Stop, callbacks, particular, None))
+            }
+            RunOutcome::Failed(_) => None,
+        }
+    }
+}
+
+impl Hooks for HostHooks {
+    fn hear_ends(&self) -> bool {
+        self.has(HookEvent::PostToolUse) || self.has(HookEvent::PostToolUseFailure)
+    }
+
+    fn grace(&self) -> Duration {
+        // Nothing of theirs is told at the end of a run that was asked to stop.
+        Duration::ZERO
+    }
+
+    fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
+        match moment {
+            Moment::RunBegins => None,
+            Moment::Prompt(content) => self.at_prompt(content),
+            Moment::Call { call, access: _, rewritten } => self.before_call(call, rewritten),
+            Moment::CallEnded(ended) => self.after_call(ended),
+            Moment::RunEnds(outcome) => self.at_end(outcome),
+        }
+    }
+}
+
+impl CallForm {
+    fn names(&self) -> Vec<&str> {
+        self.names.iter().map(String::as_str).collect()
+    }
+
+    fn document(&self, call: &ToolCall) -> Value {
+        json!({ "tool_name": self.name, "tool_input": self.input, "tool_use_id": call.id })
+    }
+}
+
+impl Verdict {
+    /// Adds the answer of `hook` to `event`, or the failure in its place.
+    fn add(&mut self, event: HookEvent, hook: String, answer: Result<Answer, String>) {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(said) if event.allows_refusal() => {
+                self.refused
+                    .get_or_insert_with(|| refusal(&hook, format!("a hook of the SDK failed: {said}")));
+                return;
+            }
+            Err(said) => return self.notices.push(failure(event, &hook, said)),
+        };
+        let Answer { permission, reason, for_people, input, context, ends_run, unused } = answer;
+        self.ends_run |= ends_run;
+        let objection = |usual: &str, unless_approved| {
+            let message = reason.clone().unwrap_or_else(|| usual.to_owned());
+            Objection { hook: hook.clone(), message, for_people, unless_approved }
+        };
+        match permission {
+            Permission::Undecided => {}
+            Permission::Deny if event.allows_refusal() => {
+                self.refused.get_or_insert_with(|| objection("a hook refused it", false));
+            }
+            Permission::Ask if event.allows_refusal() => {
+                let usual = "a hook wants it to be approved, and nobody did";
+                self.asked.get_or_insert_with(|| objection(usual, true));
+            }
+            Permission::Deny if ends_run => {}
+            Permission::Deny | Permission::Ask => {
+                let usual = "it refused what cannot be refused";
+                let said = reason.unwrap_or_else(|| usual.to_owned());
+                self.notices.push(failure(event, &hook, said));
+            }
+        }
+        for key in unused {
+            self.notices.push(failure(event, &hook, unusable(key)));
+        }
+        match input {
+            Some(input) if event == HookEvent::PreToolUse => {
+                self.input.get_or_insert((hook.clone(), input));
+            }
+            Some(_) => self.notices.push(failure(event, &hook, unusable("updatedInput"))),
+            None => {}
+        }
+        match context {
+            Some(context) if event == HookEvent::UserPromptSubmit => {
+                self.context.push(format!("Context from the hook `{hook}`:\n{context}"));
+            }
+            Some(_) => self.notices.push(failure(event, &hook, unusable("additionalContext"))),
+            None => {}
+        }
+    }
+}
+
+/// Returns the sentence about a part of an answer that nothing can follow from.
+fn unusable(key: &str) -> String {
+    format!("`{key}` cannot be kept here")
+}
+
+/// Returns the refusal that nobody may overrule.
+fn refusal(hook: &str, message: String) -> Objection {
+    Objection { hook: hook.to_owned(), message, for_people: None, unless_approved: false }
+}
+
+fn failure(event: HookEvent, hook: &str, said: String) -> Notice {
+    Notice::HookFailed { hook: hook.to_owned(), event: event.name().to_owned(), said }
+}

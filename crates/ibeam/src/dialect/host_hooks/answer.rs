@@ -1,0 +1,154 @@
+//! The answer of a host's hook, in the forms that the hooks of Claude Code have.
+//!
+//! An answer that is not understood counts as a failure of the hook, for it may have been a refusal.
+
+use serde_json::{Map, Value};
+
+use super::registration::HookEvent;
+use crate::dialect::control::at;
+
+/// The answer to one hook.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Answer {
+    pub(super) permission: Permission,
+    /// The reason, for the model.
+    pub(super) reason: Option<String>,
+    /// The reason, for people, where it differs.
+    pub(super) for_people: Option<String>,
+    /// The input in the place of the one that the hook was given.
+    pub(super) input: Option<Map<String, Value>>,
+    /// What the model should know.
+    pub(super) context: Option<String>,
+    /// Whether the run should end.
+    pub(super) ends_run: bool,
+    /// The parts of the answer that nothing can follow from.
+    pub(super) unused: Vec<&'static str>,
+}
+
+/// The decision of a hook. None allows more than the rules do: `allow` decides nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Permission {
+    #[default]
+    Undecided,
+    /// The host should be asked with `can_use_tool`.
+    Ask,
+    Deny,
+}
+
+/// Reads the answer to a hook of `event`.
+///
+/// # Errors
+/// The sentence that says why it is no answer.
+pub(super) fn read(event: HookEvent, answer: &Value) -> Result<Answer, String> {
+    if !(answer.is_object() || answer.is_null()) {
+        return Err("its answer is no object".to_owned());
+    }
+    let specific = at(answer, "/hookSpecificOutput");
+    if let Some(name) = at(specific, "/hookEventName").as_str().filter(|name| *name != event.name()) {
+        return Err(format!("its answer is about `{name}`"));
+    }
+    let ends_run = *at(answer, "/continue") == false;
+    let mut permission = match text(answer, "/decision").as_deref() {
+        Some("block") => Permission::Deny,
+        Some("approve") | None => Permission::Undecided,
+        Some(other) => return Err(format!("`decision` is {other:?}, not \"block\" or \"approve\"")),
+    };
+    let decided = text(specific, "/permissionDecision");
+    match decided.as_deref() {
+        Some("deny") => permission = Permission::Deny,
+        Some("ask") if permission == Permission::Undecided => permission = Permission::Ask,
+        Some("ask" | "allow") | None => {}
+        Some(other) => {
+            return Err(format!("`permissionDecision` is {other:?}, not \"allow\", \"ask\" or \"deny\""));
+        }
+    }
+    if ends_run {
+        permission = Permission::Deny;
+    }
+    let input = match at(specific, "/updatedInput") {
+        Value::Null => None,
+        Value::Object(input) => Some(input.clone()),
+        _ => return Err("`updatedInput` is no object".to_owned()),
+    };
+    let reasons = [(specific, "/permissionDecisionReason"), (answer, "/reason"), (answer, "/stopReason")];
+    let mut unused = Vec::new();
+    for (key, pointer) in
+        [("updatedToolOutput", "/updatedToolOutput"), ("updatedMCPToolOutput", "/updatedMCPToolOutput")]
+    {
+        if !at(specific, pointer).is_null() {
+            unused.push(key);
+        }
+    }
+    Ok(Answer {
+        permission,
+        reason: reasons.into_iter().find_map(|(of, pointer)| text(of, pointer)),
+        for_people: text(answer, "/systemMessage"),
+        input,
+        context: text(specific, "/additionalContext"),
+        ends_run,
+        unused,
+    })
+}
+
+/// Returns the text that stands there, unless it is blank.
+fn text(of: &Value, pointer: &str) -> Option<String> {
+    let text = at(of, pointer).as_str().filter(|text| !text.trim().is_empty());
+    text.map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(answer: Value, permission: Permission, reason: Option<&str>) {
+        let read = read(HookEvent::PreToolUse, &answer).unwrap();
+        assert_eq!((read.permission, read.reason.as_deref()), (permission, reason), "{answer}");
+    }
+
+    fn specific(decision: &str) -> Value {
+        json!({
+            "hookEventName": "PreToolUse",
+            "permissionDecision": decision,
+            "permissionDecisionReason": "why",
+        })
+    }
+
+    #[test]
+    fn answers_narrow_or_decide_nothing() {
+        check(json!(null), Permission::Undecided, None);
+        check(json!({ "async": true }), Permission::Undecided, None);
+        check(json!({ "decision": "approve" }), Permission::Undecided, None);
+        check(json!({ "hookSpecificOutput": specific("allow") }), Permission::Undecided, Some("why"));
+        check(json!({ "hookSpecificOutput": specific("ask") }), Permission::Ask, Some("why"));
+        check(json!({ "hookSpecificOutput": specific("deny") }), Permission::Deny, Some("why"));
+        check(json!({ "decision": "block", "reason": "no" }), Permission::Deny, Some("no"));
+        let both = json!({ "decision": "block", "hookSpecificOutput": specific("allow") });
+        check(both, Permission::Deny, Some("why"));
+        check(json!({ "continue": false, "stopReason": "enough" }), Permission::Deny, Some("enough"));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_a_failure() {
+        for answer in [
+            json!("no"),
+            json!({ "decision": "refuse" }),
+            json!({ "hookSpecificOutput": { "permissionDecision": "defer" } }),
+            json!({ "hookSpecificOutput": { "hookEventName": "Stop" } }),
+            json!({ "hookSpecificOutput": { "updatedInput": "ls" } }),
+        ] {
+            assert!(read(HookEvent::PreToolUse, &answer).is_err(), "{answer}");
+        }
+    }
+
+    #[test]
+    fn inputs_contexts_and_unused_parts_are_taken() {
+        let specific =
+            json!({ "updatedInput": { "a": 1 }, "additionalContext": "c", "updatedMCPToolOutput": {} });
+        let read = read(HookEvent::PostToolUse, &json!({ "hookSpecificOutput": specific })).unwrap();
+        assert_eq!(read.input, json!({ "a": 1 }).as_object().cloned());
+        assert_eq!((read.context.as_deref(), read.unused), (Some("c"), vec!["updatedMCPToolOutput"]));
+    }
+}

@@ -1,0 +1,113 @@
+//! Calls in the names and forms of Claude Code, and inputs back in those of the tools.
+//!
+//! Goes through the converter that writes the stream, so hooks are told of a call as the stream tells of it.
+
+use std::io;
+
+use ibeam_dialects::{Converter, Dialect};
+use ibeam_output::{EventWriter as _, StreamJson};
+use ibeam_protocol::{Event, EventKind, ModelCallId, SessionStarted, ToolCall, ToolOutcome};
+use serde_json::{Map, Value, json};
+
+use crate::dialect::claude;
+use crate::dialect::control::at;
+
+/// The argument that repeats the id of a call.
+const CALL_ID: &str = "toolCallId";
+/// The key of a path, which is absolute in every call of Claude Code.
+const PATH: &str = "file_path";
+
+/// A call as Claude Code has it.
+#[derive(Debug, PartialEq)]
+pub(super) struct CallForm {
+    pub(super) name: String,
+    /// The names of all tools of Claude Code that do what the tool does, for matchers.
+    pub(super) names: Vec<String>,
+    pub(super) input: Value,
+    /// The result; null before the end.
+    pub(super) response: Value,
+}
+
+impl CallForm {
+    /// Returns the form of a call of the run that began with `head`, with its outcome where it has ended.
+    ///
+    /// # Errors
+    /// The sentence of a call that has no such form.
+    pub(super) fn of(
+        head: &SessionStarted,
+        call: &ToolCall,
+        outcome: Option<&ToolOutcome>,
+    ) -> Result<Self, String> {
+        let lines = lines(head, call, outcome).map_err(|error| error.to_string())?;
+        let events = converted(Dialect::Cursor, Dialect::Claude, &lines)?;
+        let block = |kind: &str| {
+            let blocks = events.iter().filter_map(|event| event.pointer("/message/content")?.as_array());
+            blocks.flatten().find(|block| *at(block, "/type") == kind)
+        };
+        let used = block("tool_use").ok_or("the call has no form in this dialect")?;
+        let name = at(used, "/name").as_str().unwrap_or_default().to_owned();
+        let mut input = at(used, "/input").clone();
+        if let Some(input) = input.as_object_mut() {
+            input.shift_remove(CALL_ID);
+            if let Some(path) = input.get(PATH).and_then(Value::as_str) {
+                let path = head.cwd.join(path).to_string_lossy().into_owned();
+                input.insert(PATH.to_owned(), path.into());
+            }
+        }
+        let structured = events.iter().find_map(|event| event.get("tool_use_result"));
+        let content = block("tool_result").and_then(|block| block.get("content"));
+        let response = structured.filter(|result| !result.is_null()).or(content);
+        let alike = claude::names_of(&call.name).map(str::to_owned);
+        let names = [name.clone()].into_iter().chain(alike).collect();
+        Ok(Self { name, names, input, response: response.cloned().unwrap_or_default() })
+    }
+
+    /// Returns the arguments of the tool for another input of the same call.
+    ///
+    /// # Errors
+    /// The sentence of an input that has no such arguments.
+    pub(super) fn arguments(&self, input: Map<String, Value>) -> Result<Value, String> {
+        let used = json!({ "type": "tool_use", "id": "0", "name": self.name, "input": input });
+        let message = json!({ "role": "assistant", "content": [used] });
+        let line = json!({ "type": "assistant", "message": message, "session_id": "0" });
+        let events = converted(Dialect::Claude, Dialect::Cursor, line.to_string().as_bytes())?;
+        let call = events.iter().find_map(|event| event.get("tool_call")?.as_object()?.iter().next());
+        match call {
+            // Tools of servers, and those without a name in the dialect, take the input as it is.
+            Some((key, _)) if key == "mcpToolCall" || key == "function" => Ok(Value::Object(input)),
+            Some((_, call)) => Ok(at(call, "/args").clone()),
+            None => Err("the input has no form of ours".to_owned()),
+        }
+    }
+}
+
+/// Returns the lines of contract 1 about a call.
+fn lines(head: &SessionStarted, call: &ToolCall, outcome: Option<&ToolOutcome>) -> io::Result<Vec<u8>> {
+    let model_call_id = ModelCallId::from("0");
+    let started = EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() };
+    let finished = outcome.map(|outcome| EventKind::ToolCallFinished {
+        model_call_id,
+        call: call.clone(),
+        outcome: outcome.clone(),
+    });
+    let mut lines = Vec::new();
+    let mut writer = StreamJson::new(&mut lines);
+    let head = EventKind::SessionStarted(Box::new(head.clone()));
+    for kind in [head, started].into_iter().chain(finished) {
+        writer.write(&Event { seq: 0, at_ms: 0, kind })?;
+    }
+    writer.flush()?;
+    drop(writer);
+    Ok(lines)
+}
+
+/// Returns the events that the lines become in another dialect.
+fn converted(from: Dialect, to: Dialect, lines: &[u8]) -> Result<Vec<Value>, String> {
+    let mut converter = Converter::new(from, to);
+    let mut out = Vec::new();
+    for line in lines.split_inclusive(|byte| *byte == b'\n') {
+        converter.line(line, &mut out).map_err(|error| error.to_string())?;
+    }
+    let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| serde_json::from_slice(line).map_err(|error| error.to_string())).collect()
+}

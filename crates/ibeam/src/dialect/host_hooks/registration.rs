@@ -1,0 +1,218 @@
+//! The hooks that a host registers with `initialize`: their events, matchers, callbacks and bounds.
+//!
+//! A hook may guard. So one that cannot be called is refused by name, unless its event never happens here or has
+//! happened when it is told.
+
+use std::time::Duration;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::dialect::control::at;
+
+/// The time that a hook has where it names none.
+const USUAL_TIME: Duration = Duration::from_secs(60);
+/// The most time that a hook can have.
+const LONGEST_TIME: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// An event that hooks of a host are called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HookEvent {
+    /// A call is about to be judged.
+    PreToolUse,
+    /// A call succeeded.
+    PostToolUse,
+    /// A call that ran failed.
+    PostToolUseFailure,
+    /// A prompt is about to become part of the conversation.
+    UserPromptSubmit,
+    /// The answer is complete.
+    Stop,
+}
+
+impl HookEvent {
+    const ALL: [Self; 5] =
+        [Self::PreToolUse, Self::PostToolUse, Self::PostToolUseFailure, Self::UserPromptSubmit, Self::Stop];
+
+    /// Returns the name of the event.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::PreToolUse => "PreToolUse",
+            Self::PostToolUse => "PostToolUse",
+            Self::PostToolUseFailure => "PostToolUseFailure",
+            Self::UserPromptSubmit => "UserPromptSubmit",
+            Self::Stop => "Stop",
+        }
+    }
+
+    /// Whether a hook may refuse what it is told of.
+    pub(super) fn allows_refusal(self) -> bool {
+        match self {
+            Self::PreToolUse | Self::UserPromptSubmit => true,
+            Self::PostToolUse | Self::PostToolUseFailure | Self::Stop => false,
+        }
+    }
+
+    /// Whether the event is about a call, whose tool a matcher names.
+    fn has_tool(self) -> bool {
+        match self {
+            Self::PreToolUse | Self::PostToolUse | Self::PostToolUseFailure => true,
+            Self::UserPromptSubmit | Self::Stop => false,
+        }
+    }
+}
+
+/// The events of hooks that are never called: they have happened already, or never happen here.
+const UNHEARD: &[&str] = &[
+    "Notification",
+    "PostCompact",
+    "PostModelSwitch",
+    "SessionEnd",
+    "SessionStart",
+    "SubagentStart",
+    "TaskCompleted",
+    "TaskCreated",
+];
+
+/// The tools that a hook wants to be told of.
+#[derive(Clone, Debug)]
+struct Matcher(Regex);
+
+impl PartialEq for Matcher {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Eq for Matcher {}
+
+/// The hooks of one entry of the registration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HostHook {
+    pub(super) event: HookEvent,
+    /// `None` for every tool.
+    matcher: Option<Matcher>,
+    /// The ids under which the host knows them.
+    pub(super) callbacks: Vec<String>,
+    pub(super) timeout: Duration,
+}
+
+impl HostHook {
+    /// Whether the hooks want to be told of `event` of a tool that has any of these names.
+    pub(super) fn matches(&self, event: HookEvent, names: &[&str]) -> bool {
+        self.event == event
+            && match &self.matcher {
+                Some(Matcher(regex)) => names.iter().any(|name| regex.is_match(name)),
+                None => true,
+            }
+    }
+}
+
+/// Returns the hooks of an `initialize` request, and the events whose hooks are never called.
+///
+/// # Errors
+/// The sentence that refuses a hook which cannot be called as it stands.
+pub(in crate::dialect) fn registered(request: &Value) -> Result<(Vec<HostHook>, Vec<String>), String> {
+    let (mut hooks, mut unheard) = (Vec::new(), Vec::new());
+    for (name, entries) in at(request, "/hooks").as_object().into_iter().flatten() {
+        if entries.as_array().is_some_and(Vec::is_empty) {
+            continue;
+        }
+        match HookEvent::ALL.into_iter().find(|event| event.name() == name) {
+            Some(event) => {
+                let entries = entries.as_array().ok_or_else(|| format!("`hooks.{name}` is no list"))?;
+                for entry in entries {
+                    hooks.push(hook(event, entry)?);
+                }
+            }
+            None if UNHEARD.contains(&name.as_str()) => unheard.push(name.clone()),
+            None => {
+                return Err(format!(
+                    "hooks of the SDK for `{name}` are not supported; ibeam has hooks of its own, see docs/hooks.md"
+                ));
+            }
+        }
+    }
+    hooks.retain(|hook| !hook.callbacks.is_empty());
+    Ok((hooks, unheard))
+}
+
+fn hook(event: HookEvent, entry: &Value) -> Result<HostHook, String> {
+    let name = event.name();
+    let callbacks = at(entry, "/hookCallbackIds")
+        .as_array()
+        .map(|ids| ids.iter().map(|id| id.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>());
+    let callbacks =
+        callbacks.flatten().ok_or_else(|| format!("a hook for `{name}` has no `hookCallbackIds`"))?;
+    let matcher = match at(entry, "/matcher") {
+        Value::String(matcher) if event.has_tool() => compiled(matcher)?,
+        Value::Null | Value::String(_) => None,
+        other => return Err(format!("the `matcher` {other} of a hook for `{name}` is no text")),
+    };
+    let timeout = at(entry, "/timeout").as_f64().and_then(|time| Duration::try_from_secs_f64(time).ok());
+    let timeout = timeout.filter(|time| !time.is_zero()).unwrap_or(USUAL_TIME).min(LONGEST_TIME);
+    Ok(HostHook { event, matcher, callbacks, timeout })
+}
+
+/// Compiles a matcher: names with `|` between them, or a regular expression for a part of the name.
+fn compiled(matcher: &str) -> Result<Option<Matcher>, String> {
+    if matcher.is_empty() || matcher == "*" {
+        return Ok(None);
+    }
+    let is_names = matcher.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '|'));
+    let compiled = if is_names { Regex::new(&format!("^(?:{matcher})$")) } else { Regex::new(matcher) };
+    match compiled {
+        Ok(regex) => Ok(Some(Matcher(regex))),
+        Err(_) => Err(format!("the `matcher` {matcher:?} is no regular expression that can be used here")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(matcher: &Value, name: &str, expect: bool) {
+        let entry = json!({ "matcher": matcher, "hookCallbackIds": ["hook_0"] });
+        let (hooks, _) = registered(&json!({ "hooks": { "PreToolUse": [entry] } })).unwrap();
+        assert_eq!(hooks[0].matches(HookEvent::PreToolUse, &[name]), expect, "{matcher} {name}");
+        assert!(!hooks[0].matches(HookEvent::PostToolUse, &[name]));
+    }
+
+    #[test]
+    fn matchers_are_names_or_expressions() {
+        for all in [json!(null), json!(""), json!("*")] {
+            check(&all, "Bash", true);
+        }
+        check(&json!("Write|Edit"), "Edit", true);
+        check(&json!("Write|Edit"), "MultiEdit", false);
+        check(&json!("mcp__calc__.*"), "mcp__calc__add", true);
+        check(&json!("^B.sh$"), "Read", false);
+    }
+
+    #[test]
+    fn what_cannot_be_called_is_refused_by_name() {
+        for (hooks, part) in [
+            (json!({ "PreToolUse": [{}] }), "hookCallbackIds"),
+            (json!({ "PreToolUse": [{ "hookCallbackIds": [7] }] }), "hookCallbackIds"),
+            (json!({ "PreToolUse": {} }), "`hooks.PreToolUse`"),
+            (json!({ "PreToolUse": [{ "matcher": "(?!a)", "hookCallbackIds": ["a"] }] }), "(?!a)"),
+            (json!({ "SubagentStop": [{ "hookCallbackIds": ["a"] }] }), "`SubagentStop`"),
+        ] {
+            let said = registered(&json!({ "hooks": hooks })).unwrap_err();
+            assert!(said.contains(part), "{said}");
+        }
+    }
+
+    #[test]
+    fn bounds_are_those_of_the_host_or_the_usual_one() {
+        for (given, expect) in [(json!(null), 60), (json!(5), 5), (json!(-1), 60), (json!(0), 60)] {
+            let entry = json!({ "hookCallbackIds": ["a"], "timeout": given });
+            let (hooks, unheard) =
+                registered(&json!({ "hooks": { "Stop": [entry], "SessionStart": [{}] } })).unwrap();
+            assert_eq!((hooks[0].timeout.as_secs(), unheard), (expect, vec!["SessionStart".to_owned()]));
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Hooks of a host that speaks Claude Code's control protocol: when they are called, and what follows from answers.
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Answer, Finished, Running, Stdin};
+use serde_json::{Value, json};
+
+use crate::claude::{answers, response};
+use crate::dialect::{SDK, claude, events, prompt, request};
+use crate::hooks::{hooked, write_hooks};
+use crate::scene::{Scene, calls, says};
+
+const ACCEPT_EDITS: [&str; 2] = ["--permission-mode", "acceptEdits"];
+
+fn write(text: &str) -> Answer {
+    calls("t1", "write", &json!({ "path": "a.txt", "fileText": text }))
+}
+
+/// The hook `hook_0` for one event.
+fn only(event: &str, matcher: &str) -> Value {
+    json!({ event: [{ "matcher": matcher, "hookCallbackIds": ["hook_0"] }] })
+}
+
+/// Starts a host with these hooks and one prompt.
+fn start(scene: &Scene, flags: &[&str], hooks: &Value) -> Running {
+    let running = claude(scene, &[&SDK[..], &ACCEPT_EDITS, flags].concat()).stdin(Stdin::SilentPipe).start();
+    running.type_text(&request("r1", &json!({ "subtype": "initialize", "hooks": hooks })));
+    running.type_text(&prompt("do it"));
+    running
+}
+
+/// Answers the call number `id` of a hook.
+fn answer(running: &Running, id: usize, answer: &Value) {
+    let id = format!("hook-{id}");
+    running.wait_for_stdout(&format!("\"request_id\":\"{id}\""));
+    running.type_text(&response(&id, answer));
+}
+
+/// Waits for the end of the run, and ends the program.
+fn end(running: Running) -> Finished {
+    running.wait_for_stdout("\"type\":\"result\"");
+    running.signal(Signal::Term);
+    running.finish()
+}
+
+/// The requests to the host, without those of another kind than `subtype`.
+fn asked<'a>(lines: &'a [Value], subtype: &str) -> Vec<&'a Value> {
+    lines.iter().map(|line| &line["request"]).filter(|request| request["subtype"] == subtype).collect()
+}
+
+fn decision(decision: &str, reason: &str) -> Value {
+    json!({ "hookSpecificOutput": {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": decision,
+        "permissionDecisionReason": reason,
+    }})
+}
+
+/// The transcript of the second request to the model.
+fn second_request(scene: &Scene) -> String {
+    scene.server.requests()[1].transcript().join("\n")
+}
+
+#[test]
+fn a_hook_of_the_host_refuses_a_call() {
+    let scene = Scene::new([write("x"), says("Done.")]);
+    let running = start(&scene, &[], &only("PreToolUse", "Write|Edit"));
+    answer(&running, 0, &decision("deny", "not this file"));
+    let ran = end(running);
+    let lines = events(&ran);
+    assert_eq!(answers(&lines)[0].1["subtype"], "success", "{ran}");
+    let [asked] = asked(&lines, "hook_callback")[..] else { panic!("{ran}") };
+    assert_eq!((&asked["callback_id"], &asked["tool_use_id"]), (&json!("hook_0"), &json!("t1")), "{ran}");
+    let input = &asked["input"];
+    let directory = scene.workspace.path().canonicalize().unwrap();
+    assert_eq!(input["hook_event_name"], "PreToolUse");
+    assert_eq!(input["tool_name"], "Write");
+    let expect = json!({ "file_path": directory.join("a.txt"), "content": "x" });
+    assert_eq!(input["tool_input"], expect, "{ran}");
+    assert_eq!(input["cwd"], json!(directory));
+    assert_eq!(input["permission_mode"], "acceptEdits");
+    let init = lines.iter().find(|line| line["subtype"] == "init").unwrap();
+    assert_eq!(input["session_id"], init["session_id"]);
+    assert_eq!(scene.workspace.read("a.txt"), None);
+    assert!(second_request(&scene).contains("not this file"), "{ran}");
+}
+
+#[test]
+fn a_hook_of_the_host_hears_of_every_tool_that_does_the_same() {
+    let scene = Scene::new([calls("t1", "delete", &json!({ "path": "a.txt" })), says("Done.")]);
+    std::fs::write(scene.workspace.path().join("a.txt"), "x").unwrap();
+    let running = start(&scene, &[], &only("PreToolUse", "Write|Edit"));
+    answer(&running, 0, &json!({ "decision": "block", "reason": "keep it" }));
+    let ran = end(running);
+    assert_eq!(scene.workspace.read("a.txt").as_deref(), Some("x"), "{ran}");
+    assert!(second_request(&scene).contains("keep it"), "{ran}");
+}
+
+#[test]
+fn another_input_of_a_hook_is_what_runs() {
+    let scene = Scene::new([write("x"), says("Done.")]);
+    let hooks = json!({
+        "PreToolUse": [{ "matcher": "Write", "hookCallbackIds": ["hook_0"] }],
+        "PostToolUse": [{ "hookCallbackIds": ["hook_1"] }],
+        "Stop": [{ "hookCallbackIds": ["hook_2"] }],
+        "UserPromptSubmit": [{ "hookCallbackIds": ["hook_3"] }],
+    });
+    let running = start(&scene, &[], &hooks);
+    let context = json!({ "hookEventName": "UserPromptSubmit", "additionalContext": "it is Monday" });
+    answer(&running, 0, &json!({ "hookSpecificOutput": context }));
+    let updated = json!({ "updatedInput": { "file_path": "b.txt", "content": "y" } });
+    answer(&running, 1, &json!({ "hookSpecificOutput": updated }));
+    let context = json!({ "hookEventName": "PostToolUse", "additionalContext": "of no use" });
+    answer(&running, 2, &json!({ "hookSpecificOutput": context }));
+    answer(&running, 3, &json!({}));
+    let ran = end(running);
+    let lines = events(&ran);
+    let asked = asked(&lines, "hook_callback");
+    let seen: Vec<&Value> = asked.iter().map(|request| &request["input"]["hook_event_name"]).collect();
+    // What a hook changed is not put to it again.
+    assert_eq!(seen, ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"], "{ran}");
+    assert_eq!(asked[0]["input"]["prompt"], "do it");
+    assert_eq!((scene.workspace.read("a.txt"), scene.workspace.read("b.txt").as_deref()), (None, Some("y")));
+    let told = &asked[2]["input"];
+    assert_eq!(told["tool_input"]["content"], "y", "{ran}");
+    assert!(told["tool_response"].to_string().contains("b.txt"), "{ran}");
+    let first = scene.server.requests()[0].transcript().join("\n");
+    assert!(first.contains("it is Monday"), "{first}");
+    assert!(ran.stderr.contains("`additionalContext`") && ran.stderr.contains("PostToolUse"), "{ran}");
+}
+
+#[test]
+fn inputs_come_back_in_the_forms_in_which_they_went_out() {
+    let edit = json!({ "path": "a.txt", "strReplace": { "oldText": "x", "newText": "y" } });
+    let todos = json!({ "todos": [{ "id": "1", "content": "look", "status": "in_progress" }] });
+    let shell = json!({ "command": "echo one > c.txt", "timeout": 60_000 });
+    let several = Answer::new().call("t1", "edit", &edit).call("t2", "update_todos", &todos);
+    let scene = Scene::new([several.call("t3", "shell", &shell), says("Done.")]);
+    let path = scene.workspace.path().canonicalize().unwrap().join("a.txt");
+    std::fs::write(&path, "x x").unwrap();
+    let bypass = ["--permission-mode", "bypassPermissions"];
+    let running = start(&scene, &bypass, &only("PreToolUse", ""));
+    let with = |input: &Value| json!({ "hookSpecificOutput": { "updatedInput": input } });
+    let edited = json!({ "file_path": path, "old_string": "x", "new_string": "z", "replace_all": true });
+    answer(&running, 0, &with(&edited));
+    let listed = json!({ "todos": [{ "id": "1", "content": "see", "status": "completed" }] });
+    answer(&running, 1, &with(&listed));
+    answer(&running, 2, &with(&json!({ "command": "echo two > c.txt" })));
+    let ran = end(running);
+    let lines = events(&ran);
+    let told: Vec<&Value> = asked(&lines, "hook_callback").iter().map(|request| &request["input"]).collect();
+    let names: Vec<&Value> = told.iter().map(|input| &input["tool_name"]).collect();
+    assert_eq!(names, ["Edit", "TodoWrite", "Bash"], "{ran}");
+    assert_eq!(told[0]["tool_input"]["old_string"], "x");
+    assert_eq!(told[1]["tool_input"]["todos"][0]["status"], "in_progress");
+    let command = &told[2]["tool_input"];
+    assert_eq!((&command["command"], &command["timeout"]), (&json!("echo one > c.txt"), &json!(60_000)));
+    assert!(command.get("toolCallId").is_none(), "{ran}");
+    assert_eq!(scene.workspace.read("a.txt").as_deref(), Some("z z"), "{ran}");
+    assert_eq!(scene.workspace.read("c.txt").as_deref(), Some("two\n"), "{ran}");
+    assert!(second_request(&scene).contains("see"), "{ran}");
+}
+
+#[test]
+fn a_hook_that_does_not_answer_in_time_refuses() {
+    let scene = Scene::new([write("x"), says("Done.")]);
+    let hooks = json!({ "PreToolUse": [{ "hookCallbackIds": ["hook_0"], "timeout": 0.5 }] });
+    let ran = end(start(&scene, &[], &hooks));
+    assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
+    assert!(second_request(&scene).contains("no answer within 0.5 s"), "{ran}");
+    let given_up = |line: &Value| line["type"] == "control_cancel_request" && line["request_id"] == "hook-0";
+    assert!(events(&ran).iter().any(given_up), "{ran}");
+}
+
+#[test]
+fn a_hook_whose_answer_is_not_understood_refuses() {
+    let scene = Scene::new([write("x"), says("Done.")]);
+    let running = start(&scene, &[], &only("PreToolUse", "*"));
+    answer(&running, 0, &decision("perhaps", "why"));
+    let ran = end(running);
+    assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
+    assert!(second_request(&scene).contains("perhaps"), "{ran}");
+}
+
+#[test]
+fn a_question_of_a_hook_is_put_to_the_host() {
+    for behavior in ["allow", "deny"] {
+        let scene = Scene::new([write("x"), says("Done.")]);
+        let running = start(&scene, &["--permission-prompt-tool", "stdio"], &only("PreToolUse", "Write"));
+        answer(&running, 0, &decision("ask", "is it right?"));
+        running.wait_for_stdout("\"request_id\":\"ask-t1\"");
+        running.type_text(&response("ask-t1", &json!({ "behavior": behavior, "message": "no" })));
+        let ran = end(running);
+        let expect = (behavior == "allow").then_some("x");
+        assert_eq!(scene.workspace.read("a.txt").as_deref(), expect, "{ran}");
+        let lines = events(&ran);
+        let reason = asked(&lines, "can_use_tool")[0]["decision_reason"].to_string();
+        assert!(reason.contains("is it right?"), "{ran}");
+    }
+}
+
+#[test]
+fn leave_of_a_hook_lifts_no_rule() {
+    let scene = Scene::new([write("x"), says("Done.")]);
+    let running = start(&scene, &["--disallowedTools", "Write(a.txt)"], &only("PreToolUse", "Write"));
+    answer(&running, 0, &decision("allow", "go on"));
+    let ran = end(running);
+    assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
+}
+
+#[test]
+fn hooks_of_the_user_come_before_those_of_the_host() {
+    let scene = hooked(
+        [write("x"), says("Done.")],
+        &json!({ "preToolUse": [{ "command": "exit 2", "matcher": "Write" }] }),
+    );
+    let ran = end(start(&scene, &[], &only("PreToolUse", "Write")));
+    assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
+    assert!(asked(&events(&ran), "hook_callback").is_empty(), "{ran}");
+    let scene = Scene::new([write("x"), says("Done.")]);
+    write_hooks(&scene.workspace, &json!({ "preToolUse": [{ "command": "true", "matcher": "Write" }] }));
+    let running = start(&scene, &[], &only("PreToolUse", "Write"));
+    answer(&running, 0, &decision("deny", "not this file"));
+    let ran = end(running);
+    assert_eq!(scene.workspace.read("a.txt"), None, "{ran}");
+}
+
+#[test]
+fn a_hook_of_the_host_refuses_a_prompt() {
+    let scene = Scene::new([says("Done.")]);
+    let running = start(&scene, &[], &only("UserPromptSubmit", ""));
+    answer(&running, 0, &json!({ "decision": "block", "reason": "no such prompts" }));
+    let ran = end(running);
+    assert!(scene.server.requests().is_empty(), "{ran}");
+    let lines = events(&ran);
+    let result = lines.iter().find(|line| line["type"] == "result").unwrap();
+    assert!(result["is_error"] == true && result.to_string().contains("no such prompts"), "{ran}");
+}
+
+#[test]
+fn hooks_of_the_host_hear_of_failures_of_what_ran() {
+    let missing = Answer::new().call("t1", "read", &json!({ "path": "missing.txt" }));
+    let outside = json!({ "path": "/etc/a.txt", "fileText": "x" });
+    let scene = Scene::new([missing.call("t2", "write", &outside), says("Done.")]);
+    let hooks = json!({
+        "PostToolUse": [{ "hookCallbackIds": ["hook_0"] }],
+        "PostToolUseFailure": [{ "matcher": "Read|Write", "hookCallbackIds": ["hook_1"] }],
+    });
+    let running = start(&scene, &[], &hooks);
+    answer(&running, 0, &json!({}));
+    let ran = end(running);
+    let lines = events(&ran);
+    let [asked] = asked(&lines, "hook_callback")[..] else { panic!("{ran}") };
+    assert_eq!((&asked["callback_id"], &asked["input"]["tool_name"]), (&json!("hook_1"), &json!("Read")));
+    let input = &asked["input"];
+    assert!(input["error"].to_string().contains("missing.txt") && input["duration_ms"].is_u64(), "{ran}");
+}
+
+#[test]
+fn a_hook_of_the_host_ends_the_run() {
+    let scene = Scene::new([write("x"), says("Done.")]);
+    let running = start(&scene, &[], &only("PostToolUse", ""));
+    answer(&running, 0, &json!({ "continue": false, "stopReason": "enough" }));
+    let ran = end(running);
+    let lines = events(&ran);
+    let result = lines.iter().find(|line| line["type"] == "result").unwrap();
+    assert_eq!((&result["is_error"], scene.server.requests().len()), (&json!(true), 1), "{ran}");
+}
+
+#[test]
+fn hooks_that_are_never_called_are_left_out_with_a_warning() {
+    let scene = Scene::new([says("Hello.")]);
+    let hooks = json!({ "SessionStart": [{ "hookCallbackIds": ["hook_0"] }] });
+    let stdin = request("r1", &json!({ "subtype": "initialize", "hooks": hooks })) + &prompt("hi");
+    let ran = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
+    let lines = events(&ran);
+    assert_eq!(answers(&lines)[0].1["subtype"], "success", "{ran}");
+    assert!(ran.stderr.contains("warning: ") && ran.stderr.contains("hooks SessionStart"), "{ran}");
+}
