@@ -49,8 +49,8 @@ impl Kind {
                 let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
                 return words.join(" or ").into();
             }
-            Self::List => "a list of strings",
-            Self::Set | Self::Tokens => "a list of strings that are not empty",
+            Self::List | Self::Tokens => "a list of strings",
+            Self::Set => "a list of strings that are not empty",
         };
         fixed.into()
     }
@@ -295,7 +295,8 @@ mod tests {
             (Kind::Money, "0", false),
             (Kind::Money, "0.0", false),
             (Kind::Set, "['a', ' ']", false),
-            (Kind::Tokens, "['']", false),
+            // The parser of tokens names the line.
+            (Kind::Tokens, "['']", true),
             (Kind::Set, "[]", true),
             (Kind::List, "['']", true),
         ] {
