@@ -148,7 +148,7 @@ impl Session {
             Durability::Written => Ok(()),
             Durability::Synced => self.sync(),
         };
-        handed.and(synced)
+        self.unless_moved(handed.and(synced))
     }
 
     /// A durable point: flushes, and tells the disk to store what was flushed, without waiting for it.
@@ -158,8 +158,8 @@ impl Session {
     pub fn point(&mut self) -> Result<(), SessionError> {
         let flushed = self.flush();
         let started = self.start_sync();
-        let is_removed = self.segment.is_removed();
-        self.unless_removed(is_removed).and(flushed).and(started)
+        let done = self.unless_moved(flushed.and(started));
+        self.unless_removed(self.segment.is_removed()).and(done)
     }
 
     /// The end of a run: flushes, gives back the room set aside, and waits until everything survives a power
@@ -276,6 +276,14 @@ impl Session {
     /// The file that stands for the lease where the file system cannot lock.
     pub fn lease_file(&self) -> Option<&Path> {
         self.lease.file.as_ref().map(|lease| lease.path.as_path())
+    }
+
+    /// What fails after the session was moved away fails for that.
+    fn unless_moved(&self, done: Result<(), SessionError>) -> Result<(), SessionError> {
+        if matches!(done, Err(SessionError::Io { .. })) && self.segment.is_replaced().is_ok_and(|it| it) {
+            return self.unless_removed(Ok(true));
+        }
+        done
     }
 
     fn unless_removed(&self, is_removed: io::Result<bool>) -> Result<(), SessionError> {
