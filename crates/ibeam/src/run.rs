@@ -274,7 +274,7 @@ fn print_failures_outside_of_runs(app: &App, format: Format, stdout: &File) -> R
 /// # Errors
 /// Those of `work`, and `System` when there can be no runtime.
 pub(crate) fn on_runtime<T, E: From<Failure>>(work: impl FnOnce(&Runtime) -> Result<T, E>) -> Result<T, E> {
-    crate::shortage::check_descriptors().map_err(Failure::from)?;
+    crate::shortage::check_descriptors(0).map_err(Failure::from)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

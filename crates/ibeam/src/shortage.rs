@@ -7,15 +7,16 @@ use ibeam_protocol::Reason;
 use rustix::io::Errno;
 
 /// The descriptors that a run has open at once, and some to spare.
-const DESCRIPTORS: usize = 28;
+const DESCRIPTORS: usize = 24;
 
-/// Holds that there is room for the descriptors of a run, before something breaks half-way for want of them.
+/// Holds that there is room for the descriptors of a run and `more`, before something breaks half-way for want of
+/// them.
 ///
 /// # Errors
 /// `System`.
-pub(crate) fn check_descriptors() -> Result<(), Reason> {
+pub(crate) fn check_descriptors(more: usize) -> Result<(), Reason> {
     let open = |_| rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3);
-    let held: Result<Vec<OwnedFd>, Errno> = (0..DESCRIPTORS).map(open).collect();
+    let held: Result<Vec<OwnedFd>, Errno> = (0..DESCRIPTORS + more).map(open).collect();
     match held {
         Ok(_) => Ok(()),
         Err(errno) => Err(Reason::System { what: "descriptor".to_owned(), said: errno.to_string() }),

@@ -18,12 +18,14 @@ use crate::cli::Flags;
 use crate::config::parse_time;
 use crate::printer::Printer;
 use crate::pump::WAITING_EVENTS;
-use crate::{exit, printer, signals};
+use crate::{exit, printer, shortage, signals};
 
 /// Between two looks at what the pump waits for.
 const LOOK: Duration = Duration::from_millis(20);
 /// What an end in order may take beyond its bound before the process is ended.
 const MARGIN: Duration = Duration::from_millis(300);
+/// The descriptors of the watchdog: its timers, what wakes it, and the two ends of a signal.
+const OWN_DESCRIPTORS: usize = 4;
 /// The budget of an end before the configuration says another.
 const USUAL_BUDGET: Duration = Duration::from_secs(3);
 
@@ -53,8 +55,9 @@ impl Beginning {
     /// Starts the watch, with the limit of time that the flags give.
     ///
     /// # Errors
-    /// As `Watchdog::start`.
+    /// As `Watchdog::start`, and `System` where the descriptors of a run cannot be had.
     pub(crate) fn of(flags: &Flags) -> Result<Self, Reason> {
+        shortage::check_descriptors(OWN_DESCRIPTORS)?;
         let stop = Stop::default();
         let watchdog = Watchdog::start(Some(&stop))?;
         // A value that is no time is refused once the configuration is read.
