@@ -38,8 +38,8 @@ struct Moved {
     early: BTreeMap<CallId, ToolResult>,
 }
 
-/// What the model is told where the beginning of the conversation is missing.
-const LOST_BEGINNING: &str = "[The record of what was said before this is lost.]";
+/// The message to the model that stands for the missing beginning of a conversation.
+const LOST_BEGINNING: &str = "[The beginning of this conversation is lost.]";
 
 impl History {
     /// The conversation that a log tells.

@@ -6,7 +6,7 @@ use ibeam_protocol::event::PermissionDecided;
 use ibeam_protocol::run::{Denial, RunTotals};
 use ibeam_protocol::{EventKind, Notice, ToolOutcome, ToolOutput, Usage};
 
-/// Different reasons of refusals that people are told at the end of a run; more would hide the rest of stderr.
+/// Number of different reasons that the warning about refused calls lists; more would hide the rest of stderr.
 const REASONS_KEPT: usize = 3;
 
 /// What a run came to so far; begins anew at each `SessionStarted`.
