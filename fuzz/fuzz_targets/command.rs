@@ -18,6 +18,6 @@ fuzz_target!(|command: &str| {
     assert!(!allows(&asking) || allows(&open));
     let explained = open.explain(&access);
     assert_eq!(explained.verdict, open.decide(&access));
-    let strange = |part: &ibeam_policy::Part| part.programs.last().is_some_and(|name| name == "touch");
+    let strange = |part: &ibeam_policy::AccessPart| part.programs.last().is_some_and(|name| name == "touch");
     assert!(!allows(&open) || !explained.parts.iter().any(strange));
 });

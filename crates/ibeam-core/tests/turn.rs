@@ -35,7 +35,7 @@ use ibeam_core::{
     Access, Clock, FailOn, Gate, Headless, History, Journal, ModelEvent, ModelRequest, ModelStream, Provider,
     ProviderError, Redactor, Repeat, RetryPolicy, Run, Stop, Tool, ToolContext, ToolSet,
 };
-use ibeam_policy::{Approval, Policy};
+use ibeam_policy::{ApprovalMode, Policy};
 use ibeam_protocol::*;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -197,7 +197,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         tools.insert(name.to_owned(), Arc::new(probe));
     }
     let mut policy = Policy::new(PermissionMode::Default, workspace.clone(), "/home/nobody".into());
-    policy.approval = Approval::Allowlist;
+    policy.approval = ApprovalMode::Allowlist;
     let head = SessionStarted {
         session_id: SessionId::random(),
         cwd: workspace,

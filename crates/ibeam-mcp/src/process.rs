@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use ibeam_sandbox::{Launch, SpawnError, Tree};
+use ibeam_sandbox::{LaunchSpec, SpawnError, SupervisedTree};
 use rustix::fs::{Access, access};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
@@ -22,7 +22,7 @@ const KILLED: Duration = Duration::from_millis(500);
 
 /// A server that was started.
 pub(crate) struct Process {
-    tree: Tree,
+    tree: SupervisedTree,
     /// The socket of the tree once more, for the runtime to watch.
     news: UnixStream,
 }
@@ -44,7 +44,7 @@ impl Process {
         let (theirs, stdin) = io::pipe()?;
         let (stdout, theirs_too) = io::pipe()?;
         let (stderr, theirs_three) = io::pipe()?;
-        let launch = Launch {
+        let launch = LaunchSpec {
             program: &program,
             arguments: &arguments,
             environment: &config.environment,
@@ -53,7 +53,7 @@ impl Process {
         };
         let tree = config.launcher.spawn(&launch).map_err(|error| match error {
             SpawnError::Refused(errno) => io::Error::from(errno),
-            SpawnError::Nul | SpawnError::Lost | SpawnError::Unconfined(_) => {
+            SpawnError::NulByte | SpawnError::ServerLost | SpawnError::Sandbox(_) => {
                 io::Error::other(error.to_string())
             }
         })?;
@@ -105,7 +105,7 @@ impl Process {
             // The runtime ends, and this future with it.
             return std::future::pending().await;
         }
-        let _ = self.news.try_io(Interest::READABLE, || self.tree.advance());
+        let _ = self.news.try_io(Interest::READABLE, || self.tree.read_events());
     }
 }
 

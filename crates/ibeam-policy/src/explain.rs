@@ -21,14 +21,14 @@ pub struct Explanation {
     /// What [`Policy::decide`] says.
     pub verdict: Verdict,
     /// Why a command cannot be read, as a noun phrase ("an unclosed quote"); `parts` is empty then.
-    pub opaque: Option<&'static str>,
+    pub unanalyzable: Option<&'static str>,
     /// One for a file, an address or a tool; for a command one for each simple command, in the order of the text.
-    pub parts: Vec<Part>,
+    pub parts: Vec<AccessPart>,
 }
 
 /// One thing that an access touches, and what the rules say of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct AccessPart {
     /// The file, the address, `server:tool`, or the simple command, on one line.
     pub subject: String,
     /// The program that is named and, through wrappers, what that runs; the last one runs in the end. Empty where
@@ -39,7 +39,7 @@ pub struct Part {
     /// Files that the command is connected to.
     pub redirections: Vec<Redirection>,
     /// Deny rules first, then ask, then allow, each in the order they were given, then what is built in.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<RuleFinding>,
 }
 
 /// A file that a command reads from or writes to by a redirection.
@@ -53,20 +53,20 @@ pub struct Redirection {
 
 /// What one rule said of one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct RuleFinding {
     /// Where the rule stands.
-    pub list: List,
+    pub list: RuleList,
     /// The token, or the name of a built-in rule.
     pub rule: String,
     /// The rule is about this part.
     pub applies: bool,
     /// Why, in one clause.
-    pub why: String,
+    pub reason: String,
 }
 
 /// Where a rule stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
+pub enum RuleList {
     /// Narrows, whatever else says yes.
     Deny,
     /// Puts a call to a person.
@@ -97,10 +97,10 @@ impl Policy {
         if let (Some(last), true) = (parts.last_mut(), is_built_in(self, &verdict)) {
             last.findings.extend(built_in(&verdict));
         }
-        Explanation { verdict, opaque, parts }
+        Explanation { verdict, unanalyzable: opaque, parts }
     }
 
-    fn command_parts(&self, steps: &Steps, start: &Path) -> Vec<Part> {
+    fn command_parts(&self, steps: &Steps, start: &Path) -> Vec<AccessPart> {
         let (directories, _) = self.directories(&steps.steps, start);
         let everywhere = directories.last().cloned().unwrap_or_default();
         let telling = |step: &Step| *step != Step { repeats: step.repeats, ..Step::default() };
@@ -122,11 +122,11 @@ impl Policy {
             part.findings
                 .extend(place.filter(|verdict| is_built_in(self, verdict)).as_ref().and_then(built_in));
             if let Err(why) = self.covering(step) {
-                part.findings.push(Finding {
-                    list: List::BuiltIn,
+                part.findings.push(RuleFinding {
+                    list: RuleList::BuiltIn,
                     rule: "default".to_owned(),
                     applies: true,
-                    why,
+                    reason: why,
                 });
             }
             part
@@ -134,22 +134,28 @@ impl Policy {
         parts.collect()
     }
 
-    fn command_finding(&self, list: List, rule: &Rule, step: &Step, places: &[PathBuf]) -> (bool, String) {
+    fn command_finding(
+        &self,
+        list: RuleList,
+        rule: &Rule,
+        step: &Step,
+        places: &[PathBuf],
+    ) -> (bool, String) {
         let alone = std::slice::from_ref(rule);
         match (list, rule) {
-            (List::Deny | List::Ask, Rule::Shell(_)) => {
+            (RuleList::Deny | RuleList::Ask, Rule::Shell(_)) => {
                 match shell_narrowing(alone, std::slice::from_ref(step), "is matched") {
                     Some((_, why)) => (true, why),
                     None => (false, "it is about other programs or arguments".to_owned()),
                 }
             }
-            (List::Deny | List::Ask, Rule::Read(_) | Rule::Write(_)) => {
+            (RuleList::Deny | RuleList::Ask, Rule::Read(_) | Rule::Write(_)) => {
                 match self.path_narrowing(alone, step, places, "matches") {
                     Some((_, why)) => (true, why),
                     None => (false, "no word of it is such a file".to_owned()),
                 }
             }
-            (List::Allow, Rule::Shell(shell)) => {
+            (RuleList::Allow, Rule::Shell(shell)) => {
                 let call = step.layers.last().filter(|_| !step.function);
                 let hazard = call.filter(|call| names(&shell.program, &call.program.text)).and_then(hazard);
                 match (allows(shell, step), hazard) {
@@ -158,7 +164,7 @@ impl Policy {
                     (false, None) => (false, "it is about other programs or arguments".to_owned()),
                 }
             }
-            (List::Allow, Rule::Write(glob)) => {
+            (RuleList::Allow, Rule::Write(glob)) => {
                 let covers = |redirect: &Redirect| {
                     let target = &redirect.target;
                     let paths = self.resolve(&target.text, target.tilde, places);
@@ -171,21 +177,23 @@ impl Policy {
                         .to_owned(),
                 )
             }
-            (List::Allow | List::BuiltIn | List::Deny | List::Ask, _) => (false, NOT_ABOUT.to_owned()),
+            (RuleList::Allow | RuleList::BuiltIn | RuleList::Deny | RuleList::Ask, _) => {
+                (false, NOT_ABOUT.to_owned())
+            }
         }
     }
 
-    fn path_part(&self, access: &Access, path: &Path) -> Part {
+    fn path_part(&self, access: &Access, path: &Path) -> AccessPart {
         let writes = matches!(access, Access::Write(_));
         self.part(&path.display().to_string(), |list, rule| {
             let glob = match rule {
-                Rule::Read(glob) if !writes || list != List::Allow => glob,
+                Rule::Read(glob) if !writes || list != RuleList::Allow => glob,
                 Rule::Write(glob) if writes => glob,
                 Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => {
                     return (false, NOT_ABOUT.to_owned());
                 }
             };
-            let applies = if list == List::Allow {
+            let applies = if list == RuleList::Allow {
                 glob.allows(path, &self.workspace, &self.home)
             } else {
                 glob.denies(path, &self.workspace, &self.home)
@@ -195,16 +203,17 @@ impl Policy {
     }
 
     /// A part with what every rule says of it.
-    fn part(&self, subject: &str, said: impl Fn(List, &Rule) -> (bool, String)) -> Part {
-        let lists = [(List::Deny, &self.deny), (List::Ask, &self.ask), (List::Allow, &self.allow)];
+    fn part(&self, subject: &str, said: impl Fn(RuleList, &Rule) -> (bool, String)) -> AccessPart {
+        let lists =
+            [(RuleList::Deny, &self.deny), (RuleList::Ask, &self.ask), (RuleList::Allow, &self.allow)];
         let rules = lists.into_iter().flat_map(|(list, rules)| rules.iter().map(move |rule| (list, rule)));
         let findings = rules
             .map(|(list, rule)| {
                 let (applies, why) = said(list, rule);
-                Finding { list, rule: rule.to_string(), applies, why }
+                RuleFinding { list, rule: rule.to_string(), applies, reason: why }
             })
             .collect();
-        Part { subject: subject.to_owned(), findings, ..Part::default() }
+        AccessPart { subject: subject.to_owned(), findings, ..AccessPart::default() }
     }
 }
 
@@ -224,10 +233,10 @@ fn matched(applies: bool, what: &str) -> (bool, String) {
     (applies, format!("{what} {} its pattern", if applies { "matches" } else { "does not match" }))
 }
 
-fn host(list: List, rule: &Rule, url: &str) -> (bool, String) {
+fn host(list: RuleList, rule: &Rule, url: &str) -> (bool, String) {
     let unnamed = match list {
-        List::Allow => UnnamedPorts::Web,
-        List::Deny | List::Ask | List::BuiltIn => UnnamedPorts::All,
+        RuleList::Allow => UnnamedPorts::Web,
+        RuleList::Deny | RuleList::Ask | RuleList::BuiltIn => UnnamedPorts::All,
     };
     match (rule, origin_of(url)) {
         (Rule::WebFetch(domain), Some((host, port))) => {
@@ -240,9 +249,9 @@ fn host(list: List, rule: &Rule, url: &str) -> (bool, String) {
     }
 }
 
-fn tools(list: List, rule: &Rule, server: &str, tool: &str) -> (bool, String) {
+fn tools(list: RuleList, rule: &Rule, server: &str, tool: &str) -> (bool, String) {
     match rule {
-        Rule::Mcp { server: servers, tool: tools } if list == List::Allow => {
+        Rule::Mcp { server: servers, tool: tools } if list == RuleList::Allow => {
             matched(servers.matches(server) && tools.matches(tool), "the tool")
         }
         Rule::Mcp { server: servers, tool: tools } => {
@@ -259,17 +268,17 @@ fn is_built_in(policy: &Policy, verdict: &Verdict) -> bool {
     !lists.into_iter().flatten().any(|token| rule.split(", ").any(|part| part == token.to_string()))
 }
 
-fn built_in(verdict: &Verdict) -> Option<Finding> {
+fn built_in(verdict: &Verdict) -> Option<RuleFinding> {
     let (rule, why) = match verdict {
         Verdict::Allow { rule } => (rule, "nothing narrower applies"),
         Verdict::Deny { rule, reason } | Verdict::Ask { rule, reason } => (rule, reason.as_str()),
     };
     // The default is told where it arises.
     let default = matches!(verdict, Verdict::Ask { rule, .. } if rule == "default");
-    (!default).then(|| Finding {
-        list: List::BuiltIn,
+    (!default).then(|| RuleFinding {
+        list: RuleList::BuiltIn,
         rule: rule.clone(),
         applies: true,
-        why: why.to_owned(),
+        reason: why.to_owned(),
     })
 }

@@ -9,18 +9,19 @@ mod fold;
 pub mod glob;
 mod mcp;
 pub mod names;
+mod path_policy;
 mod pattern;
 mod place;
 pub mod policy;
 pub mod rule;
 mod shell;
-mod shield;
 
 pub use access::Access;
-pub use explain::{Explanation, Finding, List, Part, Redirection};
+pub use explain::{AccessPart, Explanation, Redirection, RuleFinding, RuleList};
 pub use names::{
-    credentials_named_by, is_kept, is_kept_at_root, kept_in_git, kept_in_stores, protected_entry,
+    credentials_from_environment, find_protected_name, is_read_only_name, is_read_only_path,
+    read_only_git_entries, read_only_nested_paths,
 };
-pub use policy::{Approval, Policy, Verdict};
-pub use rule::{BadRule, Rule};
-pub use shield::Shield;
+pub use path_policy::PathPolicy;
+pub use policy::{ApprovalMode, Policy, Verdict};
+pub use rule::{InvalidRule, Rule};

@@ -19,7 +19,7 @@ impl Policy {
                 format!("the MCP tool `{server}:{tool}` is denied by the rule `{rule}`"),
             );
         }
-        if self.unapproved.iter().any(|(of, name)| of == server && name == tool) {
+        if self.unapproved_mcp_tools.iter().any(|(of, name)| of == server && name == tool) {
             return Verdict::deny(
                 "changed",
                 format!(

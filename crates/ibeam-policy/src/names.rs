@@ -15,15 +15,15 @@ use std::sync::LazyLock;
 
 use crate::fold::{fold, is_short_form};
 
-pub use variables::credentials_named_by;
+pub use variables::credentials_from_environment;
 
 /// What an entry protects, and from whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protection {
     /// Neither file tools nor commands change it, wherever it lies in a directory of the workspace.
-    Kept,
+    ReadOnly,
     /// File tools do not change it. Commands may, but for the parts of it that are `Kept`.
-    KeptFromFileTools,
+    ReadOnlyForFileTools,
     /// Neither file tools nor commands read it; the name is relative to the home directory.
     Credential,
     /// Neither file tools nor commands read it; the name is an absolute path.
@@ -32,7 +32,7 @@ pub enum Protection {
 
 /// Names that are in the table for one reason.
 #[derive(Debug)]
-pub struct Group {
+pub struct NameGroup {
     /// What is protected from whom.
     pub protection: Protection,
     /// Why, in words that follow "because".
@@ -43,7 +43,7 @@ pub struct Group {
 
 /// One line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ProtectedName {
     /// The name, as [`Group::names`] has it.
     pub name: &'static str,
     /// What is protected from whom.
@@ -53,26 +53,27 @@ pub struct Entry {
 }
 
 /// The whole table.
-pub fn groups() -> impl Iterator<Item = &'static Group> {
+pub fn groups() -> impl Iterator<Item = &'static NameGroup> {
     protected::GROUPS.iter().chain(credentials::GROUPS).chain(personal_data::GROUPS)
 }
 
 /// Every entry of the table.
-pub fn entries() -> impl Iterator<Item = Entry> {
+pub fn entries() -> impl Iterator<Item = ProtectedName> {
     groups().flat_map(|group| {
-        let entry = |name: &&'static str| Entry { name, protection: group.protection, reason: group.reason };
+        let entry =
+            |name: &&'static str| ProtectedName { name, protection: group.protection, reason: group.reason };
         group.names.iter().map(entry)
     })
 }
 
 /// Credentials below the home directory.
-const fn home(reason: &'static str, names: &'static [&'static str]) -> Group {
-    Group { protection: Protection::Credential, reason, names }
+const fn home(reason: &'static str, names: &'static [&'static str]) -> NameGroup {
+    NameGroup { protection: Protection::Credential, reason, names }
 }
 
 /// Credentials of the system.
-const fn system(reason: &'static str, names: &'static [&'static str]) -> Group {
-    Group { protection: Protection::SystemCredential, reason, names }
+const fn system(reason: &'static str, names: &'static [&'static str]) -> NameGroup {
+    NameGroup { protection: Protection::SystemCredential, reason, names }
 }
 
 /// The name of the file that makes a directory a repository of git. A directory of this name does not.
@@ -81,15 +82,15 @@ const HEAD: &str = "HEAD";
 /// The table, arranged for looking up.
 struct Index {
     /// Entries of one name, by that name folded.
-    single: HashMap<String, Entry>,
+    single: HashMap<String, ProtectedName>,
     /// Entries of several names, folded and split.
-    nested: Vec<(Vec<String>, Entry)>,
+    nested: Vec<(Vec<String>, ProtectedName)>,
     /// Entries that are the end of a name, folded.
-    endings: Vec<(String, Entry)>,
+    endings: Vec<(String, ProtectedName)>,
     /// Credentials below the home directory, by their folded path.
-    credentials: HashMap<String, Entry>,
+    credentials: HashMap<String, ProtectedName>,
     /// Credentials of the system.
-    system: Vec<Entry>,
+    system: Vec<ProtectedName>,
     /// The first characters of `single` and `nested`, and of `credentials`.
     starts: Vec<char>,
     credential_starts: Vec<char>,
@@ -112,7 +113,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
         let parts: Vec<String> = entry.name.split('/').map(fold).collect();
         let start = parts.first().and_then(|part| part.chars().next()).unwrap_or('.');
         match entry.protection {
-            Protection::Kept | Protection::KeptFromFileTools => {
+            Protection::ReadOnly | Protection::ReadOnlyForFileTools => {
                 if let Some(ending) = entry.name.strip_prefix('*') {
                     index.endings.push((fold(ending), entry));
                     continue;
@@ -141,7 +142,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 
 impl Index {
     /// The entry that the one name `name` is, whatever is above it.
-    fn single(&self, name: &str) -> Option<Entry> {
+    fn single(&self, name: &str) -> Option<ProtectedName> {
         let may_end = || {
             let end = name.split(':').next().unwrap_or(name).trim_end_matches(['.', ' ']);
             self.endings.iter().any(|(ending, _)| {
@@ -169,7 +170,7 @@ impl Index {
     }
 
     /// The entry of several names that `names` begins with, and how many they are.
-    fn nested(&self, names: &[&str]) -> Option<(Entry, usize)> {
+    fn nested(&self, names: &[&str]) -> Option<(ProtectedName, usize)> {
         let first = names.first()?;
         if !may_start(first, &self.starts) {
             return None;
@@ -204,7 +205,7 @@ fn is_short_ending(name: &str, ending: &str) -> bool {
 /// The first protected place on the way to `path`, of which the first `own` names are the path of a directory of
 /// the workspace. An entry of several names does not count where it lies within these: who works in
 /// `~/.config/fish` has chosen that place.
-pub(crate) fn protected(path: &Path, own: usize) -> Option<Entry> {
+pub(crate) fn protected(path: &Path, own: usize) -> Option<ProtectedName> {
     let names = normal_names(path);
     let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
     (0..names.len()).find_map(|index| {
@@ -220,7 +221,7 @@ pub(crate) fn protected(path: &Path, own: usize) -> Option<Entry> {
 
 /// The entry of the table that `relative`, a path below a directory of the workspace, is itself: not one that it
 /// lies in.
-pub fn protected_entry(relative: &Path) -> Option<Entry> {
+pub fn find_protected_name(relative: &Path) -> Option<ProtectedName> {
     let names = normal_names(relative);
     let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
     let (last, above) = names.split_last()?;
@@ -235,34 +236,34 @@ pub fn protected_entry(relative: &Path) -> Option<Entry> {
 }
 
 /// Whether commands must leave what has this path below a directory of the workspace, and all below it, as it is.
-/// A directory of version control is not kept whole: see [`kept_in_git`] and [`kept_in_stores`].
-pub fn is_kept(relative: &Path) -> bool {
-    let Some(entry) = protected_entry(relative) else { return false };
+/// A directory of version control is not kept whole: see [`read_only_git_entries`] and [`read_only_nested_paths`].
+pub fn is_read_only_path(relative: &Path) -> bool {
+    let Some(entry) = find_protected_name(relative) else { return false };
     match entry.protection {
-        Protection::Kept => true,
+        Protection::ReadOnly => true,
         // Another spelling of a repository is one for some file system, and not the one that is in use here.
-        Protection::KeptFromFileTools => {
+        Protection::ReadOnlyForFileTools => {
             entry.name != HEAD && relative.file_name().is_none_or(|name| name != entry.name)
         }
         Protection::Credential | Protection::SystemCredential => false,
     }
 }
 
-/// [`is_kept`] for one name in a directory of the workspace.
-pub fn is_kept_at_root(name: &str) -> bool {
-    is_kept(Path::new(name))
+/// [`is_read_only_path`] for one name in a directory of the workspace.
+pub fn is_read_only_name(name: &str) -> bool {
+    is_read_only_path(Path::new(name))
 }
 
 /// What git reads programs to run, or the way to such configuration, from: names in its directory.
-pub fn kept_in_git() -> &'static [&'static str] {
+pub fn read_only_git_entries() -> &'static [&'static str] {
     &["config", "config.worktree", "commondir", "hooks", "info"]
 }
 
 /// Kept places of several names, to look for below a directory of the workspace.
-pub fn kept_in_stores() -> &'static [&'static str] {
+pub fn read_only_nested_paths() -> &'static [&'static str] {
     static NESTED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
         let nested =
-            entries().filter(|entry| entry.protection == Protection::Kept && entry.name.contains('/'));
+            entries().filter(|entry| entry.protection == Protection::ReadOnly && entry.name.contains('/'));
         nested.map(|entry| entry.name).collect()
     });
     &NESTED
@@ -273,14 +274,15 @@ pub fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
     entries().filter_map(move |entry| match entry.protection {
         Protection::Credential => Some(home.join(entry.name)),
         Protection::SystemCredential => Some(PathBuf::from(entry.name)),
-        Protection::Kept | Protection::KeptFromFileTools => None,
+        Protection::ReadOnly | Protection::ReadOnlyForFileTools => None,
     })
 }
 
 /// The entry of a credential that `path` is or lies in.
-pub(crate) fn credential(path: &Path, home: &Path) -> Option<Entry> {
+pub(crate) fn credential(path: &Path, home: &Path) -> Option<ProtectedName> {
     let spelled = path.as_os_str().as_encoded_bytes();
-    let is_in = |entry: &&Entry| spelled.starts_with(entry.name.as_bytes()) && path.starts_with(entry.name);
+    let is_in =
+        |entry: &&ProtectedName| spelled.starts_with(entry.name.as_bytes()) && path.starts_with(entry.name);
     if let Some(entry) = INDEX.system.iter().find(is_in) {
         return Some(*entry);
     }

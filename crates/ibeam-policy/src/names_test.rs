@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::{Protection, credential, entries, groups, is_kept, protected, protected_entry};
+use super::{Protection, credential, entries, find_protected_name, groups, is_read_only_path, protected};
 
 #[track_caller]
 fn guarded(path: &str, expect: Option<&str>) {
@@ -10,7 +10,7 @@ fn guarded(path: &str, expect: Option<&str>) {
 
 #[track_caller]
 fn kept(path: &str, expect: bool) {
-    assert_eq!(is_kept(Path::new(path)), expect, "{path}");
+    assert_eq!(is_read_only_path(Path::new(path)), expect, "{path}");
 }
 
 #[track_caller]
@@ -41,8 +41,8 @@ fn every_entry_is_found_by_its_own_name_in_any_case_and_below_it() {
         let name = entry.name.replace('*', "x");
         for name in [name.clone(), name.to_uppercase()] {
             match entry.protection {
-                Protection::Kept | Protection::KeptFromFileTools => {
-                    let found = protected_entry(Path::new("packages/app").join(&name).as_path());
+                Protection::ReadOnly | Protection::ReadOnlyForFileTools => {
+                    let found = find_protected_name(Path::new("packages/app").join(&name).as_path());
                     // A longer entry may lie in a shorter one.
                     assert!(found.is_some(), "{name}");
                     assert!(

@@ -24,15 +24,15 @@ pub struct Policy {
     /// The home directory: `~/` in tokens, and where other programs keep their credentials.
     pub home: PathBuf,
     /// Our own directories for keys and sessions, wherever the environment puts them: neither read nor written.
-    pub private: Vec<PathBuf>,
+    pub private_dirs: Vec<PathBuf>,
     /// Files with credentials of other programs that the environment names, in addition to those of the table: neither
     /// read nor written.
-    pub credentials: Vec<PathBuf>,
+    pub credential_files: Vec<PathBuf>,
     /// A second home directory of the user, whose credentials are kept like those of `home`.
     pub other_home: Option<PathBuf>,
     /// Places in the workspace whose content makes other programs run something, though no name tells: the directory
     /// that `core.hooksPath` names, a git directory under another name. Protected like the names.
-    pub protected: Vec<PathBuf>,
+    pub protected_paths: Vec<PathBuf>,
     /// Widen what may be done.
     pub allow: Vec<Rule>,
     /// Put a call to a person, whatever allows it; `--force` lifts that.
@@ -40,16 +40,16 @@ pub struct Policy {
     /// Narrow it, whatever else says yes.
     pub deny: Vec<Rule>,
     /// Tools of MCP servers, by server and name, that are not what a person approved: not called.
-    pub unapproved: Vec<(String, String)>,
+    pub unapproved_mcp_tools: Vec<(String, String)>,
     /// What becomes of a call that no rule covers.
-    pub approval: Approval,
+    pub approval: ApprovalMode,
     /// Commands are confined by the kernel.
     pub sandboxed: bool,
 }
 
 /// What becomes of a call that no rule covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Approval {
+pub enum ApprovalMode {
     /// A command runs where the sandbox holds it; without a sandbox it is put to a person.
     #[default]
     Sandboxed,
@@ -105,15 +105,15 @@ impl Policy {
             workspace,
             extra_dirs: Vec::new(),
             home,
-            private: Vec::new(),
-            credentials: Vec::new(),
+            private_dirs: Vec::new(),
+            credential_files: Vec::new(),
             other_home: None,
-            protected: Vec::new(),
+            protected_paths: Vec::new(),
             allow: Vec::new(),
             ask: Vec::new(),
             deny: Vec::new(),
-            unapproved: Vec::new(),
-            approval: Approval::default(),
+            unapproved_mcp_tools: Vec::new(),
+            approval: ApprovalMode::default(),
             sandboxed: false,
         }
     }
@@ -219,7 +219,7 @@ impl Policy {
 
     /// Whether what no rule covers is put to a person, files too; `--force` lifts that.
     fn is_strict(&self) -> bool {
-        self.approval == Approval::Strict && self.mode != PermissionMode::Force
+        self.approval == ApprovalMode::Strict && self.mode != PermissionMode::Force
     }
 
     fn uncovered(&self, kind: &str, path: &Path) -> Verdict {
@@ -247,10 +247,10 @@ impl Policy {
     }
 
     fn secret(&self, path: &Path) -> Option<&'static str> {
-        if self.private.iter().any(|private| path.starts_with(private)) {
+        if self.private_dirs.iter().any(|private| path.starts_with(private)) {
             return Some("ibeam's own directory");
         }
-        if self.credentials.iter().any(|named| path.starts_with(named)) {
+        if self.credential_files.iter().any(|named| path.starts_with(named)) {
             return Some("credentials that the environment names");
         }
         let homes = std::iter::once(&self.home).chain(&self.other_home);
@@ -262,7 +262,7 @@ impl Policy {
         let own = std::iter::once(&self.workspace).chain(&self.extra_dirs);
         let own = own.filter(|directory| path.starts_with(directory)).map(|own| normal_count(own)).max();
         let by_use = || {
-            let place = self.protected.iter().find(|place| place::lies_in(path, place))?;
+            let place = self.protected_paths.iter().find(|place| place::lies_in(path, place))?;
             place.file_name()?.to_str()
         };
         let by_name = names::protected(path, own.unwrap_or(0)).map(|entry| entry.name);

@@ -13,12 +13,12 @@ const FORMS: &str = "`Shell(program)`, `Shell(program:arguments)`, `Read(glob)`,
 
 /// A token that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the permission token `{token}` cannot be read: {said}; accepted are {FORMS}")]
-pub struct BadRule {
+#[error("the permission token `{token}` cannot be read: {message}; accepted are {FORMS}")]
+pub struct InvalidRule {
     /// The token as given.
     pub token: String,
     /// What is wrong with it.
-    pub said: String,
+    pub message: String,
 }
 
 /// One permission token. Prints in its canonical form.
@@ -51,10 +51,10 @@ pub struct ShellRule {
 }
 
 impl FromStr for Rule {
-    type Err = BadRule;
+    type Err = InvalidRule;
 
-    fn from_str(token: &str) -> Result<Self, BadRule> {
-        let bad = |said: String| BadRule { token: token.to_owned(), said };
+    fn from_str(token: &str) -> Result<Self, InvalidRule> {
+        let bad = |said: String| InvalidRule { token: token.to_owned(), message: said };
         let (kind, rest) = token.trim().split_once('(').ok_or_else(|| bad("it has no `(`".to_owned()))?;
         let inner = rest.strip_suffix(')').ok_or_else(|| bad("it does not end with `)`".to_owned()))?.trim();
         if inner.is_empty() {

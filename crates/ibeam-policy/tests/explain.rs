@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use ibeam_policy::{Access, Explanation, List, Policy, Rule};
+use ibeam_policy::{Access, Explanation, Policy, Rule, RuleList};
 use ibeam_protocol::PermissionMode;
 
 fn explain(access: Access) -> Explanation {
@@ -23,10 +23,10 @@ fn explain(access: Access) -> Explanation {
 fn check(access: Access, expect: &[&str]) {
     let explained = explain(access);
     let letter = |list| match list {
-        List::Deny => 'd',
-        List::Ask => 'q',
-        List::Allow => 'a',
-        List::BuiltIn => 'b',
+        RuleList::Deny => 'd',
+        RuleList::Ask => 'q',
+        RuleList::Allow => 'a',
+        RuleList::BuiltIn => 'b',
     };
     let parts: Vec<String> = explained
         .parts
@@ -76,7 +76,7 @@ fn every_simple_command_is_told_with_the_rules_that_apply() {
 #[test]
 fn what_cannot_be_read_is_told_with_the_reason() {
     let explained = explain(command("echo 'x"));
-    assert!(explained.opaque.is_some() && explained.parts.is_empty(), "{explained:?}");
+    assert!(explained.unanalyzable.is_some() && explained.parts.is_empty(), "{explained:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use ibeam_policy::names::{Group, Protection, groups};
+use ibeam_policy::names::{NameGroup, Protection, groups};
 
 const DOCUMENT: &str = include_str!("../../../docs/protected-names.md");
 const START: &str = "<!-- table -->\n";
@@ -13,9 +13,9 @@ const START: &str = "<!-- table -->\n";
 fn rendered() -> String {
     let mut text = String::from(START);
     for (protection, heading, column) in [
-        (Protection::Kept, "Kept from file tools and commands", "not changed, because"),
+        (Protection::ReadOnly, "Kept from file tools and commands", "not changed, because"),
         (
-            Protection::KeptFromFileTools,
+            Protection::ReadOnlyForFileTools,
             "Kept from file tools, and in part from commands",
             "not changed, because",
         ),
@@ -23,7 +23,7 @@ fn rendered() -> String {
         (Protection::SystemCredential, "Credentials of the system", "not read, because there are"),
     ] {
         write!(text, "\n## {heading}\n\n| names | {column} |\n|---|---|\n").unwrap();
-        for Group { names, reason, .. } in groups().filter(|group| group.protection == protection) {
+        for NameGroup { names, reason, .. } in groups().filter(|group| group.protection == protection) {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             writeln!(text, "| {} | {reason} |", names.join(", ")).unwrap();
         }

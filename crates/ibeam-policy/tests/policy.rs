@@ -23,7 +23,7 @@ fn policy(mode: PermissionMode, allow: &[&str], deny: &[&str]) -> Policy {
     let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
     let mut policy = Policy::new(mode, PathBuf::from("/home/ann/work"), PathBuf::from("/home/ann"));
     policy.extra_dirs = vec![PathBuf::from("/srv/extra")];
-    policy.private = vec![PathBuf::from("/var/state")];
+    policy.private_dirs = vec![PathBuf::from("/var/state")];
     policy.allow = rules(allow);
     policy.deny = rules(deny);
     policy
@@ -729,7 +729,7 @@ fn a_command_that_no_rule_covers_runs_where_the_sandbox_holds_it() {
     decided(asking, command("$(x)"), Says::Ask, "Shell(cargo)");
     let listed = |policy: &mut Policy| {
         policy.sandboxed = true;
-        policy.approval = ibeam_policy::Approval::Allowlist;
+        policy.approval = ibeam_policy::ApprovalMode::Allowlist;
     };
     decided(listed, command("cargo test"), Says::Ask, "default");
     decided(|_| {}, command("cargo test"), Says::Ask, "default");
@@ -745,7 +745,7 @@ fn strict_approval_puts_files_to_a_person_too() {
     let strict = |allow: &'static [&str]| {
         move |policy: &mut Policy| {
             policy.sandboxed = true;
-            policy.approval = ibeam_policy::Approval::Strict;
+            policy.approval = ibeam_policy::ApprovalMode::Strict;
             policy.allow = allow.iter().map(|token| token.parse().unwrap()).collect();
         }
     };

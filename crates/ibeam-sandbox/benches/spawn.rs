@@ -19,11 +19,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use divan::Bencher;
-use ibeam_sandbox::{Confinement, Launch, Launcher, PROCESSES};
+use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher};
 use ibeam_testkit::Workspace;
 
 fn main() {
-    let layers = World::new().confined().begin().unwrap();
+    let layers = World::new().confined().start().unwrap();
     eprintln!("confined by {:?}: {}", layers.tier, layers.names.join(" "));
     divan::main();
 }
@@ -49,7 +49,7 @@ impl World {
     fn confined(&self) -> Launcher {
         let (workspace, home) = (self.0.path(), self.0.home());
         Launcher::confined(
-            PROCESSES,
+            DEFAULT_PROCESS_LIMIT,
             Confinement {
                 writable: vec![workspace.to_owned()],
                 read_only: [".git/config", ".git/hooks"].map(|path| workspace.join(path)).into(),
@@ -65,7 +65,7 @@ impl World {
 fn run(launcher: &Launcher, command: &str, directory: &Path) {
     let null = File::options().read(true).write(true).open("/dev/null").unwrap();
     let arguments: Vec<&OsStr> = command.split(' ').map(OsStr::new).collect();
-    let launch = Launch {
+    let launch = LaunchSpec {
         program: Path::new(arguments[0]),
         arguments: &arguments,
         environment: &[],
@@ -96,7 +96,7 @@ mod command {
     #[divan::bench(args = COMMANDS)]
     fn supervised(bencher: Bencher<'_, '_>, command: &str) {
         let launcher = Launcher::default();
-        launcher.begin().unwrap();
+        launcher.start().unwrap();
         bencher.bench_local(|| run(&launcher, command, Path::new("/")));
     }
 
@@ -104,7 +104,7 @@ mod command {
     fn confined(bencher: Bencher<'_, '_>, command: &str) {
         let world = World::new();
         let launcher = world.confined();
-        launcher.begin().unwrap();
+        launcher.start().unwrap();
         bencher.bench_local(|| run(&launcher, command, world.0.path()));
     }
 
@@ -154,7 +154,7 @@ mod begin {
     fn unconfined(bencher: Bencher<'_, '_>) {
         bencher.bench_local(|| {
             let launcher = Launcher::default();
-            launcher.begin().unwrap();
+            launcher.start().unwrap();
             launcher
         });
     }
@@ -164,7 +164,7 @@ mod begin {
         let world = World::new();
         bencher.bench_local(|| {
             let launcher = world.confined();
-            launcher.begin().unwrap();
+            launcher.start().unwrap();
             launcher
         });
     }

@@ -11,7 +11,7 @@ use crate::raw;
 ///
 /// To be called before there are threads, and after the arguments were read: they are not what they were. Where the
 /// system does not tell where they lie, nothing is changed.
-pub fn hide_arguments<'a>(secrets: impl IntoIterator<Item = &'a str>) {
+pub fn redact_arguments<'a>(secrets: impl IntoIterator<Item = &'a str>) {
     let mut secrets = secrets.into_iter().filter(|secret| !secret.is_empty()).peekable();
     if secrets.peek().is_none() {
         return;

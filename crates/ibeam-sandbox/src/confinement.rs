@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use crate::existing_paths::existing;
+use crate::existing_paths::filter_existing;
 
 /// Files that are no files: what is written there is done by the system.
 const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
@@ -26,19 +26,19 @@ pub struct Confinement {
     /// Files and directories that read as empty: credentials, denied reads.
     pub hidden: Vec<PathBuf>,
     /// Paths that nothing is at yet. As soon as something is, the next command finds it hidden.
-    pub hidden_later: Vec<PathBuf>,
+    pub hidden_when_created: Vec<PathBuf>,
     /// What stays visible, but not writable, though it lies where commands have a directory of their own (`/tmp`,
     /// `/run`): the home directory, directories of programs.
     pub visible: Vec<PathBuf>,
     /// Unix sockets of the host that commands may connect to.
     pub sockets: Vec<PathBuf>,
     /// Commands get a listener for a proxy of ours; else they have no network but their own loopback.
-    pub proxied: bool,
+    pub has_proxy: bool,
     /// The most bytes a file may grow to, where that is bound.
-    pub largest_file: Option<u64>,
+    pub max_file_size: Option<u64>,
     /// The most bytes that `/tmp`, `/var/tmp` and `/dev/shm` of the commands may hold together, where they are in memory;
     /// `None` for the bound of the system, which is half of the memory.
-    pub scratch: Option<u64>,
+    pub max_scratch_size: Option<u64>,
 }
 
 impl Confinement {
@@ -61,8 +61,8 @@ impl Confinement {
         Self {
             writable,
             read_only: resolve(&self.read_only),
-            hidden: resolve(&existing(&[self.hidden.as_slice(), &self.hidden_later].concat())),
-            hidden_later: Vec::new(),
+            hidden: resolve(&filter_existing(&[self.hidden.as_slice(), &self.hidden_when_created].concat())),
+            hidden_when_created: Vec::new(),
             visible: resolve(&self.visible),
             sockets: resolve(&self.sockets),
             ..*self
@@ -92,18 +92,18 @@ pub struct Layers {
 
 /// Commands cannot be confined here, so none runs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.refusals.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
-pub struct Unavailable {
+#[error("{}", self.failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct SandboxUnavailable {
     /// What was tried, and what refused it.
-    pub refusals: Vec<Refusal>,
+    pub failures: Vec<BackendFailure>,
 }
 
 /// One way to confine commands, and why it does not exist here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{way}: {step}: {errno}")]
-pub struct Refusal {
+#[error("{backend}: {step}: {errno}")]
+pub struct BackendFailure {
     /// The way, in a few words.
-    pub way: &'static str,
+    pub backend: &'static str,
     /// The step that was refused, in a few words.
     pub step: &'static str,
     /// What the system said.

@@ -13,7 +13,7 @@ type Names = Option<HashSet<OsString>>;
 
 /// Returns those of `paths` that may be there. A path whose directory can be listed is there under this name, or, for
 /// the few file systems that fold names, under one that differs in the case of ASCII letters.
-pub fn existing(paths: &[PathBuf]) -> Vec<PathBuf> {
+pub fn filter_existing(paths: &[PathBuf]) -> Vec<PathBuf> {
     // By bytes: the hash of a path is that of its components, which takes ten times as long.
     let mut directories: HashMap<&OsStr, Names> = HashMap::new();
     let mut found = Vec::new();
@@ -67,8 +67,8 @@ mod tests {
         let missing = ["home/.ssh", "home/.config/op", "home/none/a/b", "home/.file/x", "home/.netr"].map(at);
         let all: Vec<PathBuf> =
             there.iter().zip(&missing).flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
-        assert_eq!(existing(&all), there);
-        assert_eq!(existing(&[PathBuf::from("/")]), [PathBuf::from("/")]);
+        assert_eq!(filter_existing(&all), there);
+        assert_eq!(filter_existing(&[PathBuf::from("/")]), [PathBuf::from("/")]);
     }
 
     #[test]
@@ -80,7 +80,7 @@ mod tests {
         let top = ibeam_testkit::Workspace::new();
         std::fs::set_permissions(top.path(), PermissionsExt::from_mode(0o300)).unwrap();
         let hidden = vec![top.path().join(".ssh")];
-        assert_eq!(existing(&hidden), hidden);
+        assert_eq!(filter_existing(&hidden), hidden);
         std::fs::set_permissions(top.path(), PermissionsExt::from_mode(0o700)).unwrap();
     }
 }

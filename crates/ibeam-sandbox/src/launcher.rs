@@ -5,16 +5,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
-use crate::confinement::{Confinement, Layers, Refusal, Tier, Unavailable};
-use crate::request::Launch;
+use crate::confinement::{BackendFailure, Confinement, Layers, SandboxUnavailable, Tier};
+use crate::request::LaunchSpec;
 use crate::seen::Seen;
 use crate::server::{ForkServer, SpawnError};
 use crate::step::Step;
-use crate::tree::Tree;
+use crate::tree::SupervisedTree;
 use crate::ways::{self, Confined, First};
 
 /// The most processes and threads that the commands of a launcher may have, where nobody says otherwise.
-pub const PROCESSES: u32 = 4096;
+pub const DEFAULT_PROCESS_LIMIT: u32 = 4096;
 
 /// Starts commands: makes the fork server with the first of them, and again when it was killed by force.
 ///
@@ -49,7 +49,7 @@ struct Running {
 
 impl Default for Launcher {
     fn default() -> Self {
-        Self::new(PROCESSES)
+        Self::new(DEFAULT_PROCESS_LIMIT)
     }
 }
 
@@ -73,12 +73,12 @@ impl Launcher {
     ///
     /// # Errors
     /// Each way to confine commands, and why the system refuses it.
-    pub fn begin(&self) -> Result<Layers, Unavailable> {
+    pub fn start(&self) -> Result<Layers, SandboxUnavailable> {
         let mut servers = self.lock();
         let running = self.running(&mut servers).map_err(|error| match error {
-            SpawnError::Unconfined(unavailable) => unavailable,
+            SpawnError::Sandbox(unavailable) => unavailable,
             SpawnError::Refused(errno) => unsupervised(errno),
-            SpawnError::Nul | SpawnError::Lost => unsupervised(Errno::CHILD),
+            SpawnError::NulByte | SpawnError::ServerLost => unsupervised(Errno::CHILD),
         })?;
         Ok(Layers { tier: running.tier, names: running.server.layers() })
     }
@@ -86,7 +86,7 @@ impl Launcher {
     /// The socket that listens inside the sandbox, at 127.0.0.1 and the port that is given, for a proxy that runs
     /// outside. Once for each network: to be asked again while commands run, since a new server may have a new one. Its
     /// port is that of the first, and connections wait until they are taken.
-    pub fn proxy_listener(&self) -> Option<(TcpListener, u16)> {
+    pub fn take_proxy_listener(&self) -> Option<(TcpListener, u16)> {
         let listener = self.lock().present.as_mut()?.listener.take()?;
         let port = ways::port_of(&listener)?;
         Some((listener, port))
@@ -96,10 +96,10 @@ impl Launcher {
     ///
     /// # Errors
     /// As [`ForkServer::spawn`]; `Lost` only when a new server was lost at once, `Unconfined` as for `begin`.
-    pub fn spawn(&self, launch: &Launch<'_>) -> Result<Tree, SpawnError> {
+    pub fn spawn(&self, launch: &LaunchSpec<'_>) -> Result<SupervisedTree, SpawnError> {
         let mut servers = self.lock();
         match self.running(&mut servers)?.server.spawn(launch) {
-            Err(SpawnError::Lost) => {
+            Err(SpawnError::ServerLost) => {
                 servers.present = None;
                 self.running(&mut servers)?.server.spawn(launch)
             }
@@ -113,7 +113,7 @@ impl Launcher {
     }
 
     /// Ends everything that was started, and waits for that up to two seconds. The next command gets a new server.
-    pub fn end(&self) {
+    pub fn stop(&self) {
         let mut servers = self.lock();
         servers.present = None;
         servers.former.clear();
@@ -128,7 +128,7 @@ impl Launcher {
         match &mut servers.present {
             Some(running) => Ok(running),
             none @ None => {
-                let running = self.start(servers.first)?;
+                let running = self.start_server(servers.first)?;
                 let port = running.listener.as_ref().and_then(ways::port_of);
                 servers.first.get_or_insert(First { tier: running.tier, port });
                 Ok(none.insert(running))
@@ -136,14 +136,14 @@ impl Launcher {
         }
     }
 
-    fn start(&self, first: Option<First>) -> Result<Running, SpawnError> {
+    fn start_server(&self, first: Option<First>) -> Result<Running, SpawnError> {
         let Some(confinement) = &self.confinement else {
             let server = ForkServer::start(self.processes)?;
             return Ok(Running { server, tier: Tier::Supervision, listener: None, seen: None });
         };
         let seen = Some(Seen::new(confinement));
         let Confined { server, tier, listener } =
-            ways::confined(self.processes, confinement, first).map_err(SpawnError::Unconfined)?;
+            ways::confined(self.processes, confinement, first).map_err(SpawnError::Sandbox)?;
         Ok(Running { server, tier, listener, seen })
     }
 
@@ -162,6 +162,8 @@ impl Running {
     }
 }
 
-fn unsupervised(errno: Errno) -> Unavailable {
-    Unavailable { refusals: vec![Refusal { way: "supervision", step: Step::Start.name(), errno }] }
+fn unsupervised(errno: Errno) -> SandboxUnavailable {
+    SandboxUnavailable {
+        failures: vec![BackendFailure { backend: "supervision", step: Step::Start.name(), errno }],
+    }
 }

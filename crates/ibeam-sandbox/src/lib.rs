@@ -53,10 +53,10 @@ mod tree;
 mod view;
 mod ways;
 
-pub use arguments::hide_arguments;
-pub use confinement::{Confinement, Layers, Refusal, Tier, Unavailable};
-pub use existing_paths::existing;
-pub use launcher::{Launcher, PROCESSES};
-pub use request::Launch;
+pub use arguments::redact_arguments;
+pub use confinement::{BackendFailure, Confinement, Layers, SandboxUnavailable, Tier};
+pub use existing_paths::filter_existing;
+pub use launcher::{DEFAULT_PROCESS_LIMIT, Launcher};
+pub use request::LaunchSpec;
 pub use server::{ForkServer, SpawnError};
-pub use tree::Tree;
+pub use tree::SupervisedTree;

@@ -164,7 +164,7 @@ impl Plan {
             Processes::Own => Vec::new(),
             Processes::OwnNumbers | Processes::Shared => others(),
         };
-        let memory = memory_options(confinement.scratch);
+        let memory = memory_options(confinement.max_scratch_size);
         let mut plan = Self { sealed: !whole, processes, others, memory, ..Self::default() };
         if whole {
             let system = SYSTEM.iter().map(Path::new).filter(|path| is_directory(path));

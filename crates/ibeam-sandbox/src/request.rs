@@ -17,7 +17,7 @@ const TEMPORARY: &str = "TMPDIR";
 
 /// A command to start.
 #[derive(Clone, Copy, Debug)]
-pub struct Launch<'a> {
+pub struct LaunchSpec<'a> {
     /// Absolute path of the program.
     pub program: &'a Path,
     /// Its arguments, the name it sees as its own first.
@@ -35,7 +35,7 @@ pub struct Launch<'a> {
 pub(crate) struct Nul;
 
 /// The request as bytes. The command is told to keep what is short-lived in `temporary`.
-pub(crate) fn encode(launch: &Launch<'_>, temporary: Option<&Path>) -> Result<Vec<u8>, Nul> {
+pub(crate) fn encode(launch: &LaunchSpec<'_>, temporary: Option<&Path>) -> Result<Vec<u8>, Nul> {
     let given = launch.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     let temporary = temporary.map(|path| (OsStr::new(TEMPORARY), path.as_os_str()));
     let variables: Vec<Vec<u8>> = given
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_request_holds_every_text_at_its_place() {
         let (stdin, arguments) = (std::io::stdin(), [OsStr::new("bash"), OsStr::new("-c")]);
-        let launch = Launch {
+        let launch = LaunchSpec {
             program: Path::new("/bin/bash"),
             arguments: &arguments,
             environment: &[("A".into(), "b".into()), ("TMPDIR".into(), "/home".into())],
@@ -149,6 +149,6 @@ mod tests {
         assert_eq!((text(layout.program), text(layout.directory)), ("/bin/bash", "/tmp"));
         assert_eq!(list, ["bash", "-c", "|", "A=b", "TMPDIR=/tmp", "|"]);
         assert_eq!(Layout::of(&bytes[..40]), None);
-        assert!(encode(&Launch { directory: Path::new("/a\0b"), ..launch }, None).is_err());
+        assert!(encode(&LaunchSpec { directory: Path::new("/a\0b"), ..launch }, None).is_err());
     }
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::confinement::Confinement;
-use crate::existing_paths::existing;
+use crate::existing_paths::filter_existing;
 
 /// The files, by what tells them apart from later ones: their numbers, and when they were made, since numbers are
 /// given again.
@@ -50,16 +50,16 @@ impl Seen {
             writable,
             read_only,
             hidden,
-            hidden_later,
+            hidden_when_created,
             visible,
             sockets,
-            proxied: _,
-            largest_file: _,
-            scratch: _,
+            has_proxy: _,
+            max_file_size: _,
+            max_scratch_size: _,
         } = confinement;
-        let all = [writable, read_only, hidden, hidden_later, visible, sockets];
+        let all = [writable, read_only, hidden, hidden_when_created, visible, sockets];
         let paths: Vec<PathBuf> = all.into_iter().flatten().cloned().collect();
-        let candidates: HashSet<PathBuf> = existing(&paths).into_iter().collect();
+        let candidates: HashSet<PathBuf> = filter_existing(&paths).into_iter().collect();
         let mut present = Vec::new();
         let mut absent: BTreeMap<&Path, BTreeMap<PathBuf, Vec<PathBuf>>> = BTreeMap::new();
         let mut known = HashMap::new();
@@ -140,7 +140,8 @@ mod tests {
         symlink(at("nowhere"), at("link")).unwrap();
         let names = ["there", "a/b/c", "a/b/d", "a/e", "f", "link/g"];
         fs::write(at("there"), "").unwrap();
-        let confinement = Confinement { hidden_later: names.map(&at).into(), ..Confinement::default() };
+        let confinement =
+            Confinement { hidden_when_created: names.map(&at).into(), ..Confinement::default() };
         let seen = || Seen::new(&confinement);
         let first = seen();
         assert_eq!(first.present.len(), 1);
@@ -175,7 +176,8 @@ mod tests {
         let long_ago = SystemTime::now() - Duration::from_secs(600);
         directory.set_times(fs::FileTimes::new().set_modified(long_ago)).unwrap();
         let names = ["home/.aws", "home/.config/gh"];
-        let confinement = Confinement { hidden_later: names.map(&at).into(), ..Confinement::default() };
+        let confinement =
+            Confinement { hidden_when_created: names.map(&at).into(), ..Confinement::default() };
         let seen = Seen::new(&confinement);
         assert!(seen.absent.iter().all(|group| group.stamp.is_some()) && seen.is_still_so());
         fs::write(at("home/other"), "").unwrap();

@@ -18,15 +18,15 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_
 
 use crate::cgroup::Cgroup;
 use crate::confine::Preparation;
-use crate::confinement::Unavailable;
+use crate::confinement::SandboxUnavailable;
 use crate::descendants::end_tree;
 use crate::frame::{Frame, LENGTH};
 use crate::init::{self, Setup};
 use crate::memory::Begin;
 use crate::raw::{self, Fork, SignalsBlocked};
-use crate::request::{self, Launch};
+use crate::request::{self, LaunchSpec};
 use crate::step::Step;
-use crate::tree::Tree;
+use crate::tree::SupervisedTree;
 use crate::ways::Temporary;
 
 /// Longer than a loaded system takes to fork.
@@ -46,13 +46,13 @@ pub enum SpawnError {
     Refused(#[source] Errno),
     /// A text holds a NUL byte.
     #[error("a NUL byte cannot be part of a command")]
-    Nul,
+    NulByte,
     /// The server has ended, killed by force. A new one may be started.
     #[error("the fork server has ended")]
-    Lost,
+    ServerLost,
     /// Its commands are to be confined, and cannot be.
     #[error("commands cannot be confined here: {0}")]
-    Unconfined(#[source] Unavailable),
+    Sandbox(#[source] SandboxUnavailable),
 }
 
 /// The process from which commands are forked. Dropping it ends all of them. A server that is in order has two seconds
@@ -118,13 +118,13 @@ impl ForkServer {
     ///
     /// # Errors
     /// `Refused` with what exec(2) or chdir(2) said, `Nul`, or `Lost`.
-    pub fn spawn(&self, launch: &Launch<'_>) -> Result<Tree, SpawnError> {
+    pub fn spawn(&self, launch: &LaunchSpec<'_>) -> Result<SupervisedTree, SpawnError> {
         let request = request::encode(launch, self.temporary.as_ref().map(Temporary::path))
-            .map_err(|request::Nul| SpawnError::Nul)?;
+            .map_err(|request::Nul| SpawnError::NulByte)?;
         let (ours, theirs) = UnixStream::pair().map_err(refused)?;
         {
             let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut control = control.as_ref().ok_or(SpawnError::Lost)?;
+            let mut control = control.as_ref().ok_or(SpawnError::ServerLost)?;
             let [stdin, stdout, stderr] = launch.stdio;
             let descriptors = [theirs.as_fd(), stdin, stdout, stderr];
             let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
@@ -132,19 +132,19 @@ impl ForkServer {
             ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
             let length = request.len().to_ne_bytes();
             sendmsg(control, &[IoSlice::new(&length)], &mut ancillary, SendFlags::NOSIGNAL)
-                .map_err(|_ended| SpawnError::Lost)?;
-            control.write_all(&request).map_err(|_ended| SpawnError::Lost)?;
+                .map_err(|_ended| SpawnError::ServerLost)?;
+            control.write_all(&request).map_err(|_ended| SpawnError::ServerLost)?;
         }
         drop(theirs);
         match first_frame(&ours) {
-            Ok(Some(Frame::Started(pid))) => Tree::new(pid, ours, &self.trees).map_err(refused),
+            Ok(Some(Frame::Started(pid))) => SupervisedTree::new(pid, ours, &self.trees).map_err(refused),
             Ok(Some(Frame::Failed(errno))) => Err(SpawnError::Refused(Errno::from_raw_os_error(errno))),
             // Its first act was to kill its supervisor: a tree that has ended, as any other.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Tree::new(0, ours, &self.trees).map_err(refused)
+                SupervisedTree::new(0, ours, &self.trees).map_err(refused)
             }
             Ok(Some(Frame::Ended(_) | Frame::Refused(..) | Frame::Listening) | None) | Err(_) => {
-                Err(SpawnError::Lost)
+                Err(SpawnError::ServerLost)
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::frame::{Frame, LENGTH};
 
 /// A running tree. Dropping it kills the tree, without waiting for that.
 #[derive(Debug)]
-pub struct Tree {
+pub struct SupervisedTree {
     pid: i32,
     socket: UnixStream,
     begun: [u8; LENGTH],
@@ -26,7 +26,7 @@ pub struct Tree {
     _server: Arc<()>,
 }
 
-impl Tree {
+impl SupervisedTree {
     /// The tree of the command `pid`, whose supervisor is at the other end of `socket`.
     pub(crate) fn new(pid: i32, socket: UnixStream, server: &Arc<()>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
@@ -68,7 +68,7 @@ impl Tree {
     ///
     /// # Errors
     /// `WouldBlock` when there is none; the descriptor is readable as soon as there is. Nothing else.
-    pub fn advance(&mut self) -> io::Result<()> {
+    pub fn read_events(&mut self) -> io::Result<()> {
         if self.gone {
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl Tree {
     pub fn wait_until_gone(&mut self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         while !self.gone {
-            if self.advance().is_ok() {
+            if self.read_events().is_ok() {
                 continue;
             }
             let left = deadline.saturating_duration_since(Instant::now());
@@ -109,7 +109,7 @@ impl Tree {
     }
 }
 
-impl AsFd for Tree {
+impl AsFd for SupervisedTree {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

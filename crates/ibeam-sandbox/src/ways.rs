@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid, getpgrp, getpid};
 
 use crate::confine::{Identity, Preparation};
-use crate::confinement::{Confinement, Refusal, Tier, Unavailable};
+use crate::confinement::{BackendFailure, Confinement, SandboxUnavailable, Tier};
 use crate::connections::ConnectionRules;
 use crate::plan::{Plan, Processes};
 use crate::raw::Fork;
@@ -85,17 +85,19 @@ pub(crate) fn confined(
     processes: u32,
     confinement: &Confinement,
     first: Option<First>,
-) -> Result<Confined, Unavailable> {
+) -> Result<Confined, SandboxUnavailable> {
     let confinement = confinement.resolved();
     let landlock = landlock::abi();
     let mut refusals = Vec::new();
     for way in WAYS.iter().filter(|way| first.is_none_or(|first| way.tier == first.tier)) {
         match way.start(processes, &confinement, landlock, first.and_then(|first| first.port)) {
             Ok(confined) => return Ok(confined),
-            Err((step, errno)) => refusals.push(Refusal { way: way.name, step: step.name(), errno }),
+            Err((step, errno)) => {
+                refusals.push(BackendFailure { backend: way.name, step: step.name(), errno })
+            }
         }
     }
-    Err(Unavailable { refusals })
+    Err(SandboxUnavailable { failures: refusals })
 }
 
 impl Way {
@@ -126,8 +128,8 @@ impl Way {
         let preparation = Preparation {
             identity: self.user.then(identity),
             plan: namespaces.then(|| Plan::new(confinement, self.processes)),
-            listens: (namespaces && confinement.proxied).then_some(port.unwrap_or(0)),
-            largest_file: confinement.largest_file,
+            listens: (namespaces && confinement.has_proxy).then_some(port.unwrap_or(0)),
+            largest_file: confinement.max_file_size,
             rules,
             client: (!self.processes.are_own()).then(|| Client { pid: getpid(), group: getpgrp() }),
             filter: seccomp::program(beside).map_err(|_other_machine| (Step::Filter, Errno::NOSYS))?,

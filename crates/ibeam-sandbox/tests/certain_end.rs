@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use ibeam_sandbox::{Confinement, Launch, Launcher, Layers, PROCESSES, Tier, Tree};
+use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, Layers, SupervisedTree, Tier};
 use ibeam_testkit::{Lifeline, Workspace};
 
 /// Longer than any tree takes to end.
@@ -49,7 +49,7 @@ impl World {
     fn new() -> Self {
         let workspace = Workspace::new();
         let launcher = launcher(workspace.path());
-        let layers = launcher.begin().unwrap();
+        let layers = launcher.start().unwrap();
         let has = |name| layers.names.contains(&name);
         let expected = match environment().as_deref() {
             Some(HIDDEN_PROC) => (Tier::Namespaces, false, true),
@@ -73,7 +73,7 @@ impl World {
     }
 
     #[track_caller]
-    fn start(&self, script: &str) -> (Tree, BufReader<std::io::PipeReader>) {
+    fn start(&self, script: &str) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
         start(&self.launcher, self.workspace.path(), script)
     }
 
@@ -89,16 +89,20 @@ impl World {
 
 fn launcher(workspace: &Path) -> Launcher {
     let confinement = Confinement { writable: vec![workspace.to_owned()], ..Confinement::default() };
-    Launcher::confined(PROCESSES, confinement)
+    Launcher::confined(DEFAULT_PROCESS_LIMIT, confinement)
 }
 
 #[track_caller]
-fn start(launcher: &Launcher, directory: &Path, script: &str) -> (Tree, BufReader<std::io::PipeReader>) {
+fn start(
+    launcher: &Launcher,
+    directory: &Path,
+    script: &str,
+) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
     let (reader, writer) = std::io::pipe().unwrap();
     let null = std::fs::File::open("/dev/null").unwrap();
     let script = format!("{ANCESTORS}; {script}");
     let environment: Vec<(OsString, OsString)> = vec![("PATH".into(), PATH.into())];
-    let launch = Launch {
+    let launch = LaunchSpec {
         program: Path::new("/bin/bash"),
         arguments: &["bash", "--norc", "--noprofile", "-c", &script].map(OsStr::new),
         environment: &environment,
@@ -219,7 +223,7 @@ everywhere! {
             lifeline.wait_until_held();
             std::fs::write(world.workspace.path().join("go"), "").unwrap();
             std::thread::sleep(Duration::from_millis(200));
-            world.launcher.end();
+            world.launcher.stop();
             lifeline.wait_until_gone();
             drop(tree);
         }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ibeam_sandbox::{Confinement, Launch, Launcher, Layers, Tier, Tree};
+use ibeam_sandbox::{Confinement, LaunchSpec, Launcher, Layers, SupervisedTree, Tier};
 use ibeam_testkit::{Lifeline, Workspace};
 
 /// Longer than any command here takes.
@@ -76,7 +76,7 @@ impl World {
         };
         change(&mut confinement, &workspace);
         let launcher = Launcher::confined(FEW, confinement);
-        let layers = launcher.begin().unwrap();
+        let layers = launcher.start().unwrap();
         assert_eq!(layers.tier, Tier::Namespaces, "{layers:?}");
         assert_eq!(launcher.layers(), layers.names);
         let has = |name| layers.names.contains(&name);
@@ -116,14 +116,18 @@ impl World {
     }
 }
 
-fn start(launcher: &Launcher, workspace: &Workspace, script: &str) -> (Tree, BufReader<std::io::PipeReader>) {
+fn start(
+    launcher: &Launcher,
+    workspace: &Workspace,
+    script: &str,
+) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
     let (reader, writer) = std::io::pipe().unwrap();
     let null = std::fs::File::open("/dev/null").unwrap();
     let environment: Vec<(OsString, OsString)> =
         [("PATH", OsStr::new(PATH)), ("HOME", workspace.home().as_os_str()), ("LC_ALL", OsStr::new("C"))]
             .map(|(name, value)| (name.into(), value.into()))
             .into();
-    let launch = Launch {
+    let launch = LaunchSpec {
         program: Path::new("/bin/bash"),
         arguments: &["bash", "--norc", "--noprofile", "-c", script].map(OsStr::new),
         environment: &environment,
@@ -504,7 +508,7 @@ everywhere! {
         let daemon = format!("setsid bash -c '{}' & exec sleep 60", lifeline.command());
         let (mut tree, _reader) = start(&world.launcher, &world.workspace, &daemon);
         lifeline.wait_until_held();
-        world.launcher.end();
+        world.launcher.stop();
         assert!(tree.wait_until_gone(PATIENCE));
         lifeline.wait_until_gone();
         // The next command has a server of its own, confined as the first.
@@ -529,7 +533,7 @@ everywhere! {
     fn the_network_is_a_loopback_of_its_own() {
         let world = World::new();
         world.prints("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; cat /proc/net/route | wc -l", "lo\n1");
-        assert!(world.launcher.proxy_listener().is_none());
+        assert!(world.launcher.take_proxy_listener().is_none());
         let outside = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = outside.local_addr().unwrap().port();
         world.refuses(&["refused"], &[&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")]);
@@ -544,9 +548,9 @@ everywhere! {
     }
 
     fn a_proxy_outside_takes_connections_from_inside() {
-        let world = World::with(Workspace::new(), |confinement, _| confinement.proxied = true);
-        let (listener, port) = world.launcher.proxy_listener().unwrap();
-        assert!(world.launcher.proxy_listener().is_none());
+        let world = World::with(Workspace::new(), |confinement, _| confinement.has_proxy = true);
+        let (listener, port) = world.launcher.take_proxy_listener().unwrap();
+        assert!(world.launcher.take_proxy_listener().is_none());
         let (mut tree, mut reader) = start(&world.launcher, &world.workspace, &format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo asked >&3; cat <&3"));
         let (mut connection, peer) = listener.accept().unwrap();
         assert!(peer.ip().is_loopback());
@@ -561,13 +565,13 @@ everywhere! {
         // It listens inside, and nowhere else.
         assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
         // A new server has a new network, and the port that commands were told.
-        for outdate in [Launcher::end, |_: &Launcher| ()] {
+        for outdate in [Launcher::stop, |_: &Launcher| ()] {
             outdate(&world.launcher);
             std::fs::remove_dir_all(world.workspace.home().join(".ssh")).unwrap();
             std::fs::create_dir(world.workspace.home().join(".ssh")).unwrap();
             let (mut tree, mut reader) =
                 start(&world.launcher, &world.workspace, &format!("cat </dev/tcp/127.0.0.1/{port}"));
-            let (listener, same) = world.launcher.proxy_listener().unwrap();
+            let (listener, same) = world.launcher.take_proxy_listener().unwrap();
             assert_eq!(same, port);
             listener.accept().unwrap().0.write_all(b"answered\n").unwrap();
             said.clear();
@@ -595,7 +599,7 @@ everywhere! {
     }
 
     fn directories_for_what_is_short_lived_are_bound_together() {
-        let world = World::with(Workspace::new(), |confinement, _| confinement.scratch = Some(8 << 20));
+        let world = World::with(Workspace::new(), |confinement, _| confinement.max_scratch_size = Some(8 << 20));
         for directory in ["/tmp", "/var/tmp", "/dev/shm"] {
             let (said, code) = world.run(&format!("head -c 9000000 /dev/zero >{directory}/large; c=$?; rm {directory}/large; exit $c"));
             assert!(code != 0 && said.contains("No space left"), "{directory}: {code} {said}");
@@ -611,7 +615,7 @@ everywhere! {
     }
 
     fn files_grow_no_larger_than_they_may() {
-        let world = World::with(Workspace::new(), |confinement, _| confinement.largest_file = Some(1 << 20));
+        let world = World::with(Workspace::new(), |confinement, _| confinement.max_file_size = Some(1 << 20));
         let (said, code) = world.run("head -c 3000000 /dev/zero >large");
         assert_ne!(code, 0, "{said}");
         assert_eq!(std::fs::metadata(world.workspace.path().join("large")).unwrap().len(), 1 << 20);
@@ -706,9 +710,9 @@ fn what_cannot_be_confined_does_not_run() {
     let former = rustix::process::getrlimit(rustix::process::Resource::Nproc);
     let none = rustix::process::Rlimit { current: Some(0), maximum: former.maximum };
     rustix::process::setrlimit(rustix::process::Resource::Nproc, none).unwrap();
-    let refusal = launcher.begin().unwrap_err();
+    let refusal = launcher.start().unwrap_err();
     rustix::process::setrlimit(rustix::process::Resource::Nproc, former).unwrap();
-    assert_eq!(refusal.refusals.len(), 5, "{refusal}");
+    assert_eq!(refusal.failures.len(), 5, "{refusal}");
     let said = refusal.to_string();
     assert!(said.contains("namespaces: the process: ") && said.contains("; Landlock: "), "{said}");
     assert!(launcher.layers().is_empty());

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ibeam_sandbox::{Confinement, Launch, Launcher, PROCESSES, Tier};
+use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, Tier};
 use ibeam_testkit::Workspace;
 
 /// Longer than any command here takes.
@@ -57,8 +57,8 @@ impl World {
             ..Confinement::default()
         };
         change(&mut confinement, &workspace);
-        let launcher = Launcher::confined(PROCESSES, confinement);
-        let layers = launcher.begin().unwrap();
+        let launcher = Launcher::confined(DEFAULT_PROCESS_LIMIT, confinement);
+        let layers = launcher.start().unwrap();
         #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
         match std::env::var(EXPECTED).as_deref() {
             Ok("landlock") => assert_eq!(layers.tier, Tier::Landlock, "{layers:?}"),
@@ -99,7 +99,7 @@ fn run(launcher: &Launcher, workspace: &Workspace, script: &str) -> (String, i32
         [("PATH", OsStr::new(PATH)), ("HOME", workspace.home().as_os_str()), ("LC_ALL", OsStr::new("C"))]
             .map(|(name, value)| (name.into(), value.into()))
             .into();
-    let launch = Launch {
+    let launch = LaunchSpec {
         program: Path::new("/bin/bash"),
         arguments: &["bash", "--norc", "--noprofile", "-c", script].map(OsStr::new),
         environment: &environment,
@@ -371,7 +371,7 @@ everywhere! {
 
     fn what_is_to_be_hidden_and_is_made_later_is_not_read() {
         let world = World::with(|confinement, workspace| {
-            confinement.hidden_later =
+            confinement.hidden_when_created =
                 [".aws/credentials", ".config/tool/token"].map(|name| workspace.home().join(name)).into();
         });
         let home = world.workspace.home().display().to_string();
@@ -463,8 +463,8 @@ everywhere! {
 }
 
 fn rules_know_signals() -> bool {
-    let probe = Launcher::confined(PROCESSES, Confinement::default());
-    let names = probe.begin().unwrap().names;
+    let probe = Launcher::confined(DEFAULT_PROCESS_LIMIT, Confinement::default());
+    let names = probe.start().unwrap().names;
     !(1..6).any(|abi| names.contains(&format!("landlock-abi-{abi}").as_str()))
 }
 

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ibeam_sandbox::{Confinement, Launch, Launcher, PROCESSES, Tier, Tree};
+use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, SupervisedTree, Tier};
 use ibeam_testkit::Workspace;
 
 /// Longer than any command here takes.
@@ -43,14 +43,14 @@ impl Fixture {
             sockets: granted,
             ..Confinement::default()
         };
-        let launcher = Launcher::confined(PROCESSES, confinement);
-        let layers = launcher.begin().unwrap();
+        let launcher = Launcher::confined(DEFAULT_PROCESS_LIMIT, confinement);
+        let layers = launcher.start().unwrap();
         assert_eq!(layers.tier, Tier::Namespaces, "{layers:?}");
         Self { launcher, workspace }
     }
 
     /// Starts a Python script.
-    fn start(&self, script: &str) -> (Tree, std::io::PipeReader) {
+    fn start(&self, script: &str) -> (SupervisedTree, std::io::PipeReader) {
         let (reader, writer) = std::io::pipe().unwrap();
         let null = std::fs::File::open("/dev/null").unwrap();
         let environment: Vec<(OsString, OsString)> =
@@ -58,7 +58,7 @@ impl Fixture {
                 .map(|(name, value)| (name.into(), value.into()))
                 .into();
         let script = format!("{PRELUDE}{script}");
-        let launch = Launch {
+        let launch = LaunchSpec {
             program: Path::new("/usr/bin/env"),
             arguments: &["env", "python3", "-c", &script].map(OsStr::new),
             environment: &environment,

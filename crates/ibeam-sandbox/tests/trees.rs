@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use ibeam_sandbox::{ForkServer, Launch, SpawnError, Tree};
+use ibeam_sandbox::{ForkServer, LaunchSpec, SpawnError, SupervisedTree};
 use ibeam_testkit::{Lifeline, Workspace};
 use rustix::io::Errno;
 use rustix::process::DumpableBehavior;
@@ -47,7 +47,7 @@ impl World {
 
     /// Starts a script of bash and gives what reads its output.
     #[track_caller]
-    fn start(&self, script: &str) -> (Tree, BufReader<std::io::PipeReader>) {
+    fn start(&self, script: &str) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
         start(&self.server, self.workspace.path(), script)
     }
 
@@ -66,10 +66,14 @@ impl World {
     }
 }
 
-fn start(server: &ForkServer, directory: &Path, script: &str) -> (Tree, BufReader<std::io::PipeReader>) {
+fn start(
+    server: &ForkServer,
+    directory: &Path,
+    script: &str,
+) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
     let (reader, writer) = std::io::pipe().unwrap();
     let null = std::fs::File::open("/dev/null").unwrap();
-    let launch = Launch {
+    let launch = LaunchSpec {
         program: Path::new("/bin/bash"),
         arguments: &["bash", "--norc", "-c", script].map(OsStr::new),
         environment: &[("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
@@ -81,14 +85,14 @@ fn start(server: &ForkServer, directory: &Path, script: &str) -> (Tree, BufReade
 
 /// Waits until the command itself has ended, and gives how.
 #[track_caller]
-fn ended(tree: &mut Tree) -> ExitStatus {
+fn ended(tree: &mut SupervisedTree) -> ExitStatus {
     let deadline = std::time::Instant::now() + PATIENCE;
     loop {
         if let Some(status) = tree.status() {
             return status;
         }
         assert!(std::time::Instant::now() < deadline, "the command does not end");
-        if tree.advance().is_err() {
+        if tree.read_events().is_err() {
             std::thread::yield_now();
         }
     }
@@ -158,7 +162,7 @@ trees! {
         let world = World::new();
         let null = std::fs::File::open("/dev/null").unwrap();
         let refusal = |program: &str, directory: &str, argument: &str| {
-            let launch = Launch {
+            let launch = LaunchSpec {
                 program: Path::new(program),
                 arguments: &[OsStr::new("x"), OsStr::new(argument)],
                 environment: &[],
@@ -167,7 +171,7 @@ trees! {
             };
             match world.server.spawn(&launch) {
                 Err(SpawnError::Refused(errno)) => Some(errno),
-                Err(SpawnError::Nul) => None,
+                Err(SpawnError::NulByte) => None,
                 other => panic!("{other:?}"),
             }
         };

@@ -31,7 +31,7 @@ fn guarded(bencher: Bencher<'_, '_>) {
     let quarantine = tempfile::tempdir().unwrap();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let settings = ToolSettings {
-        shield: Policy::new(PermissionMode::Force, root.clone(), "/home/nobody".into()).shield(),
+        path_policy: Policy::new(PermissionMode::Force, root.clone(), "/home/nobody".into()).path_policy(),
         quarantine: Some(quarantine.path().to_owned()),
         ..ToolSettings::default()
     };
@@ -49,7 +49,7 @@ fn guarded_tree(bencher: Bencher<'_, '_>, files: usize) {
         std::fs::write(directory.join(file.to_string()), "").unwrap();
     }
     let settings = ToolSettings {
-        shield: Policy::new(PermissionMode::Force, root.clone(), "/home/nobody".into()).shield(),
+        path_policy: Policy::new(PermissionMode::Force, root.clone(), "/home/nobody".into()).path_policy(),
         quarantine: Some(directory.path().join("quarantine")),
         ..ToolSettings::default()
     };

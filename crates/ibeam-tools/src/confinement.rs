@@ -11,8 +11,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_policy::{Shield, kept_in_git};
-use ibeam_sandbox::{Confinement, existing};
+use ibeam_policy::{PathPolicy, read_only_git_entries};
+use ibeam_sandbox::{Confinement, filter_existing};
 
 use crate::files::Identities;
 use crate::git_directory::{GitDirectories, pointer};
@@ -60,13 +60,13 @@ pub struct HiddenObjects {
 
 /// Finds what commands may touch in `workspace`, and makes the directories of `.git` that could not be kept as
 /// they are if they were not there.
-pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
+pub fn survey(workspace: &Workspace, path_policy: &PathPolicy) -> Survey {
     let mut places = Places {
-        shield,
+        path_policy,
         writable: workspace.directories().map(Path::to_owned).collect(),
         read_only: BTreeSet::new(),
         hidden: BTreeSet::new(),
-        hidden_later: Vec::new(),
+        hidden_when_created: Vec::new(),
         complete: true,
         notes: Vec::new(),
         hidden_objects: None,
@@ -75,29 +75,30 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
         places.repository(root);
         places.below(root, directory);
     }
-    for path in shield.protected() {
+    for path in path_policy.protected_paths() {
         places.keep(path);
     }
-    let candidates = shield.hidden();
-    let present: BTreeSet<PathBuf> = existing(&candidates).into_iter().collect();
+    let candidates = path_policy.hidden_paths();
+    let present: BTreeSet<PathBuf> = filter_existing(&candidates).into_iter().collect();
     for hidden in candidates {
         match present.contains(&hidden).then(|| hidden.canonicalize()) {
             Some(Ok(real)) => {
-                if !shield.may_read(&hidden) {
+                if !path_policy.allows_read(&hidden) {
                     places.hide(&hidden, real, 0);
                 }
             }
             // Where a rule opens a part of it, the rest cannot be known yet: then it is hidden whole.
             Some(Err(_)) | None => {
-                if !shield.may_read(&hidden) {
-                    places.hidden_later.push(hidden);
+                if !path_policy.allows_read(&hidden) {
+                    places.hidden_when_created.push(hidden);
                 }
             }
         }
     }
     places.search();
-    let Places { writable, read_only, hidden, hidden_later, complete, mut notes, hidden_objects, .. } =
-        places;
+    let Places {
+        writable, read_only, hidden, hidden_when_created, complete, mut notes, hidden_objects, ..
+    } = places;
     if !complete {
         notes.push("deny rules cover more places than could be found or hidden".to_owned());
     }
@@ -106,8 +107,8 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
     let confinement = Confinement {
         read_only: read_only.iter().filter(below_writable).cloned().collect(),
         hidden: hidden.iter().filter(|path| !hides(path)).cloned().collect(),
-        hidden_later,
-        visible: shield.home().and_then(|home| home.canonicalize().ok()).into_iter().collect(),
+        hidden_when_created,
+        visible: path_policy.home().and_then(|home| home.canonicalize().ok()).into_iter().collect(),
         writable: writable.into_iter().collect(),
         ..Confinement::default()
     };
@@ -116,17 +117,19 @@ pub fn survey(workspace: &Workspace, shield: &Shield) -> Survey {
 
 /// The files that may not be read, by device and inode: of what deny rules cover, and of credentials. Searches a
 /// bounded part. How many names they have at this moment says nothing of another.
-pub(crate) fn denied_files(shield: &Shield) -> Identities {
+pub(crate) fn denied_files(path_policy: &PathPolicy) -> Identities {
     let mut found = Identities::new();
     let mut left = LINKED;
-    let searched = shield.search().into_iter().map(|path| (path, false));
-    let hidden = existing(&shield.hidden()).into_iter().filter(|path| !shield.may_read(path));
+    let searched = path_policy.search_roots().into_iter().map(|path| (path, false));
+    let hidden = filter_existing(&path_policy.hidden_paths())
+        .into_iter()
+        .filter(|path| !path_policy.allows_read(path));
     let hidden = hidden.filter_map(|path| Some((path.canonicalize().ok()?, true)));
     // Level by level: a large profile of a browser must not use up what small files of keys need.
     let mut ahead: VecDeque<(PathBuf, bool)> = hidden.chain(searched).collect();
     while let Some((path, is_denied)) = ahead.pop_front() {
         let Ok(metadata) = path.symlink_metadata() else { continue };
-        let is_denied = is_denied || shield.denies_read(&path);
+        let is_denied = is_denied || path_policy.denies_read(&path);
         if metadata.is_file() && is_denied {
             found.insert((metadata.dev(), metadata.ino()));
         }
@@ -140,7 +143,7 @@ pub(crate) fn denied_files(shield: &Shield) -> Identities {
             if may_matter
                 && (is_denied
                     || entry.file_type().is_ok_and(|kind| kind.is_dir())
-                    || shield.denies_read(&entry.path()))
+                    || path_policy.denies_read(&entry.path()))
             {
                 ahead.push_back((entry.path(), is_denied));
             }
@@ -150,16 +153,16 @@ pub(crate) fn denied_files(shield: &Shield) -> Identities {
 }
 
 /// Whether the file is one of those that may not be read, under another name. Searches only where it has several.
-pub fn is_denied_link(shield: &Shield, file: &Metadata) -> bool {
-    file.nlink() > 1 && denied_files(shield).contains(&(file.dev(), file.ino()))
+pub fn is_denied_link(path_policy: &PathPolicy, file: &Metadata) -> bool {
+    file.nlink() > 1 && denied_files(path_policy).contains(&(file.dev(), file.ino()))
 }
 
 struct Places<'a> {
-    shield: &'a Shield,
+    path_policy: &'a PathPolicy,
     writable: BTreeSet<PathBuf>,
     read_only: BTreeSet<PathBuf>,
     hidden: BTreeSet<PathBuf>,
-    hidden_later: Vec<PathBuf>,
+    hidden_when_created: Vec<PathBuf>,
     complete: bool,
     notes: Vec<String>,
     hidden_objects: Option<HiddenObjects>,
@@ -168,7 +171,7 @@ struct Places<'a> {
 impl Places<'_> {
     /// The git directories of a root become writable, but for what makes git run something.
     fn repository(&mut self, root: &Path) {
-        let GitDirectories { whole, linked } = GitDirectories::of(root, self.shield.home());
+        let GitDirectories { whole, linked } = GitDirectories::of(root, self.path_policy.home());
         for directory in whole {
             // What is not there can be made by a command; what is there is kept.
             if directory.join("HEAD").exists() {
@@ -197,7 +200,7 @@ impl Places<'_> {
         let walk = Walk {
             root: directory,
             path: root,
-            shield: &Shield::default(),
+            path_policy: &PathPolicy::default(),
             quarantine: None,
             // Such directories are removed and made again whole, which a mount in them would prevent.
             skipped: &MADE_AGAIN,
@@ -247,10 +250,10 @@ impl Places<'_> {
     fn keep_git(&mut self, directory: &Path) {
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
         let is_named = directory.iter().any(|name| name == ".git");
-        for path in kept_in_git().iter().map(|name| directory.join(name)) {
+        for path in read_only_git_entries().iter().map(|name| directory.join(name)) {
             if is_named {
                 self.keep(&path);
-            } else if !self.shield.opens_as(&path, &name)
+            } else if !self.path_policy.exempts_by_name(&path, &name)
                 && let Ok(real) = path.canonicalize()
             {
                 self.read_only.insert(real);
@@ -260,16 +263,16 @@ impl Places<'_> {
 
     /// Hides the objects of a repository that tracks what a rule denies: they hold its content too.
     fn hide_objects(&mut self, work_tree: &Path, directory: &Path) {
-        if !self.shield.denies_reads() {
+        if !self.path_policy.denies_reads() {
             return;
         }
-        let is_denied = |path: &Path| self.shield.denies_read(&work_tree.join(path));
+        let is_denied = |path: &Path| self.path_policy.denies_read(&work_tree.join(path));
         let Some(path) = git_index::find_file(&work_tree.join(".git"), is_denied) else { return };
         let common = pointer(&directory.join("commondir"), b"").map(|common| directory.join(common));
         let common = common.as_deref().unwrap_or(directory);
         for name in ["objects", "lfs"] {
             if let Ok(real) = common.join(name).canonicalize()
-                && !self.shield.shows_as(&real, name)
+                && !self.path_policy.allows_read_by_name(&real, name)
                 && self.hidden.insert(real)
                 && name == "objects"
             {
@@ -282,7 +285,7 @@ impl Places<'_> {
     }
 
     fn keep(&mut self, path: &Path) {
-        if !self.shield.opens(path)
+        if !self.path_policy.exempts(path)
             && let Ok(real) = path.canonicalize()
         {
             self.read_only.insert(real);
@@ -296,7 +299,7 @@ impl Places<'_> {
             return;
         }
         let holds_root = self.writable.iter().any(|root| root.starts_with(&real));
-        if !holds_root && !self.shield.opens_below(named) {
+        if !holds_root && !self.path_policy.may_allow_read_below(named) {
             self.hidden.insert(real);
             return;
         }
@@ -306,7 +309,7 @@ impl Places<'_> {
         for (count, entry) in std::fs::read_dir(&real).into_iter().flatten().flatten().enumerate() {
             self.complete &= count < SIBLINGS;
             let named = named.join(entry.file_name());
-            if !self.shield.may_read(&named)
+            if !self.path_policy.allows_read(&named)
                 && let Ok(real) = entry.path().canonicalize()
             {
                 self.hide(&named, real, depth + 1);
@@ -317,7 +320,7 @@ impl Places<'_> {
     /// What deny rules with wildcards cover.
     fn search(&mut self) {
         let mut ahead: Vec<PathBuf> =
-            self.shield.search().into_iter().filter_map(|path| path.canonicalize().ok()).collect();
+            self.path_policy.search_roots().into_iter().filter_map(|path| path.canonicalize().ok()).collect();
         let mut left = SEARCHED;
         while let Some(directory) = ahead.pop() {
             for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
@@ -335,14 +338,14 @@ impl Places<'_> {
                 if self.hidden.contains(&path) {
                     continue;
                 }
-                if self.shield.denies_read(&path) {
+                if self.path_policy.denies_read(&path) {
                     self.complete &= self.hidden.len() < PLACES;
                     if self.complete {
                         self.hidden.insert(path);
                     }
                     continue;
                 }
-                if self.shield.denies_write(&path) {
+                if self.path_policy.denies_write(&path) {
                     self.complete &= self.read_only.len() < PLACES;
                     if self.complete {
                         self.read_only.insert(path.clone());

@@ -13,7 +13,7 @@ fn surveyed(fixture: &Fixture, allow: &[&str], deny: &[&str]) -> Survey {
     let mut policy = Policy::new(PermissionMode::Force, fixture.root(), fixture.outside("home"));
     policy.allow = rules(allow);
     policy.deny = rules(deny);
-    survey(&Workspace::new(&fixture.root(), &[]).unwrap(), &policy.shield())
+    survey(&Workspace::new(&fixture.root(), &[]).unwrap(), &policy.path_policy())
 }
 
 /// Paths relative to the directory that holds workspace and home.
@@ -94,7 +94,7 @@ fn a_workspace_in_a_hidden_directory_is_not_hidden() {
     let policy = Policy::new(PermissionMode::Force, home.join(".aws/inner"), home.clone());
     std::fs::write(home.join(".aws/key"), "").unwrap();
     let workspace = Workspace::new(&home.join(".aws/inner"), &[]).unwrap();
-    let hidden = survey(&workspace, &policy.shield()).confinement.hidden;
+    let hidden = survey(&workspace, &policy.path_policy()).confinement.hidden;
     assert_eq!(told(&fixture, &hidden), ["ws/.aws/key"]);
 }
 
@@ -118,8 +118,9 @@ fn a_linked_work_tree_brings_its_repository_and_only_its_own() {
     repository(&fixture.outside("main"));
     git(&fixture.outside("main"), &["worktree", "add", "-q", "../ws/tree"]);
     let workspace = |name: &str| Workspace::new(&fixture.path(name), &[]).unwrap();
-    let policy =
-        |name: &str| Policy::new(PermissionMode::Force, fixture.path(name), fixture.outside("home")).shield();
+    let policy = |name: &str| {
+        Policy::new(PermissionMode::Force, fixture.path(name), fixture.outside("home")).path_policy()
+    };
     let confinement = survey(&workspace("tree"), &policy("tree")).confinement;
     assert_eq!(told(&fixture, &confinement.writable), ["main/.git", "ws/tree"]);
     let expect = [
@@ -146,15 +147,16 @@ fn a_linked_work_tree_brings_its_repository_and_only_its_own() {
 #[test]
 fn a_git_file_that_leads_to_the_workspace_itself_makes_nothing_else_writable() {
     let fixture = Fixture::new();
-    let shield =
-        |root: &Path| Policy::new(PermissionMode::Force, root.to_owned(), fixture.outside("home")).shield();
+    let path_policy = |root: &Path| {
+        Policy::new(PermissionMode::Force, root.to_owned(), fixture.outside("home")).path_policy()
+    };
     // `gitdir: .` in a directory under `worktrees`, with the grandparent as the common directory.
     let root = fixture.path("worktrees/x");
     fixture.put("worktrees/x/.git", "gitdir: .\n");
     fixture.put("worktrees/x/gitdir", format!("{}\n", root.join(".git").display()));
     fixture.put("worktrees/x/commondir", "../..\n");
     let writable = |root: &Path| {
-        let confinement = survey(&Workspace::new(root, &[]).unwrap(), &shield(root)).confinement;
+        let confinement = survey(&Workspace::new(root, &[]).unwrap(), &path_policy(root)).confinement;
         told(&fixture, &confinement.writable)
     };
     assert_eq!(writable(&root), ["ws/worktrees/x"]);
@@ -192,7 +194,7 @@ fn a_repository_that_contains_the_home_directory_does_not_become_writable() {
     let workspace = Workspace::new(&root, &[]).unwrap();
     let home = fixture.outside("main/.git/home");
     let policy = Policy::new(PermissionMode::Force, root, home);
-    let confinement = survey(&workspace, &policy.shield()).confinement;
+    let confinement = survey(&workspace, &policy.path_policy()).confinement;
     assert_eq!(told(&fixture, &confinement.writable), ["ws/tree"]);
 }
 
@@ -206,7 +208,7 @@ fn repositories_of_submodules_are_kept_like_their_own() {
     assert!(told(&fixture, &confinement.read_only).contains(&"ws/.git/modules/lib/sub/config".to_owned()));
     let inner = fixture.path("lib/sub");
     let policy = Policy::new(PermissionMode::Force, inner.clone(), fixture.outside("home"));
-    let confinement = survey(&Workspace::new(&inner, &[]).unwrap(), &policy.shield()).confinement;
+    let confinement = survey(&Workspace::new(&inner, &[]).unwrap(), &policy.path_policy()).confinement;
     assert_eq!(told(&fixture, &confinement.writable), ["ws/.git/modules/lib/sub", "ws/lib/sub"]);
 }
 
@@ -288,7 +290,7 @@ fn credentials_that_are_made_later_are_hidden_from_then_on() {
     std::fs::write(fixture.outside("home/.netrc"), "").unwrap();
     let Survey { confinement, .. } = surveyed(&fixture, &["Read(~/.ssh/**)"], &["Read(~/private/**)"]);
     assert_eq!(told(&fixture, &confinement.hidden), ["home/.netrc"]);
-    let later = told(&fixture, &confinement.hidden_later);
+    let later = told(&fixture, &confinement.hidden_when_created);
     for expected in ["home/.aws", "home/.gnupg", "home/private"] {
         assert!(later.iter().any(|path| path == expected), "{expected}: {later:?}");
     }

@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use ibeam_policy::{Shield, Verdict};
+use ibeam_policy::{PathPolicy, Verdict};
 use rustix::fs::Stat;
 
 use crate::bounded_look::within_bound;
@@ -33,15 +33,15 @@ pub(crate) struct Files {
 /// What may be read, also where a link gives a place that may not be read another path. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Readable {
-    shield: Shield,
+    path_policy: PathPolicy,
     /// Real places, and the names by which policy knows them: `~/.ssh` may be a link. Found at the first question, since
     /// many runs read nothing.
     links: Arc<OnceLock<Vec<(PathBuf, PathBuf)>>>,
 }
 
 impl Readable {
-    pub(crate) fn new(shield: Shield) -> Self {
-        Self { shield, links: Arc::default() }
+    pub(crate) fn new(path_policy: PathPolicy) -> Self {
+        Self { path_policy, links: Arc::default() }
     }
 
     fn links(&self) -> &[(PathBuf, PathBuf)] {
@@ -49,13 +49,17 @@ impl Readable {
             named.canonicalize().ok().filter(|real| *real != named).map(|real| (real, named))
         };
         self.links.get_or_init(|| {
-            ibeam_sandbox::existing(&self.shield.hidden()).into_iter().filter_map(real_of).collect()
+            ibeam_sandbox::filter_existing(&self.path_policy.hidden_paths())
+                .into_iter()
+                .filter_map(real_of)
+                .collect()
         })
     }
 
     /// Whether what is at `path`, absolute and without links, may be shown.
     pub(crate) fn may_read(&self, path: &Path) -> bool {
-        self.shield.may_read(path) && self.names_of(path).all(|named| self.shield.may_read(&named))
+        self.path_policy.allows_read(path)
+            && self.names_of(path).all(|named| self.path_policy.allows_read(&named))
     }
 
     /// Other paths by which policy may know `path`.
@@ -85,9 +89,9 @@ impl Deref for Files {
 }
 
 impl Files {
-    pub(crate) fn new(workspace: Workspace, shield: Shield, past: &PastContents) -> Self {
+    pub(crate) fn new(workspace: Workspace, path_policy: PathPolicy, past: &PastContents) -> Self {
         let known = KnownContents::new(past.absolute(&workspace));
-        Self { workspace, readable: Readable::new(shield), judged: Mutex::default(), known }
+        Self { workspace, readable: Readable::new(path_policy), judged: Mutex::default(), known }
     }
 
     pub(crate) fn readable(&self) -> &Readable {
@@ -178,11 +182,11 @@ impl Files {
 
     /// The files that may not be read. Searches a bounded part of the disk.
     pub(crate) fn denied_files(&self) -> Identities {
-        denied_files(&self.readable.shield)
+        denied_files(&self.readable.path_policy)
     }
 
     fn expanded<'a>(&self, asked: &'a str) -> Cow<'a, str> {
-        let home = || self.readable.shield.home()?.to_str();
+        let home = || self.readable.path_policy.home()?.to_str();
         match asked.strip_prefix('~') {
             Some(rest)
                 if (rest.is_empty() || rest.starts_with('/'))
@@ -218,7 +222,7 @@ impl Files {
             return Err(FileError::refused(asked, "leads elsewhere now than when it was judged; look again"));
         }
         let forbidden = |reason| Err(FileError::Forbidden { path: asked.to_owned(), reason });
-        match self.readable.shield.verdict(&found.real, writes) {
+        match self.readable.path_policy.verdict(&found.real, writes) {
             None | Some(Verdict::Allow { .. }) => {}
             // Whoever could be asked has been.
             Some(Verdict::Ask { .. }) if was_judged => {}
@@ -228,8 +232,8 @@ impl Files {
             && let Some(git) = obeyed_in(&found.real)
             && !self
                 .readable
-                .shield
-                .opens_as(&found.real, &git.file_name().unwrap_or_default().to_string_lossy())
+                .path_policy
+                .exempts_by_name(&found.real, &git.file_name().unwrap_or_default().to_string_lossy())
         {
             return forbidden(format!(
                 "`{asked}` is protected: `{}` is a git directory, whose configuration and hooks run commands; a person \
@@ -241,7 +245,7 @@ impl Files {
         let by_name = writes.then(|| found.asked.clone()).filter(|named| *named != found.real);
         let reads = self.readable.names_of(&found.real).map(|named| (named, false));
         for (named, writes) in by_name.map(|named| (named, true)).into_iter().chain(reads) {
-            if let Some(Verdict::Deny { reason, .. }) = self.readable.shield.verdict(&named, writes) {
+            if let Some(Verdict::Deny { reason, .. }) = self.readable.path_policy.verdict(&named, writes) {
                 return forbidden(reason);
             }
         }

@@ -40,7 +40,7 @@ impl Fixture {
             let home = root.with_file_name("home");
             let mut policy = Policy::new(PermissionMode::Force, root.to_owned(), home);
             (policy.allow, policy.deny) = (allow, deny);
-            settings.shield = policy.shield();
+            settings.path_policy = policy.path_policy();
             settings.quarantine = Some(root.with_file_name("quarantine"));
         })
     }
@@ -49,7 +49,7 @@ impl Fixture {
     pub(crate) fn again(self) -> Self {
         let root = self.root();
         let policy = Policy::new(PermissionMode::Force, root.clone(), root.with_file_name("home"));
-        let settings = ToolSettings { shield: policy.shield(), ..ToolSettings::default() };
+        let settings = ToolSettings { path_policy: policy.path_policy(), ..ToolSettings::default() };
         Self { tools: all(Workspace::new(&root, &[]).unwrap(), settings), ..self }
     }
 

@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use ibeam_policy::kept_in_git;
+use ibeam_policy::read_only_git_entries;
 
 use crate::{git_config, regular_file};
 
@@ -118,7 +118,7 @@ pub(crate) fn is_repository(directory: &Path) -> bool {
 /// absolute and without links.
 pub(crate) fn obeyed_in(path: &Path) -> Option<&Path> {
     let is_obeyed = |name: &OsStr| {
-        let names = kept_in_git().iter().chain(&["modules", "worktrees"]);
+        let names = read_only_git_entries().iter().chain(&["modules", "worktrees"]);
         names.into_iter().any(|kept| name.as_bytes().eq_ignore_ascii_case(kept.as_bytes()))
     };
     path.ancestors().skip(1).find(|above| {

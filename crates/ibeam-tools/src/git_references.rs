@@ -6,7 +6,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use ibeam_policy::kept_in_git;
+use ibeam_policy::read_only_git_entries;
 
 use crate::git_config;
 use crate::git_directory::{CONFIGURATION, GitDirectories, read_small};
@@ -78,7 +78,7 @@ pub fn places_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
         for directory in GitDirectories::of(root, Some(home)).whole {
             files.extend(["config", "config.worktree"].map(|name| directory.join(name)));
             if directory.starts_with(root) && !directory.iter().any(|name| name == ".git") {
-                found.extend(kept_in_git().iter().map(|name| directory.join(name)));
+                found.extend(read_only_git_entries().iter().map(|name| directory.join(name)));
             }
         }
         let mut reader = Reader { root, home, files, found: &mut found };

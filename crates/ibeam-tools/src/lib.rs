@@ -51,12 +51,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ibeam_core::{Tool, ToolSet};
-use ibeam_policy::Shield;
+use ibeam_policy::PathPolicy;
 
 pub use confinement::{HiddenObjects, Survey, is_denied_link, survey};
 pub use dir_walk::list_files;
 pub use git_references::places_named_by_git;
-pub use ibeam_sandbox::PROCESSES;
+pub use ibeam_sandbox::DEFAULT_PROCESS_LIMIT;
 pub use past_contents::PastContents;
 pub use shell::background::{BackgroundProcesses, Timeouts};
 pub use shell::tree::Tree as ProcessTree;
@@ -75,7 +75,7 @@ pub struct ToolSettings {
     /// Names of variables with keys of models, which commands never see; `*_API_KEY` never reaches them either.
     pub secret_variables: Vec<String>,
     /// What holds whatever a command or a tool does. The default holds nothing.
-    pub shield: Shield,
+    pub path_policy: PathPolicy,
     /// Where a thing goes that a command has put where it must not; `None` looks for no such things.
     pub quarantine: Option<PathBuf>,
     /// Where logs of background commands go; `None` keeps none.
@@ -89,7 +89,7 @@ pub struct ToolSettings {
 /// Every built-in tool, by name.
 pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
     let files =
-        Arc::new(files::Files::new(workspace.clone(), settings.shield.clone(), &settings.past_contents));
+        Arc::new(files::Files::new(workspace.clone(), settings.path_policy.clone(), &settings.past_contents));
     let workspace = Arc::new(workspace);
     let tools: [Arc<dyn Tool>; 9] = [
         Arc::new(delete::Delete::new(&files)),

@@ -84,8 +84,8 @@ impl Shell {
     pub(crate) fn new(workspace: &Arc<Workspace>, settings: ToolSettings) -> Self {
         let launcher = Launcher::new(workspace, &settings);
         let sentry = Sentry::new(workspace, &settings);
-        let ToolSettings { background, log_directory, shield, .. } = settings;
-        let directories = Directories::new(shield);
+        let ToolSettings { background, log_directory, path_policy, .. } = settings;
+        let directories = Directories::new(path_policy);
         let network_hint = NetworkHint::new(background.launcher().is_confined());
         let workspace = Arc::clone(workspace);
         Self { workspace, launcher, sentry, background, log_directory, directories, network_hint }

@@ -106,7 +106,7 @@ impl Config {
     /// How many processes commands, hooks and servers may each have.
     pub(crate) fn most_processes(&self) -> u32 {
         let limit = self.number(&["limits", "processes"]);
-        limit.map_or(ibeam_tools::PROCESSES, |limit| u32::try_from(limit).unwrap_or(u32::MAX))
+        limit.map_or(ibeam_tools::DEFAULT_PROCESS_LIMIT, |limit| u32::try_from(limit).unwrap_or(u32::MAX))
     }
 
     /// The switch in force; off when nobody set it.

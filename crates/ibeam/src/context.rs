@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use ibeam_output::show_on_one_line;
-use ibeam_policy::Shield;
+use ibeam_policy::PathPolicy;
 use ibeam_protocol::{PermissionMode, Sandbox, SandboxMode};
 
 use crate::git;
@@ -35,7 +35,7 @@ pub(crate) struct Surroundings<'a> {
     /// What confines commands: a model that knows does not try in vain.
     pub(crate) sandbox: &'a Sandbox,
     /// What may not be read is no instruction either.
-    pub(crate) shield: &'a Shield,
+    pub(crate) path_policy: &'a PathPolicy,
     /// Whether a person is at the terminal and answers.
     pub(crate) has_person: bool,
     /// Whether the files of the workspace that instruct the model are read.
@@ -66,7 +66,7 @@ impl Context {
         }
         let top = git::top_of(around.workspace);
         let instructions = match around.reads_instructions {
-            true => Instructions::of(around.workspace, top, around.shield),
+            true => Instructions::of(around.workspace, top, around.path_policy),
             false => Instructions::default(),
         };
         if around.trusted {
@@ -117,7 +117,7 @@ mod tests {
         let mode = PermissionMode::Default;
         let sandbox = &Sandbox::default();
         let further = &["Speak Latin.".to_owned()];
-        let shield = &Shield::default();
+        let path_policy = &PathPolicy::default();
         let now_ms = 1_790_000_000_000;
         let has_person = false;
         let reads_instructions = true;
@@ -126,7 +126,7 @@ mod tests {
             trusted,
             mode,
             sandbox,
-            shield,
+            path_policy,
             reads_instructions,
             has_person,
             further,
@@ -167,7 +167,8 @@ mod tests {
         for name in ["AGENTS.md", ".cursorrules", ".cursor/rules/a.mdc"] {
             fs::hard_link(home.join(".ssh/id_rsa"), workspace.join(name)).unwrap();
         }
-        let shield = &ibeam_policy::Policy::new(PermissionMode::Default, workspace.clone(), home).shield();
+        let path_policy =
+            &ibeam_policy::Policy::new(PermissionMode::Default, workspace.clone(), home).path_policy();
         for trusted in [true, false] {
             let (mode, sandbox) = (PermissionMode::Default, &Sandbox::default());
             let around = Surroundings {
@@ -175,7 +176,7 @@ mod tests {
                 trusted,
                 mode,
                 sandbox,
-                shield,
+                path_policy,
                 has_person: false,
                 reads_instructions: true,
                 further: &[],

@@ -92,7 +92,7 @@ fn main() -> ExitCode {
         }
     };
     // Everybody may read the command line of a process. A header may hold a token.
-    ibeam_sandbox::hide_arguments(flags.api_key.iter().chain(&flags.header).map(String::as_str));
+    ibeam_sandbox::redact_arguments(flags.api_key.iter().chain(&flags.header).map(String::as_str));
     if flags.version {
         drop(writeln!(stdout, "{}", env!("CARGO_PKG_VERSION")));
         return ExitCode::SUCCESS;

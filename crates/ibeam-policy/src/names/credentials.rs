@@ -3,9 +3,9 @@
 //! Whole directories where nothing else is in them that commands need; single files where other things are: what
 //! compilers, package tools and version control read in order to work stays readable.
 
-use super::{Group, home, system};
+use super::{NameGroup, home, system};
 
-pub(super) const GROUPS: &[Group] = &[
+pub(super) const GROUPS: &[NameGroup] = &[
     home(
         "keys to log in with, to sign and to decrypt, and stores of passwords",
         &[

@@ -2,9 +2,9 @@
 //!
 //! Whole directories: commands need nothing that is in them.
 
-use super::{Group, home};
+use super::{NameGroup, home};
 
-pub(super) const GROUPS: &[Group] = &[
+pub(super) const GROUPS: &[NameGroup] = &[
     home(
         "what was typed, with the passwords in it",
         &[

@@ -4,7 +4,7 @@
 //! when a shell, an editor or a session starts, when git is called. Not here is what acts only when somebody
 //! builds, tests, reviews or pushes (`package.json`, `Makefile`, `.github/workflows`, `.eslintrc`).
 
-use super::{Group, Protection};
+use super::{NameGroup, Protection};
 
 const AGENT: &str = "agents read rules, permissions, hooks and servers to start from it";
 const HOOKS: &str = "git runs what it names at the next commit, checkout or push";
@@ -20,24 +20,24 @@ const PATH: &str = "shells look for programs in it before those of the system";
 const LOGIN: &str = "it decides who may log in, and which programs connections run";
 const GIT: &str = "git runs programs that it names: filters, pagers, monitors, aliases";
 
-pub(super) const GROUPS: &[Group] = &[
-    Group {
-        protection: Protection::KeptFromFileTools,
+pub(super) const GROUPS: &[NameGroup] = &[
+    NameGroup {
+        protection: Protection::ReadOnlyForFileTools,
         reason: "version control runs what its configuration and hooks name",
         names: &[".git", ".hg", ".jj"],
     },
-    Group {
-        protection: Protection::KeptFromFileTools,
+    NameGroup {
+        protection: Protection::ReadOnlyForFileTools,
         reason: "a file of this name turns a directory into a repository whose configuration git obeys",
         names: &[super::HEAD],
     },
-    Group {
-        protection: Protection::Kept,
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: "version control runs programs that it names",
         names: &[".hg/hgrc", ".hg/hgrc-not-shared", ".jj/repo/config.toml"],
     },
-    Group {
-        protection: Protection::Kept,
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: HOOKS,
         names: &[
             ".husky",
@@ -89,13 +89,13 @@ pub(super) const GROUPS: &[Group] = &[
             "hk.pkl",
         ],
     },
-    Group {
-        protection: Protection::Kept,
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: GIT,
         names: &[".gitconfig", ".config/git", ".hgrc", ".config/hg", ".jjconfig.toml", ".config/jj"],
     },
-    Group {
-        protection: Protection::Kept,
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: AGENT,
         names: &[
             ".ibeam",
@@ -150,8 +150,8 @@ pub(super) const GROUPS: &[Group] = &[
             ".config/opencode",
         ],
     },
-    Group {
-        protection: Protection::Kept,
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: EDITOR,
         names: &[
             ".vscode",
@@ -187,8 +187,8 @@ pub(super) const GROUPS: &[Group] = &[
             ".config/Cursor/User",
         ],
     },
-    Group {
-        protection: Protection::Kept,
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: SHELL,
         names: &[
             ".bashrc",
@@ -219,8 +219,8 @@ pub(super) const GROUPS: &[Group] = &[
             ".config/starship.toml",
         ],
     },
-    Group {
-        protection: Protection::Kept,
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: ENTERED,
         names: &[
             ".envrc",
@@ -241,8 +241,8 @@ pub(super) const GROUPS: &[Group] = &[
             ".config/mise",
         ],
     },
-    Group {
-        protection: Protection::Kept,
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: TOOL,
         names: &[
             ".cargo/config.toml",
@@ -260,8 +260,8 @@ pub(super) const GROUPS: &[Group] = &[
             ".mailcap",
         ],
     },
-    Group {
-        protection: Protection::Kept,
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: INTERPRETER,
         names: &[
             ".gdbinit",
@@ -288,8 +288,8 @@ pub(super) const GROUPS: &[Group] = &[
             ".config/gdb",
         ],
     },
-    Group {
-        protection: Protection::Kept,
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: SESSION,
         names: &[
             ".config/autostart",
@@ -311,9 +311,9 @@ pub(super) const GROUPS: &[Group] = &[
             "Library/LaunchAgents",
         ],
     },
-    Group { protection: Protection::Kept, reason: PATH, names: &[".local/bin"] },
-    Group {
-        protection: Protection::Kept,
+    NameGroup { protection: Protection::ReadOnly, reason: PATH, names: &[".local/bin"] },
+    NameGroup {
+        protection: Protection::ReadOnly,
         reason: LOGIN,
         names: &[".ssh", ".gnupg", ".netrc", "_netrc", ".pam_environment", ".rhosts", ".shosts"],
     },

@@ -141,7 +141,7 @@ const VARIABLES: &[(&str, Meaning)] = &[
 /// The places of credentials that the variables which `lookup` knows decide, below no home directory of their own.
 /// A relative path is taken from `start`. Places that hold `home`, `start` or a whole system directory are left
 /// out: a variable that names these names no credential.
-pub fn credentials_named_by(
+pub fn credentials_from_environment(
     lookup: impl Fn(&str) -> Option<OsString>,
     home: &Path,
     start: &Path,

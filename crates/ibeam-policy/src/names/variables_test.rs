@@ -1,7 +1,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::credentials_named_by;
+use super::credentials_from_environment;
 
 #[track_caller]
 fn check(variables: &[(&str, &str)], expect: &[&str]) {
@@ -9,7 +9,7 @@ fn check(variables: &[(&str, &str)], expect: &[&str]) {
         let found = variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| OsString::from(value))
     };
-    let named = credentials_named_by(lookup, Path::new("/home/ann"), Path::new("/home/ann/work"));
+    let named = credentials_from_environment(lookup, Path::new("/home/ann"), Path::new("/home/ann/work"));
     let expect: Vec<PathBuf> = expect.iter().map(PathBuf::from).collect();
     assert_eq!(named, expect, "{variables:?}");
 }
@@ -17,7 +17,7 @@ fn check(variables: &[(&str, &str)], expect: &[&str]) {
 #[track_caller]
 fn holds(variable: (&str, &str), expect: &str) {
     let lookup = |name: &str| (name == variable.0).then(|| OsString::from(variable.1));
-    let named = credentials_named_by(lookup, Path::new("/home/ann"), Path::new("/home/ann/work"));
+    let named = credentials_from_environment(lookup, Path::new("/home/ann"), Path::new("/home/ann/work"));
     assert!(named.contains(&PathBuf::from(expect)), "{variable:?}: {named:?}");
 }
 

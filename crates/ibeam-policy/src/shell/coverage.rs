@@ -11,7 +11,7 @@ use super::ordinary_git;
 use super::script::words_of;
 use super::wrapper::{self, Call, Step, Steps};
 use super::{MANUAL, Opaque};
-use crate::policy::{Approval, Policy, Verdict};
+use crate::policy::{ApprovalMode, Policy, Verdict};
 use crate::rule::{Rule, ShellRule};
 
 impl Policy {
@@ -117,8 +117,8 @@ impl Policy {
     /// What no rule covers runs without asking where the kernel holds it, if people want that.
     fn unless_confined(&self, verdict: Verdict) -> Verdict {
         match self.approval {
-            Approval::Sandboxed if self.sandboxed => Verdict::allow("sandboxed"),
-            Approval::Sandboxed | Approval::Allowlist | Approval::Strict => verdict,
+            ApprovalMode::Sandboxed if self.sandboxed => Verdict::allow("sandboxed"),
+            ApprovalMode::Sandboxed | ApprovalMode::Allowlist | ApprovalMode::Strict => verdict,
         }
     }
 

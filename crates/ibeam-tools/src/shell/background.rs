@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Background, Stop};
-use ibeam_sandbox::{Launch, Launcher, SpawnError};
+use ibeam_sandbox::{LaunchSpec, Launcher, SpawnError};
 use tokio::sync::{Notify, watch};
 
 use super::sentry::Sentry;
@@ -104,7 +104,7 @@ impl BackgroundProcesses {
     }
 
     /// Starts a command.
-    pub(super) fn spawn(&self, launch: &Launch<'_>) -> Result<ibeam_sandbox::Tree, SpawnError> {
+    pub(super) fn spawn(&self, launch: &LaunchSpec<'_>) -> Result<ibeam_sandbox::SupervisedTree, SpawnError> {
         let tree = self.0.launcher.spawn(launch);
         self.0.started.notify_one();
         tree
@@ -167,7 +167,7 @@ impl Background for BackgroundProcesses {
             }
             self.0.wish.send_replace(Wish::GoOn);
             // With the server goes what nobody could end one by one. The next command gets a new one.
-            self.0.launcher.end();
+            self.0.launcher.stop();
             stopped
         })
     }

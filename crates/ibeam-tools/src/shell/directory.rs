@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ibeam_core::Access;
-use ibeam_policy::{Shield, Verdict};
+use ibeam_policy::{PathPolicy, Verdict};
 use ibeam_protocol::{ToolFailure, ToolOutcome};
 
 use crate::bounded_look::within_bound;
@@ -16,7 +16,7 @@ use crate::workspace::Workspace;
 
 /// The directories of the calls that were judged.
 pub(super) struct Directories {
-    shield: Shield,
+    path_policy: PathPolicy,
     judged: Mutex<Judged>,
 }
 
@@ -36,8 +36,8 @@ struct JudgedCall {
 }
 
 impl Directories {
-    pub(super) fn new(shield: Shield) -> Self {
-        Self { shield, judged: Mutex::default() }
+    pub(super) fn new(path_policy: PathPolicy) -> Self {
+        Self { path_policy, judged: Mutex::default() }
     }
 
     /// Returns the access of a command, with the directory to which `asked` leads. It is remembered for the call.
@@ -92,11 +92,16 @@ impl Directories {
         let is_elsewhere = real != workspace.root();
         if is_elsewhere
             && !was_judged
-            && let Some(Verdict::Deny { reason, .. }) = self.shield.verdict(real, false)
+            && let Some(Verdict::Deny { reason, .. }) = self.path_policy.verdict(real, false)
         {
             return refused(reason);
         }
-        match self.shield.git_places(&access).into_iter().find_map(|place| bare_repository(&place)) {
+        match self
+            .path_policy
+            .git_search_directories(&access)
+            .into_iter()
+            .find_map(|place| bare_repository(&place))
+        {
             Some(bare) => refused(format!(
                 "git would run in the bare repository `{}`, whose configuration can name programs to run; name it \
                  with `--git-dir`, which needs a rule such as `Shell(git:*)`",

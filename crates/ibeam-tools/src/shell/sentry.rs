@@ -27,7 +27,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ibeam_policy::Shield;
+use ibeam_policy::PathPolicy;
 
 use crate::ToolSettings;
 use crate::git_directory::GitDirectories;
@@ -48,7 +48,7 @@ struct Post {
     workspace: Arc<Workspace>,
     /// Directories of git outside the roots, of linked work trees and submodules.
     repositories: Vec<(PathBuf, OwnedFd, Watch)>,
-    shield: Shield,
+    path_policy: PathPolicy,
     quarantine: PathBuf,
     seen: Mutex<Seen>,
 }
@@ -91,7 +91,7 @@ impl Sentry {
         let Some(quarantine) = settings.quarantine.clone() else { return Self(None) };
         let mut repositories = Vec::new();
         for root in workspace.directories() {
-            let GitDirectories { whole, linked } = GitDirectories::of(root, settings.shield.home());
+            let GitDirectories { whole, linked } = GitDirectories::of(root, settings.path_policy.home());
             let watched = whole
                 .into_iter()
                 .map(|path| (path, Watch::Repository))
@@ -105,7 +105,7 @@ impl Sentry {
         Self(Some(Arc::new(Post {
             workspace: Arc::clone(workspace),
             repositories,
-            shield: settings.shield.clone(),
+            path_policy: settings.path_policy.clone(),
             quarantine,
             seen: Mutex::default(),
         })))
@@ -175,8 +175,10 @@ impl Post {
         }
         seen.commands += 1;
         let old = std::mem::take(&mut seen.states);
-        let states =
-            self.bases().enumerate().map(|(index, base)| State::look(&base, old.get(index), &self.shield));
+        let states = self
+            .bases()
+            .enumerate()
+            .map(|(index, base)| State::look(&base, old.get(index), &self.path_policy));
         seen.states = states.collect();
         if seen.repositories.is_empty() {
             seen.repositories = seen.states.iter().map(State::repositories_there).collect();
@@ -194,12 +196,12 @@ impl Post {
         for (index, base) in self.bases().enumerate() {
             let old = olds.get(index).unwrap_or(&empty);
             let at_start = seen.repositories.get(index).unwrap_or(&none);
-            let mut now = State::look(&base, Some(old), &self.shield);
+            let mut now = State::look(&base, Some(old), &self.path_policy);
             // With a root that was removed all is gone, and nothing can be put back.
             let is_there = rustix::fs::fstat(base.directory).is_ok_and(|stat| stat.st_nlink > 0);
             let looks = Looks { base: &base, old, now: &now, at_start };
             if is_there && self.set_right(&looks, &mut quarantine, &mut findings) {
-                now = State::look(&base, Some(&now), &self.shield);
+                now = State::look(&base, Some(&now), &self.path_policy);
             }
             seen.states.push(now);
         }
@@ -267,19 +269,19 @@ impl Post {
 
     /// Whether a rule lets commands change what is at `way`.
     fn is_open(&self, looks: &Looks<'_>, way: &Path, path: &Path) -> bool {
-        if self.shield.denies_write(path) {
+        if self.path_policy.denies_write(path) {
             return false;
         }
         match looks.in_git(way) {
             // By its name alone nobody knows a git directory under another name.
-            Some(inner) if inner.name != ".git" => self.shield.opens_as(path, &inner.name),
-            Some(_) | None => self.shield.opens(path),
+            Some(inner) if inner.name != ".git" => self.path_policy.exempts_by_name(path, &inner.name),
+            Some(_) | None => self.path_policy.exempts(path),
         }
     }
 
     fn is_permitted(&self, looks: &Looks<'_>, way: &Path, was: Option<&Entry>, now: &Entry) -> bool {
         let path = looks.base.path.join(way);
-        if self.shield.denies_write(&path) {
+        if self.path_policy.denies_write(&path) {
             return false;
         }
         if self.is_open(looks, way, &path) || (was.is_none() && looks.was_moved(way, now)) {
@@ -310,7 +312,7 @@ impl Post {
 
     fn may_go(&self, looks: &Looks<'_>, way: &Path, was: &Entry) -> bool {
         let path = looks.base.path.join(way);
-        if self.shield.denies_write(&path) {
+        if self.path_policy.denies_write(&path) {
             return false;
         }
         if self.is_open(looks, way, &path) || looks.went_with_directory(way) {

@@ -24,7 +24,7 @@ impl Guarded {
         policy.allow = rules(allow);
         policy.deny = rules(deny);
         let settings = ToolSettings {
-            shield: policy.shield(),
+            path_policy: policy.path_policy(),
             quarantine: Some(fixture.outside("quarantine")),
             ..ToolSettings::default()
         };

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ibeam_sandbox::{Launch, SpawnError};
+use ibeam_sandbox::{LaunchSpec, SpawnError};
 use rustix::io::Errno;
 use tokio::net::unix::pipe::Receiver;
 
@@ -72,7 +72,7 @@ impl Launcher {
         let stdin = File::open("/dev/null").map_err(|error| failed(&error))?;
         let (stdout, theirs) = pipe().map_err(|error| failed(&error))?;
         let (stderr, theirs_too) = pipe().map_err(|error| failed(&error))?;
-        let launch = Launch {
+        let launch = LaunchSpec {
             program: bash,
             arguments: &["bash", "--norc", "--noprofile", "-c", command].map(OsStr::new),
             environment: &environment,
@@ -111,7 +111,7 @@ fn explain(error: &SpawnError) -> String {
             "the command is too long for the system (E2BIG); write it to a file and run that".to_owned()
         }
         SpawnError::Refused(errno) => format!("the command could not be started: {}", errno_name(*errno)),
-        SpawnError::Nul | SpawnError::Lost | SpawnError::Unconfined(_) => {
+        SpawnError::NulByte | SpawnError::ServerLost | SpawnError::Sandbox(_) => {
             format!("the command could not be started: {error}")
         }
     }

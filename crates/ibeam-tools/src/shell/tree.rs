@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 /// A command and all it started. Dropping it kills them.
 #[derive(Debug)]
 pub struct Tree {
-    tree: ibeam_sandbox::Tree,
+    tree: ibeam_sandbox::SupervisedTree,
     /// The same socket once more, for the runtime to watch.
     news: UnixStream,
 }
@@ -21,7 +21,7 @@ impl Tree {
     ///
     /// # Errors
     /// The system's, when it has no descriptor left.
-    pub fn new(tree: ibeam_sandbox::Tree) -> io::Result<Self> {
+    pub fn new(tree: ibeam_sandbox::SupervisedTree) -> io::Result<Self> {
         let news = std::os::unix::net::UnixStream::from(tree.as_fd().try_clone_to_owned()?);
         Ok(Self { news: UnixStream::from_std(news)?, tree })
     }
@@ -74,7 +74,7 @@ impl Tree {
             // The runtime ends, and this future with it.
             return std::future::pending().await;
         }
-        let _ = self.news.try_io(Interest::READABLE, || self.tree.advance());
+        let _ = self.news.try_io(Interest::READABLE, || self.tree.read_events());
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ibeam_output::{PolicyLine, show_on_one_line};
-use ibeam_policy::{Access, Explanation, Finding, List, Part, Policy, Rule, Verdict};
+use ibeam_policy::{Access, AccessPart, Explanation, Policy, Rule, RuleFinding, RuleList, Verdict};
 use ibeam_protocol::{Failure, Reason};
 use ibeam_tools::{PathError, Workspace};
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ fn as_text(app: &App, explained: &Explanation, rules: &[SetRule], has_bounds: bo
     let say = |line: PolicyLine<'_>| app.catalogue.policy(&line);
     let mut text = String::new();
     let mut line = |indent: &str, said: &str| text.push_str(&format!("{indent}{said}\n"));
-    if let Some(what) = explained.opaque {
+    if let Some(what) = explained.unanalyzable {
         line("", &say(PolicyLine::Opaque { what }));
     }
     for part in &explained.parts {
@@ -116,7 +116,7 @@ fn as_text(app: &App, explained: &Explanation, rules: &[SetRule], has_bounds: bo
             line("  ", &say(if writes { PolicyLine::Writes { path } } else { PolicyLine::Reads { path } }));
         }
         for (finding, origin) in with_origins(part, rules) {
-            let Finding { list, rule, applies, why } = finding;
+            let RuleFinding { list, rule, applies, reason: why } = finding;
             let said = say(match applies {
                 true => PolicyLine::Applies { rule, why },
                 false => PolicyLine::Passes { rule, why },
@@ -151,7 +151,7 @@ fn as_json(explained: &Explanation, rules: &[SetRule]) -> Value {
             .iter()
             .map(|redirection| json!({ "writes": redirection.writes, "target": redirection.target }));
         let findings = with_origins(part, rules).into_iter().map(|(finding, origin)| {
-            let Finding { list, rule, applies, why } = finding;
+            let RuleFinding { list, rule, applies, reason: why } = finding;
             json!({
                 "list": word(*list),
                 "rule": rule,
@@ -172,19 +172,19 @@ fn as_json(explained: &Explanation, rules: &[SetRule]) -> Value {
         "verdict": verdict,
         "rule": rule,
         "reason": reason,
-        "opaque": explained.opaque,
+        "opaque": explained.unanalyzable,
         "parts": parts.collect::<Vec<_>>(),
     })
 }
 
 /// The findings with what set each rule. A token that stands twice has two, in the order of the layers.
-fn with_origins<'a>(part: &'a Part, rules: &'a [SetRule]) -> Vec<(&'a Finding, Option<&'a str>)> {
+fn with_origins<'a>(part: &'a AccessPart, rules: &'a [SetRule]) -> Vec<(&'a RuleFinding, Option<&'a str>)> {
     let mut left: HashMap<(&str, String), VecDeque<&str>> = HashMap::new();
     for set in rules {
         left.entry((word(set.list), set.rule.to_string())).or_default().push_back(set.origin.as_str());
     }
     let mut origin_of =
-        |finding: &Finding| left.get_mut(&(word(finding.list), finding.rule.clone()))?.pop_front();
+        |finding: &RuleFinding| left.get_mut(&(word(finding.list), finding.rule.clone()))?.pop_front();
     part.findings.iter().map(|finding| (finding, origin_of(finding))).collect()
 }
 
@@ -219,11 +219,11 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
 }
 
 /// The list as the configuration names it.
-fn word(list: List) -> &'static str {
+fn word(list: RuleList) -> &'static str {
     match list {
-        List::Deny => "deny",
-        List::Ask => "ask",
-        List::Allow => "allow",
-        List::BuiltIn => "built-in",
+        RuleList::Deny => "deny",
+        RuleList::Ask => "ask",
+        RuleList::Allow => "allow",
+        RuleList::BuiltIn => "built-in",
     }
 }

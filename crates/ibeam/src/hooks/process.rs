@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use futures_util::future::join3;
-use ibeam_sandbox::Launch;
+use ibeam_sandbox::LaunchSpec;
 use ibeam_tools::ProcessTree;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -117,7 +117,7 @@ impl Launcher {
         let (their_stdin, stdin) = io::pipe().map_err(failed)?;
         let (stdout, their_stdout) = io::pipe().map_err(failed)?;
         let (stderr, their_stderr) = io::pipe().map_err(failed)?;
-        let launch = Launch {
+        let launch = LaunchSpec {
             program: bash,
             arguments: &["bash", "--norc", "--noprofile", "-c", command].map(OsStr::new),
             environment: &environment,

@@ -9,7 +9,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use ibeam_policy::{Shield, is_kept_at_root};
+use ibeam_policy::{PathPolicy, is_read_only_name};
 use ibeam_protocol::Reason;
 use ibeam_sandbox::Confinement;
 
@@ -85,7 +85,7 @@ const CACHES: [Cache; 5] = [
 ///
 /// # Errors
 /// `BadConfig` with the place of an entry that names no tool, or that leads to a directory that is never granted.
-pub(super) fn add(app: &App, shield: &Shield, confinement: &mut Confinement) -> Result<(), Reason> {
+pub(super) fn add(app: &App, path_policy: &PathPolicy, confinement: &mut Confinement) -> Result<(), Reason> {
     let mut granted = Vec::new();
     for (entry, origin) in app.config.list(&["sandbox", "writable"]) {
         let path = match entry.strip_prefix('~') {
@@ -95,7 +95,7 @@ pub(super) fn add(app: &App, shield: &Shield, confinement: &mut Confinement) -> 
         };
         // A path that does not exist is granted nothing.
         let Ok(path) = path.canonicalize() else { continue };
-        check(&path, app, shield, confinement)
+        check(&path, app, path_policy, confinement)
             .map_err(|why| origin.bad(format!("`{entry}` cannot be writable for commands: {why}")))?;
         granted.push(path);
     }
@@ -106,7 +106,7 @@ pub(super) fn add(app: &App, shield: &Shield, confinement: &mut Confinement) -> 
         };
         for path in cache.parts.iter().flat_map(|part| part.paths(&app.places.home, &variable)) {
             let Ok(path) = path.canonicalize() else { continue };
-            check(&path, app, shield, confinement).map_err(|why| {
+            check(&path, app, path_policy, confinement).map_err(|why| {
                 let path = path.display();
                 origin.bad(format!("the cache of `{tool}`, {path}, cannot be writable for commands: {why}"))
             })?;
@@ -115,7 +115,7 @@ pub(super) fn add(app: &App, shield: &Shield, confinement: &mut Confinement) -> 
     }
     for path in &granted {
         let names = path.read_dir().into_iter().flatten().flatten();
-        let kept = names.filter(|entry| is_kept_at_root(&entry.file_name().to_string_lossy()));
+        let kept = names.filter(|entry| is_read_only_name(&entry.file_name().to_string_lossy()));
         confinement.read_only.extend(kept.map(|entry| entry.path()));
     }
     confinement.writable.extend(granted);
@@ -146,7 +146,7 @@ impl Part {
 }
 
 /// Returns why a resolved path is never granted.
-fn check(path: &Path, app: &App, shield: &Shield, confinement: &Confinement) -> Result<(), String> {
+fn check(path: &Path, app: &App, path_policy: &PathPolicy, confinement: &Confinement) -> Result<(), String> {
     let home = app.places.home.canonicalize().unwrap_or_else(|_| app.places.home.clone());
     if home.starts_with(path) {
         return Err("the home directory lies in it".to_owned());
@@ -156,11 +156,11 @@ fn check(path: &Path, app: &App, shield: &Shield, confinement: &Confinement) -> 
     if [&app.places.data, &app.places.cache, configuration].into_iter().any(|own: &Path| touches(own)) {
         return Err("it is a directory of this program, or holds one".to_owned());
     }
-    let hidden = confinement.hidden.iter().chain(&confinement.hidden_later);
+    let hidden = confinement.hidden.iter().chain(&confinement.hidden_when_created);
     if let Some(hidden) = hidden.into_iter().find(|hidden| touches(hidden)) {
         return Err(format!("credentials or denied files may be at {}", hidden.display()));
     }
-    if !shield.opens(path) {
+    if !path_policy.exempts(path) {
         return Err("it is a protected place; a `Write(…)` rule may open it".to_owned());
     }
     Ok(())

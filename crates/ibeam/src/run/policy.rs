@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ibeam_policy::{Approval, BadRule, List, Policy, Rule, credentials_named_by};
+use ibeam_policy::{ApprovalMode, InvalidRule, Policy, Rule, RuleList, credentials_from_environment};
 use ibeam_protocol::{PermissionMode, Reason};
 
 use crate::app::App;
@@ -11,7 +11,7 @@ use crate::place::listed_home;
 /// A rule that is in force, and the flag, or file and line, that set it.
 #[derive(Clone, Debug)]
 pub(crate) struct SetRule {
-    pub(crate) list: List,
+    pub(crate) list: RuleList,
     pub(crate) rule: Rule,
     pub(crate) origin: String,
 }
@@ -25,32 +25,32 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
     let mut policy = Policy::new(mode, app.workspace.clone(), places.home.clone());
     policy.extra_dirs = extra_dirs(app)?;
     // Everything in the directory of the user's file (keys, hooks, what is trusted), and all data: sessions, markers.
-    policy.private = vec![places.data.clone(), places.config_directory().to_owned()];
+    policy.private_dirs = vec![places.data.clone(), places.config_directory().to_owned()];
     let roots: Vec<_> = std::iter::once(&policy.workspace).chain(&policy.extra_dirs).cloned().collect();
-    policy.protected = ibeam_tools::places_named_by_git(&roots, &places.home);
-    policy.private.extend(places.user_cursor.iter().cloned());
-    policy.credentials = named_credentials(&places.home, &app.workspace);
+    policy.protected_paths = ibeam_tools::places_named_by_git(&roots, &places.home);
+    policy.private_dirs.extend(places.user_cursor.iter().cloned());
+    policy.credential_files = named_credentials(&places.home, &app.workspace);
     // Where HOME names another directory, the user's keys are still where they were.
     policy.other_home = listed_home().filter(|home| *home != places.home);
     for SetRule { list, rule, .. } in rules(app)? {
         match list {
-            List::Deny => policy.deny.push(rule),
-            List::Ask => policy.ask.push(rule),
-            List::Allow => policy.allow.push(rule),
-            List::BuiltIn => {}
+            RuleList::Deny => policy.deny.push(rule),
+            RuleList::Ask => policy.ask.push(rule),
+            RuleList::Allow => policy.allow.push(rule),
+            RuleList::BuiltIn => {}
         }
     }
     policy.approval = match app.config.text(&["approval"]) {
-        Some("allowlist") => Approval::Allowlist,
-        Some("strict") => Approval::Strict,
-        Some(_) | None => Approval::Sandboxed,
+        Some("allowlist") => ApprovalMode::Allowlist,
+        Some("strict") => ApprovalMode::Strict,
+        Some(_) | None => ApprovalMode::Sandboxed,
     };
     Ok(policy)
 }
 
 /// Credentials whose place the environment decides, as the variables spell them and as links lead to them.
 fn named_credentials(home: &Path, workspace: &Path) -> Vec<PathBuf> {
-    let mut named = credentials_named_by(|name| std::env::var_os(name), home, workspace);
+    let mut named = credentials_from_environment(|name| std::env::var_os(name), home, workspace);
     let resolved = named.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
     named.extend(resolved);
     named.sort();
@@ -64,16 +64,16 @@ fn named_credentials(home: &Path, workspace: &Path) -> Vec<PathBuf> {
 /// `Usage` or `BadConfig` for a token that is none.
 pub(crate) fn rules(app: &App) -> Result<Vec<SetRule>, Reason> {
     let mut rules = Vec::new();
-    for (list, key) in [(List::Deny, "deny"), (List::Ask, "ask"), (List::Allow, "allow")] {
+    for (list, key) in [(RuleList::Deny, "deny"), (RuleList::Ask, "ask"), (RuleList::Allow, "allow")] {
         for (token, origin) in app.config.list(&["permissions", key]) {
-            let rule = token.parse().map_err(|error: BadRule| origin.bad(error.to_string()))?;
+            let rule = token.parse().map_err(|error: InvalidRule| origin.bad(error.to_string()))?;
             rules.push(SetRule { list, rule, origin: origin.to_string() });
         }
     }
     if app.flags.approve_mcps
         && let Ok(rule) = "Mcp(*:*)".parse()
     {
-        rules.push(SetRule { list: List::Allow, rule, origin: "--approve-mcps".to_owned() });
+        rules.push(SetRule { list: RuleList::Allow, rule, origin: "--approve-mcps".to_owned() });
     }
     Ok(rules)
 }

@@ -50,10 +50,10 @@ pub(super) fn build(
     stop: Stop,
 ) -> Result<Ports, Failure> {
     let Foundation { mut head, provider, guards, has_person, further, past_contents } = foundation;
-    let Guards { mut policy, workspace, shield, background, sandbox: _, web, notices: _ } = guards;
-    policy.unapproved.clone_from(&servers.unapproved);
+    let Guards { mut policy, workspace, path_policy, background, sandbox: _, web, notices: _ } = guards;
+    policy.unapproved_mcp_tools.clone_from(&servers.unapproved);
     let web = Arc::new(web);
-    let listener = background.launcher().proxy_listener();
+    let listener = background.launcher().take_proxy_listener();
     let command_environment = listener.as_ref().map(|(_, port)| web.environment(*port)).unwrap_or_default();
     let proxy = listener.map(|(listener, _)| Arc::clone(&web).serve(listener, background.clone()));
     let obstacle = workspace_gone(workspace.clone());
@@ -65,7 +65,7 @@ pub(super) fn build(
             log_directory: Some(app.places.background_logs()),
             more_environment: more_environment(app),
             command_environment,
-            shield: shield.clone(),
+            path_policy: path_policy.clone(),
             quarantine: Some(app.places.quarantine()),
             background: background.clone(),
             past_contents,
@@ -82,7 +82,7 @@ pub(super) fn build(
         trusted: app.trust.is_given(),
         mode: head.permission_mode,
         sandbox: &head.sandbox,
-        shield: &shield,
+        path_policy: &path_policy,
         has_person,
         reads_instructions: !app.flags.without_instructions,
         further: &further,

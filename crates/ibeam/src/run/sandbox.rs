@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-use ibeam_policy::{Policy, Shield};
+use ibeam_policy::{PathPolicy, Policy};
 use ibeam_protocol::{Failure, Notice, PermissionMode, Reason, Sandbox, SandboxMode};
-use ibeam_sandbox::{Launcher, Layers, Tier, Unavailable};
+use ibeam_sandbox::{Launcher, Layers, SandboxUnavailable, Tier};
 use ibeam_tools::{BackgroundProcesses, Survey, Workspace, survey};
 
 use super::web::Web;
@@ -22,7 +22,7 @@ const LARGEST_FILE: u64 = 8 << 30;
 pub(crate) struct Guards {
     pub(super) policy: Policy,
     pub(super) workspace: Workspace,
-    pub(super) shield: Shield,
+    pub(super) path_policy: PathPolicy,
     pub(super) background: BackgroundProcesses,
     /// What `init` tells of them.
     pub(crate) sandbox: Sandbox,
@@ -41,7 +41,7 @@ const MEMORY_LIMIT: &str = "/sys/fs/cgroup/memory.max";
 /// Guards on their way.
 pub(crate) struct Begun {
     guards: Guards,
-    making: Option<JoinHandle<Result<Layers, Unavailable>>>,
+    making: Option<JoinHandle<Result<Layers, SandboxUnavailable>>>,
 }
 
 impl Guards {
@@ -55,7 +55,7 @@ impl Guards {
         let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
             Reason::NoInput { path: app.workspace.display().to_string(), said: error.to_string() }
         })?;
-        let shield = policy.shield();
+        let path_policy = policy.path_policy();
         let web = Web::new(app, &policy, printing)?;
         let processes = app.config.most_processes();
         let mut notices = Vec::new();
@@ -65,17 +65,17 @@ impl Guards {
                 // No directory that is granted holds one of ours.
                 let roots: Vec<_> = workspace.directories().map(Path::to_owned).collect();
                 let kept = app.places.keep_from_commands(&roots)?;
-                let Survey { mut confinement, notes, hidden_objects, .. } = survey(&workspace, &shield);
+                let Survey { mut confinement, notes, hidden_objects, .. } = survey(&workspace, &path_policy);
                 notices.extend(hidden_objects.map(|objects| Notice::GitObjectsHidden {
                     path: objects.path.display().to_string(),
                     rule: objects.rule,
                 }));
-                granted::add(app, &shield, &mut confinement)?;
+                granted::add(app, &path_policy, &mut confinement)?;
                 confinement.read_only.extend(kept);
                 confinement.sockets = paths(app, "sockets");
-                confinement.largest_file = Some(largest_file(app));
-                confinement.scratch = Some(scratch_size(app));
-                confinement.proxied = web.is_granted();
+                confinement.max_file_size = Some(largest_file(app));
+                confinement.max_scratch_size = Some(scratch_size(app));
+                confinement.has_proxy = web.is_granted();
                 let outside = confinement.writable.iter().filter(|path| !workspace.contains(path));
                 let writable = outside.map(|path| path.display().to_string()).collect();
                 // What holds is known later, and the beginning of the reason with it.
@@ -88,11 +88,14 @@ impl Guards {
         let making = if wanted {
             let background = background.clone();
             let thread = std::thread::Builder::new().name("sandbox".to_owned());
-            Some(thread.spawn(move || background.launcher().begin()).map_err(no_thread)?)
+            Some(thread.spawn(move || background.launcher().start()).map_err(no_thread)?)
         } else {
             None
         };
-        Ok(Begun { guards: Self { policy, workspace, shield, background, sandbox, web, notices }, making })
+        Ok(Begun {
+            guards: Self { policy, workspace, path_policy, background, sandbox, web, notices },
+            making,
+        })
     }
 }
 

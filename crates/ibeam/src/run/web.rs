@@ -89,7 +89,7 @@ impl Web {
                     serving.spawn(proxy.serve(listener));
                 }
                 commands.started().await;
-                next = commands.launcher().proxy_listener().map(|(listener, _)| listener);
+                next = commands.launcher().take_proxy_listener().map(|(listener, _)| listener);
             }
         })
     }

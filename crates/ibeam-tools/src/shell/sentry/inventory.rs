@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use ibeam_policy::{Shield, is_kept, is_kept_at_root, kept_in_stores};
+use ibeam_policy::{PathPolicy, is_read_only_name, is_read_only_path, read_only_nested_paths};
 use rustix::fs::{AtFlags, Dir, FileType};
 
 use super::modes::OpenedModes;
@@ -68,7 +68,7 @@ impl Directory {
 pub(crate) struct Walk<'a> {
     pub(crate) root: BorrowedFd<'a>,
     pub(crate) path: &'a Path,
-    pub(crate) shield: &'a Shield,
+    pub(crate) path_policy: &'a PathPolicy,
     /// Where things go that are taken away; not walked.
     pub(crate) quarantine: Option<&'a Path>,
     /// Names of directories that are not walked.
@@ -87,7 +87,7 @@ impl Inventory {
         let known = old.unwrap_or(&empty);
         let mut found = Self::default();
         let mut modes = OpenedModes::default();
-        let denies = walk.shield.denies_writes();
+        let denies = walk.path_policy.denies_writes();
         let start = Instant::now();
         let mut left = walk.bounds.entries;
         // What is known comes first, then what is new, then what was not reached before.
@@ -218,14 +218,17 @@ fn list(
         objects |= is("objects");
         refs |= is("refs");
         common |= is("commondir");
-        let is_denied = denies && walk.shield.denies_write(&walk.path.join(path).join(name));
+        let is_denied = denies && walk.path_policy.denies_write(&walk.path.join(path).join(name));
         let is_git = name == ".git";
-        let is_kept =
-            if may_be_nested { is_kept(&path.join(name)) } else { is_kept_at_root(&name.to_string_lossy()) };
+        let is_read_only = if may_be_nested {
+            is_read_only_path(&path.join(name))
+        } else {
+            is_read_only_name(&name.to_string_lossy())
+        };
         if is_denied {
             listed.denied.push(name.to_owned());
         }
-        if is_kept || is_git {
+        if is_read_only || is_git {
             listed.protected.push(name.to_owned());
         }
         let is_directory = match entry.file_type() {
@@ -242,7 +245,7 @@ fn list(
         let is_quarantine =
             || walk.quarantine.is_some_and(|quarantine| walk.path.join(path).join(name) == quarantine);
         // Everything below a protected directory is watched as a part of it, and so below a denied one.
-        if is_directory && !is_quarantine() && !is_denied && !is_kept && (denies || !is_git) {
+        if is_directory && !is_quarantine() && !is_denied && !is_read_only && (denies || !is_git) {
             listed.inner.push(name.to_owned());
         }
     }
@@ -254,7 +257,7 @@ fn list(
 /// Whether a protected place of several names may begin with this one.
 fn may_begin_nested(name: &OsStr) -> bool {
     static BEGINNINGS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-        let firsts = kept_in_stores().iter().filter_map(|kept| kept.split('/').next());
+        let firsts = read_only_nested_paths().iter().filter_map(|kept| kept.split('/').next());
         let mut firsts: Vec<&str> = firsts.filter(|first| !first.starts_with('.')).collect();
         firsts.sort_unstable();
         firsts.dedup();

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ibeam_policy::{Shield, kept_in_git};
+use ibeam_policy::{PathPolicy, read_only_git_entries};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -157,7 +157,7 @@ fn make_parents(base: &Base<'_>, way: &Path) -> Result<OwnedFd, Errno> {
 impl State {
     /// Looks at everything watched below `base`; what has not changed since `old` is not read again. `old` is `None`
     /// for the first look.
-    pub(super) fn look(base: &Base<'_>, old: Option<&Self>, shield: &Shield) -> Self {
+    pub(super) fn look(base: &Base<'_>, old: Option<&Self>, path_policy: &PathPolicy) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let fresh_from = i128::from(now.saturating_sub(FRESH).as_secs());
         let empty = Self::default();
@@ -165,7 +165,7 @@ impl State {
             base,
             old: old.unwrap_or(&empty),
             is_first: old.is_none(),
-            shield,
+            path_policy,
             found: Self::default(),
             top: PathBuf::new(),
             watched: 0,
@@ -212,7 +212,7 @@ struct Look<'a> {
     base: &'a Base<'a>,
     old: &'a State,
     is_first: bool,
-    shield: &'a Shield,
+    path_policy: &'a PathPolicy,
     found: State,
     /// The protected place that is looked at, and how many entries were found in it.
     top: PathBuf,
@@ -229,7 +229,7 @@ impl Look<'_> {
         let mut walk = Walk {
             root: self.base.directory,
             path: self.base.path,
-            shield: self.shield,
+            path_policy: self.path_policy,
             quarantine: Some(self.base.quarantine),
             skipped: &[],
             first: &BTreeSet::new(),
@@ -251,7 +251,12 @@ impl Look<'_> {
         for (way, directory) in inventory.of_interest() {
             self.directory(way, directory);
         }
-        for way in self.shield.protected().iter().filter_map(|path| path.strip_prefix(self.base.path).ok()) {
+        for way in self
+            .path_policy
+            .protected_paths()
+            .iter()
+            .filter_map(|path| path.strip_prefix(self.base.path).ok())
+        {
             if let Ok(parent) = self.modes.list(self.base.directory, parent(way))
                 && let Some(name) = way.file_name()
             {
@@ -297,7 +302,7 @@ impl Look<'_> {
     }
 
     fn repository(&mut self, directory: BorrowedFd<'_>, way: &Path) {
-        for name in kept_in_git().iter().map(OsStr::new) {
+        for name in read_only_git_entries().iter().map(OsStr::new) {
             self.tree(directory, way.join(name), name, 0);
         }
         self.rebase(directory, way);

@@ -4,28 +4,32 @@
 
 use std::path::{Path, PathBuf};
 
-use ibeam_policy::{Policy, Rule, Shield, is_kept_at_root, kept_in_git};
+use ibeam_policy::{PathPolicy, Policy, Rule, is_read_only_name, read_only_git_entries};
 use ibeam_protocol::PermissionMode;
 
-fn shield(allow: &[&str], deny: &[&str]) -> Shield {
+fn path_policy(allow: &[&str], deny: &[&str]) -> PathPolicy {
     let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
     let mut policy =
         Policy::new(PermissionMode::Force, PathBuf::from("/home/ann/work"), PathBuf::from("/home/ann"));
-    policy.private = vec![PathBuf::from("/home/ann/.local/share/ibeam")];
+    policy.private_dirs = vec![PathBuf::from("/home/ann/.local/share/ibeam")];
     policy.extra_dirs = vec![PathBuf::from("/srv/extra")];
     policy.allow = rules(allow);
     policy.deny = rules(deny);
-    policy.shield()
+    policy.path_policy()
 }
 
 #[track_caller]
 fn opens(allow: &[&str], path: &str, expect: bool) {
-    assert_eq!(shield(allow, &[]).opens(&Path::new("/home/ann/work").join(path)), expect, "{allow:?} {path}");
+    assert_eq!(
+        path_policy(allow, &[]).exempts(&Path::new("/home/ann/work").join(path)),
+        expect,
+        "{allow:?} {path}"
+    );
 }
 
 #[test]
 fn credentials_private_directories_and_named_denials_are_hidden() {
-    let hidden = shield(&[], &["Read(/srv/keys/**)", "Read(secrets/)", "Read(.env*)"]).hidden();
+    let hidden = path_policy(&[], &["Read(/srv/keys/**)", "Read(secrets/)", "Read(.env*)"]).hidden_paths();
     for path in [
         "/home/ann/.ssh",
         "/etc/shadow",
@@ -36,16 +40,16 @@ fn credentials_private_directories_and_named_denials_are_hidden() {
         assert!(hidden.contains(&PathBuf::from(path)), "{path}");
     }
     assert!(!hidden.contains(&PathBuf::from("/dev")) && !hidden.contains(&PathBuf::from("/proc")));
-    assert!(Shield::default().hidden().is_empty());
+    assert!(PathPolicy::default().hidden_paths().is_empty());
 }
 
 #[test]
 fn a_rule_for_one_credential_opens_its_directory_and_no_other() {
-    let shield = shield(&["Read(~/.ssh/config)"], &[]);
-    assert!(shield.opens_below(Path::new("/home/ann/.ssh")));
-    assert!(shield.may_read(Path::new("/home/ann/.ssh/config")));
-    assert!(!shield.may_read(Path::new("/home/ann/.ssh/id_rsa")));
-    assert!(!shield.opens_below(Path::new("/home/ann/.aws")));
+    let path_policy = path_policy(&["Read(~/.ssh/config)"], &[]);
+    assert!(path_policy.may_allow_read_below(Path::new("/home/ann/.ssh")));
+    assert!(path_policy.allows_read(Path::new("/home/ann/.ssh/config")));
+    assert!(!path_policy.allows_read(Path::new("/home/ann/.ssh/id_rsa")));
+    assert!(!path_policy.may_allow_read_below(Path::new("/home/ann/.aws")));
 }
 
 #[test]
@@ -63,11 +67,11 @@ fn only_a_rule_that_spells_a_protected_place_lets_commands_change_it() {
 
 #[test]
 fn denied_places_are_searched_where_they_can_lie() {
-    assert!(shield(&["Write(**)"], &["Shell(rm)"]).search().is_empty());
+    assert!(path_policy(&["Write(**)"], &["Shell(rm)"]).search_roots().is_empty());
     let everywhere = [PathBuf::from("/home/ann/work"), PathBuf::from("/srv/extra")];
-    assert_eq!(shield(&[], &["Write(**/*.key)"]).search(), everywhere);
-    assert_eq!(shield(&[], &["Read(.env*)", "Write(src/**)"]).search(), everywhere);
-    assert_eq!(shield(&[], &["Read(~/keys/*.pem)"]).search(), [PathBuf::from("/home/ann/keys")]);
+    assert_eq!(path_policy(&[], &["Write(**/*.key)"]).search_roots(), everywhere);
+    assert_eq!(path_policy(&[], &["Read(.env*)", "Write(src/**)"]).search_roots(), everywhere);
+    assert_eq!(path_policy(&[], &["Read(~/keys/*.pem)"]).search_roots(), [PathBuf::from("/home/ann/keys")]);
 }
 
 #[test]
@@ -82,14 +86,14 @@ fn names_that_decide_are_told() {
         (".gitignore", false),
         ("HEAD", false),
     ] {
-        assert_eq!(is_kept_at_root(name), expect, "{name}");
+        assert_eq!(is_read_only_name(name), expect, "{name}");
     }
-    assert!(kept_in_git().contains(&"hooks"));
+    assert!(read_only_git_entries().contains(&"hooks"));
 }
 
 #[test]
 fn denials_compare_names_as_the_most_forgiving_file_system() {
-    let shield = shield(&[], &["Write(**/*.key)", "Read(\u{c4}rger.txt)", "Read(.env*)"]);
+    let path_policy = path_policy(&[], &["Write(**/*.key)", "Read(\u{c4}rger.txt)", "Read(.env*)"]);
     for (path, expect) in [
         ("a.KEY", true),
         ("a.key.", true),
@@ -97,11 +101,11 @@ fn denials_compare_names_as_the_most_forgiving_file_system() {
         ("a.key::$DATA", true),
         ("a.keys", false),
     ] {
-        assert_eq!(shield.denies_write(&Path::new("/home/ann/work").join(path)), expect, "{path:?}");
+        assert_eq!(path_policy.denies_write(&Path::new("/home/ann/work").join(path)), expect, "{path:?}");
     }
     for (path, expect) in
         [("a\u{308}rger.txt", true), ("sub/\u{e4}RGER.TXT", true), (".Env", true), ("arger.txt", false)]
     {
-        assert_eq!(shield.denies_read(&Path::new("/home/ann/work").join(path)), expect, "{path:?}");
+        assert_eq!(path_policy.denies_read(&Path::new("/home/ann/work").join(path)), expect, "{path:?}");
     }
 }

@@ -13,21 +13,21 @@ use crate::rule::Rule;
 
 /// The part of a policy that holds whatever a command does. The default hides nothing and keeps nothing.
 #[derive(Clone, Debug, Default)]
-pub struct Shield(Option<Arc<Policy>>);
+pub struct PathPolicy(Option<Arc<Policy>>);
 
 impl Policy {
     /// What holds whatever a command does.
-    pub fn shield(&self) -> Shield {
-        Shield(Some(Arc::new(self.clone())))
+    pub fn path_policy(&self) -> PathPolicy {
+        PathPolicy(Some(Arc::new(self.clone())))
     }
 
     /// Whether the file tools may show what is at `path`, which is absolute and resolved.
-    pub fn may_read(&self, path: &Path) -> bool {
+    pub fn allows_read(&self, path: &Path) -> bool {
         matches!(self.read(path), Verdict::Allow { .. })
     }
 
     /// An allow rule that spells a protected place out, and so lifts the protection of `path`.
-    pub(crate) fn opens(&self, path: &Path) -> bool {
+    pub(crate) fn exempts(&self, path: &Path) -> bool {
         let Some(name) = self.guarded(path) else { return true };
         self.allow.iter().filter_map(write_glob).any(|glob| {
             spelled(glob, name)
@@ -37,10 +37,10 @@ impl Policy {
     }
 }
 
-impl Shield {
+impl PathPolicy {
     /// Whether the file tools may show what is at `path`.
-    pub fn may_read(&self, path: &Path) -> bool {
-        self.0.as_ref().is_none_or(|policy| policy.may_read(path))
+    pub fn allows_read(&self, path: &Path) -> bool {
+        self.0.as_ref().is_none_or(|policy| policy.allows_read(path))
     }
 
     /// The verdict about reading or writing `path`; `None` where there is no policy.
@@ -52,7 +52,7 @@ impl Shield {
 
     /// Returns the directories in which a command would make git look for a repository; none where git is told which
     /// repository to use, or where the command cannot be understood.
-    pub fn git_places(&self, access: &Access) -> Vec<PathBuf> {
+    pub fn git_search_directories(&self, access: &Access) -> Vec<PathBuf> {
         match (&self.0, access) {
             (Some(policy), Access::Command { text, directory }) if text.contains("git") => {
                 policy.places_of_git(text, directory.as_deref())
@@ -68,14 +68,14 @@ impl Shield {
 
     /// Places that commands must not read, whether they exist or not: credentials, our own directories, and the
     /// denied ones that a rule names without a wildcard.
-    pub fn hidden(&self) -> Vec<PathBuf> {
+    pub fn hidden_paths(&self) -> Vec<PathBuf> {
         let Some(policy) = &self.0 else { return Vec::new() };
         let named = policy.deny.iter().filter_map(read_glob).filter(|glob| glob.is_tree());
         let homes = std::iter::once(&policy.home).chain(&policy.other_home);
         let mut hidden: Vec<PathBuf> = homes
             .flat_map(|home| names::credentials(home))
-            .chain(policy.private.iter().cloned())
-            .chain(policy.credentials.iter().cloned())
+            .chain(policy.private_dirs.iter().cloned())
+            .chain(policy.credential_files.iter().cloned())
             .chain(named.map(|glob| glob.root(&policy.workspace, &policy.home)))
             .collect();
         // As bytes: comparing their components takes ten times as long.
@@ -85,7 +85,7 @@ impl Shield {
     }
 
     /// Whether an allow rule may open something below `hidden`, so that it cannot be hidden whole.
-    pub fn opens_below(&self, hidden: &Path) -> bool {
+    pub fn may_allow_read_below(&self, hidden: &Path) -> bool {
         self.0.as_ref().is_some_and(|policy| {
             policy
                 .allow
@@ -96,7 +96,7 @@ impl Shield {
     }
 
     /// Directories to search for what deny rules over paths cover; empty without such rules.
-    pub fn search(&self) -> Vec<PathBuf> {
+    pub fn search_roots(&self) -> Vec<PathBuf> {
         let Some(policy) = &self.0 else { return Vec::new() };
         let mut directories = Vec::new();
         for glob in policy.deny.iter().filter_map(path_glob) {
@@ -129,12 +129,12 @@ impl Shield {
     }
 
     /// Places in the workspace that are protected by their use, such as the directory that `core.hooksPath` names.
-    pub fn protected(&self) -> &[PathBuf] {
-        self.0.as_ref().map(|policy| policy.protected.as_slice()).unwrap_or_default()
+    pub fn protected_paths(&self) -> &[PathBuf] {
+        self.0.as_ref().map(|policy| policy.protected_paths.as_slice()).unwrap_or_default()
     }
 
     /// Whether an allow rule that spells `name` out lets commands change `path`, or something below it.
-    pub fn opens_as(&self, path: &Path, name: &str) -> bool {
+    pub fn exempts_by_name(&self, path: &Path, name: &str) -> bool {
         self.0.as_ref().is_none_or(|policy| {
             policy.allow.iter().filter_map(write_glob).any(|glob| {
                 spelled(glob, name)
@@ -150,7 +150,7 @@ impl Shield {
     }
 
     /// Whether an allow rule that spells `name` out covers reading what is below `path`.
-    pub fn shows_as(&self, path: &Path, name: &str) -> bool {
+    pub fn allows_read_by_name(&self, path: &Path, name: &str) -> bool {
         self.0.as_ref().is_some_and(|policy| {
             policy.allow.iter().filter_map(read_glob).any(|glob| {
                 spelled(glob, name) && glob.allows(&path.join("_"), &policy.workspace, &policy.home)
@@ -160,8 +160,8 @@ impl Shield {
 
     /// Whether a rule that spells the place out lets commands change `path`, or something below it, which is
     /// protected otherwise.
-    pub fn opens(&self, path: &Path) -> bool {
-        self.0.as_ref().is_none_or(|policy| policy.opens(path))
+    pub fn exempts(&self, path: &Path) -> bool {
+        self.0.as_ref().is_none_or(|policy| policy.exempts(path))
     }
 }
 
