@@ -2,7 +2,7 @@
 #![no_main]
 
 use ibeam_core::{ModelEvent, ModelRequest};
-use ibeam_providers::services::COMMON;
+use ibeam_providers::provider_table::DEFAULT_QUIRKS;
 use ibeam_providers::sse::SseParser;
 use ibeam_providers::Wire;
 use libfuzzer_sys::fuzz_target;
@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
         max_output_tokens: None,
     };
     for wire in [Wire::Anthropic, Wire::OpenAi] {
-        let mut decoder = wire.decoder(&request, COMMON);
+        let mut decoder = wire.decoder(&request, DEFAULT_QUIRKS);
         let mut parser = SseParser::default();
         let (mut events, mut out) = (Vec::new(), Vec::new());
         let _ = parser.feed(bytes, &mut events);

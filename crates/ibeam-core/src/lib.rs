@@ -30,7 +30,7 @@ pub use hook::{EndedCall, Heard, Hooks, Moment, NoHooks, Objection, Word};
 pub use ibeam_policy::Access;
 pub use journal::{Closed, Envelope, Journal, Past};
 pub use price::Prices;
-pub use provider::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Repeat};
+pub use provider::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Retry};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use stop::Stop;

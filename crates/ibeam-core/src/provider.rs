@@ -50,7 +50,7 @@ pub struct ProviderError {
     /// What went wrong, as the run would end with it.
     pub failure: Failure,
     /// Whether the loop may ask again.
-    pub repeat: Repeat,
+    pub retry: Retry,
 }
 
 impl ProviderError {
@@ -62,13 +62,13 @@ impl ProviderError {
 
 /// Whether and how a failed request is worth repeating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeat {
+pub enum Retry {
     /// The same request will fail the same way.
     Never,
     /// A slip that asking again at once may pass over: a stale key, a stream that breaks its own rules.
     Once,
     /// The other side may be restarting: a few attempts, shortly after another.
-    Quickly,
+    Fast,
     /// The other side is overloaded: exponential backoff.
-    Patiently,
+    Backoff,
 }

@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use crate::provider::{ProviderError, Repeat};
+use crate::provider::{ProviderError, Retry};
 
 /// Bounds and pauses of retrying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// Attempts for an overloaded provider, the first included.
-    pub patient_attempts: u32,
+    pub backoff_attempts: u32,
     /// Attempts for a broken connection, the first included.
-    pub quick_attempts: u32,
+    pub fast_attempts: u32,
     /// The first pause for an overloaded provider; it doubles.
-    pub patient_base: Duration,
+    pub backoff_base: Duration,
     /// The first pause after a broken connection; it doubles.
-    pub quick_base: Duration,
+    pub fast_base: Duration,
     /// The longest pause; a provider that asks for more is not asked again.
     pub longest_pause: Duration,
     /// No attempt begins this long after the first one did.
@@ -24,10 +24,10 @@ pub struct RetryPolicy {
 impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
-            patient_attempts: 6,
-            quick_attempts: 4,
-            patient_base: Duration::from_secs(1),
-            quick_base: Duration::from_millis(200),
+            backoff_attempts: 6,
+            fast_attempts: 4,
+            backoff_base: Duration::from_secs(1),
+            fast_base: Duration::from_millis(200),
             longest_pause: Duration::from_secs(60),
             give_up_after: Duration::from_secs(5 * 60),
         }
@@ -40,11 +40,11 @@ impl RetryPolicy {
     /// `attempt` is the one that failed, from 1; `jitter` in 0..1 spreads clients that failed together. A pause
     /// is never shorter than the provider's `Retry-After` nor than the base.
     pub fn pause(&self, error: &ProviderError, attempt: u32, jitter: f64) -> Option<Duration> {
-        let (attempts, base) = match error.repeat {
-            Repeat::Never => return None,
-            Repeat::Once => (self.quick_attempts.min(2), Duration::ZERO),
-            Repeat::Quickly => (self.quick_attempts, self.quick_base),
-            Repeat::Patiently => (self.patient_attempts, self.patient_base),
+        let (attempts, base) = match error.retry {
+            Retry::Never => return None,
+            Retry::Once => (self.fast_attempts.min(2), Duration::ZERO),
+            Retry::Fast => (self.fast_attempts, self.fast_base),
+            Retry::Backoff => (self.backoff_attempts, self.backoff_base),
         };
         if attempt >= attempts {
             return None;

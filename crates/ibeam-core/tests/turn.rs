@@ -33,7 +33,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
     Access, Clock, FailOn, Gate, Headless, History, Journal, ModelEvent, ModelRequest, ModelStream, Provider,
-    ProviderError, Redactor, Repeat, RetryPolicy, Run, Stop, Tool, ToolContext, ToolSet,
+    ProviderError, Redactor, Retry, RetryPolicy, Run, Stop, Tool, ToolContext, ToolSet,
 };
 use ibeam_policy::{ApprovalMode, Policy};
 use ibeam_protocol::*;
@@ -118,9 +118,9 @@ fn calls(calls: Vec<ToolCall>) -> Line {
     Line::Say(vec![finished(blocks, StopReason::ToolUse)])
 }
 
-fn failing(repeat: Repeat) -> Line {
+fn failing(retry: Retry) -> Line {
     let reason = Reason::ProviderFailed { provider: "p".to_owned(), said: "down".to_owned() };
-    Line::Fail(ProviderError { failure: reason.into(), repeat })
+    Line::Fail(ProviderError { failure: reason.into(), retry })
 }
 
 /// `look` changes nothing, `repeat` gives a long result, `leak` tells the secret, `change` does, `wait` ends when the run is stopped, `hang` never.
@@ -403,17 +403,17 @@ fn an_unknown_tool_and_broken_arguments_are_answers_not_ends() {
 #[test]
 fn a_failing_provider_is_asked_again_before_its_first_text_only() {
     check(
-        &stage(vec![failing(Repeat::Patiently), failing(Repeat::Quickly), say(&["ok"])]),
+        &stage(vec![failing(Retry::Backoff), failing(Retry::Fast), say(&["ok"])]),
         "Started User Retrying(1) Retrying(2) Text(ok) Answer Completed",
     );
-    check(&stage(vec![failing(Repeat::Never)]), "Started User Failed(provider)");
+    check(&stage(vec![failing(Retry::Never)]), "Started User Failed(provider)");
     let half = || vec![ModelEvent::TextDelta("half".into())];
     check(&stage(vec![Line::Say(half())]), "Started User Text(half) Failed(internal)");
 }
 
 #[test]
 fn retrying_has_an_end() {
-    let lines = vec![failing(Repeat::Patiently); 6];
+    let lines = vec![failing(Retry::Backoff); 6];
     check(
         &stage(lines),
         "Started User Retrying(1) Retrying(2) Retrying(3) Retrying(4) Retrying(5) Failed(provider)",
@@ -529,20 +529,20 @@ fn a_run_on_an_interrupted_session_closes_what_was_open() {
 #[test]
 fn pauses_grow_honour_the_provider_and_stay_within_bounds() {
     let policy = RetryPolicy::default();
-    let error = |repeat, retry_after_ms| {
+    let error = |retry, retry_after_ms| {
         let reason = Reason::RateLimited { provider: "p".into(), said: String::new() };
         let failure = Failure { retry_after_ms, ..reason.into() };
-        ProviderError { failure, repeat }
+        ProviderError { failure, retry }
     };
-    let patient = error(Repeat::Patiently, None);
+    let patient = error(Retry::Backoff, None);
     for jitter in [0.0, 0.5, 1.0] {
         for attempt in 1..6 {
             let pause = policy.pause(&patient, attempt, jitter).unwrap();
-            assert!(pause >= policy.patient_base && pause <= policy.longest_pause);
+            assert!(pause >= policy.backoff_base && pause <= policy.longest_pause);
         }
     }
     assert_eq!(policy.pause(&patient, 6, 0.0), None);
-    assert!(policy.pause(&error(Repeat::Patiently, Some(2000)), 1, 0.0).unwrap() >= Duration::from_secs(2));
-    assert_eq!(policy.pause(&error(Repeat::Patiently, Some(3_600_000)), 1, 0.0), None);
-    assert_eq!(policy.pause(&error(Repeat::Never, None), 1, 0.0), None);
+    assert!(policy.pause(&error(Retry::Backoff, Some(2000)), 1, 0.0).unwrap() >= Duration::from_secs(2));
+    assert_eq!(policy.pause(&error(Retry::Backoff, Some(3_600_000)), 1, 0.0), None);
+    assert_eq!(policy.pause(&error(Retry::Never, None), 1, 0.0), None);
 }

@@ -8,7 +8,7 @@ use crate::engine::LanguageModel;
 use crate::offer::{Offer, is_inside};
 use crate::prompt;
 use crate::task::Task;
-use crate::workspace::Workspace;
+use crate::workspace::WorkspaceFiles;
 
 const LINE_TOKENS: usize = 120;
 const ANSWER_TOKENS: usize = 500;
@@ -33,7 +33,7 @@ pub(crate) fn step(
     offer: &Offer,
     so_far: &Conversation,
     task: &Task,
-    workspace: &dyn Workspace,
+    workspace: &dyn WorkspaceFiles,
     proceed: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&str),
 ) -> Result<(Next, usize), Halt> {
@@ -104,7 +104,7 @@ impl Kind {
 fn write(
     decoder: &mut Decoder<'_>,
     offer: &Offer,
-    workspace: &dyn Workspace,
+    workspace: &dyn WorkspaceFiles,
     guard: &mut CopyGuard,
 ) -> Result<Next, Halt> {
     let path = if offer.write.is_empty() {
@@ -123,7 +123,7 @@ fn write(
 }
 
 /// A name that no file has, as near to `wished` as that allows.
-fn new_name(wished: &str, workspace: &dyn Workspace) -> String {
+fn new_name(wished: &str, workspace: &dyn WorkspaceFiles) -> String {
     let wished: String = wished
         .trim()
         .chars()

@@ -34,7 +34,7 @@ pub use engine::{Engine, LanguageModel};
 pub use error::LocalError;
 pub use provider::LocalProvider;
 pub use vocabulary::Vocabulary;
-pub use workspace::Workspace;
+pub use workspace::WorkspaceFiles;
 
 /// The model's name as people see it.
 pub const MODEL_NAME: &str = "Qwen2.5-Coder 1.5B (embedded)";

@@ -6,7 +6,7 @@
 use crate::action::Action;
 use crate::conversation::Conversation;
 use crate::task::Task;
-use crate::workspace::Workspace;
+use crate::workspace::WorkspaceFiles;
 
 /// After this many steps the model may only answer.
 const STEPS_LIMIT: usize = 10;
@@ -48,7 +48,12 @@ pub(crate) struct Offer {
 
 impl Offer {
     /// The choices after the steps so far.
-    pub(crate) fn next(task: &Task, so_far: &Conversation, workspace: &dyn Workspace, tools: Tools) -> Self {
+    pub(crate) fn next(
+        task: &Task,
+        so_far: &Conversation,
+        workspace: &dyn WorkspaceFiles,
+        tools: Tools,
+    ) -> Self {
         let mut offer = Self::steps(task, so_far, workspace, tools);
         if offer.is_empty() {
             offer.answer = true;
@@ -57,7 +62,7 @@ impl Offer {
         offer
     }
 
-    fn steps(task: &Task, so_far: &Conversation, workspace: &dyn Workspace, tools: Tools) -> Self {
+    fn steps(task: &Task, so_far: &Conversation, workspace: &dyn WorkspaceFiles, tools: Tools) -> Self {
         if so_far.steps.len() >= STEPS_LIMIT {
             return Self::default();
         }
@@ -136,7 +141,7 @@ impl Past {
 }
 
 /// Files that may be read: those the task names, all where it names none; none of them twice.
-fn unread(task: &Task, so_far: &Conversation, workspace: &dyn Workspace) -> Vec<String> {
+fn unread(task: &Task, so_far: &Conversation, workspace: &dyn WorkspaceFiles) -> Vec<String> {
     let candidates = if task.existing.is_empty() { workspace.files() } else { task.existing.clone() };
     candidates
         .into_iter()
@@ -146,7 +151,7 @@ fn unread(task: &Task, so_far: &Conversation, workspace: &dyn Workspace) -> Vec<
 }
 
 /// Files that the task asks for and that are not there yet.
-fn due(task: &Task, so_far: &Conversation, workspace: &dyn Workspace, past: &Past) -> Vec<String> {
+fn due(task: &Task, so_far: &Conversation, workspace: &dyn WorkspaceFiles, past: &Past) -> Vec<String> {
     if !(task.create || task.change || task.run) {
         return Vec::new();
     }

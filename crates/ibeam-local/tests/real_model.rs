@@ -13,7 +13,7 @@ use std::sync::Arc;
 use futures_util::{FutureExt, StreamExt};
 use ibeam_core::provider::{ModelEvent, ModelRequest, Provider};
 use ibeam_local::setup::ModelStore;
-use ibeam_local::{LocalProvider, Workspace};
+use ibeam_local::{LocalProvider, WorkspaceFiles};
 use ibeam_protocol::{Answer, Block, Message, StopReason, ToolResult, ToolSpec};
 
 const README: &str = "# Windvane\n\nWindvane reads a weather station over a serial cable and publishes wind speed and \
@@ -21,7 +21,7 @@ const README: &str = "# Windvane\n\nWindvane reads a weather station over a seri
 
 struct Directory(PathBuf);
 
-impl Workspace for Directory {
+impl WorkspaceFiles for Directory {
     fn files(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap();
         let mut names: Vec<String> =
@@ -40,7 +40,7 @@ fn installed() -> Option<PathBuf> {
         Some(data) => PathBuf::from(data),
         None => PathBuf::from(std::env::var_os("HOME")?).join(".local/share"),
     };
-    ModelStore::new(data.join("ibeam/models")).locate()
+    ModelStore::new(data.join("ibeam/models")).installed_path()
 }
 
 fn spec(name: &'static str) -> ToolSpec {

@@ -11,7 +11,7 @@ use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use ibeam_core::{ModelEvent, ModelRequest};
 use ibeam_providers::Wire;
-use ibeam_providers::services::COMMON;
+use ibeam_providers::provider_table::DEFAULT_QUIRKS;
 use ibeam_providers::sse::SseParser;
 
 fn main() {
@@ -75,7 +75,7 @@ fn answer(wire: Wire) -> Vec<u8> {
 
 /// Reads the whole answer and gives how many pieces of text it had.
 fn read(wire: Wire, bytes: &[u8]) -> usize {
-    let (mut parser, mut decoder) = (SseParser::default(), wire.decoder(&request(), COMMON));
+    let (mut parser, mut decoder) = (SseParser::default(), wire.decoder(&request(), DEFAULT_QUIRKS));
     let (mut events, mut meant, mut texts, mut finished) = (Vec::new(), Vec::new(), 0, false);
     for piece in bytes.chunks(PIECE) {
         parser.feed(piece, &mut events).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibeam_core::{ModelEvent, ProviderError, Repeat};
+use ibeam_core::{ModelEvent, ProviderError, Retry};
 use ibeam_protocol::StopReason;
 use reqwest::Response;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -104,7 +104,7 @@ impl AnswerReader {
                             origin.fault(fault, head)
                         }
                         (WireFault::Protocol(_) | WireFault::Truncated, Bound::Silence(waited)) => {
-                            origin.stalled(waited, Repeat::Quickly, head)
+                            origin.stalled(waited, Retry::Fast, head)
                         }
                         (WireFault::Protocol(_) | WireFault::Truncated, Bound::Whole(waited)) => {
                             origin.too_slow(waited, head)
@@ -139,7 +139,7 @@ impl AnswerReader {
         let silence = |from: Instant, bound: Duration| (from + bound, Bound::Silence(bound));
         let idle = silence(Instant::now(), idle);
         let content_idle = silence(self.last_content, bounds.content_idle);
-        let whole = (self.started + bounds.whole, Bound::Whole(bounds.whole));
+        let whole = (self.started + bounds.total, Bound::Whole(bounds.total));
         let earlier = if content_idle.0 < idle.0 { content_idle } else { idle };
         if whole.0 < earlier.0 { whole } else { earlier }
     }

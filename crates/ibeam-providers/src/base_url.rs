@@ -34,7 +34,7 @@ impl PlainHttpServer {
     }
 
     /// Whether an entry of a list of hosts names this server: `HOST` for every port, or `HOST:PORT`.
-    pub fn is_named_by(&self, entry: &str) -> bool {
+    pub fn matches_entry(&self, entry: &str) -> bool {
         let entry = entry.trim();
         let Self { host, port } = self;
         entry.eq_ignore_ascii_case(host) || entry.eq_ignore_ascii_case(&format!("{host}:{port}"))
@@ -54,16 +54,16 @@ pub(crate) fn is_loopback(host: &str) -> bool {
 }
 
 /// Returns the scheme of a value that names none: `http` for this machine, else `https`.
-pub(crate) fn usual_scheme(value: &str) -> &'static str {
+pub(crate) fn default_scheme(value: &str) -> &'static str {
     let url = Url::parse(&format!("http://{value}"));
     let is_local = url.is_ok_and(|url| url.host_str().is_some_and(is_loopback));
     if is_local { "http" } else { "https" }
 }
 
 /// Returns `value` with a scheme, for a server that is not in the table of services.
-pub fn with_scheme(value: &str) -> String {
+pub fn with_default_scheme(value: &str) -> String {
     let value = value.trim();
-    if value.contains("://") { value.to_owned() } else { format!("{}://{value}", usual_scheme(value)) }
+    if value.contains("://") { value.to_owned() } else { format!("{}://{value}", default_scheme(value)) }
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
             ("0.0.0.0:9", "https://0.0.0.0:9"),
             ("http://api.example.com", "http://api.example.com"),
         ] {
-            assert_eq!(with_scheme(value), expect);
+            assert_eq!(with_default_scheme(value), expect);
         }
     }
 
@@ -128,7 +128,7 @@ mod tests {
             ("*", false),
             ("", false),
         ] {
-            assert_eq!(server.is_named_by(entry), expect, "{entry}");
+            assert_eq!(server.matches_entry(entry), expect, "{entry}");
         }
     }
 

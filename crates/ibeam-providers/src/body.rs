@@ -106,10 +106,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::services::COMMON;
+    use crate::provider_table::DEFAULT_QUIRKS;
 
     const SETTINGS: RequestSettings<'static> =
-        RequestSettings { model: "m", max_output_tokens: Some(100), quirks: COMMON };
+        RequestSettings { model: "m", max_output_tokens: Some(100), quirks: DEFAULT_QUIRKS };
 
     fn request() -> ModelRequest {
         let parameters = json!({ "type": "object" });

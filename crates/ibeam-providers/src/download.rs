@@ -46,7 +46,7 @@ impl Download {
     }
 
     /// True when the server does not go on but sends the file from its start.
-    pub fn starts_anew(&self) -> bool {
+    pub fn starts_from_zero(&self) -> bool {
         self.response.status() != StatusCode::PARTIAL_CONTENT
     }
 

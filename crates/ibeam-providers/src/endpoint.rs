@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
+use crate::provider_table::Quirks;
 use crate::secret::{KeyReader, Secret};
-use crate::services::Quirks;
 use crate::wire::Wire;
 
 /// One model of one service.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// The service's name, as failures tell it.
-    pub service: String,
+    pub provider: String,
     /// What it speaks.
     pub wire: Wire,
     /// The URL that the wire's paths are added to, e.g. `https://api.openai.com/v1`.
@@ -44,7 +44,7 @@ pub struct Timeouts {
     /// Between two pieces that say something: comments and pings keep a stream alive only so long.
     pub content_idle: Duration,
     /// For the whole answer.
-    pub whole: Duration,
+    pub total: Duration,
 }
 
 impl Default for Timeouts {
@@ -54,7 +54,7 @@ impl Default for Timeouts {
             first_byte: Duration::from_secs(120),
             idle: Duration::from_secs(90),
             content_idle: Duration::from_secs(300),
-            whole: Duration::from_secs(15 * 60),
+            total: Duration::from_secs(15 * 60),
         }
     }
 }

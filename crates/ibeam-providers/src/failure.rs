@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibeam_core::{ProviderError, Repeat};
+use ibeam_core::{ProviderError, Retry};
 use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ impl Origin {
         let has_port = host.rsplit(']').next().is_some_and(|tail| tail.contains(':'));
         let port = if endpoint.base_url.starts_with("https") { 443 } else { 80 };
         let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
-        Self { provider: endpoint.service.clone(), model: endpoint.model.clone(), address, keys }
+        Self { provider: endpoint.provider.clone(), model: endpoint.model.clone(), address, keys }
     }
 
     /// A response whose status is not success. `body` may be anything.
@@ -58,19 +58,19 @@ impl Origin {
         if error.message.trim().is_empty() {
             error.message = format!("HTTP status {status}");
         }
-        let (reason, repeat) = match status {
+        let (reason, retry) = match status {
             300..=399 => {
                 let to = head.location.as_deref().unwrap_or("another address");
-                (self.unreachable(&format!("redirected to {to}, which is not followed")), Repeat::Never)
+                (self.unreachable(&format!("redirected to {to}, which is not followed")), Retry::Never)
             }
             407 => {
-                (self.unreachable("the proxy wants credentials (see HTTP_PROXY, HTTPS_PROXY)"), Repeat::Never)
+                (self.unreachable("the proxy wants credentials (see HTTP_PROXY, HTTPS_PROXY)"), Retry::Never)
             }
             // A key may just have been replaced; the next request takes what is kept by then.
-            401 => (self.classify(status, &error).0, Repeat::Once),
+            401 => (self.classify(status, &error).0, Retry::Once),
             _ => self.classify(status, &error),
         };
-        self.error(reason, repeat, head)
+        self.error(reason, retry, head)
     }
 
     /// Returns the message of a body that is not JSON: its text, with the status where the text does not name it. A page
@@ -86,33 +86,33 @@ impl Origin {
     /// A body that is no answer.
     pub(crate) fn fault(&self, fault: WireFault, head: Head) -> ProviderError {
         let provider = self.provider.clone();
-        let (reason, repeat) = match fault {
-            WireFault::Truncated => (Reason::AnswerTruncated { provider }, Repeat::Quickly),
+        let (reason, retry) = match fault {
+            WireFault::Truncated => (Reason::AnswerTruncated { provider }, Retry::Fast),
             WireFault::Protocol(how) => {
-                (Reason::ProviderFailed { provider, said: self.said(&how) }, Repeat::Once)
+                (Reason::ProviderFailed { provider, said: self.said(&how) }, Retry::Once)
             }
             WireFault::TooLarge(how) => {
-                (Reason::ProviderFailed { provider, said: self.said(&how) }, Repeat::Never)
+                (Reason::ProviderFailed { provider, said: self.said(&how) }, Retry::Never)
             }
             WireFault::Reported(error) => {
                 let status = error.status.or_else(|| status_of(&error.kind)).unwrap_or(500);
                 self.classify(status, &error)
             }
         };
-        self.error(reason, repeat, head)
+        self.error(reason, retry, head)
     }
 
     /// Nothing came for `waited`.
-    pub(crate) fn stalled(&self, waited: Duration, repeat: Repeat, head: Head) -> ProviderError {
+    pub(crate) fn stalled(&self, waited: Duration, retry: Retry, head: Head) -> ProviderError {
         let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        self.error(Reason::Stalled { provider: self.provider.clone(), waited_ms }, repeat, head)
+        self.error(Reason::Stalled { provider: self.provider.clone(), waited_ms }, retry, head)
     }
 
     /// The answer kept coming and was not complete after `waited`: another one would hardly be.
     pub(crate) fn too_slow(&self, waited: Duration, head: Head) -> ProviderError {
         let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
         let reason = Reason::AnswerTooSlow { provider: self.provider.clone(), waited_ms };
-        self.error(reason, Repeat::Never, head)
+        self.error(reason, Retry::Never, head)
     }
 
     /// The request never got an answer: connection, name resolution, TLS, proxy.
@@ -127,58 +127,58 @@ impl Origin {
         let whole = chain.join(": ").to_lowercase();
         let last = chain.pop().unwrap_or_else(|| "the request could not be sent".to_owned());
         let address = self.address.clone();
-        let (reason, repeat) = if let Some(tls) = tls {
+        let (reason, retry) = if let Some(tls) = tls {
             let said = self.said(&format!("{tls}; SSL_CERT_FILE names further authorities"));
-            (Reason::Tls { address, said }, Repeat::Never)
+            (Reason::Tls { address, said }, Retry::Never)
         } else if error.is_builder() {
-            (self.unreachable("the base URL is not valid"), Repeat::Never)
+            (self.unreachable("the base URL is not valid"), Retry::Never)
         } else if whole.contains("tunnel") || whole.contains("proxy") || whole.contains("socks") {
             let text = format!("the proxy refused: {last} (see HTTPS_PROXY, ALL_PROXY)");
-            (self.unreachable(&text), Repeat::Never)
+            (self.unreachable(&text), Retry::Never)
         } else if ["name or service not known", "no address associated", "does not resolve", "nodename nor"]
             .iter()
             .any(|words| whole.contains(words))
         {
-            (self.unreachable("no such host"), Repeat::Never)
+            (self.unreachable("no such host"), Retry::Never)
         } else if error.is_timeout() {
-            (self.unreachable("no connection in time"), Repeat::Quickly)
+            (self.unreachable("no connection in time"), Retry::Fast)
         } else {
-            (self.unreachable(&last), Repeat::Quickly)
+            (self.unreachable(&last), Retry::Fast)
         };
-        self.error(reason, repeat, Head::default())
+        self.error(reason, retry, Head::default())
     }
 
     /// A configuration that no request can be made of.
     pub(crate) fn unusable(&self, said: &str) -> ProviderError {
         let reason = Reason::BadRequest { provider: self.provider.clone(), said: self.said(said) };
-        self.error(reason, Repeat::Never, Head::default())
+        self.error(reason, Retry::Never, Head::default())
     }
 
     fn unreachable(&self, said: &str) -> Reason {
         Reason::Unreachable { address: self.address.clone(), said: self.said(said) }
     }
 
-    fn classify(&self, status: u16, error: &ReportedError) -> (Reason, Repeat) {
+    fn classify(&self, status: u16, error: &ReportedError) -> (Reason, Retry) {
         let provider = self.provider.clone();
         let said = self.said(&error.message);
         let words = format!("{} {}", error.kind, error.message).to_lowercase();
         match status {
-            413 => (Reason::ContextTooLong { provider, said }, Repeat::Never),
+            413 => (Reason::ContextTooLong { provider, said }, Retry::Never),
             400 | 422 | 500 if is_context(&words) => {
-                (Reason::ContextTooLong { provider, said }, Repeat::Never)
+                (Reason::ContextTooLong { provider, said }, Retry::Never)
             }
             400 | 404 | 422 if self.is_model(status, &words) => (
                 Reason::UnknownModel { model: self.model.clone(), provider: Some(provider), near: None },
-                Repeat::Never,
+                Retry::Never,
             ),
-            401 | 403 => (Reason::KeyRefused { provider, said }, Repeat::Never),
-            402 => (Reason::RateLimited { provider, said }, Repeat::Never),
+            401 | 403 => (Reason::KeyRefused { provider, said }, Retry::Never),
+            402 => (Reason::RateLimited { provider, said }, Retry::Never),
             429 if words.contains("insufficient_quota") => {
-                (Reason::RateLimited { provider, said }, Repeat::Never)
+                (Reason::RateLimited { provider, said }, Retry::Never)
             }
-            429 => (Reason::RateLimited { provider, said }, Repeat::Patiently),
-            408 | 409 | 425 | 500.. => (Reason::ProviderFailed { provider, said }, Repeat::Patiently),
-            _ => (Reason::BadRequest { provider, said }, Repeat::Never),
+            429 => (Reason::RateLimited { provider, said }, Retry::Backoff),
+            408 | 409 | 425 | 500.. => (Reason::ProviderFailed { provider, said }, Retry::Backoff),
+            _ => (Reason::BadRequest { provider, said }, Retry::Never),
         }
     }
 
@@ -205,12 +205,12 @@ impl Origin {
         id.map(|id| said(&self.keys.redacted(&id))).filter(|id| !id.is_empty())
     }
 
-    fn error(&self, reason: Reason, repeat: Repeat, head: Head) -> ProviderError {
+    fn error(&self, reason: Reason, retry: Retry, head: Head) -> ProviderError {
         let Head { status, request_id, retry_after_ms, location: _ } = head;
         let request_id = self.shown_id(request_id);
         // A status of success says nothing about a failure that came after it.
         let http_status = status.filter(|status| !(200..300).contains(status));
-        ProviderError { failure: Failure { reason, http_status, request_id, retry_after_ms }, repeat }
+        ProviderError { failure: Failure { reason, http_status, request_id, retry_after_ms }, retry }
     }
 }
 

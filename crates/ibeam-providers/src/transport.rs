@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use ibeam_core::{ProviderError, Repeat};
+use ibeam_core::{ProviderError, Retry};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode};
 use rustls::ClientConfig;
@@ -106,7 +106,7 @@ impl Transport {
                 }
                 Err(_) => {
                     self.forget_connection();
-                    return Err(self.origin.stalled(limit, Repeat::Quickly, Head::default()));
+                    return Err(self.origin.stalled(limit, Retry::Fast, Head::default()));
                 }
             }
         };

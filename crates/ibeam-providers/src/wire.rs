@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::body::{RequestBody, Settled};
-use crate::services::Quirks;
+use crate::provider_table::Quirks;
 use crate::sse::SseEvent;
 use crate::{anthropic, openai};
 

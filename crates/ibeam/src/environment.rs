@@ -2,7 +2,7 @@
 
 use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::Reason;
-use ibeam_providers::services::SERVICES;
+use ibeam_providers::provider_table::PROVIDERS;
 
 /// A variable of the environment that is set to text; one that is empty or blank is as good as none.
 pub(crate) fn variable(name: &str) -> Option<String> {
@@ -15,7 +15,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 /// `NotText` with the name of the variable.
 pub(crate) fn refuse_what_is_not_text() -> Result<(), Reason> {
     let of_services =
-        SERVICES.iter().flat_map(|service| service.key_variables.iter().chain(service.base_url_variables));
+        PROVIDERS.iter().flat_map(|service| service.key_variables.iter().chain(service.base_url_variables));
     let mut ours: Vec<&str> = of_services.copied().collect();
     ours.sort_unstable();
     for (name, value) in std::env::vars_os() {

@@ -72,7 +72,7 @@ impl Listed {
             environment.push((name.into(), app.workspace.clone().into()));
         }
         environment.push(("CURSOR_VERSION".into(), env!("CARGO_PKG_VERSION").into()));
-        let redactor = Redactor::new(crate::model::secrets(app));
+        let redactor = Redactor::new(crate::model::all_secrets(app));
         Arc::new(Listening {
             listed: self,
             documents: Documents::of_run(head, SessionId::random().to_string(), redactor),

@@ -177,13 +177,13 @@ fn dispatch(
         Some(command) => {
             let live = app.voice.as_ref().map(Voice::live);
             if let Some(live) = live
-                && let (keys, is_usable) = (model::keys(app), model::choose(app).is_ok())
+                && let (keys, is_usable) = (model::key_sources(app), model::choose_model(app).is_ok())
                 && let Some((text, code)) = live.claude.auth_status(&keys, is_usable)
             {
                 drop(stdout.write_all(text.as_bytes()));
                 return Ok(ExitCode::from(code));
             }
-            let status = live.and_then(|live| live.codex.login_status(!model::keys(app).is_empty()));
+            let status = live.and_then(|live| live.codex.login_status(!model::key_sources(app).is_empty()));
             return match status {
                 Some(code) => Ok(ExitCode::from(code)),
                 None => Ok(command::carry_out(app, &command, &mut stdout)?),

@@ -246,7 +246,7 @@ struct ModelKeys {
 
 impl ModelKeys {
     fn new(app: &App) -> Self {
-        Self { variables: crate::model::secret_variables(app), keys: crate::model::key_values(app) }
+        Self { variables: crate::model::key_variable_names(app), keys: crate::model::all_keys(app) }
     }
 
     /// Returns the value of a variable of the environment.
@@ -269,7 +269,7 @@ impl ModelKeys {
 
 /// Our environment without the keys of models, as commands get it.
 pub(crate) fn inherited(app: &App) -> Vec<(OsString, OsString)> {
-    let secrets = crate::model::secret_variables(app);
+    let secrets = crate::model::key_variable_names(app);
     let is_withheld = |name: &OsString| {
         let name = name.to_string_lossy();
         name.ends_with("_API_KEY") || secrets.iter().any(|secret| *secret == name)

@@ -14,11 +14,11 @@ use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 use self::provider::{near_provider, unused_key};
 use crate::app::App;
 use crate::trust::Trust;
-pub(crate) use connect::list_of;
-pub(crate) use embedded::{DISPLAY as EMBEDDED_DISPLAY, is_installed, model_file};
+pub(crate) use connect::list_models;
+pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
 pub(crate) use provider::{
-    Provider, key_values, key_variable, keys, known_provider, names as provider_names, secret_variables,
-    secrets,
+    ConfiguredProvider, all_keys, all_secrets, check_provider_name, key_sources, key_variable,
+    key_variable_names, provider_names,
 };
 
 /// The provider name of the embedded model.
@@ -29,23 +29,23 @@ const EMBEDDED_NAMES: [&str; 3] = ["embedded", "embedded/qwen2.5-coder-1.5b", "q
 const ALIAS_DEPTH: usize = 8;
 
 /// A model that a run can use.
-pub(crate) struct Choice {
+pub(crate) struct ModelChoice {
     info: ModelInfo,
     /// `None` for the embedded model.
-    provider: Option<Provider>,
+    provider: Option<ConfiguredProvider>,
     why: String,
     /// A key that is set and opens nothing, where the embedded model stands in.
     unused_key: Option<UnusedKey>,
 }
 
-impl Choice {
+impl ModelChoice {
     /// The model.
     pub(crate) fn info(&self) -> &ModelInfo {
         &self.info
     }
 
     /// What decided: a flag, a variable, a file and line, a key.
-    pub(crate) fn why(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         self.why.clone()
     }
 
@@ -56,7 +56,7 @@ impl Choice {
     }
 
     /// The bounds of its requests; `None` for the embedded model.
-    pub(crate) fn bounds(&self) -> Option<Timeouts> {
+    pub(crate) fn timeouts(&self) -> Option<Timeouts> {
         self.provider.as_ref().map(|provider| provider.timeouts)
     }
 
@@ -71,7 +71,7 @@ impl Choice {
 /// # Errors
 /// `UnknownModel`, `UnknownProvider`, `NoKey`, `ModelNotInstalled`, `NoLocalEngine`; `Usage` and `BadConfig` for an
 /// address or a key that must not be used so.
-pub(crate) fn choose(app: &App) -> Result<Choice, Reason> {
+pub(crate) fn choose_model(app: &App) -> Result<ModelChoice, Reason> {
     chosen(app).map_err(|mut reason| {
         if let Reason::NoKey { embedded, .. } = &mut reason {
             *embedded = is_installed(app);
@@ -80,7 +80,7 @@ pub(crate) fn choose(app: &App) -> Result<Choice, Reason> {
     })
 }
 
-fn chosen(app: &App) -> Result<Choice, Reason> {
+fn chosen(app: &App) -> Result<ModelChoice, Reason> {
     let setting = app.config.get(&["model"]);
     let why = setting.map(|setting| setting.origin.to_string());
     match (app.config.text(&["model"]), why) {
@@ -93,8 +93,8 @@ fn chosen(app: &App) -> Result<Choice, Reason> {
 /// Chooses the model of that name, which `why` names the source of.
 ///
 /// # Errors
-/// Those of [`choose`].
-pub(crate) fn choose_named(app: &App, name: &str, why: &str) -> Result<Choice, Reason> {
+/// Those of [`choose_model`].
+pub(crate) fn choose_model_named(app: &App, name: &str, why: &str) -> Result<ModelChoice, Reason> {
     match name {
         "auto" if alias(app, "auto").is_none() => unnamed(app),
         name => named(app, name, why.to_owned()),
@@ -116,7 +116,7 @@ pub(crate) fn aliases(app: &App) -> Vec<(String, String)> {
 ///
 /// # Errors
 /// `Usage` for an address or a key that is given for a model that nobody named.
-fn unnamed(app: &App) -> Result<Choice, Reason> {
+fn unnamed(app: &App) -> Result<ModelChoice, Reason> {
     if let Some(url) = &app.flags.endpoint {
         let said = format!(
             "`--endpoint {url}` needs `--model NAME`, the name of a model of that server; \
@@ -128,7 +128,7 @@ fn unnamed(app: &App) -> Result<Choice, Reason> {
         let said = "`--api-key` needs `--model PROVIDER/NAME`, which says whose key it is".to_owned();
         return Err(Reason::Usage { said });
     }
-    if let Some(provider) = Provider::first_with_key(app)
+    if let Some(provider) = ConfiguredProvider::first_with_key(app)
         && let Some(model) = default_model(&provider.name)
     {
         let why = format!("first provider with a key: {}", provider.name);
@@ -143,7 +143,7 @@ fn unnamed(app: &App) -> Result<Choice, Reason> {
     }
 }
 
-fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
+fn named(app: &App, name: &str, why: String) -> Result<ModelChoice, Reason> {
     let mut name = name.trim().to_owned();
     for _ in 0..ALIAS_DEPTH {
         match alias(app, &name) {
@@ -158,7 +158,7 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
         return embedded(app, why, None);
     }
     if let Some((provider, model)) = name.split_once('/')
-        && let Some(provider) = Provider::find(app, provider)?
+        && let Some(provider) = ConfiguredProvider::find(app, provider)?
     {
         if model.is_empty() {
             return Err(Reason::UnknownModel { model: name.clone(), provider: None, near: None });
@@ -166,7 +166,7 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
         return remote(app, provider.with_key()?, model, why);
     }
     if let Some(known) = known_model(&name)
-        && let Some(provider) = Provider::find(app, known.provider)?
+        && let Some(provider) = ConfiguredProvider::find(app, known.provider)?
         && let Ok(provider) = provider.with_key()
     {
         return remote(app, provider, &name, why);
@@ -174,10 +174,10 @@ fn named(app: &App, name: &str, why: String) -> Result<Choice, Reason> {
     if let Some(reason) = only_of_an_untrusted_project(app, &name) {
         return Err(reason);
     }
-    if let Some(provider) = Provider::only_one(app)? {
+    if let Some(provider) = ConfiguredProvider::only_one(app)? {
         return remote(app, provider, &name, why);
     }
-    match known_model(&name).map(|known| Provider::find(app, known.provider)) {
+    match known_model(&name).map(|known| ConfiguredProvider::find(app, known.provider)) {
         Some(Ok(Some(provider))) => remote(app, provider.with_key()?, &name, why),
         Some(Err(reason)) => Err(reason),
         Some(Ok(None)) | None => {
@@ -211,16 +211,16 @@ fn alias(app: &App, name: &str) -> Option<String> {
 ///
 /// # Errors
 /// `BadConfig` where the key would travel unencrypted.
-fn remote(app: &App, provider: Provider, model: &str, why: String) -> Result<Choice, Reason> {
+fn remote(app: &App, provider: ConfiguredProvider, model: &str, why: String) -> Result<ModelChoice, Reason> {
     provider.check_encryption(app)?;
     let display =
         app.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };
-    Ok(Choice { info, provider: Some(provider), why, unused_key: None })
+    Ok(ModelChoice { info, provider: Some(provider), why, unused_key: None })
 }
 
-fn embedded(app: &App, why: String, unused_key: Option<UnusedKey>) -> Result<Choice, Reason> {
-    let display = embedded::DISPLAY.to_owned();
+fn embedded(app: &App, why: String, unused_key: Option<UnusedKey>) -> Result<ModelChoice, Reason> {
+    let display = embedded::DISPLAY_NAME.to_owned();
     if !cfg!(feature = "embedded") {
         return Err(Reason::NoLocalEngine);
     }
@@ -229,5 +229,5 @@ fn embedded(app: &App, why: String, unused_key: Option<UnusedKey>) -> Result<Cho
         return Err(Reason::ModelNotInstalled { model: display, unused_key });
     }
     let info = ModelInfo { provider: EMBEDDED.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };
-    Ok(Choice { info, provider: None, why, unused_key })
+    Ok(ModelChoice { info, provider: None, why, unused_key })
 }

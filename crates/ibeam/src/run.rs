@@ -93,11 +93,11 @@ fn print_on(
     };
     // A wrong model is told at once where there is a prompt; without one, that is what is wrong first.
     let (model, gathered) = if prompt::is_one(words) {
-        let model = crate::model::choose(app)?;
+        let model = crate::model::choose_model(app)?;
         (model, gather()?)
     } else {
         let gathered = gather()?;
-        (crate::model::choose(app)?, gathered)
+        (crate::model::choose_model(app)?, gathered)
     };
     let opening = Opening::new(app, target)?;
     if let Some(head) = start::preview(app, &opening, &model) {
@@ -147,7 +147,7 @@ fn print_on(
     let pump = Pump { printer: Arc::clone(&printer) };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&run.run.clock), events)
-        .redacting(Redactor::new(crate::model::secrets(app)));
+        .redacting(Redactor::new(crate::model::all_secrets(app)));
     let outcome = runtime.block_on(async {
         heartbeat::start(app.flags.heartbeat);
         let outcome = end_of(&shutdown, &run.run, &mut journal, gathered.blocks, notices).await;

@@ -12,7 +12,7 @@ use ibeam_protocol::{Answer, EventKind, Failure, Message, ModelCallId, Notice, R
 use super::{Ended, Run};
 use crate::gauge::Gauge;
 use crate::journal::{Journal, millis};
-use crate::provider::{ModelEvent, ModelRequest, ProviderError, Repeat};
+use crate::provider::{ModelEvent, ModelRequest, ProviderError, Retry};
 
 /// For one request the conversation is made shorter this often at most.
 const SHORTENED_IN_A_ROW: u32 = 4;
@@ -213,7 +213,7 @@ impl Run {
                 None => {
                     let said = "a provider's stream ended without an end".to_owned();
                     let failure = Reason::Internal { said }.into();
-                    break ProviderError { failure, repeat: Repeat::Never };
+                    break ProviderError { failure, retry: Retry::Never };
                 }
             }
         };

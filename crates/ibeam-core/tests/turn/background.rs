@@ -47,7 +47,7 @@ fn what_still_runs_is_waited_for_when_asked() {
 
 #[test]
 fn a_run_that_failed_waits_for_nothing() {
-    let (stage, two) = with_two(vec![failing(Repeat::Never)], true);
+    let (stage, two) = with_two(vec![failing(Retry::Never)], true);
     check(&stage, "Started User BackgroundStopped Failed(provider)");
     assert!(!two.waited.load(Ordering::SeqCst));
 }

@@ -4,7 +4,7 @@ use super::*;
 
 fn too_long() -> Line {
     let reason = Reason::ContextTooLong { provider: "p".into(), said: "prompt is too long".into() };
-    Line::Fail(ProviderError { failure: reason.into(), repeat: Repeat::Never })
+    Line::Fail(ProviderError { failure: reason.into(), retry: Retry::Never })
 }
 
 /// A call whose result is as long as `bytes`.
@@ -160,7 +160,7 @@ fn a_second_overflow_at_the_same_request_ends_the_run() {
 
 #[test]
 fn f060_a_summary_that_fails_leaves_the_conversation_as_it_was() {
-    for broken in [failing(Repeat::Never), say(&[" "])] {
+    for broken in [failing(Retry::Never), say(&[" "])] {
         let stage = stage(vec![long_call("1", 4000), long_call("2", 100), too_long(), broken]);
         let (outcome, events) = play(&stage, &[]);
         let RunOutcome::Failed(failure) = outcome else { panic!() };

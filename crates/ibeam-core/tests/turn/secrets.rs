@@ -19,7 +19,7 @@ fn a_secret_that_a_tool_says_reaches_neither_the_record_nor_the_model() {
 #[test]
 fn a_secret_that_a_failure_tells_is_taken_out() {
     let reason = Reason::ProviderFailed { provider: "p".into(), said: format!("bad key {SECRET}") };
-    let error = ProviderError { failure: reason.into(), repeat: Repeat::Once };
+    let error = ProviderError { failure: reason.into(), retry: Retry::Once };
     let stage = stage(vec![Line::Fail(error.clone()), Line::Fail(error)]);
     let (outcome, events) = play(&stage, &[]);
     assert!(!serde_json::to_string(&events).unwrap().contains(SECRET));

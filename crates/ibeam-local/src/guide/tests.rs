@@ -69,7 +69,7 @@ impl Memory {
     }
 }
 
-impl Workspace for Memory {
+impl WorkspaceFiles for Memory {
     fn files(&self) -> Vec<String> {
         self.0.lock().unwrap().keys().cloned().collect()
     }

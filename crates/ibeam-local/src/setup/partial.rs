@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{BUFFER_BYTES, Phase, Pin, Progress, SetupError, Watch};
+use super::{BUFFER_BYTES, Phase, Pin, Progress, ProgressCallback, SetupError};
 
 /// A model on its way, locked against other processes.
 #[derive(Debug)]
-pub struct Partial {
+pub struct PartialDownload {
     file: File,
     path: PathBuf,
     target: PathBuf,
@@ -18,7 +18,7 @@ pub struct Partial {
     pin: Pin,
 }
 
-impl Partial {
+impl PartialDownload {
     /// Opens or makes the partial file in `directory`.
     pub(super) fn open(directory: &Path, pin: Pin) -> Result<Self, SetupError> {
         let target = directory.join(&pin.name);
@@ -78,7 +78,7 @@ impl Partial {
     ///
     /// # Errors
     /// `Incomplete` (kept, to go on), `HashMismatch` (removed), `Stopped`, `NoSpace`, `Io`.
-    pub fn finish(mut self, watch: Watch<'_>) -> Result<PathBuf, SetupError> {
+    pub fn finish(mut self, watch: ProgressCallback<'_>) -> Result<PathBuf, SetupError> {
         if self.length != self.pin.bytes {
             return Err(SetupError::Incomplete { have: self.length, need: self.pin.bytes });
         }
@@ -101,7 +101,7 @@ impl Partial {
         Ok(self.target)
     }
 
-    fn hash(&mut self, watch: Watch<'_>) -> Result<String, SetupError> {
+    fn hash(&mut self, watch: ProgressCallback<'_>) -> Result<String, SetupError> {
         let io = |source| SetupError::io(&self.path, self.pin.bytes, source);
         self.file.seek(SeekFrom::Start(0)).map_err(io)?;
         let mut hash = Sha256::new();
@@ -121,6 +121,11 @@ impl Partial {
 }
 
 /// Reports and asks whether to go on.
-pub(super) fn tell(watch: Watch<'_>, phase: Phase, done: u64, total: u64) -> Result<(), SetupError> {
+pub(super) fn tell(
+    watch: ProgressCallback<'_>,
+    phase: Phase,
+    done: u64,
+    total: u64,
+) -> Result<(), SetupError> {
     if watch(Progress { phase, done, total }).is_break() { Err(SetupError::Stopped) } else { Ok(()) }
 }

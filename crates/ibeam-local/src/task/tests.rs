@@ -2,7 +2,7 @@ use super::*;
 
 struct Files(&'static [&'static str]);
 
-impl Workspace for Files {
+impl WorkspaceFiles for Files {
     fn files(&self) -> Vec<String> {
         self.0.iter().map(|&file| file.to_owned()).collect()
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::body::Settled;
 use crate::lenient;
-use crate::services::MaxTokensField;
+use crate::provider_table::MaxTokensField;
 use crate::wire::{RequestSettings, Wire, push};
 
 #[derive(Serialize)]

@@ -2,7 +2,7 @@
 
 use ibeam_core::ModelEvent;
 use ibeam_protocol::Block;
-use ibeam_providers::services::{COMMON, Quirks};
+use ibeam_providers::provider_table::{DEFAULT_QUIRKS, Quirks};
 use ibeam_providers::sse::SseParser;
 use ibeam_providers::wire::{Wire, WireFault};
 
@@ -10,7 +10,7 @@ use crate::conversation::{request, user};
 
 /// What a stream meant, one line a fact; a fault is the last.
 pub(crate) fn replay(wire: Wire, chunks: &[&[u8]]) -> Vec<String> {
-    let quirks = Quirks { text_tool_calls: true, ..COMMON };
+    let quirks = Quirks { text_tool_calls: true, ..DEFAULT_QUIRKS };
     let mut decoder = wire.decoder(&request(vec![user("hi")]), quirks);
     let mut parser = SseParser::default();
     let mut out = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn replay(wire: Wire, chunks: &[&[u8]]) -> Vec<String> {
 /// A document that is not streamed.
 pub(crate) fn replay_whole(wire: Wire, body: &str) -> Vec<String> {
     let mut out = Vec::new();
-    let result = wire.decoder(&request(vec![user("hi")]), COMMON).whole(body, &mut out);
+    let result = wire.decoder(&request(vec![user("hi")]), DEFAULT_QUIRKS).whole(body, &mut out);
     lines(out, result.err())
 }
 

@@ -2,7 +2,7 @@
 
 use ibeam_core::ModelRequest;
 use ibeam_protocol::{Block, Message};
-use ibeam_providers::services::{COMMON, service};
+use ibeam_providers::provider_table::{DEFAULT_QUIRKS, known_provider};
 use ibeam_providers::wire::{RequestSettings, Wire};
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ fn conversation() -> Vec<Message> {
 }
 
 fn bytes(wire: Wire, request: &ModelRequest, name: &str) -> String {
-    let quirks = service(name).map_or(COMMON, |service| service.quirks);
+    let quirks = known_provider(name).map_or(DEFAULT_QUIRKS, |provider| provider.quirks);
     let settings = RequestSettings { model: "m", max_output_tokens: Some(100), quirks };
     String::from_utf8(wire.request_body(request, &settings).unwrap()).unwrap()
 }

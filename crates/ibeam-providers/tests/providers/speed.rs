@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ibeam_core::ModelEvent;
-use ibeam_providers::services::COMMON;
+use ibeam_providers::provider_table::DEFAULT_QUIRKS;
 use ibeam_providers::sse::SseParser;
 use ibeam_providers::wire::Wire;
 
@@ -16,7 +16,7 @@ const EVENTS: usize = 100_000;
 fn check(wire: Wire, head: &str, event: &str) {
     let stream = head.to_owned() + &event.repeat(EVENTS);
     let mut parser = SseParser::default();
-    let mut decoder = wire.decoder(&request(vec![user("hi")]), COMMON);
+    let mut decoder = wire.decoder(&request(vec![user("hi")]), DEFAULT_QUIRKS);
     let (mut events, mut out, mut texts) = (Vec::new(), Vec::new(), 0);
     let begun = Instant::now();
     for chunk in stream.as_bytes().chunks(8192) {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use ibeam_core::{ModelEvent, Provider, ProviderError, Repeat};
+use ibeam_core::{ModelEvent, Provider, ProviderError, Retry};
 use ibeam_protocol::Reason;
-use ibeam_providers::services::COMMON;
+use ibeam_providers::provider_table::DEFAULT_QUIRKS;
 use ibeam_providers::{Endpoint, HttpProvider, Secret, Timeouts, Wire};
 
 use crate::conversation::{request, user};
@@ -21,14 +21,14 @@ const KEY: &str = "sk-very-secret";
 
 fn endpoint(base_url: &str) -> Endpoint {
     Endpoint {
-        service: "openai".into(),
+        provider: "openai".into(),
         wire: Wire::OpenAi,
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,
         headers: vec![("x-extra".into(), "yes".into())],
         model: "gpt-x".into(),
-        quirks: COMMON,
+        quirks: DEFAULT_QUIRKS,
         timeouts: Timeouts::default(),
         max_output_tokens: None,
     }
@@ -72,8 +72,8 @@ async fn fail_with(endpoint: fn(&str) -> Endpoint, act: Act) -> (Vec<ModelEvent>
 }
 
 #[track_caller]
-fn check(error: &ProviderError, reason: &Reason, repeat: Repeat) {
-    assert_eq!((&error.failure.reason, error.repeat), (reason, repeat));
+fn check(error: &ProviderError, reason: &Reason, retry: Retry) {
+    assert_eq!((&error.failure.reason, error.retry), (reason, retry));
 }
 
 fn provider() -> String {
@@ -134,7 +134,7 @@ async fn a_refused_key_is_tried_once_more_and_never_shown() {
     check(
         &error,
         &Reason::KeyRefused { provider: provider(), said: "Incorrect key ***".into() },
-        Repeat::Once,
+        Retry::Once,
     );
     assert_eq!((error.failure.http_status, error.failure.request_id.as_deref()), (Some(401), Some("r")));
 }
@@ -170,13 +170,13 @@ async fn an_unknown_model_is_named_and_a_wrong_path_is_not_one() {
         ("404 Not Found", r#"{"error":"model 'gpt-x' not found"}"#),
     ] {
         let (_, error) = fail(Act::Send(response(status, "", body))).await;
-        check(&error, &unknown, Repeat::Never);
+        check(&error, &unknown, Retry::Never);
     }
     let (_, error) = fail(Act::Send(response("404 Not Found", "", "404 page not found"))).await;
     check(
         &error,
         &Reason::BadRequest { provider: provider(), said: "404 page not found".into() },
-        Repeat::Never,
+        Retry::Never,
     );
 }
 
@@ -189,10 +189,10 @@ async fn a_conversation_that_is_too_long_is_told_apart_from_a_bad_request() {
     ] {
         let (_, error) = fail(Act::Send(response(status, "", body))).await;
         assert!(matches!(error.failure.reason, Reason::ContextTooLong { .. }), "{error:?}");
-        assert_eq!(error.repeat, Repeat::Never);
+        assert_eq!(error.retry, Retry::Never);
     }
     let (_, error) = fail(Act::Send(response("422 Unprocessable", "", r#"{"detail":"bad role"}"#))).await;
-    check(&error, &Reason::BadRequest { provider: provider(), said: "bad role".into() }, Repeat::Never);
+    check(&error, &Reason::BadRequest { provider: provider(), said: "bad role".into() }, Retry::Never);
 }
 
 #[tokio::test]
@@ -203,12 +203,12 @@ async fn a_rate_limit_tells_how_long_to_wait_and_an_empty_account_is_not_asked_a
         [("retry-after: 2\r\n", Some(2000)), ("retry-after: -5\r\n", None), ("retry-after: 2²\r\n", None)]
     {
         let (_, error) = fail(Act::Send(response("429 Too Many Requests", header, body))).await;
-        check(&error, &limited, Repeat::Patiently);
+        check(&error, &limited, Retry::Backoff);
         assert_eq!(error.failure.retry_after_ms, wait, "{header}");
     }
     let empty = r#"{"error":{"message":"no money","type":"insufficient_quota"}}"#;
     let (_, error) = fail(Act::Send(response("429 Too Many Requests", "", empty))).await;
-    check(&error, &Reason::RateLimited { provider: provider(), said: "no money".into() }, Repeat::Never);
+    check(&error, &Reason::RateLimited { provider: provider(), said: "no money".into() }, Retry::Never);
 }
 
 #[tokio::test]
@@ -223,7 +223,7 @@ async fn a_failing_provider_is_asked_again_patiently_and_its_page_is_cut_to_its_
         ("529 Overloaded", "", "HTTP status 529"),
     ] {
         let (_, error) = fail(Act::Send(response(status, "", body))).await;
-        check(&error, &Reason::ProviderFailed { provider: provider(), said: said.into() }, Repeat::Patiently);
+        check(&error, &Reason::ProviderFailed { provider: provider(), said: said.into() }, Retry::Backoff);
     }
 }
 
@@ -231,10 +231,10 @@ async fn a_failing_provider_is_asked_again_patiently_and_its_page_is_cut_to_its_
 async fn an_error_under_a_status_of_success_is_an_error() {
     let overloaded = r#"{"error":{"message":"busy","code":503}}"#;
     let (_, error) = fail(Act::Send(response("200 OK", "", overloaded))).await;
-    check(&error, &Reason::ProviderFailed { provider: provider(), said: "busy".into() }, Repeat::Patiently);
+    check(&error, &Reason::ProviderFailed { provider: provider(), said: "busy".into() }, Retry::Backoff);
     assert_eq!(error.failure.http_status, None);
     let (_, error) = fail(Act::Send(response("200 OK", "", "<html><title>Login</title></html>"))).await;
-    check(&error, &Reason::ProviderFailed { provider: provider(), said: "Login".into() }, Repeat::Once);
+    check(&error, &Reason::ProviderFailed { provider: provider(), said: "Login".into() }, Retry::Once);
 }
 
 #[tokio::test]
@@ -242,7 +242,7 @@ async fn a_stream_cut_before_its_end_is_truncated_after_its_text() {
     let truncated = Reason::AnswerTruncated { provider: provider() };
     for bytes in [open_stream(CUT), open_stream(""), chunked("", CUT)] {
         let (_, error) = fail(Act::SendAndClose(bytes)).await;
-        check(&error, &truncated, Repeat::Quickly);
+        check(&error, &truncated, Retry::Fast);
     }
     let (events, _) = fail(Act::SendAndClose(open_stream(CUT))).await;
     assert_eq!(replay::lines(events, None), ["text Hi", "text  the"]);
@@ -253,7 +253,7 @@ async fn a_stall_is_told_wherever_it_falls() {
     let silent = fail_with(impatient, Act::SendAndHold(String::new())).await.1;
     let mid_stream = fail_with(impatient, Act::SendAndHold(open_stream(CUT))).await.1;
     for error in [silent, mid_stream] {
-        check(&error, &Reason::Stalled { provider: provider(), waited_ms: 150 }, Repeat::Quickly);
+        check(&error, &Reason::Stalled { provider: provider(), waited_ms: 150 }, Retry::Fast);
     }
 }
 
@@ -281,7 +281,7 @@ async fn time_in_which_nobody_asked_for_more_is_no_stall() {
 #[tokio::test]
 async fn pings_keep_a_stream_alive_only_so_long() {
     let (_, error) = fail_with(impatient, Act::SendAndPing(open_stream(CUT))).await;
-    check(&error, &Reason::Stalled { provider: provider(), waited_ms: 300 }, Repeat::Quickly);
+    check(&error, &Reason::Stalled { provider: provider(), waited_ms: 300 }, Retry::Fast);
 }
 
 #[tokio::test]
@@ -296,7 +296,7 @@ async fn an_answer_is_whole_though_the_server_holds_the_line() {
 async fn a_redirect_is_not_followed() {
     let headers = "location: http://elsewhere.example/v1?key=1\r\n";
     let (_, error) = fail(Act::Send(response("307 Temporary Redirect", headers, ""))).await;
-    assert_eq!(error.repeat, Repeat::Never);
+    assert_eq!(error.retry, Retry::Never);
     let Reason::Unreachable { said, .. } = error.failure.reason else { panic!("{error:?}") };
     assert_eq!(said, "redirected to http://elsewhere.example, which is not followed");
 }
@@ -306,7 +306,7 @@ async fn nobody_there_is_told_with_the_address() {
     let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let (_, error) = ask(&HttpProvider::new(endpoint(&format!("http://{free}")))).await;
     let error = error.unwrap();
-    assert_eq!(error.repeat, Repeat::Quickly);
+    assert_eq!(error.retry, Retry::Fast);
     let Reason::Unreachable { address, said } = &error.failure.reason else { panic!("{error:?}") };
     assert_eq!(*address, free.to_string());
     assert!(said.contains("refused"), "{said}");
@@ -327,7 +327,7 @@ async fn plain_http_on_the_tls_port_is_a_tls_fault() {
     let (_, error) = ask(&HttpProvider::new(endpoint(&format!("https://{address}")))).await;
     let error = error.unwrap();
     assert!(matches!(error.failure.reason, Reason::Tls { .. }), "{error:?}");
-    assert_eq!((error.repeat, server.connections()), (Repeat::Never, 0));
+    assert_eq!((error.retry, server.connections()), (Retry::Never, 0));
 }
 
 #[tokio::test]
@@ -342,7 +342,7 @@ async fn an_event_without_end_is_given_up() {
     let endless = open_stream(&format!("data: {}", "x".repeat(17 * 1024 * 1024)));
     let (_, error) = fail(Act::SendAndHold(endless)).await;
     let said = "an event is longer than 16777216 bytes".into();
-    check(&error, &Reason::ProviderFailed { provider: provider(), said }, Repeat::Once);
+    check(&error, &Reason::ProviderFailed { provider: provider(), said }, Retry::Once);
 }
 
 /// A packed body of a few kilobytes can be endless. Another one of that kind would be no better.
@@ -352,6 +352,6 @@ async fn an_answer_of_blanks_or_comments_without_end_is_given_up_at_once() {
         let endless = open_stream(&unit.repeat(4 * 1024 * 1024 / unit.len()));
         let (_, error) = fail(Act::SendAndHold(endless)).await;
         let said = "its answer has more than 1048576 bytes without an event".into();
-        check(&error, &Reason::ProviderFailed { provider: provider(), said }, Repeat::Never);
+        check(&error, &Reason::ProviderFailed { provider: provider(), said }, Retry::Never);
     }
 }

@@ -11,7 +11,7 @@ use crate::cli::ReportFormat;
 
 pub(super) fn about(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
-    let model = crate::model::choose(app).map(|choice| choice.info().display.clone()).ok();
+    let model = crate::model::choose_model(app).map(|choice| choice.info().display.clone()).ok();
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let engine = cfg!(feature = "embedded");
     let contract = app.contract().name();

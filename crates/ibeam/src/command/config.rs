@@ -75,8 +75,8 @@ fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Fai
 
 /// The bounds that nobody set: those that suit the model in use.
 fn bounds_of_the_service(app: &App) -> Vec<Row> {
-    let (bounds, origin) = match crate::model::choose(app) {
-        Ok(choice) => match choice.bounds() {
+    let (bounds, origin) = match crate::model::choose_model(app) {
+        Ok(choice) => match choice.timeouts() {
             Some(bounds) => (bounds, format!("default of {}", choice.info().provider)),
             // The embedded model is not waited for over a network.
             None => return Vec::new(),
@@ -88,7 +88,7 @@ fn bounds_of_the_service(app: &App) -> Vec<Row> {
         ("first_byte", bounds.first_byte),
         ("idle", bounds.idle),
         ("content_idle", bounds.content_idle),
-        ("answer", bounds.whole),
+        ("answer", bounds.total),
     ]
     .into_iter()
     .filter(|(key, _)| app.config.get(&["timeouts", key]).is_none())
@@ -99,10 +99,10 @@ fn bounds_of_the_service(app: &App) -> Vec<Row> {
 /// The model that a run would use now, which may come from a key rather than from a setting.
 fn model_row(app: &App) -> Row {
     let key = "(model in use)".to_owned();
-    match crate::model::choose(app) {
+    match crate::model::choose_model(app) {
         Ok(choice) => {
             let info = choice.info();
-            Row::new(key, &Value::Text(format!("{}/{}", info.provider, info.id)), choice.why())
+            Row::new(key, &Value::Text(format!("{}/{}", info.provider, info.id)), choice.origin())
         }
         Err(reason) => Row {
             key,

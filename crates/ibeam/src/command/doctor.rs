@@ -23,18 +23,18 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
     let mut line = |good: bool, what: &str, said: &str| {
         text.push_str(&format!("{} {what}: {said}\n", if good { "ok     " } else { "missing" }));
     };
-    match model::choose(app) {
+    match model::choose_model(app) {
         Ok(choice) => {
             let info = choice.info();
             line(
                 true,
                 "model",
-                &format!("{} ({}/{}; {})", info.display, info.provider, info.id, choice.why()),
+                &format!("{} ({}/{}; {})", info.display, info.provider, info.id, choice.origin()),
             );
         }
         Err(reason) => line(false, "model", &told(app, &reason)),
     }
-    let keys = model::keys(app);
+    let keys = model::key_sources(app);
     for (provider, source) in &keys {
         line(true, "key", &format!("{provider}, from {source}"));
     }

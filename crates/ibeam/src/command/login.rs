@@ -9,21 +9,21 @@ use std::os::fd::AsFd;
 
 use ibeam_output::CommandLine;
 use ibeam_protocol::{Failure, Reason};
-use ibeam_providers::{Service, service};
+use ibeam_providers::{KnownProvider, known_provider};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 
 use super::say;
 use crate::app::App;
 use crate::credentials::Credentials;
-use crate::model::known_provider;
+use crate::model::check_provider_name;
 
 const DEFAULT_PROVIDER: &str = "anthropic";
 
 pub(super) fn login(app: &App, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
-    let provider = known_provider(app, provider.unwrap_or(DEFAULT_PROVIDER))?;
+    let provider = check_provider_name(app, provider.unwrap_or(DEFAULT_PROVIDER))?;
     let key = match &app.flags.api_key {
         Some(key) => key.clone(),
-        None if service(&provider).is_some_and(Service::is_keyless) => {
+        None if known_provider(&provider).is_some_and(KnownProvider::is_keyless) => {
             let said = format!(
                 "`{provider}` needs no key: `--model {provider}/NAME` uses it; `ibeam login {provider} --api-key KEY` \
                  stores one all the same"
@@ -45,7 +45,7 @@ pub(super) fn login(app: &App, provider: Option<&str>, stdout: &mut File) -> Res
 }
 
 pub(super) fn logout(app: &App, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
-    let provider = provider.map(|name| known_provider(app, name)).transpose()?;
+    let provider = provider.map(|name| check_provider_name(app, name)).transpose()?;
     let mut credentials = Credentials::load(&app.places.credentials)?;
     let forgotten = credentials.forget(provider.as_deref())?;
     let count = u64::try_from(forgotten).unwrap_or(u64::MAX);

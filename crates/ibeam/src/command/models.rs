@@ -7,16 +7,16 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use ibeam_protocol::{Failure, Reason};
-use ibeam_providers::service;
+use ibeam_providers::known_provider;
 
 use super::{say, told};
 use crate::app::App;
-use crate::model::{self, EMBEDDED, Provider};
+use crate::model::{self, ConfiguredProvider, EMBEDDED};
 
 /// Prints the list.
 pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
     let mut text = "Available models\n\n".to_owned();
-    let current = model::choose(app).ok().map(|choice| {
+    let current = model::choose_model(app).ok().map(|choice| {
         let info = choice.info();
         format!("{}/{}", info.provider, info.id)
     });
@@ -24,12 +24,12 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
         let mark = if current.as_deref() == Some(id) { " (current)" } else { "" };
         text.push_str(&format!("{id} - {label}{mark}\n"));
     };
-    for provider in Provider::usable(app)? {
+    for provider in ConfiguredProvider::usable(app)? {
         if let Err(reason) = provider.check_encryption(app) {
             drop(writeln!(io::stderr(), "warning: {}: {}", provider.name, told(app, &reason)));
             continue;
         }
-        match crate::run::on_runtime(|runtime| runtime.block_on(model::list_of(&provider))) {
+        match crate::run::on_runtime(|runtime| runtime.block_on(model::list_models(&provider))) {
             Ok(models) => {
                 for found in models {
                     // The server of `--endpoint` is none of the providers.
@@ -65,10 +65,10 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
 
 /// Prints the providers, one `<name> - <Label>: <key>` a line, without asking any of them.
 pub(super) fn list_providers(app: &App, stdout: &mut File) -> Result<(), Failure> {
-    let keys = model::keys(app);
+    let keys = model::key_sources(app);
     let mut text = "Providers\n\n".to_owned();
     for name in model::provider_names(app) {
-        let label = service(&name).map_or("from your configuration", |service| service.label);
+        let label = known_provider(&name).map_or("from your configuration", |provider| provider.label);
         let source = keys.iter().find(|(provider, _)| *provider == name).map(|(_, source)| source);
         let key = match (source, model::key_variable(app, &name)) {
             (Some(source), _) => format!("key from {source}"),

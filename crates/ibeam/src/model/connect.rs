@@ -6,11 +6,11 @@ use ibeam_core::Provider as Port;
 use ibeam_protocol::{Failure, KeySource, ModelInfo};
 use ibeam_providers::{Endpoint, HttpProvider, KeyReader, ListedModel, Secret, known_model};
 
-use super::{Choice, Provider, embedded};
+use super::{ConfiguredProvider, ModelChoice, embedded};
 use crate::app::App;
 use crate::credentials::Credentials;
 
-impl Choice {
+impl ModelChoice {
     /// Makes the port; nothing is sent yet.
     ///
     /// # Errors
@@ -32,14 +32,14 @@ impl Choice {
 ///
 /// # Errors
 /// The provider's failure.
-pub(crate) async fn list_of(provider: &Provider) -> Result<Vec<ListedModel>, Failure> {
+pub(crate) async fn list_models(provider: &ConfiguredProvider) -> Result<Vec<ListedModel>, Failure> {
     let listed = HttpProvider::new(endpoint(provider, "")).list_models().await;
     listed.map_err(|error| error.failure)
 }
 
-fn endpoint(provider: &Provider, model: &str) -> Endpoint {
+fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
     Endpoint {
-        service: provider.name.clone(),
+        provider: provider.name.clone(),
         wire: provider.wire,
         base_url: provider.base_url.clone(),
         key: provider.key.clone(),
@@ -53,7 +53,7 @@ fn endpoint(provider: &Provider, model: &str) -> Endpoint {
 }
 
 /// Where the key is kept, if another `login` may replace it there; flags and variables stay as they are.
-fn key_reader(app: &App, provider: &Provider) -> Option<KeyReader> {
+fn key_reader(app: &App, provider: &ConfiguredProvider) -> Option<KeyReader> {
     let (path, name) = (app.places.credentials.clone(), provider.name.clone());
     let read = move || Credentials::load(&path).ok()?.get(&name).map(Secret::new);
     (provider.key_source == KeySource::Login).then(|| KeyReader::new(read))

@@ -10,10 +10,10 @@ use crate::app::App;
 
 /// Its name for people.
 #[cfg(feature = "embedded")]
-pub(crate) const DISPLAY: &str = ibeam_local::MODEL_NAME;
+pub(crate) const DISPLAY_NAME: &str = ibeam_local::MODEL_NAME;
 /// Its name for people.
 #[cfg(not(feature = "embedded"))]
-pub(crate) const DISPLAY: &str = "the embedded model";
+pub(crate) const DISPLAY_NAME: &str = "the embedded model";
 
 /// Whether the file is in its place, and an engine to run it. It was checked when it was put there.
 pub(crate) fn is_installed(app: &App) -> bool {
@@ -38,9 +38,9 @@ pub(crate) fn model_file(app: &App) -> PathBuf {
 pub(super) fn provider(app: &App) -> Result<Arc<dyn Port>, Failure> {
     let file = model_file(app);
     if !file.is_file() {
-        return Err(Reason::ModelNotInstalled { model: DISPLAY.to_owned(), unused_key: None }.into());
+        return Err(Reason::ModelNotInstalled { model: DISPLAY_NAME.to_owned(), unused_key: None }.into());
     }
-    let files = files::WorkspaceFiles::new(app.workspace.clone());
+    let files = files::BoundedFileList::new(app.workspace.clone());
     Ok(Arc::new(ibeam_local::LocalProvider::new(file, app.places.cache.clone(), Box::new(files))))
 }
 
@@ -62,17 +62,17 @@ mod files {
     const DEEPEST: usize = 4;
     const LONGEST: Duration = Duration::from_secs(2);
 
-    pub(super) struct WorkspaceFiles {
+    pub(super) struct BoundedFileList {
         root: PathBuf,
     }
 
-    impl WorkspaceFiles {
+    impl BoundedFileList {
         pub(super) fn new(root: PathBuf) -> Self {
             Self { root }
         }
     }
 
-    impl ibeam_local::Workspace for WorkspaceFiles {
+    impl ibeam_local::WorkspaceFiles for BoundedFileList {
         fn files(&self) -> Vec<String> {
             let files = ibeam_tools::list_files(&self.root, DEEPEST, MOST_FILES, LONGEST);
             files.into_iter().filter_map(|file| Some(file.to_str()?.to_owned())).collect()

@@ -1,9 +1,11 @@
 //! A service as this user has it: address, key, headers, from flags, variables, files and the stored keys.
 
 use ibeam_protocol::{KeySource, Reason, UnusedKey};
-use ibeam_providers::services::{self, COMMON, KEY_VARIABLES_OF_OTHERS, Quirks, SERVICES, Service};
+use ibeam_providers::provider_table::{
+    self, DEFAULT_QUIRKS, KnownProvider, PROVIDERS, Quirks, UNSUPPORTED_KEY_VARIABLES,
+};
 use ibeam_providers::{
-    PlainHttpServer, Secret, Timeouts, Wire, has_credentials, is_secret_header, with_scheme,
+    PlainHttpServer, Secret, Timeouts, Wire, has_credentials, is_secret_header, with_default_scheme,
 };
 
 use crate::app::App;
@@ -13,7 +15,7 @@ use crate::near::nearest;
 
 /// A provider of models, resolved.
 #[derive(Clone, Debug)]
-pub(crate) struct Provider {
+pub(crate) struct ConfiguredProvider {
     pub(crate) name: String,
     pub(crate) wire: Wire,
     pub(crate) base_url: String,
@@ -27,16 +29,16 @@ pub(crate) struct Provider {
     pub(crate) quirks: Quirks,
     pub(crate) timeouts: Timeouts,
     /// Somebody said where it is: by flag, variable or file.
-    pub(crate) addressed: bool,
+    pub(crate) has_own_address: bool,
 }
 
-impl Provider {
+impl ConfiguredProvider {
     /// The provider of that name: of the table, or of the configuration.
     ///
     /// # Errors
     /// `Usage` or `BadConfig` for a header or a wire that is none.
     pub(crate) fn find(app: &App, name: &str) -> Result<Option<Self>, Reason> {
-        let service = services::service(name);
+        let service = provider_table::known_provider(name);
         let configured = app.config.children(&["providers"]).contains(&name);
         if service.is_none() && !configured {
             return Ok(None);
@@ -72,7 +74,7 @@ impl Provider {
         let (given, base_url_source) = given.unzip();
         let base_url = match (given, service) {
             (Some(url), Some(service)) => service.base_url_from(&url),
-            (Some(url), None) => with_scheme(&url),
+            (Some(url), None) => with_default_scheme(&url),
             (None, Some(service)) => service.base_url.to_owned(),
             (None, None) => {
                 return Err(Reason::BadConfig {
@@ -83,7 +85,7 @@ impl Provider {
                 });
             }
         };
-        let mut quirks = service.map_or(COMMON, |service| service.quirks);
+        let mut quirks = service.map_or(DEFAULT_QUIRKS, |service| service.quirks);
         quirks.text_tool_calls |= app.config.switch(&["providers", name, "text_tool_calls"]);
         let gets_own_key = !is_endpoint_of_another_server(app, name);
         let (key, key_source) = if gets_own_key { find_key(app, name, service) } else { flag_key(app) };
@@ -102,7 +104,7 @@ impl Provider {
             headers: headers(app, name, gets_own_key)?,
             quirks,
             timeouts: timeouts(app, service),
-            addressed,
+            has_own_address: addressed,
         }))
     }
 
@@ -138,7 +140,7 @@ impl Provider {
             || has_credentials(&self.base_url);
         let Some(server) = server.filter(|_| carries_secret) else { return Ok(()) };
         let hosts = app.config.list(&["network", "insecure_hosts"]);
-        if hosts.iter().any(|(entry, _)| server.is_named_by(entry)) {
+        if hosts.iter().any(|(entry, _)| server.matches_entry(entry)) {
             return Ok(());
         }
         let (url, host) = (without_credentials(&self.base_url), &server.host);
@@ -150,7 +152,7 @@ impl Provider {
 
     /// The first with a key, in the order of the table, then of the configuration.
     pub(crate) fn first_with_key(app: &App) -> Option<Self> {
-        names(app).into_iter().find_map(|name| {
+        provider_names(app).into_iter().find_map(|name| {
             let provider = Self::find(app, &name).ok()??;
             (provider.key.is_some() && provider.key_source != KeySource::Flag).then_some(provider)
         })
@@ -165,10 +167,10 @@ impl Provider {
             return Ok(Self::find(app, "openai")?.into_iter().collect());
         }
         let mut usable = Vec::new();
-        for name in names(app) {
+        for name in provider_names(app) {
             let Some(provider) = Self::find(app, &name)? else { continue };
             let has_key = provider.key.is_some() && provider.key_source != KeySource::Flag;
-            if has_key || provider.addressed {
+            if has_key || provider.has_own_address {
                 usable.push(provider);
             }
         }
@@ -203,8 +205,8 @@ fn without_credentials(url: &str) -> String {
 }
 
 /// The names of all providers, those of the table first.
-pub(crate) fn names(app: &App) -> Vec<String> {
-    let mut names: Vec<String> = SERVICES.iter().map(|service| service.name.to_owned()).collect();
+pub(crate) fn provider_names(app: &App) -> Vec<String> {
+    let mut names: Vec<String> = PROVIDERS.iter().map(|service| service.name.to_owned()).collect();
     for name in app.config.children(&["providers"]) {
         if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
@@ -217,8 +219,8 @@ pub(crate) fn names(app: &App) -> Vec<String> {
 ///
 /// # Errors
 /// `UnknownProvider`.
-pub(crate) fn known_provider(app: &App, name: &str) -> Result<String, Reason> {
-    match names(app).into_iter().find(|known| known == name) {
+pub(crate) fn check_provider_name(app: &App, name: &str) -> Result<String, Reason> {
+    match provider_names(app).into_iter().find(|known| known == name) {
         Some(name) => Ok(name),
         None => Err(Reason::UnknownProvider { provider: name.to_owned(), near: near_provider(app, name) }),
     }
@@ -226,15 +228,15 @@ pub(crate) fn known_provider(app: &App, name: &str) -> Result<String, Reason> {
 
 /// Returns the provider whose name is close to `name`.
 pub(super) fn near_provider(app: &App, name: &str) -> Option<String> {
-    nearest(name, names(app).iter().map(String::as_str)).map(str::to_owned)
+    nearest(name, provider_names(app).iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// The providers with a key, and where it comes from, for people.
-pub(crate) fn keys(app: &App) -> Vec<(String, String)> {
-    names(app)
+pub(crate) fn key_sources(app: &App) -> Vec<(String, String)> {
+    provider_names(app)
         .into_iter()
         .filter_map(|name| {
-            let source = key_variables(app, &name, services::service(&name))
+            let source = key_variables(app, &name, provider_table::known_provider(&name))
                 .into_iter()
                 .find(|variable_name| variable(variable_name).is_some())
                 .map(|variable_name| format!("${variable_name}"))
@@ -247,37 +249,41 @@ pub(crate) fn keys(app: &App) -> Vec<(String, String)> {
 }
 
 /// Every variable that holds a key: no command may see it.
-pub(crate) fn secret_variables(app: &App) -> Vec<String> {
-    names(app).iter().flat_map(|name| key_variables(app, name, services::service(name))).collect()
+pub(crate) fn key_variable_names(app: &App) -> Vec<String> {
+    provider_names(app)
+        .iter()
+        .flat_map(|name| key_variables(app, name, provider_table::known_provider(name)))
+        .collect()
 }
 
 /// Returns every key of a model there is: of variables, stored ones, and the one of the flag.
-pub(crate) fn key_values(app: &App) -> Vec<String> {
-    let variables = secret_variables(app).into_iter().filter_map(|name| variable(&name));
+pub(crate) fn all_keys(app: &App) -> Vec<String> {
+    let variables = key_variable_names(app).into_iter().filter_map(|name| variable(&name));
     let stored = app.credentials.all().map(str::to_owned);
     variables.chain(stored).chain(app.flags.api_key.clone()).map(|key| key.trim().to_owned()).collect()
 }
 
 /// Every key and every value of a header there is: none of them may be recorded or shown.
-pub(crate) fn secrets(app: &App) -> Vec<String> {
-    let headers = names(app).into_iter().flat_map(|name| headers(app, &name, true).unwrap_or_default());
-    key_values(app).into_iter().chain(headers.map(|(_, value)| value)).collect()
+pub(crate) fn all_secrets(app: &App) -> Vec<String> {
+    let headers =
+        provider_names(app).into_iter().flat_map(|name| headers(app, &name, true).unwrap_or_default());
+    all_keys(app).into_iter().chain(headers.map(|(_, value)| value)).collect()
 }
 
 /// Returns the key that is set of a service that is no provider, neither of the table nor of the configuration.
 pub(super) fn unused_key(app: &App) -> Option<UnusedKey> {
-    let used = secret_variables(app);
+    let used = key_variable_names(app);
     let is_unused = |name: &str| variable(name).is_some() && !used.iter().any(|known| known == name);
-    let (name, service) = KEY_VARIABLES_OF_OTHERS.iter().find(|(name, _)| is_unused(name))?;
+    let (name, service) = UNSUPPORTED_KEY_VARIABLES.iter().find(|(name, _)| is_unused(name))?;
     Some(UnusedKey { variable: (*name).to_owned(), service: (*service).to_owned() })
 }
 
 /// Returns the variable that a person sets to give provider `name` a key; `None` where none is needed.
 pub(crate) fn key_variable(app: &App, name: &str) -> Option<String> {
-    key_variables(app, name, services::service(name)).into_iter().next()
+    key_variables(app, name, provider_table::known_provider(name)).into_iter().next()
 }
 
-fn key_variables(app: &App, name: &str, service: Option<&Service>) -> Vec<String> {
+fn key_variables(app: &App, name: &str, service: Option<&KnownProvider>) -> Vec<String> {
     let configured = app.config.text(&["providers", name, "key_variable"]).map(str::to_owned);
     let known = service.map_or(&[][..], |service| service.key_variables);
     configured.into_iter().chain(known.iter().map(|name| (*name).to_owned())).collect()
@@ -292,7 +298,7 @@ fn flag_key(app: &App) -> (Option<Secret>, KeySource) {
 }
 
 /// Flag, then variables, then what `login` stored.
-fn find_key(app: &App, name: &str, service: Option<&Service>) -> (Option<Secret>, KeySource) {
+fn find_key(app: &App, name: &str, service: Option<&KnownProvider>) -> (Option<Secret>, KeySource) {
     if app.flags.api_key.is_some() {
         return flag_key(app);
     }
@@ -339,14 +345,14 @@ fn headers(app: &App, provider: &str, with_configured: bool) -> Result<Vec<(Stri
 }
 
 /// The bounds: what somebody set, else what suits the service.
-fn timeouts(app: &App, service: Option<&Service>) -> Timeouts {
-    let standard = service.map_or_else(Timeouts::default, Service::timeouts);
+fn timeouts(app: &App, service: Option<&KnownProvider>) -> Timeouts {
+    let standard = service.map_or_else(Timeouts::default, KnownProvider::timeouts);
     let time = |key: &str| app.config.time(&["timeouts", key]);
     Timeouts {
         connect: time("connect").unwrap_or(standard.connect),
         first_byte: time("first_byte").unwrap_or(standard.first_byte),
         idle: time("idle").unwrap_or(standard.idle),
         content_idle: time("content_idle").unwrap_or(standard.content_idle),
-        whole: time("answer").unwrap_or(standard.whole),
+        total: time("answer").unwrap_or(standard.total),
     }
 }

@@ -43,7 +43,7 @@ fn chat_on(
     first: Option<String>,
     stdout: File,
 ) -> Result<(), Failure> {
-    let model = crate::model::choose(app)?;
+    let model = crate::model::choose_model(app)?;
     let declared = mcp::declared(app)?;
     let hooks = hooks::listed(app)?;
     let guards = Guards::begin(app, false)?.stand()?;
@@ -82,7 +82,7 @@ fn chat_on(
     let watchdog = Watchdog::start(None)?;
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
-        .redacting(Redactor::new(crate::model::secrets(app)));
+        .redacting(Redactor::new(crate::model::all_secrets(app)));
     let mut notices = app.trust.tell([started.notices, servers.notices.clone(), told].concat());
     let mut waiting = first;
     let outcome = loop {

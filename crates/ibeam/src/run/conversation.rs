@@ -111,7 +111,7 @@ fn converse_on(
     });
     let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).chain(unheard).collect();
     let hooks = hooks.listen(app, &started.head, false);
-    let redactor = || Redactor::new(crate::model::secrets(app));
+    let redactor = || Redactor::new(crate::model::all_secrets(app));
     let listening =
         HostHooks::behind(Arc::clone(&hooks) as _, &host, additions.hooks, &started.head, redactor);
     let further = [app.flags.append_system_prompt.clone(), additions.instructions].concat();
@@ -132,7 +132,7 @@ fn converse_on(
     let pump = Pump { printer: Arc::clone(&printer) };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
-        .redacting(Redactor::new(crate::model::secrets(app)));
+        .redacting(Redactor::new(crate::model::all_secrets(app)));
     let mut notices = app.trust.tell([started.notices, servers.notices.clone(), told].concat());
     let mut waiting = Some(first);
     let outcome = loop {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{figures, ports};
 use crate::app::App;
 use crate::dialect::{Host, ModelRequest, ModelRequests, claude_model};
-use crate::model::{self, Choice};
+use crate::model::{self, ModelChoice};
 
 /// The model of a conversation.
 pub(super) struct HostModel<'a> {
@@ -20,7 +20,7 @@ pub(super) struct HostModel<'a> {
     host: Arc<Host>,
     requests: ModelRequests,
     /// Granted models, each with the number of prompts before it.
-    granted: Vec<(u64, Choice)>,
+    granted: Vec<(u64, ModelChoice)>,
     /// The prompts whose runs have begun.
     begun: u64,
 }
@@ -33,8 +33,8 @@ impl<'a> HostModel<'a> {
 
     /// Returns the models that a host may choose from, as `initialize` lists them: the usual one and the aliases.
     pub(super) fn listed(app: &App) -> Vec<Value> {
-        let usual = model::choose(app).ok();
-        let named = usual.as_ref().map(Choice::info);
+        let usual = model::choose_model(app).ok();
+        let named = usual.as_ref().map(ModelChoice::info);
         let name = named.map_or("no model can be used yet", |info| info.display.as_str());
         let entry = |value: &str, name: &str, description: &str, id: Option<&str>| {
             let mut entry = json!({ "value": value, "displayName": name, "description": description });
@@ -73,10 +73,10 @@ impl<'a> HostModel<'a> {
         self.host.answer(&request.id, answer);
     }
 
-    fn choose(&self, name: Option<&str>) -> Result<Choice, Reason> {
+    fn choose(&self, name: Option<&str>) -> Result<ModelChoice, Reason> {
         let choice = match name.and_then(claude_model) {
-            Some(name) => model::choose_named(self.app, &name, "set_model")?,
-            None => model::choose(self.app)?,
+            Some(name) => model::choose_model_named(self.app, &name, "set_model")?,
+            None => model::choose_model(self.app)?,
         };
         figures::check_price(self.app, choice.info())?;
         Ok(choice)
@@ -85,11 +85,11 @@ impl<'a> HostModel<'a> {
     /// Returns the model of the first run.
     ///
     /// # Errors
-    /// Those of [`model::choose`].
-    pub(super) fn first(&mut self) -> Result<Choice, Reason> {
+    /// Those of [`model::choose_model`].
+    pub(super) fn first(&mut self) -> Result<ModelChoice, Reason> {
         match self.next() {
             Some(choice) => Ok(choice),
-            None => model::choose(self.app),
+            None => model::choose_model(self.app),
         }
     }
 
@@ -105,7 +105,7 @@ impl<'a> HostModel<'a> {
     }
 
     /// Returns the last model that was granted before the next prompt.
-    fn next(&mut self) -> Option<Choice> {
+    fn next(&mut self) -> Option<ModelChoice> {
         let begun = self.begun;
         self.begun += 1;
         let count = self.granted.iter().take_while(|(after, _)| *after <= begun).count();

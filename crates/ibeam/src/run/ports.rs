@@ -14,7 +14,7 @@ use crate::cli::FailOnWord;
 use crate::clock::SystemClock;
 use crate::context::{Context, Surroundings};
 use crate::mcp::Servers;
-use crate::model::Choice;
+use crate::model::ModelChoice;
 
 /// A run and what outlives its turns.
 pub(super) struct Ports {
@@ -61,7 +61,7 @@ pub(super) fn build(
         workspace,
         ToolSettings {
             environment: std::env::vars_os().collect(),
-            secret_variables: crate::model::secret_variables(app),
+            secret_variables: crate::model::key_variable_names(app),
             log_directory: Some(app.places.background_logs()),
             more_environment: more_environment(app),
             command_environment,
@@ -126,8 +126,8 @@ pub(super) fn build(
 /// Lets the following runs use another model.
 ///
 /// # Errors
-/// Those of [`Choice::connect`]; `Usage` where a cost is bounded and the price of the model is not known.
-pub(super) fn change_model(app: &App, run: &mut Run, choice: Choice) -> Result<(), Failure> {
+/// Those of [`ModelChoice::connect`]; `Usage` where a cost is bounded and the price of the model is not known.
+pub(super) fn change_model(app: &App, run: &mut Run, choice: ModelChoice) -> Result<(), Failure> {
     let prices = figures::check_price(app, choice.info())?;
     let (provider, info, key_source) = choice.connect(app)?;
     run.prices = prices;
@@ -190,13 +190,13 @@ pub(super) fn command_timeouts(app: &App) -> Result<Timeouts, Reason> {
 fn retry_policy(app: &App) -> RetryPolicy {
     let standard = RetryPolicy::default();
     let attempts = app.config.number(&["retry", "attempts"]).and_then(|number| u32::try_from(number).ok());
-    let base = app.config.time(&["retry", "first_pause"]).unwrap_or(standard.patient_base);
+    let base = app.config.time(&["retry", "first_pause"]).unwrap_or(standard.backoff_base);
     RetryPolicy {
-        patient_attempts: attempts.unwrap_or(standard.patient_attempts),
-        quick_attempts: attempts
-            .map_or(standard.quick_attempts, |attempts| attempts.min(standard.quick_attempts)),
-        patient_base: base,
-        quick_base: standard.quick_base.min(base),
+        backoff_attempts: attempts.unwrap_or(standard.backoff_attempts),
+        fast_attempts: attempts
+            .map_or(standard.fast_attempts, |attempts| attempts.min(standard.fast_attempts)),
+        backoff_base: base,
+        fast_base: standard.fast_base.min(base),
         give_up_after: app.config.time(&["retry", "give_up_after"]).unwrap_or(standard.give_up_after),
         ..standard
     }

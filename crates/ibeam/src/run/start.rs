@@ -11,7 +11,7 @@ use super::rule_markers;
 use super::session::{Opened, Opening, is_ephemeral};
 use crate::app::App;
 use crate::cli::Mode;
-use crate::model::Choice;
+use crate::model::ModelChoice;
 
 /// A run about to begin.
 pub(super) struct Started {
@@ -25,7 +25,7 @@ pub(super) struct Started {
 }
 
 /// Connects the model and resolves the head of a run of the session that was opened.
-pub(super) fn start(app: &App, opened: Opened, choice: Choice) -> Result<Started, Failure> {
+pub(super) fn start(app: &App, opened: Opened, choice: ModelChoice) -> Result<Started, Failure> {
     let Opened { id, session, past, past_contents } = opened;
     let mut notices = app.config.notices.clone();
     notices.extend(rule_markers::update(app, session.is_none()));
@@ -40,7 +40,7 @@ pub(super) fn start(app: &App, opened: Opened, choice: Choice) -> Result<Started
 }
 
 /// The head of a run on this session, as far as flags and configuration say it.
-fn head_of(app: &App, id: SessionId, choice: &Choice) -> SessionStarted {
+fn head_of(app: &App, id: SessionId, choice: &ModelChoice) -> SessionStarted {
     SessionStarted {
         session_id: id,
         cwd: app.workspace.clone(),
@@ -76,7 +76,7 @@ fn head_of(app: &App, id: SessionId, choice: &Choice) -> SessionStarted {
 
 /// The head of a run that is about to start, as far as it is known before its session is there; `None` where the
 /// session has to be found first.
-pub(super) fn preview(app: &App, opening: &Opening, choice: &Choice) -> Option<SessionStarted> {
+pub(super) fn preview(app: &App, opening: &Opening, choice: &ModelChoice) -> Option<SessionStarted> {
     let id = opening.expected_id()?;
     Some(SessionStarted { resumed: opening.is_of_stored(), ..head_of(app, id, choice) })
 }

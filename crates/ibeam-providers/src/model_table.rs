@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn every_maker_is_a_service_and_no_id_comes_twice() {
         for (position, model) in MODELS.iter().enumerate() {
-            assert!(crate::services::service(model.provider).is_some(), "{}", model.provider);
+            assert!(crate::provider_table::known_provider(model.provider).is_some(), "{}", model.provider);
             assert!(MODELS.iter().skip(position + 1).all(|other| other.id != model.id), "{}", model.id);
         }
     }

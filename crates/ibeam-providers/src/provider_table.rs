@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use crate::base_url::usual_scheme;
+use crate::base_url::default_scheme;
 use crate::endpoint::Timeouts;
 use crate::wire::Wire;
 
 /// A service that speaks one of our wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Service {
+pub struct KnownProvider {
     /// Its name in `provider/model`.
     pub name: &'static str,
     /// Its name for people.
@@ -51,26 +51,26 @@ pub enum MaxTokensField {
 }
 
 /// What a service of unknown make is most likely to accept.
-pub const COMMON: Quirks = Quirks {
+pub const DEFAULT_QUIRKS: Quirks = Quirks {
     max_tokens_field: MaxTokensField::MaxTokens,
     stream_usage: true,
     echo_reasoning: false,
     text_tool_calls: false,
 };
 
-const NO_QUIRKS: Service = Service {
+const NO_QUIRKS: KnownProvider = KnownProvider {
     name: "",
     label: "",
     wire: Wire::OpenAi,
     base_url: "",
     key_variables: &[],
     base_url_variables: &[],
-    quirks: COMMON,
+    quirks: DEFAULT_QUIRKS,
 };
 
 /// The table, in the order in which a provider is chosen by the keys that are set.
-pub const SERVICES: &[Service] = &[
-    Service {
+pub const PROVIDERS: &[KnownProvider] = &[
+    KnownProvider {
         name: "anthropic",
         label: "Anthropic",
         wire: Wire::Anthropic,
@@ -79,16 +79,16 @@ pub const SERVICES: &[Service] = &[
         base_url_variables: &["ANTHROPIC_BASE_URL"],
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "openai",
         label: "OpenAI",
         base_url: "https://api.openai.com/v1",
         key_variables: &["OPENAI_API_KEY"],
         base_url_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
-        quirks: Quirks { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..COMMON },
+        quirks: Quirks { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..DEFAULT_QUIRKS },
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "openrouter",
         label: "OpenRouter",
         base_url: "https://openrouter.ai/api/v1",
@@ -96,36 +96,36 @@ pub const SERVICES: &[Service] = &[
         base_url_variables: &["OPENROUTER_BASE_URL"],
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "groq",
         label: "Groq",
         base_url: "https://api.groq.com/openai/v1",
         key_variables: &["GROQ_API_KEY"],
         base_url_variables: &["GROQ_BASE_URL"],
-        quirks: Quirks { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..COMMON },
+        quirks: Quirks { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..DEFAULT_QUIRKS },
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "deepseek",
         label: "DeepSeek",
         base_url: "https://api.deepseek.com/v1",
         key_variables: &["DEEPSEEK_API_KEY"],
         base_url_variables: &["DEEPSEEK_BASE_URL"],
         // Its reasoner rejects a turn with calls whose reasoning is missing.
-        quirks: Quirks { echo_reasoning: true, ..COMMON },
+        quirks: Quirks { echo_reasoning: true, ..DEFAULT_QUIRKS },
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "mistral",
         label: "Mistral",
         base_url: "https://api.mistral.ai/v1",
         key_variables: &["MISTRAL_API_KEY"],
         base_url_variables: &["MISTRAL_BASE_URL"],
         // Rejects keys it does not know; sends usage unasked.
-        quirks: Quirks { stream_usage: false, ..COMMON },
+        quirks: Quirks { stream_usage: false, ..DEFAULT_QUIRKS },
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "xai",
         label: "xAI",
         base_url: "https://api.x.ai/v1",
@@ -133,7 +133,7 @@ pub const SERVICES: &[Service] = &[
         base_url_variables: &["XAI_BASE_URL"],
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "together",
         label: "Together AI",
         base_url: "https://api.together.xyz/v1",
@@ -141,28 +141,28 @@ pub const SERVICES: &[Service] = &[
         base_url_variables: &["TOGETHER_BASE_URL"],
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "ollama",
         label: "Ollama",
         base_url: "http://127.0.0.1:11434/v1",
         base_url_variables: &["OLLAMA_BASE_URL", "OLLAMA_HOST"],
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "lmstudio",
         label: "LM Studio",
         base_url: "http://127.0.0.1:1234/v1",
         base_url_variables: &["LMSTUDIO_BASE_URL"],
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "vllm",
         label: "vLLM",
         base_url: "http://127.0.0.1:8000/v1",
         base_url_variables: &["VLLM_BASE_URL"],
         ..NO_QUIRKS
     },
-    Service {
+    KnownProvider {
         name: "llamacpp",
         label: "llama.cpp server",
         base_url: "http://127.0.0.1:8080/v1",
@@ -172,7 +172,7 @@ pub const SERVICES: &[Service] = &[
 ];
 
 /// Variables with a key of a service that is none of the table, and what people call the service.
-pub const KEY_VARIABLES_OF_OTHERS: &[(&str, &str)] = &[
+pub const UNSUPPORTED_KEY_VARIABLES: &[(&str, &str)] = &[
     ("GEMINI_API_KEY", "Google Gemini"),
     ("GOOGLE_API_KEY", "Google Gemini"),
     ("GOOGLE_GENERATIVE_AI_API_KEY", "Google Gemini"),
@@ -183,11 +183,11 @@ pub const KEY_VARIABLES_OF_OTHERS: &[(&str, &str)] = &[
 ];
 
 /// The service of this name.
-pub fn service(name: &str) -> Option<&'static Service> {
-    SERVICES.iter().find(|service| service.name == name)
+pub fn known_provider(name: &str) -> Option<&'static KnownProvider> {
+    PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
-impl Service {
+impl KnownProvider {
     /// True where a request without a key makes sense.
     pub fn is_keyless(&self) -> bool {
         self.key_variables.is_empty()
@@ -212,7 +212,7 @@ impl Service {
     /// without TLS, and a variable such as `OLLAMA_HOST` means `http` to the service itself.
     pub fn base_url_from(&self, value: &str) -> String {
         let value = value.trim().trim_end_matches('/');
-        let usual = || if self.is_keyless() { "http" } else { usual_scheme(value) };
+        let usual = || if self.is_keyless() { "http" } else { default_scheme(value) };
         let (scheme, rest) = value.split_once("://").unwrap_or_else(|| (usual(), value));
         let (authority, path) =
             rest.split_once('/').map_or((rest, ""), |(authority, path)| (authority, path));
@@ -241,7 +241,7 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, value: &str, expect: &str) {
-        assert_eq!(service(name).unwrap().base_url_from(value), expect);
+        assert_eq!(known_provider(name).unwrap().base_url_from(value), expect);
     }
 
     #[test]
@@ -262,14 +262,15 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_each_default_is_its_own_normal_form() {
-        for (position, entry) in SERVICES.iter().enumerate() {
+        for (position, entry) in PROVIDERS.iter().enumerate() {
             assert!(
-                SERVICES.iter().skip(position + 1).all(|other| other.name != entry.name),
+                PROVIDERS.iter().skip(position + 1).all(|other| other.name != entry.name),
                 "{}",
                 entry.name
             );
             assert_eq!(entry.base_url_from(entry.base_url), entry.base_url);
-            let is_of_another = |name: &&str| KEY_VARIABLES_OF_OTHERS.iter().any(|(other, _)| other == name);
+            let is_of_another =
+                |name: &&str| UNSUPPORTED_KEY_VARIABLES.iter().any(|(other, _)| other == name);
             assert!(!entry.key_variables.iter().any(is_of_another), "{}", entry.name);
         }
     }
