@@ -9,7 +9,7 @@ mod typescript;
 
 use std::path::Path;
 
-use ibeam_output::{Contract, SchemaOf};
+use ibeam_output::{Contract, SchemaTarget};
 use serde_json::{Map, Value};
 
 use definition::Definition;
@@ -42,8 +42,8 @@ pub(crate) fn check(root: &Path) -> Vec<String> {
 fn files() -> Vec<(String, String)> {
     let mut files = Vec::new();
     for contract in Contract::ALL {
-        for of in SchemaOf::ALL {
-            let path = format!("docs/schema/contract-{}/{}.schema.json", contract.name(), of.name());
+        for of in SchemaTarget::ALL {
+            let path = format!("docs/schema/contract-{}/{}.schema.json", contract.as_str(), of.name());
             files.push((path, format!("{:#}\n", ibeam_output::schema(of, contract))));
         }
     }
@@ -68,7 +68,7 @@ fn definitions() -> Vec<Definition> {
 
 fn defined(contract: Contract) -> Map<String, Value> {
     let mut found = Map::new();
-    for of in [SchemaOf::StreamJson, SchemaOf::Json] {
+    for of in [SchemaTarget::StreamJson, SchemaTarget::Json] {
         let mut schema = ibeam_output::schema(of, contract);
         if let Some(Value::Object(definitions)) = schema.get_mut("$defs").map(Value::take) {
             found.extend(definitions);

@@ -28,11 +28,11 @@ use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
 pub use self::check::CheckLine;
-pub use self::command::CommandLine;
+pub use self::command::SubcommandLine;
 pub use self::convert::ConvertLine;
 pub(crate) use self::page::PageLine;
 pub use self::policy::PolicyLine;
-pub use self::question::Question;
+pub use self::question::ApprovalQuestion;
 pub use self::replay::ReplayLine;
 pub use self::session::SessionLine;
 pub use self::shim::ShimLine;
@@ -62,14 +62,14 @@ pub(crate) fn english() -> &'static Catalogue {
 
 /// What went wrong and the ways out. Printed as `error: …` and `hint: …` lines, the last without its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explained {
+pub struct Explanation {
     /// One sentence on one line.
     pub message: String,
     /// Ways out, most likely first; may be none.
     pub hints: Vec<String>,
 }
 
-impl fmt::Display for Explained {
+impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error: {}", self.message)?;
         self.hints.iter().try_for_each(|hint| write!(f, "\nhint: {hint}"))
@@ -83,7 +83,7 @@ impl Catalogue {
     }
 
     /// The sentence and the hints for a reason.
-    pub fn reason(&self, reason: &Reason) -> Explained {
+    pub fn reason(&self, reason: &Reason) -> Explanation {
         let words = reason::words(reason);
         let mut hints = self.hints(&words);
         if let Reason::UnknownProvider { near: Some(near), .. }
@@ -94,12 +94,12 @@ impl Catalogue {
         if let Reason::ModelNotInstalled { unused_key: Some(key), .. } = reason {
             hints.insert(0, self.unused_key(key));
         }
-        Explained { message: self.say(&words, None), hints }
+        Explanation { message: self.say(&words, None), hints }
     }
 
     /// As `reason`; the message also has how long the provider asks to wait, where that is long, and one more hint the
     /// provider's id of the failed request.
-    pub fn failure(&self, failure: &Failure) -> Explained {
+    pub fn failure(&self, failure: &Failure) -> Explanation {
         let mut explained = self.reason(&failure.reason);
         if let Some(wait) = failure.retry_after_ms.filter(|wait| *wait >= LONG_WAIT_MS) {
             let words = Words::new("failure-retry-after").text("message", &explained.message);
@@ -113,7 +113,7 @@ impl Catalogue {
 
     /// As `failure`, for a program that ran a prompt: where no session was kept, or no run had begun, no hint advises
     /// to resume it.
-    pub fn failed_run(&self, failure: &Failure, run: Option<&RunFinished>) -> Explained {
+    pub fn failed_run(&self, failure: &Failure, run: Option<&RunFinished>) -> Explanation {
         let mut explained = self.failure(failure);
         if run.is_none_or(|run| run.ephemeral) {
             let advice = self.hints_named(&reason::words(&failure.reason), RESUME_HINT);
@@ -193,7 +193,7 @@ impl Catalogue {
     }
 
     /// Returns a line that a sub-command prints about what it did.
-    pub fn command(&self, line: &CommandLine<'_>) -> String {
+    pub fn command(&self, line: &SubcommandLine<'_>) -> String {
         self.say(&command::words(line), None)
     }
 

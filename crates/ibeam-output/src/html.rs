@@ -239,7 +239,7 @@ impl<W: Write> EventWriter for Html<W> {
         self.lines.flush()
     }
 
-    fn break_off(&mut self) -> io::Result<()> {
+    fn finish_incomplete(&mut self) -> io::Result<()> {
         let page = &mut Markup::default();
         self.prose.end(page);
         self.close_calls(page);

@@ -76,7 +76,7 @@ impl<W: Write> EventWriter for Json<W> {
 /// The object of `json`, with its line end, from the `result` line of a stream: the same keys in another order.
 ///
 /// Keys that we do not know stay; what is no object is given back.
-pub fn json_of_result(line: &str) -> String {
+pub fn result_line_to_object(line: &str) -> String {
     const FIRST: [&str; 4] = ["type", "subtype", "is_error", "duration_ms"];
     let Ok(Value::Object(mut given)) = serde_json::from_str(line) else { return line.to_owned() };
     let mut object = Map::new();
@@ -84,11 +84,11 @@ pub fn json_of_result(line: &str) -> String {
         object.extend(given.shift_remove(name).map(|value| (name.to_owned(), value)));
     }
     object.extend(given);
-    line_of(&Value::Object(object))
+    to_line(&Value::Object(object))
 }
 
 /// A value as a line of the wire, with its end: what no reader may take for a line end is escaped.
-pub fn line_of(value: &Value) -> String {
+pub fn to_line(value: &Value) -> String {
     let mut bytes = Vec::new();
     match write_line(&mut bytes, value) {
         Ok(()) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -5,7 +5,6 @@
 //! way back to the loop; thinking is written by none of them.
 
 mod catalogue;
-mod contract;
 mod delta_line;
 mod html;
 mod json;
@@ -20,15 +19,15 @@ mod wire;
 mod writer;
 
 pub use catalogue::{
-    Action, Catalogue, CheckLine, CommandLine, ConvertLine, Ending, Explained, PolicyLine, Question,
-    ReplayLine, SessionLine, ShimLine,
+    Action, ApprovalQuestion, Catalogue, CheckLine, ConvertLine, Ending, Explanation, PolicyLine, ReplayLine,
+    SessionLine, ShimLine, SubcommandLine,
 };
-pub use contract::Contract;
 pub use html::Html;
 pub use ibeam_protocol::{escape_hidden_in_json, show_hidden, show_on_one_line};
-pub use json::{Json, json_of_result, line_of};
+pub use ibeam_wire::Contract;
+pub use json::{Json, result_line_to_object, to_line};
 pub use locale::Locale;
-pub use schema::{SchemaOf, schema};
+pub use schema::{SchemaTarget, schema};
 pub use stream_json::StreamJson;
 pub use text::{Text, TextOptions};
 pub use wire::error_object;

@@ -10,12 +10,12 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::contract::Contract;
 use crate::wire::{JsonResult, Line};
+use ibeam_wire::Contract;
 
 /// What a schema is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchemaOf {
+pub enum SchemaTarget {
     /// The whole of stdout in `text`, which is for people.
     Text,
     /// The object of `json` on stdout, and that of a failure on stderr.
@@ -26,7 +26,7 @@ pub enum SchemaOf {
     Error,
 }
 
-impl SchemaOf {
+impl SchemaTarget {
     /// Each of them.
     pub const ALL: [Self; 4] = [Self::Text, Self::Json, Self::StreamJson, Self::Error];
 
@@ -52,21 +52,21 @@ const TEXT: &str = "What `--output-format text` prints, for people; do not parse
     shown as escapes, but for line ends and tabs.";
 
 /// The schema under a contract, as a JSON object.
-pub fn schema(of: SchemaOf, contract: Contract) -> Value {
+pub fn schema(of: SchemaTarget, contract: Contract) -> Value {
     let mut document = match of {
-        SchemaOf::Text => Document::new("What the text format prints", text(TEXT)),
-        SchemaOf::StreamJson => {
+        SchemaTarget::Text => Document::new("What the text format prints", text(TEXT)),
+        SchemaTarget::StreamJson => {
             let mut document = Document::new("A line of stream-json", root::<Line>());
             document.define_events();
             document.require(ERROR_EVENT, &["session_id", "ibeam", "resumable"]);
             document
         }
-        SchemaOf::Error => {
+        SchemaTarget::Error => {
             let mut document = failure();
             document.body = json!({ "$ref": format!("#/$defs/{ERROR_OBJECT}") });
             document
         }
-        SchemaOf::Json => {
+        SchemaTarget::Json => {
             let mut document = failure();
             let result = Document::new(RESULT_OBJECT, tagged::<JsonResult>("result"));
             document.definitions.extend(result.definitions);
@@ -191,7 +191,7 @@ impl Document {
         let mut whole = Map::new();
         whole.insert("$schema".to_owned(), Value::from("https://json-schema.org/draft/2020-12/schema"));
         whole.insert("title".to_owned(), Value::from(self.title));
-        whole.insert("x-contract".to_owned(), Value::from(contract.name()));
+        whole.insert("x-contract".to_owned(), Value::from(contract.as_str()));
         if let Value::Object(body) = self.body {
             whole.extend(body);
         }

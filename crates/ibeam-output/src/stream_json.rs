@@ -6,7 +6,6 @@ use std::io::{self, Write};
 
 use ibeam_protocol::{Event, EventKind, ModelCallId, RunFinished, RunOutcome, SessionId};
 
-use crate::contract::Contract;
 use crate::delta_line::DeltaLine;
 use crate::line_buffer::LineBuffer;
 use crate::segments::{FinalMessage, Segments};
@@ -15,6 +14,7 @@ use crate::wire::{
     TextBlock, ToolCallObject, key_source, permission_mode, write_line,
 };
 use crate::writer::EventWriter;
+use ibeam_wire::Contract;
 
 /// Writes NDJSON, of either contract.
 pub struct StreamJson<W> {
@@ -42,7 +42,7 @@ impl<W: Write> StreamJson<W> {
     }
 
     /// A writer for one run, under contract 2; `partial` prints the deltas of each segment before it.
-    pub fn in_segments(out: W, partial: bool) -> Self {
+    pub fn for_contract_two(out: W, partial: bool) -> Self {
         Self { segments: Some(Segments::new(partial)), ..Self::new(out) }
     }
 
@@ -179,7 +179,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
         self.lines.flush()
     }
 
-    fn break_off(&mut self) -> io::Result<()> {
+    fn finish_incomplete(&mut self) -> io::Result<()> {
         self.end_segment(None)?;
         self.flush()
     }

@@ -33,7 +33,7 @@ pub trait EventWriter {
     ///
     /// # Errors
     /// As `write`.
-    fn break_off(&mut self) -> io::Result<()> {
+    fn finish_incomplete(&mut self) -> io::Result<()> {
         self.flush()
     }
 }

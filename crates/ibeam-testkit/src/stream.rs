@@ -85,7 +85,7 @@ impl Stream {
         });
         let told: Vec<String> = told.collect();
         law(told.is_empty(), format!("the contract\n{}", told.join("\n")))?;
-        law(report.ours && !report.json, "the stream is ours")?;
+        law(report.is_from_ibeam && !report.is_single_object, "the stream is ours")?;
         let events: Result<Vec<Value>, _> = stdout.lines().map(serde_json::from_str).collect();
         let stream = Self { events: events.map_err(|error| error.to_string())? };
         for (number, event) in (1..).zip(&stream.events) {

@@ -31,14 +31,14 @@ use crate::lines::Lines;
 /// # Errors
 /// Those of the reader. What it gave until then is lost.
 pub fn check<R: BufRead>(stream: R, most: usize) -> io::Result<Report> {
-    check_under(Contract::One, stream, most)
+    check_with_contract(Contract::One, stream, most)
 }
 
 /// The same; a stream that does not say which contract it keeps is held to `contract`.
 ///
 /// # Errors
 /// As `check`.
-pub fn check_under<R: BufRead>(contract: Contract, stream: R, most: usize) -> io::Result<Report> {
+pub fn check_with_contract<R: BufRead>(contract: Contract, stream: R, most: usize) -> io::Result<Report> {
     check_lines(contract, Lines::new(stream), most)
 }
 

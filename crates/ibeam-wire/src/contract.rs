@@ -1,21 +1,21 @@
 //! The versions of the output contract.
 
-/// Which promises a stream keeps.
+/// A version of the output contract: docs/output-format.md.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Contract {
-    /// `assistant` events are deltas.
+    /// The published page and the additions of ibeam: `assistant` events are deltas.
     #[default]
     One,
-    /// `assistant` events are whole segments, and deltas where they were asked for.
+    /// The output of later releases of the original program: `assistant` events are complete segments, and deltas only
+    /// with `--stream-partial-output`.
     Two,
 }
 
 impl Contract {
-    /// Each of them.
-    pub const ALL: &[Self] = &[Self::One, Self::Two];
+    /// Every version, oldest first.
+    pub const ALL: [Self; 2] = [Self::One, Self::Two];
 
-    /// As `init.ibeam.contract` has it.
+    /// Returns the value of `init.ibeam.contract`, of `--contract` and of `IBEAM_CONTRACT`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::One => "1",
@@ -23,8 +23,8 @@ impl Contract {
         }
     }
 
-    /// The contract of that name; `None` where there is none.
+    /// Returns the contract with this name, or `None` for an unknown name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|contract| contract.as_str() == name)
+        Self::ALL.into_iter().find(|contract| contract.as_str() == name)
     }
 }

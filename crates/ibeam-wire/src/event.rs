@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 
-pub use self::call::{Body, Phase, ToolCall};
-pub use self::ending::{Denial, RunError, RunResult, Summary, Usage};
-pub use self::init::{ApiKey, Init, InitExtras, Limits, McpServer, Sandbox};
+pub use self::call::{CallPhase, ToolCallBody, ToolCallEvent};
+pub use self::ending::{DenialEntry, ErrorEvent, ResultEvent, RunSummary, TokenUsage};
+pub use self::init::{ApiKeySource, InitEvent, InitExtras, LimitValues, SandboxEntry, ServerEntry};
 use crate::scan;
 
 /// One line of a stream.
@@ -19,17 +19,17 @@ use crate::scan;
 #[non_exhaustive]
 pub enum Event {
     /// `system`/`init`: the head of the run. Once, first. Published.
-    Init(Box<Init>),
+    Init(Box<InitEvent>),
     /// `user`: the prompt. Once, second. Published.
-    User(User),
+    User(UserEvent),
     /// `assistant`: a piece of the answer. Published.
-    Assistant(Assistant),
+    Assistant(AssistantEvent),
     /// `tool_call`: a call begins or has ended. Published.
-    ToolCall(Box<ToolCall>),
+    ToolCall(Box<ToolCallEvent>),
     /// `result`: the end of a run that succeeded. Last. Published.
-    Result(Box<RunResult>),
+    Result(Box<ResultEvent>),
     /// `error`: the end of a run that failed. Last. Since 0.1.0.
-    Error(Box<RunError>),
+    Error(Box<ErrorEvent>),
     /// An event that this version does not know, as it stands.
     Other(Value),
 }
@@ -37,7 +37,7 @@ pub enum Event {
 /// The prompt.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
-pub struct User {
+pub struct UserEvent {
     /// The prompt verbatim; context from stdin and from hooks stands in further blocks. Published.
     pub message: Message,
     /// A UUID, the same in every event of the run; what `--resume` takes. Published.
@@ -50,10 +50,10 @@ pub struct User {
 /// which is the whole text between two calls, or a delta of one: [`NewText`](crate::NewText) adds up either.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
-pub struct Assistant {
+pub struct AssistantEvent {
     /// The piece. Published.
     pub message: Message,
-    /// As in [`User`]. Published.
+    /// As in [`UserEvent`]. Published.
     pub session_id: String,
     /// Under contract 2, with a segment before a call: the answer of the model that both belong to. Since 0.1.0.
     pub model_call_id: Option<String>,
@@ -61,7 +61,7 @@ pub struct Assistant {
     pub timestamp_ms: Option<u64>,
 }
 
-impl Assistant {
+impl AssistantEvent {
     /// It has a time and nothing else, as deltas do. A stream of another program may have deltas without.
     pub fn is_delta(&self) -> bool {
         self.timestamp_ms.is_some() && self.model_call_id.is_none()
@@ -75,13 +75,13 @@ pub struct Message {
     /// `user` or `assistant`. Published.
     pub role: String,
     /// What was said, in order. Published.
-    pub content: Vec<Block>,
+    pub content: Vec<TextBlock>,
 }
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
-pub struct Block {
+pub struct TextBlock {
     /// `text`. Published.
     #[serde(rename = "type")]
     pub kind: String,

@@ -1,6 +1,6 @@
 //! Reads what `ibeam --print` prints: contracts 1 and 2 of docs/output-format.md.
 //!
-//! [`Reader`] gives the events of a `stream-json` stream one by one, [`RunResult`] is also the one object of `json`,
+//! [`Reader`] gives the events of a `stream-json` stream one by one, [`ResultEvent`] is also the one object of `json`,
 //! and [`check`] says with line and column where a stream breaks the contract. Depends on serde and serde_json only.
 //! Knows nothing of how events come about, and writes none.
 //!
@@ -36,10 +36,11 @@ mod scan;
 
 pub use contract::Contract;
 pub use event::{
-    ApiKey, Assistant, Block, Body, Denial, Event, Init, InitExtras, Limits, McpServer, Message, Phase,
-    RunError, RunResult, Sandbox, Summary, ToolCall, Usage, User,
+    ApiKeySource, AssistantEvent, CallPhase, DenialEntry, ErrorEvent, Event, InitEvent, InitExtras,
+    LimitValues, Message, ResultEvent, RunSummary, SandboxEntry, ServerEntry, TextBlock, TokenUsage,
+    ToolCallBody, ToolCallEvent, UserEvent,
 };
-pub use lines::LONGEST_LINE;
+pub use lines::MAX_LINE_BYTES;
 pub use new_text::NewText;
 pub use reader::{ReadError, ReadErrorKind, Reader};
 pub use scan::parse;

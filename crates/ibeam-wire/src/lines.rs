@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 
 /// The longest line that is read, in bytes: 1 GiB. The last line repeats the whole text of the run, of which one answer
 /// alone may have 64 MiB, and a control character is written in six bytes.
-pub const LONGEST_LINE: u64 = 1 << 30;
+pub const MAX_LINE_BYTES: u64 = 1 << 30;
 
 /// Cuts what it reads at `\n`.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Lines<R> {
 pub(crate) struct Line<'a> {
     /// From 1.
     pub(crate) number: u64,
-    /// At most `LONGEST_LINE` bytes of it.
+    /// At most `MAX_LINE_BYTES` bytes of it.
     pub(crate) bytes: &'a [u8],
     /// A `\n` ended it.
     pub(crate) ended: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Line<'a> {
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(reader: R) -> Self {
-        let limit = usize::try_from(LONGEST_LINE).unwrap_or(usize::MAX);
+        let limit = usize::try_from(MAX_LINE_BYTES).unwrap_or(usize::MAX);
         Self { reader, number: 0, bytes: Vec::new(), limit }
     }
 

@@ -1,7 +1,7 @@
 //! What an `assistant` event adds to the answer, whichever contract its stream keeps.
 
 use crate::digest::Digest;
-use crate::event::Assistant;
+use crate::event::AssistantEvent;
 
 /// Tells new text from text that is said again.
 ///
@@ -31,7 +31,7 @@ pub struct NewText {
 
 impl NewText {
     /// The text of the next `assistant` event; `None` where it repeats the deltas before it.
-    pub fn of(&mut self, event: &Assistant) -> Option<String> {
+    pub fn extract(&mut self, event: &AssistantEvent) -> Option<String> {
         let text = event.message.text();
         if event.is_delta() {
             self.deltas.push(&text);

@@ -33,7 +33,7 @@ pub struct ReadError {
 pub enum ReadErrorKind {
     /// The input failed; nothing follows.
     Io(io::Error),
-    /// It is longer than [`LONGEST_LINE`](crate::LONGEST_LINE).
+    /// It is longer than [`MAX_LINE_BYTES`](crate::MAX_LINE_BYTES).
     TooLong,
     /// It is not UTF-8.
     NotUtf8,

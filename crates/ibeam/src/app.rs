@@ -263,6 +263,6 @@ fn asked_contract(flags: &Flags, voice: Option<&Voice>) -> Result<Option<Contrac
     let Some(name) = flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")) else { return Ok(None) };
     let known = Contract::from_name(&name);
     known.map(Some).ok_or_else(|| Reason::Usage {
-        said: format!("unknown contract `{name}`; use {}", Contract::ALL.map(Contract::name).join(" or ")),
+        said: format!("unknown contract `{name}`; use {}", Contract::ALL.map(Contract::as_str).join(" or ")),
     })
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use ibeam_output::{Catalogue, EventWriter, Explained, error_object, escape_hidden_in_json};
+use ibeam_output::{Catalogue, EventWriter, Explanation, error_object, escape_hidden_in_json};
 use ibeam_protocol::{Event, EventKind, Failure, Reason, RunFinished, RunOutcome, RunTotals, SessionStarted};
 use rustix::fs::OFlags;
 
@@ -35,7 +35,7 @@ pub(crate) struct Failed {
 
 impl Failed {
     /// The sentence and the hints for people.
-    pub(crate) fn explained(&self, catalogue: &Catalogue) -> Explained {
+    pub(crate) fn explained(&self, catalogue: &Catalogue) -> Explanation {
         catalogue.failed_run(&self.failure, self.run.as_deref())
     }
 }

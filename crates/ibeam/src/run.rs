@@ -175,7 +175,7 @@ pub(crate) fn writer<'a>(
     match format {
         Format::StreamJson => match basis.contract() {
             Contract::One => Box::new(StreamJson::new(out)),
-            Contract::Two => Box::new(StreamJson::in_segments(out, basis.flags.stream_partial_output)),
+            Contract::Two => Box::new(StreamJson::for_contract_two(out, basis.flags.stream_partial_output)),
         },
         Format::Json => Box::new(Json::new(out)),
         Format::Text => {

@@ -46,7 +46,7 @@ const ROOMS: &[Room] = &[
     Room { name: "ibeam-session", may_know: &["ibeam-protocol"], alone_knows: &[] },
     Room {
         name: "ibeam-output",
-        may_know: &["ibeam-protocol"],
+        may_know: &["ibeam-protocol", "ibeam-wire"],
         alone_knows: &["fluent-bundle", "unic-langid"],
     },
     Room {

@@ -7,26 +7,26 @@ use super::words::Words;
 #[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
 pub enum CheckLine<'a> {
     /// The contract is kept.
-    Keeps { file: &'a str, contract: &'a str, events: u64, warnings: u64 },
+    Valid { file: &'a str, contract: &'a str, events: u64, warnings: u64 },
     /// It is not.
-    Breaks { file: &'a str, contract: &'a str, events: u64, errors: u64, warnings: u64 },
+    Invalid { file: &'a str, contract: &'a str, events: u64, errors: u64, warnings: u64 },
     /// There were more findings than are told.
-    More { count: u64 },
+    MoreFindings { count: u64 },
 }
 
 pub(crate) fn words(line: &CheckLine<'_>) -> Words {
     match *line {
-        CheckLine::Keeps { file, contract, events, warnings } => Words::new("check-keeps")
+        CheckLine::Valid { file, contract, events, warnings } => Words::new("check-keeps")
             .text("file", file)
             .text("contract", contract)
             .count("events", events)
             .count("warnings", warnings),
-        CheckLine::Breaks { file, contract, events, errors, warnings } => Words::new("check-breaks")
+        CheckLine::Invalid { file, contract, events, errors, warnings } => Words::new("check-breaks")
             .text("file", file)
             .text("contract", contract)
             .count("events", events)
             .count("errors", errors)
             .count("warnings", warnings),
-        CheckLine::More { count } => Words::new("check-more").count("count", count),
+        CheckLine::MoreFindings { count } => Words::new("check-more").count("count", count),
     }
 }

@@ -4,24 +4,24 @@ use super::words::Words;
 
 /// A line of a sub-command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommandLine<'a> {
+pub enum SubcommandLine<'a> {
     /// `logout` deleted so many keys, which may be none.
     LoggedOut {
         /// How many.
         count: u64,
     },
     /// `trust forget` removed a workspace from the list.
-    Forgotten {
+    TrustRemoved {
         /// The workspace.
         path: &'a str,
     },
     /// `trust forget` where no workspace is trusted.
-    NothingToForget {
+    NotTrusted {
         /// The workspace.
         path: &'a str,
     },
     /// `trust list` where no workspace is trusted.
-    NothingTrusted,
+    NoTrustedWorkspaces,
     /// What `trust list` adds to an approved MCP server.
     ApprovedTools {
         /// The day of the approval.
@@ -33,15 +33,15 @@ pub enum CommandLine<'a> {
     NoServers,
 }
 
-pub(crate) fn words(line: &CommandLine<'_>) -> Words {
+pub(crate) fn words(line: &SubcommandLine<'_>) -> Words {
     match *line {
-        CommandLine::LoggedOut { count } => Words::new("command-logged-out").count("count", count),
-        CommandLine::Forgotten { path } => Words::new("command-forgotten").text("path", path),
-        CommandLine::NothingToForget { path } => Words::new("command-nothing-to-forget").text("path", path),
-        CommandLine::NothingTrusted => Words::new("command-nothing-trusted"),
-        CommandLine::ApprovedTools { since, count } => {
+        SubcommandLine::LoggedOut { count } => Words::new("command-logged-out").count("count", count),
+        SubcommandLine::TrustRemoved { path } => Words::new("command-forgotten").text("path", path),
+        SubcommandLine::NotTrusted { path } => Words::new("command-nothing-to-forget").text("path", path),
+        SubcommandLine::NoTrustedWorkspaces => Words::new("command-nothing-trusted"),
+        SubcommandLine::ApprovedTools { since, count } => {
             Words::new("command-approved-tools").text("since", since).count("count", count)
         }
-        CommandLine::NoServers => Words::new("command-no-servers"),
+        SubcommandLine::NoServers => Words::new("command-no-servers"),
     }
 }

@@ -15,7 +15,7 @@ pub enum ConvertLine<'a> {
     /// The target says several as one.
     Joined { key: &'a str, count: u64, line: u64 },
     /// There were more than are told.
-    More { count: u64 },
+    MoreLosses { count: u64 },
 }
 
 pub(crate) fn words(line: &ConvertLine<'_>) -> Words {
@@ -29,6 +29,6 @@ pub(crate) fn words(line: &ConvertLine<'_>) -> Words {
         ConvertLine::Dropped { key, count, line } => lost("convert-dropped", key, count, line),
         ConvertLine::Changed { key, count, line } => lost("convert-changed", key, count, line),
         ConvertLine::Joined { key, count, line } => lost("convert-joined", key, count, line),
-        ConvertLine::More { count } => Words::new("convert-more").count("count", count),
+        ConvertLine::MoreLosses { count } => Words::new("convert-more").count("count", count),
     }
 }

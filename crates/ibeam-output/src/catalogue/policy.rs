@@ -11,23 +11,23 @@ pub enum PolicyLine<'a> {
     /// It must not.
     Denied { rule: &'a str, reason: &'a str },
     /// A person decides.
-    Asked { rule: &'a str, reason: &'a str },
+    NeedsApproval { rule: &'a str, reason: &'a str },
     /// A command that cannot be taken apart.
-    Opaque { what: &'a str },
+    Unanalyzable { what: &'a str },
     /// What a command runs in the end, and what it names first.
-    Runs { program: &'a str, wrappers: &'a str },
+    RunsProgram { program: &'a str, wrappers: &'a str },
     /// A file that a command reads by a redirection.
-    Reads { path: &'a str },
+    ReadsFile { path: &'a str },
     /// A file that a command writes by a redirection.
-    Writes { path: &'a str },
+    WritesFile { path: &'a str },
     /// A rule is about this access.
-    Applies { rule: &'a str, why: &'a str },
+    RuleApplies { rule: &'a str, why: &'a str },
     /// A rule is not.
-    Passes { rule: &'a str, why: &'a str },
+    RuleDoesNotApply { rule: &'a str, why: &'a str },
     /// Nobody has set a rule.
     NoRules,
     /// Rules about paths have bounds where commands are concerned.
-    PathBounds,
+    PathRuleLimits,
 }
 
 pub(crate) fn words(line: &PolicyLine<'_>) -> Words {
@@ -36,18 +36,22 @@ pub(crate) fn words(line: &PolicyLine<'_>) -> Words {
         PolicyLine::Denied { rule, reason } => {
             Words::new("policy-denied").text("rule", rule).text("reason", reason)
         }
-        PolicyLine::Asked { rule, reason } => {
+        PolicyLine::NeedsApproval { rule, reason } => {
             Words::new("policy-asked").text("rule", rule).text("reason", reason)
         }
-        PolicyLine::Opaque { what } => Words::new("policy-opaque").text("what", what),
-        PolicyLine::Runs { program, wrappers } => {
+        PolicyLine::Unanalyzable { what } => Words::new("policy-opaque").text("what", what),
+        PolicyLine::RunsProgram { program, wrappers } => {
             Words::new("policy-runs").text("program", program).text("wrappers", wrappers)
         }
-        PolicyLine::Reads { path } => Words::new("policy-reads").text("path", path),
-        PolicyLine::Writes { path } => Words::new("policy-writes").text("path", path),
-        PolicyLine::Applies { rule, why } => Words::new("policy-applies").text("rule", rule).text("why", why),
-        PolicyLine::Passes { rule, why } => Words::new("policy-passes").text("rule", rule).text("why", why),
+        PolicyLine::ReadsFile { path } => Words::new("policy-reads").text("path", path),
+        PolicyLine::WritesFile { path } => Words::new("policy-writes").text("path", path),
+        PolicyLine::RuleApplies { rule, why } => {
+            Words::new("policy-applies").text("rule", rule).text("why", why)
+        }
+        PolicyLine::RuleDoesNotApply { rule, why } => {
+            Words::new("policy-passes").text("rule", rule).text("why", why)
+        }
         PolicyLine::NoRules => Words::new("policy-no-rules"),
-        PolicyLine::PathBounds => Words::new("policy-path-bounds"),
+        PolicyLine::PathRuleLimits => Words::new("policy-path-bounds"),
     }
 }

@@ -7,9 +7,9 @@ use super::words::Words;
 
 /// A call that a person is to decide about.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct ApprovalQuestion<'a> {
     /// The command, or the tool and what it would touch; any text.
-    pub what: &'a str,
+    pub subject: &'a str,
     /// The rule that asks: a token, `hook: NAME`, or the name of a rule of ours.
     pub rule: &'a str,
     /// What it says of the call.
@@ -21,8 +21,8 @@ impl Catalogue {
     ///
     /// Nothing of what is asked about can look like a part of the question: what is not seen is written out, and
     /// each line of several is marked.
-    pub fn question(&self, question: &Question<'_>) -> String {
-        let Question { what, rule, reason } = question;
+    pub fn question(&self, question: &ApprovalQuestion<'_>) -> String {
+        let ApprovalQuestion { subject: what, rule, reason } = question;
         let why = match rule.strip_prefix("hook: ") {
             Some(hook) => Words::new("ask-hook").text("hook", hook).text("said", reason),
             None if rule.contains('(') => Words::new("ask-rule").text("rule", rule),
@@ -45,7 +45,7 @@ mod tests {
 
     #[track_caller]
     fn check(what: &str, rule: &str, expect: &str) {
-        let question = Question { what, rule, reason: "it\nmust not" };
+        let question = ApprovalQuestion { subject: what, rule, reason: "it\nmust not" };
         assert_eq!(Catalogue::new(Locale::En).question(&question), expect);
     }
 
@@ -64,7 +64,11 @@ mod tests {
         for locale in Locale::ALL {
             for rule in ["default", "Shell(x)", "hook: x"] {
                 for what in ["one", "two\nlines"] {
-                    let asked = Catalogue::new(locale).question(&Question { what, rule, reason: "said" });
+                    let asked = Catalogue::new(locale).question(&ApprovalQuestion {
+                        subject: what,
+                        rule,
+                        reason: "said",
+                    });
                     assert!(asked.ends_with("[y/N] ") && !asked.contains("ask-"), "{locale:?}: {asked}");
                 }
             }

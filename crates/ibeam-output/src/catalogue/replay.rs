@@ -11,7 +11,7 @@ pub enum ReplayLine<'a> {
     /// A run failed, which its format does not show.
     Failed { run: u64, message: &'a str },
     /// A last record or line was not written to its end.
-    Torn { bytes: u64 },
+    TruncatedRecord { bytes: u64 },
     /// Places where events are missing.
     Gaps { count: u64 },
 }
@@ -22,7 +22,7 @@ pub(crate) fn words(line: &ReplayLine<'_>) -> Words {
         ReplayLine::Failed { run, message } => {
             Words::new("replay-failed").count("run", run).text("message", message)
         }
-        ReplayLine::Torn { bytes } => Words::new("replay-torn").count("bytes", bytes),
+        ReplayLine::TruncatedRecord { bytes } => Words::new("replay-torn").count("bytes", bytes),
         ReplayLine::Gaps { count } => Words::new("replay-gaps").count("count", count),
     }
 }

@@ -7,7 +7,7 @@ use super::words::Words;
 #[expect(missing_docs, reason = "a field's name and its variant's sentence say it all")]
 pub enum SessionLine<'a> {
     /// Every record and every payload is as it was stored.
-    Whole { session: &'a str },
+    Intact { session: &'a str },
     /// Every record is as it was stored, but some are missing, repeated or moved.
     Incomplete { session: &'a str },
     /// Something is not as it was stored.
@@ -15,7 +15,7 @@ pub enum SessionLine<'a> {
     /// A repair kept what was before the damage.
     Repaired { session: &'a str },
     /// A repair found nothing that could be kept.
-    Gone { session: &'a str },
+    Unrecoverable { session: &'a str },
     /// Whole events before any damage.
     Events { count: u64 },
     /// The files of the journal.
@@ -23,26 +23,26 @@ pub enum SessionLine<'a> {
     /// Payloads that are too large for the journal.
     Payloads { count: u64, bytes: u64 },
     /// Those that no record names.
-    Orphans { count: u64 },
+    UnreferencedPayloads { count: u64 },
     /// A last record that was not written to its end.
-    Torn { bytes: u64 },
+    TruncatedRecord { bytes: u64 },
     /// Places where events are missing, repeated or moved.
     Gaps { count: u64 },
     /// Calls without a result.
     OpenCalls { count: u64 },
     /// The first damage.
-    Damage { file: &'a str, line: u64, said: &'a str },
+    Damage { file: &'a str, line: u64, message: &'a str },
     /// Where a repair put what it did not keep.
-    Moved { path: &'a str },
+    MovedAside { path: &'a str },
 }
 
 pub(crate) fn words(line: &SessionLine<'_>) -> Words {
     match *line {
-        SessionLine::Whole { session } => Words::new("session-whole").text("session", session),
+        SessionLine::Intact { session } => Words::new("session-whole").text("session", session),
         SessionLine::Incomplete { session } => Words::new("session-incomplete").text("session", session),
         SessionLine::Damaged { session } => Words::new("session-damaged").text("session", session),
         SessionLine::Repaired { session } => Words::new("session-repaired").text("session", session),
-        SessionLine::Gone { session } => Words::new("session-gone").text("session", session),
+        SessionLine::Unrecoverable { session } => Words::new("session-gone").text("session", session),
         SessionLine::Events { count } => Words::new("session-events").count("count", count),
         SessionLine::Files { count, bytes } => {
             Words::new("session-files").count("count", count).count("bytes", bytes)
@@ -50,13 +50,13 @@ pub(crate) fn words(line: &SessionLine<'_>) -> Words {
         SessionLine::Payloads { count, bytes } => {
             Words::new("session-payloads").count("count", count).count("bytes", bytes)
         }
-        SessionLine::Orphans { count } => Words::new("session-orphans").count("count", count),
-        SessionLine::Torn { bytes } => Words::new("session-torn").count("bytes", bytes),
+        SessionLine::UnreferencedPayloads { count } => Words::new("session-orphans").count("count", count),
+        SessionLine::TruncatedRecord { bytes } => Words::new("session-torn").count("bytes", bytes),
         SessionLine::Gaps { count } => Words::new("session-gaps").count("count", count),
         SessionLine::OpenCalls { count } => Words::new("session-open-calls").count("count", count),
-        SessionLine::Damage { file, line, said } => {
+        SessionLine::Damage { file, line, message: said } => {
             Words::new("session-damage").text("file", file).count("line", line).text("said", said)
         }
-        SessionLine::Moved { path } => Words::new("session-moved").text("path", path),
+        SessionLine::MovedAside { path } => Words::new("session-moved").text("path", path),
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Document, SchemaOf, tagged, text};
-use crate::contract::Contract;
+use super::{Document, SchemaTarget, tagged, text};
 use crate::wire::Segment;
+use ibeam_wire::Contract;
 
 const TEXT: &str = "What `--output-format text` prints, for people; do not parse it: the final message and nothing else. A \
     run that failed prints nothing. Control characters are shown as escapes, but for line ends and tabs.";
@@ -12,17 +12,17 @@ const TEXT: &str = "What `--output-format text` prints, for people; do not parse
 const RESULT: &str = "The texts of all segments, in order, with nothing in between.";
 
 /// Makes a schema of contract 1 one of contract 2.
-pub(super) fn revise(of: SchemaOf, document: &mut Document) {
+pub(super) fn revise(of: SchemaTarget, document: &mut Document) {
     match of {
-        SchemaOf::Text => document.body = text(TEXT),
-        SchemaOf::StreamJson => {
+        SchemaTarget::Text => document.body = text(TEXT),
+        SchemaTarget::StreamJson => {
             let segment = Document::new("AssistantEvent", tagged::<Segment>("assistant"));
             document.definitions.extend(segment.definitions);
             document.definitions.insert("AssistantEvent".to_owned(), segment.body);
-            document.say("InitExtras", "contract", "const", Contract::Two.name());
+            document.say("InitExtras", "contract", "const", Contract::Two.as_str());
             document.say("ResultEvent", "result", "description", RESULT);
         }
-        SchemaOf::Json | SchemaOf::Error => {}
+        SchemaTarget::Json | SchemaTarget::Error => {}
     }
 }
 

@@ -6,7 +6,7 @@ use ibeam_protocol::{
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::contract::Contract;
+use ibeam_wire::Contract;
 
 /// `apiKeySource`: strict clients drop the event at any other word, so a model without a key says `env`.
 pub(crate) fn key_source(source: KeySource) -> &'static str {
@@ -82,7 +82,7 @@ impl<'a> InitExtras<'a> {
         let max_cost_usd = max_cost_micros.map(dollars);
         Self {
             version: &started.version,
-            contract: contract.name(),
+            contract: contract.as_str(),
             api_key: match started.key_source {
                 KeySource::Env => "env",
                 KeySource::Flag => "flag",

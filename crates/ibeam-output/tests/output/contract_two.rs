@@ -111,11 +111,11 @@ fn a_run_that_only_acts_prints_no_segment() {
 #[test]
 fn a_replay_of_a_run_without_an_end_prints_what_was_said() {
     let out = Shared::default();
-    let mut writer = StreamJson::in_segments(out.clone(), false);
+    let mut writer = StreamJson::for_contract_two(out.clone(), false);
     for event in &Story::new().user("go").text("Half").events {
         writer.write(event).unwrap();
     }
-    writer.break_off().unwrap();
+    writer.finish_incomplete().unwrap();
     assert_eq!(told(&out.text()), ["system", "user", r#""Half" - -"#]);
 }
 

@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use ibeam_output::{Contract, SchemaOf, error_object, schema};
+use ibeam_output::{Contract, SchemaTarget, error_object, schema};
 use ibeam_protocol::{Failure, Reason};
 use jsonschema::Validator;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    fn new(of: SchemaOf, contract: Contract) -> Self {
+    fn new(of: SchemaTarget, contract: Contract) -> Self {
         let schema = schema(of, contract);
         let mut ours = schema.clone();
         require_what_is_always_there(&mut ours);
@@ -49,11 +49,13 @@ fn require_what_is_always_there(schema: &mut Value) {
     }
 }
 
-pub(crate) static STREAM: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::StreamJson, Contract::One));
-pub(crate) static SEGMENTS: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::StreamJson, Contract::Two));
-pub(crate) static JSON: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::Json, Contract::One));
-static ERROR: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::Error, Contract::One));
-pub(crate) static TEXT: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaOf::Text, Contract::One));
+pub(crate) static STREAM: LazyLock<Held> =
+    LazyLock::new(|| Held::new(SchemaTarget::StreamJson, Contract::One));
+pub(crate) static SEGMENTS: LazyLock<Held> =
+    LazyLock::new(|| Held::new(SchemaTarget::StreamJson, Contract::Two));
+pub(crate) static JSON: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaTarget::Json, Contract::One));
+static ERROR: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaTarget::Error, Contract::One));
+pub(crate) static TEXT: LazyLock<Held> = LazyLock::new(|| Held::new(SchemaTarget::Text, Contract::One));
 
 const SAMPLES: [&str; 5] = [
     include_str!("../samples/es.ndjson"),
@@ -251,12 +253,12 @@ fn every_key_says_what_it_is_since_when_and_in_which_unit() {
             assert_eq!(number, property["x-unit"].is_string(), "{}: {path}: the unit", of.name());
             assert_ne!(property["type"], json!(["string", "null"]), "{}: {path}", of.name());
         });
-        assert!(of == SchemaOf::Text || keys > 20, "{}: {keys} keys", of.name());
+        assert!(of == SchemaTarget::Text || keys > 20, "{}: {keys} keys", of.name());
     }
 }
 
-fn every_schema() -> impl Iterator<Item = (SchemaOf, Contract)> {
-    SchemaOf::ALL.into_iter().flat_map(|of| Contract::ALL.map(|contract| (of, contract)))
+fn every_schema() -> impl Iterator<Item = (SchemaTarget, Contract)> {
+    SchemaTarget::ALL.into_iter().flat_map(|of| Contract::ALL.map(|contract| (of, contract)))
 }
 
 /// Visits each key of each object.
@@ -291,7 +293,7 @@ fn every_reference_leads_somewhere() {
 
 #[test]
 fn the_contracts_differ_in_assistant_init_and_text_alone() {
-    let of = |contract| schema(SchemaOf::StreamJson, contract);
+    let of = |contract| schema(SchemaTarget::StreamJson, contract);
     let (mut one, two) = (of(Contract::One), of(Contract::Two));
     assert_eq!((&one["x-contract"], &two["x-contract"]), (&json!("1"), &json!("2")));
     one["x-contract"] = json!("2");
@@ -300,14 +302,14 @@ fn the_contracts_differ_in_assistant_init_and_text_alone() {
     let result = "/$defs/ResultEvent/properties/result/description";
     *one.pointer_mut(result).unwrap() = two.pointer(result).unwrap().clone();
     assert_eq!(one, two);
-    for of in [SchemaOf::Json, SchemaOf::Error] {
+    for of in [SchemaTarget::Json, SchemaTarget::Error] {
         let mut one = schema(of, Contract::One);
         one["x-contract"] = json!("2");
         assert_eq!(one, schema(of, Contract::Two));
     }
     assert_ne!(
-        schema(SchemaOf::Text, Contract::One)["description"],
-        schema(SchemaOf::Text, Contract::Two)["description"]
+        schema(SchemaTarget::Text, Contract::One)["description"],
+        schema(SchemaTarget::Text, Contract::Two)["description"]
     );
 }
 

@@ -150,7 +150,7 @@ pub(crate) fn stream_json(events: &[Event]) -> String {
 /// The same under contract 2.
 #[track_caller]
 pub(crate) fn segments(events: &[Event], partial: bool) -> String {
-    let printed = drive(events, |out| Box::new(StreamJson::in_segments(out, partial)));
+    let printed = drive(events, |out| Box::new(StreamJson::for_contract_two(out, partial)));
     printed.split_terminator('\n').for_each(|line| schema::SEGMENTS.check(line));
     printed
 }

@@ -1,7 +1,7 @@
 //! Sentences for people, in English unless the case is about another language.
 
 use ibeam_output::{
-    Catalogue, CheckLine, CommandLine, ConvertLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine,
+    Catalogue, CheckLine, ConvertLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine, SubcommandLine,
 };
 use ibeam_protocol::{
     Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal, UnusedKey,
@@ -341,15 +341,15 @@ fn every_class_of_failures_has_its_meaning_in_every_language() {
 #[test]
 fn every_line_of_a_command_is_said_in_every_language() {
     let lines = [
-        CommandLine::LoggedOut { count: 0 },
-        CommandLine::LoggedOut { count: 1 },
-        CommandLine::LoggedOut { count: 2 },
-        CommandLine::Forgotten { path: "p" },
-        CommandLine::NothingToForget { path: "p" },
-        CommandLine::NothingTrusted,
-        CommandLine::ApprovedTools { since: "2026-01-31", count: 1 },
-        CommandLine::ApprovedTools { since: "2026-01-31", count: 2 },
-        CommandLine::NoServers,
+        SubcommandLine::LoggedOut { count: 0 },
+        SubcommandLine::LoggedOut { count: 1 },
+        SubcommandLine::LoggedOut { count: 2 },
+        SubcommandLine::TrustRemoved { path: "p" },
+        SubcommandLine::NotTrusted { path: "p" },
+        SubcommandLine::NoTrustedWorkspaces,
+        SubcommandLine::ApprovedTools { since: "2026-01-31", count: 1 },
+        SubcommandLine::ApprovedTools { since: "2026-01-31", count: 2 },
+        SubcommandLine::NoServers,
     ];
     for locale in Locale::ALL {
         for line in &lines {
@@ -357,7 +357,7 @@ fn every_line_of_a_command_is_said_in_every_language() {
             assert!(!text.starts_with("command-") && !text.contains(['{', '\n']), "{locale:?}: {text}");
         }
     }
-    let deleted = |count| Catalogue::new(Locale::En).command(&CommandLine::LoggedOut { count });
+    let deleted = |count| Catalogue::new(Locale::En).command(&SubcommandLine::LoggedOut { count });
     assert_eq!(deleted(0), "there was no stored key to delete");
     assert_eq!(deleted(1), "deleted 1 stored key");
     assert_eq!(deleted(2), "deleted 2 stored keys");
@@ -366,19 +366,19 @@ fn every_line_of_a_command_is_said_in_every_language() {
 #[test]
 fn every_line_of_the_report_on_a_session_is_said_in_every_language() {
     let lines = [
-        SessionLine::Whole { session: "s" },
+        SessionLine::Intact { session: "s" },
         SessionLine::Damaged { session: "s" },
         SessionLine::Repaired { session: "s" },
-        SessionLine::Gone { session: "s" },
+        SessionLine::Unrecoverable { session: "s" },
         SessionLine::Events { count: 1 },
         SessionLine::Files { count: 1, bytes: 2 },
         SessionLine::Payloads { count: 1, bytes: 2 },
-        SessionLine::Orphans { count: 1 },
-        SessionLine::Torn { bytes: 1 },
+        SessionLine::UnreferencedPayloads { count: 1 },
+        SessionLine::TruncatedRecord { bytes: 1 },
         SessionLine::Gaps { count: 1 },
         SessionLine::OpenCalls { count: 1 },
-        SessionLine::Damage { file: "f", line: 1, said: "s" },
-        SessionLine::Moved { path: "p" },
+        SessionLine::Damage { file: "f", line: 1, message: "s" },
+        SessionLine::MovedAside { path: "p" },
     ];
     for locale in Locale::ALL {
         for line in &lines {
@@ -393,9 +393,9 @@ fn every_line_of_the_report_on_a_session_is_said_in_every_language() {
 #[test]
 fn every_line_of_the_report_on_a_stream_is_said_in_every_language() {
     let lines = [
-        CheckLine::Keeps { file: "f", contract: "2", events: 1, warnings: 0 },
-        CheckLine::Breaks { file: "f", contract: "2", events: 1, errors: 2, warnings: 3 },
-        CheckLine::More { count: 1 },
+        CheckLine::Valid { file: "f", contract: "2", events: 1, warnings: 0 },
+        CheckLine::Invalid { file: "f", contract: "2", events: 1, errors: 2, warnings: 3 },
+        CheckLine::MoreFindings { count: 1 },
     ];
     for locale in Locale::ALL {
         for line in &lines {
@@ -414,7 +414,7 @@ fn every_line_on_what_a_conversion_lost_is_said_in_every_language() {
         ConvertLine::Dropped { key: "k", count: 1, line: 2 },
         ConvertLine::Changed { key: "k", count: 1, line: 2 },
         ConvertLine::Joined { key: "k", count: 1, line: 2 },
-        ConvertLine::More { count: 1 },
+        ConvertLine::MoreLosses { count: 1 },
     ];
     for locale in Locale::ALL {
         for line in &lines {
@@ -429,11 +429,11 @@ fn every_line_on_what_a_conversion_lost_is_said_in_every_language() {
 #[test]
 fn every_line_of_the_report_on_links_is_said_in_every_language() {
     let lines = [
-        ShimLine::Made { link: "l", program: "p" },
-        ShimLine::Kept { link: "l" },
+        ShimLine::Created { link: "l", program: "p" },
+        ShimLine::Unchanged { link: "l" },
         ShimLine::InPath { directory: "d" },
         ShimLine::NotInPath { directory: "d", command: "c" },
-        ShimLine::Hidden { name: "n", other: "o", directory: "d" },
+        ShimLine::Shadowed { name: "n", other: "o", directory: "d" },
     ];
     for locale in Locale::ALL {
         for line in &lines {
@@ -450,7 +450,7 @@ fn every_line_about_a_replay_is_said_in_every_language() {
     let lines = [
         ReplayLine::NoEnd { run: 2 },
         ReplayLine::Failed { run: 2, message: "s" },
-        ReplayLine::Torn { bytes: 3 },
+        ReplayLine::TruncatedRecord { bytes: 3 },
         ReplayLine::Gaps { count: 1 },
     ];
     for locale in Locale::ALL {
@@ -468,13 +468,13 @@ fn every_line_about_a_policy_is_said_in_every_language() {
     let lines = [
         PolicyLine::Allowed { rule: "r" },
         PolicyLine::Denied { rule: "r", reason: "s" },
-        PolicyLine::Asked { rule: "r", reason: "s" },
-        PolicyLine::Opaque { what: "s" },
-        PolicyLine::Runs { program: "p", wrappers: "w" },
-        PolicyLine::Reads { path: "p" },
-        PolicyLine::Writes { path: "p" },
-        PolicyLine::Applies { rule: "r", why: "s" },
-        PolicyLine::Passes { rule: "r", why: "s" },
+        PolicyLine::NeedsApproval { rule: "r", reason: "s" },
+        PolicyLine::Unanalyzable { what: "s" },
+        PolicyLine::RunsProgram { program: "p", wrappers: "w" },
+        PolicyLine::ReadsFile { path: "p" },
+        PolicyLine::WritesFile { path: "p" },
+        PolicyLine::RuleApplies { rule: "r", why: "s" },
+        PolicyLine::RuleDoesNotApply { rule: "r", why: "s" },
         PolicyLine::NoRules,
     ];
     for locale in Locale::ALL {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::finding::{Findings, Here, shown};
 use super::rule::Rule;
 use crate::digest;
-use crate::event::Phase;
+use crate::event::CallPhase;
 use crate::scan::Step;
 
 /// Calls that may be open at once, and completed ones that are remembered: what keeps memory bounded.
@@ -47,7 +47,7 @@ impl Calls {
         &mut self,
         here: &mut Here<'_>,
         event: &Map<String, Value>,
-        phase: Phase,
+        phase: CallPhase,
         tool: &str,
         body: &Map<String, Value>,
     ) {
@@ -63,8 +63,8 @@ impl Calls {
             column: here.column(&[Step::Key("call_id")]),
         };
         match phase {
-            Phase::Started => self.start(here, call),
-            Phase::Completed => self.complete(here, &call),
+            CallPhase::Started => self.start(here, call),
+            CallPhase::Completed => self.complete(here, &call),
         }
     }
 

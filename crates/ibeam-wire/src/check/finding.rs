@@ -25,9 +25,9 @@ pub struct Finding {
 #[non_exhaustive]
 pub struct Report {
     /// It was one object, that of `json` or that of a failure, not a stream.
-    pub json: bool,
+    pub is_single_object: bool,
     /// It has the object `ibeam`, so it was held to everything that ibeam promises.
-    pub ours: bool,
+    pub is_from_ibeam: bool,
     /// The contract that it was held to.
     pub contract: Contract,
     /// Lines that are not empty.
@@ -42,7 +42,7 @@ pub struct Report {
 
 impl Report {
     /// The contract is kept.
-    pub fn holds(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         self.errors == 0
     }
 }
@@ -55,7 +55,7 @@ pub(super) struct Findings {
 
 impl Findings {
     pub(super) fn add(&mut self, line: u64, column: usize, rule: Rule, message: String) {
-        let severity = rule.severity(self.report.ours);
+        let severity = rule.severity(self.report.is_from_ibeam);
         match severity {
             Severity::Error => self.report.errors += 1,
             Severity::Warning => self.report.warnings += 1,

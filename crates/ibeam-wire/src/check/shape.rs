@@ -152,7 +152,7 @@ pub(super) fn hold_keys<'a>(
                 path.pop();
             }
             None => {
-                if key.need == Need::Always || key.need == Need::Ours && here.findings.report.ours {
+                if key.need == Need::Always || key.need == Need::Ours && here.findings.report.is_from_ibeam {
                     let place = if path.is_empty() { String::new() } else { format!(" in {}", name(path)) };
                     here.add(path, Rule::MissingKey, format!("`{}` is missing{place}", key.name));
                 }

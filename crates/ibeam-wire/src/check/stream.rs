@@ -11,8 +11,8 @@ use super::table;
 use super::tool;
 use crate::contract::Contract;
 use crate::digest::Digest;
-use crate::event::Phase;
-use crate::lines::{LONGEST_LINE, Line};
+use crate::event::CallPhase;
+use crate::lines::{Line, MAX_LINE_BYTES};
 use crate::scan::{self, Step};
 
 /// Where the stream stands.
@@ -31,7 +31,7 @@ enum Kind {
     Init,
     User,
     Assistant,
-    ToolCall(Phase),
+    ToolCall(CallPhase),
     Result,
     Error,
     Unknown,
@@ -74,7 +74,7 @@ impl Checker {
                 number,
                 1,
                 Rule::LineTooLong,
-                format!("the line is longer than {} MiB", LONGEST_LINE >> 20),
+                format!("the line is longer than {} MiB", MAX_LINE_BYTES >> 20),
             );
             None
         } else {
@@ -176,9 +176,9 @@ impl Checker {
         let kind = self.kind(number, text, event);
         if self.stage == Stage::Start {
             // The published page has no object of a failure.
-            self.findings.report.ours = kind == Kind::Error
+            self.findings.report.is_from_ibeam = kind == Kind::Error
                 || matches!(kind, Kind::Init | Kind::Result) && event.contains_key("ibeam");
-            self.findings.report.json = matches!(kind, Kind::Result | Kind::Error);
+            self.findings.report.is_single_object = matches!(kind, Kind::Result | Kind::Error);
         }
         if kind == Kind::Init && !self.init_seen {
             let said = event.get("ibeam").and_then(|ibeam| ibeam.get("contract")?.as_str());
@@ -196,9 +196,9 @@ impl Checker {
                 Contract::Two => hold(&mut here, table::SEGMENT, event),
             },
             Kind::ToolCall(_) => hold(&mut here, table::TOOL_CALL, event),
-            Kind::Result if here.findings.report.json => hold(&mut here, table::OBJECT, event),
+            Kind::Result if here.findings.report.is_single_object => hold(&mut here, table::OBJECT, event),
             Kind::Result => hold(&mut here, table::RESULT, event),
-            Kind::Error if here.findings.report.json && !of_a_run(event) => {
+            Kind::Error if here.findings.report.is_single_object && !of_a_run(event) => {
                 hold(&mut here, table::FAILURE, event);
             }
             Kind::Error => hold(&mut here, table::ERROR, event),
@@ -215,8 +215,8 @@ impl Checker {
             Kind::Assistant => self.answer.event(&mut here, event, Place::Assistant),
             Kind::ToolCall(phase) => {
                 let place = match phase {
-                    Phase::Started => Place::CallBegins,
-                    Phase::Completed => Place::CallEnds,
+                    CallPhase::Started => Place::CallBegins,
+                    CallPhase::Completed => Place::CallEnds,
                 };
                 self.answer.event(&mut here, event, place);
                 match tool::judge(&mut here, event, phase) {
@@ -263,8 +263,8 @@ impl Checker {
             ("system", Some("init")) => Kind::Init,
             ("user", _) => Kind::User,
             ("assistant", _) => Kind::Assistant,
-            ("tool_call", Some("started")) => Kind::ToolCall(Phase::Started),
-            ("tool_call", Some("completed")) => Kind::ToolCall(Phase::Completed),
+            ("tool_call", Some("started")) => Kind::ToolCall(CallPhase::Started),
+            ("tool_call", Some("completed")) => Kind::ToolCall(CallPhase::Completed),
             ("result", _) => Kind::Result,
             ("error", _) => Kind::Error,
             ("system" | "tool_call", None) => {
@@ -286,11 +286,11 @@ impl Checker {
         let ends = matches!(kind, Kind::Result | Kind::Error);
         let mut here = Here { findings: &mut self.findings, number, text };
         match self.stage {
-            Stage::Ended if ends && !here.findings.report.json => {
+            Stage::Ended if ends && !here.findings.report.is_single_object => {
                 return here.add(&[], Rule::EndAgain, "the run has ended before");
             }
             Stage::Ended => return here.add(&[], Rule::LateOutput, "something follows the end"),
-            Stage::Start if kind == Kind::Init || here.findings.report.json => {}
+            Stage::Start if kind == Kind::Init || here.findings.report.is_single_object => {}
             Stage::Start => here.add(&[], Rule::InitNotFirst, "the first event is not `system`/`init`"),
             Stage::Head | Stage::Running if kind == Kind::Init && self.init_seen => {
                 here.add(&[], Rule::InitAgain, "`system`/`init` comes again");
@@ -335,7 +335,7 @@ impl Checker {
             Kind::Error => Some(result.unwrap_or_default()),
             _ => result,
         };
-        let stream = !here.findings.report.json;
+        let stream = !here.findings.report.is_single_object;
         let said = self.answer.said().filter(|_| stream);
         if let (Some(told), Some(said)) = (told.map(Digest::of), said)
             && told != said

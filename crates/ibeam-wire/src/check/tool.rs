@@ -6,7 +6,7 @@ use super::finding::{Here, shown};
 use super::rule::Rule;
 use super::shape::{self, Key, hold_keys, kind};
 use super::table::{ARMS, FUNCTION, FUNCTION_CALL, NAMED_CALL, SHELL, SUCCESSES};
-use crate::event::Phase;
+use crate::event::CallPhase;
 use crate::scan::Step;
 
 const CALL: Step<'static> = Step::Key("tool_call");
@@ -15,7 +15,7 @@ const CALL: Step<'static> = Step::Key("tool_call");
 pub(super) fn judge<'a>(
     here: &mut Here<'_>,
     event: &'a Map<String, Value>,
-    phase: Phase,
+    phase: CallPhase,
 ) -> Option<(&'a str, &'a Map<String, Value>)> {
     let call = event.get("tool_call")?.as_object()?;
     if call.len() != 1 {
@@ -41,17 +41,17 @@ pub(super) fn judge<'a>(
         path.truncate(2);
     }
     match (phase, body.get("result")) {
-        (Phase::Started, None) => {}
-        (Phase::Started, Some(_)) => {
+        (CallPhase::Started, None) => {}
+        (CallPhase::Started, Some(_)) => {
             path.push(Step::Key("result"));
             here.add(&path, Rule::EarlyResult, "a call that begins has a `result`");
         }
-        (Phase::Completed, None) => {
+        (CallPhase::Completed, None) => {
             here.add(&path, Rule::MissingKey, format!("`result` is missing in {}", shape::name(&path)));
         }
         // What a tool of another gives has no form of ours.
-        (Phase::Completed, Some(_)) if tool == FUNCTION => {}
-        (Phase::Completed, Some(result)) => {
+        (CallPhase::Completed, Some(_)) if tool == FUNCTION => {}
+        (CallPhase::Completed, Some(result)) => {
             path.push(Step::Key("result"));
             judge_result(here, &mut path, tool, success, result);
         }

@@ -9,14 +9,14 @@ use serde_json::Value;
 /// `tool_call`: a call begins or has ended.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
-pub struct ToolCall {
+pub struct ToolCallEvent {
     /// Begin or end. Published.
     #[serde(rename = "subtype")]
-    pub phase: Phase,
+    pub phase: CallPhase,
     /// The id that the provider gave; joins begin and end, and may hold any character. Published.
     pub call_id: String,
     /// The tool, its arguments, and its result once there is one. Published.
-    pub tool_call: Body,
+    pub tool_call: ToolCallBody,
     /// A UUID, the same in every event of the run. Published.
     pub session_id: String,
     /// The same for all calls of one answer of the model. Since 0.1.0.
@@ -28,7 +28,7 @@ pub struct ToolCall {
 /// Begin or end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum CallPhase {
     /// The call begins.
     Started,
     /// The call has ended, well or not.
@@ -38,7 +38,7 @@ pub enum Phase {
 /// What stands in `tool_call`: one key that names the tool, and what stands under it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Body {
+pub struct ToolCallBody {
     /// The key as it stands: `readToolCall`, `shellToolCall`, …, `function`. Published.
     pub key: String,
     /// The arguments: an object; under `function` a string of JSON as the model wrote it. Published.
@@ -49,7 +49,7 @@ pub struct Body {
     pub name: Option<String>,
 }
 
-impl Body {
+impl ToolCallBody {
     /// The name of the tool without its suffix, e.g. `read`; under `function` the name that stands there.
     pub fn tool(&self) -> &str {
         let name = || self.key.strip_suffix("ToolCall").unwrap_or(&self.key);
@@ -67,7 +67,7 @@ impl Body {
     }
 }
 
-impl<'de> Deserialize<'de> for Body {
+impl<'de> Deserialize<'de> for ToolCallBody {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(BodyVisitor)
     }
@@ -85,20 +85,20 @@ struct Parts {
 struct BodyVisitor;
 
 impl<'de> Visitor<'de> for BodyVisitor {
-    type Value = Body;
+    type Value = ToolCallBody;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object with one key that names a tool")
     }
 
     /// The first key names the tool; further ones are new and passed over.
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Body, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ToolCallBody, A::Error> {
         let Some((key, parts)) = map.next_entry::<String, Parts>()? else {
             return Err(A::Error::custom("`tool_call` names no tool"));
         };
         while map.next_entry::<String, serde::de::IgnoredAny>()?.is_some() {}
         let Parts { args, arguments, name, result } = parts;
         let args = args.or(arguments).unwrap_or_default();
-        Ok(Body { key, args, result, name })
+        Ok(ToolCallBody { key, args, result, name })
     }
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// `result`/`success`: the last event of a run that succeeded, and the one object of `json`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
-pub struct RunResult {
+pub struct ResultEvent {
     /// Milliseconds from start to end. Published.
     pub duration_ms: u64,
     /// The same figure as `duration_ms`; the time spent on the model is `ibeam.api_ms`. Published.
@@ -19,15 +19,15 @@ pub struct RunResult {
     /// The provider's id of the last request. Published.
     pub request_id: Option<String>,
     /// Tokens of the whole run. Since 0.1.0.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
     /// What ibeam adds; absent in a stream of another program. Since 0.1.0.
-    pub ibeam: Option<Summary>,
+    pub ibeam: Option<RunSummary>,
 }
 
 /// `error`: the last event of a run that failed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
-pub struct RunError {
+pub struct ErrorEvent {
     /// The class of the failure, e.g. `rate_limited`. Since 0.1.0.
     pub code: String,
     /// One English sentence. Since 0.1.0.
@@ -42,10 +42,10 @@ pub struct RunError {
     pub http_status: Option<u16>,
     /// The provider's id of the failed request. Since 0.1.0.
     pub request_id: Option<String>,
-    /// As in [`RunResult`]; absent on stderr where no run had begun. Since 0.1.0.
+    /// As in [`ResultEvent`]; absent on stderr where no run had begun. Since 0.1.0.
     pub session_id: Option<String>,
-    /// As in [`RunResult`]. Since 0.1.0.
-    pub ibeam: Option<Summary>,
+    /// As in [`ResultEvent`]. Since 0.1.0.
+    pub ibeam: Option<RunSummary>,
     /// `--resume` takes the session up. Since 0.1.0.
     pub resumable: Option<bool>,
     /// The text that was there when the run failed; absent where there was none. Since 0.1.0.
@@ -56,7 +56,7 @@ pub struct RunError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Usage {
+pub struct TokenUsage {
     /// Of prompts, without those read from or written to the provider's cache. Since 0.1.0.
     pub input_tokens: u64,
     /// Of answers. Since 0.1.0.
@@ -71,7 +71,7 @@ pub struct Usage {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct Summary {
+pub struct RunSummary {
     /// Model requests that were answered. Since 0.1.0.
     pub turns: u64,
     /// Milliseconds spent waiting for the model. Since 0.1.0.
@@ -79,7 +79,7 @@ pub struct Summary {
     /// US dollars, where the price of the model is known. Since 0.1.0.
     pub cost_usd: Option<f64>,
     /// Calls that were refused. Since 0.1.0.
-    pub permission_denials: Vec<Denial>,
+    pub permission_denials: Vec<DenialEntry>,
     /// Calls that failed. Since 0.1.0.
     pub failed_tool_calls: u64,
     /// Absolute paths. Since 0.1.0.
@@ -104,7 +104,7 @@ pub struct Summary {
 /// A call that was refused.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
-pub struct Denial {
+pub struct DenialEntry {
     /// As in the events of the call. Since 0.1.0.
     pub call_id: String,
     /// The tool, e.g. `shell`. Since 0.1.0.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// `system`/`init`: what the run works with.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
-pub struct Init {
+pub struct InitEvent {
     /// Where the key of the model came from: `env`, `flag` or `login`. Published.
     #[serde(rename = "apiKeySource")]
     pub api_key_source: String,
@@ -23,7 +23,7 @@ pub struct Init {
     pub tools: Vec<String>,
     /// The MCP servers that are configured. Announced by the page, since 0.1.0.
     #[serde(default)]
-    pub mcp_servers: Vec<McpServer>,
+    pub mcp_servers: Vec<ServerEntry>,
     /// What ibeam adds; absent in a stream of another program. Since 0.1.0.
     pub ibeam: Option<InitExtras>,
 }
@@ -31,7 +31,7 @@ pub struct Init {
 /// An MCP server.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[non_exhaustive]
-pub struct McpServer {
+pub struct ServerEntry {
     /// As the configuration names it. Since 0.1.0.
     pub name: String,
     /// `connected`, `failed`, `untrusted`, `unsupported` or `disabled`. Since 0.1.0.
@@ -48,11 +48,11 @@ pub struct InitExtras {
     /// The contract that the stream keeps: `1` or `2`. Since 0.1.0.
     pub contract: String,
     /// Where the key came from, in full. Since 0.1.0.
-    pub api_key: ApiKey,
+    pub api_key: ApiKeySource,
     /// What confines the commands of the run. Since 0.1.0.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxEntry,
     /// The limits of the run. Since 0.1.0.
-    pub limits: Limits,
+    pub limits: LimitValues,
     /// Places where the journal of the resumed session lacks, repeats or moves events. Since 0.1.0.
     pub journal_gaps: u64,
     /// The run keeps no session: `--resume` cannot take it up. Since 0.1.0.
@@ -63,7 +63,7 @@ pub struct InitExtras {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum ApiKey {
+pub enum ApiKeySource {
     /// A variable of the environment.
     Env,
     /// `--api-key`.
@@ -82,7 +82,7 @@ pub enum ApiKey {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct Sandbox {
+pub struct SandboxEntry {
     /// `off`, `namespaces` or `landlock`. Since 0.1.0.
     pub mode: String,
     /// The layers that stand, outermost first. Since 0.1.0.
@@ -99,7 +99,7 @@ pub struct Sandbox {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct Limits {
+pub struct LimitValues {
     /// Model requests. Since 0.1.0.
     pub max_turns: Option<u64>,
     /// Tokens, prompts and answers together. Since 0.1.0.

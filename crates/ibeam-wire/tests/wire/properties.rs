@@ -129,7 +129,7 @@ proptest! {
         for events in ends(&steps) {
             let report = checked(story::stream_json(&events));
             prop_assert_eq!(&report.findings, &[]);
-            prop_assert!(report.ours);
+            prop_assert!(report.is_from_ibeam);
             for partial in [false, true] {
                 let report = checked(story::segments(&events, partial));
                 prop_assert_eq!(&report.findings, &[]);
@@ -143,7 +143,7 @@ proptest! {
         }
         let report = checked(story::json(&told(&steps).done()));
         prop_assert_eq!(&report.findings, &[]);
-        prop_assert!(report.json);
+        prop_assert!(report.is_single_object);
     }
 
     #[test]
@@ -214,7 +214,7 @@ fn judge(bytes: &[u8]) {
     let read: Vec<_> = Reader::new(bytes).collect();
     assert!(read.len() as u64 <= lines);
     // What keeps the contract can be read, event by event.
-    if report.holds() {
+    if report.is_valid() {
         assert!(read.iter().all(Result::is_ok), "{}: {read:?}", String::from_utf8_lossy(bytes));
         assert_eq!(read.len() as u64, report.events);
     }

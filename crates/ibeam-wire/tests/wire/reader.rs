@@ -1,6 +1,6 @@
 //! Streams as events.
 
-use ibeam_wire::{ApiKey, Event, Phase, ReadError, Reader, RunResult};
+use ibeam_wire::{ApiKeySource, CallPhase, Event, ReadError, Reader, ResultEvent};
 
 use crate::samples::{ES, JA, documented};
 use crate::story::{self, Story};
@@ -27,7 +27,7 @@ fn the_documented_run_is_read() {
     let ibeam = init.ibeam.as_ref().unwrap();
     assert_eq!(
         (ibeam.contract.as_str(), ibeam.api_key, ibeam.limits.max_turns),
-        ("1", ApiKey::Login, Some(100))
+        ("1", ApiKeySource::Login, Some(100))
     );
     assert_eq!(
         (init.api_key_source.as_str(), init.tools.as_slice()),
@@ -36,7 +36,7 @@ fn the_documented_run_is_read() {
     assert_eq!(user.message.text(), "Read README.md");
     assert_eq!(first.message.text() + &second.message.text(), end.result);
     assert_eq!(second.timestamp_ms, Some(1_764_000_000_040));
-    assert_eq!((started.phase, completed.phase), (Phase::Started, Phase::Completed));
+    assert_eq!((started.phase, completed.phase), (CallPhase::Started, CallPhase::Completed));
     assert_eq!((started.tool_call.tool(), started.tool_call.arm()), ("read", None));
     assert_eq!(started.tool_call.args, completed.tool_call.args);
     let (arm, payload) = completed.tool_call.arm().unwrap();
@@ -61,7 +61,7 @@ fn published_samples_are_read_without_what_ibeam_adds() {
 #[test]
 fn the_object_of_json_is_read() {
     let object = story::json(&Story::new().user("hi").text("né").done());
-    let end: RunResult = serde_json::from_str(&object).unwrap();
+    let end: ResultEvent = serde_json::from_str(&object).unwrap();
     assert_eq!((end.result.as_str(), end.is_error), ("né", false));
 }
 

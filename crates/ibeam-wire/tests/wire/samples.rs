@@ -27,7 +27,7 @@ fn four_published_samples_keep_the_contract() {
     for sample in SAMPLES {
         let report = checked(sample);
         assert_eq!(report.findings, []);
-        assert_eq!((report.events, report.ours, report.json), (10, false, false));
+        assert_eq!((report.events, report.is_from_ibeam, report.is_single_object), (10, false, false));
     }
 }
 
@@ -39,14 +39,14 @@ fn the_japanese_sample_is_accepted_and_its_slip_is_named() {
     let line = JA.lines().last().unwrap();
     let column = usize::try_from(slip.column).unwrap();
     assert!(line.chars().skip(column - 1).collect::<String>().starts_with("\"README.md を読んで要約"));
-    assert!(report.holds());
+    assert!(report.is_valid());
 }
 
 #[test]
 fn the_same_slip_in_a_stream_of_ours_breaks_the_contract() {
     let ours = documented().replace(r#""result":"I will read it.""#, r#""result":"I read it.""#);
     let report = checked(ours);
-    assert!(!report.holds());
+    assert!(!report.is_valid());
     assert_eq!((report.findings[0].rule, report.findings[0].line), (Rule::ResultDiffers, 7));
 }
 
@@ -54,5 +54,5 @@ fn the_same_slip_in_a_stream_of_ours_breaks_the_contract() {
 fn the_documented_run_keeps_the_contract() {
     let report = checked(documented());
     assert_eq!(report.findings, []);
-    assert_eq!((report.events, report.ours), (7, true));
+    assert_eq!((report.events, report.is_from_ibeam), (7, true));
 }

@@ -1,7 +1,7 @@
 //! Contract 2: its rules broken by hand, in both of its forms, and the text of its streams.
 
 use ibeam_protocol::{Event, Reason, ToolOutcome};
-use ibeam_wire::check::{Rule, Severity, check_under};
+use ibeam_wire::check::{Rule, Severity, check_with_contract};
 use ibeam_wire::{Contract, Event as Read, NewText, Reader};
 use serde_json::json;
 
@@ -84,7 +84,7 @@ fn refused(stream: &str, rule: Rule, line: u64, slip: &Slip) {
     let found = report.findings.iter().find(|finding| finding.rule == rule && finding.line == line);
     let found = found.unwrap_or_else(|| panic!("{rule} in line {line}: {:#?}\n{text}", report.findings));
     assert_eq!(found.severity, Severity::Error);
-    assert!(!report.holds() && report.findings.len() <= 3, "{:#?}\n{text}", report.findings);
+    assert!(!report.is_valid() && report.findings.len() <= 3, "{:#?}\n{text}", report.findings);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn what_the_writer_prints_keeps_contract_2() {
         for partial in [false, true] {
             let report = checked(story::segments(&events, partial));
             assert_eq!(report.findings, []);
-            assert_eq!((report.contract, report.ours), (Contract::Two, true));
+            assert_eq!((report.contract, report.is_from_ibeam), (Contract::Two, true));
         }
     }
 }
@@ -140,9 +140,9 @@ fn a_line_that_cannot_be_read_brings_no_findings_on_others() {
 #[test]
 fn a_stream_that_says_its_contract_is_held_to_that() {
     for given in Contract::ALL {
-        let one = check_under(*given, story::stream_json(&told().done()).as_bytes(), 9).unwrap();
+        let one = check_with_contract(given, story::stream_json(&told().done()).as_bytes(), 9).unwrap();
         assert_eq!((one.contract, one.findings), (Contract::One, Vec::new()));
-        let two = check_under(*given, whole().as_bytes(), 9).unwrap();
+        let two = check_with_contract(given, whole().as_bytes(), 9).unwrap();
         assert_eq!((two.contract, two.findings), (Contract::Two, Vec::new()));
     }
 }
@@ -156,25 +156,28 @@ fn a_stream_of_another_program_is_held_to_the_contract_that_is_given() {
         stream.replace(&format!(r#","ibeam":{{{extras}}}"#), "")
     };
     for stream in [foreign(whole()), foreign(partial())] {
-        let report = check_under(Contract::Two, stream.as_bytes(), 9).unwrap();
-        assert_eq!((report.contract, report.ours, report.findings), (Contract::Two, false, Vec::new()));
+        let report = check_with_contract(Contract::Two, stream.as_bytes(), 9).unwrap();
+        assert_eq!(
+            (report.contract, report.is_from_ibeam, report.findings),
+            (Contract::Two, false, Vec::new())
+        );
     }
     let slip = Replace(5, "I will", "I shall").done_to(&foreign(partial()));
-    let report = check_under(Contract::Two, slip.as_slice(), 9).unwrap();
+    let report = check_with_contract(Contract::Two, slip.as_slice(), 9).unwrap();
     let [told] = report.findings.as_slice() else { panic!("{:#?}", report.findings) };
     assert_eq!((told.rule, told.severity), (Rule::SegmentDiffers, Severity::Warning));
     // The page's deltas have no time, so under contract 2 each is a segment that is not the last.
-    let report = check_under(Contract::Two, ES.as_bytes(), 99).unwrap();
-    assert!(report.holds() && report.warnings > 0, "{:#?}", report.findings);
+    let report = check_with_contract(Contract::Two, ES.as_bytes(), 99).unwrap();
+    assert!(report.is_valid() && report.warnings > 0, "{:#?}", report.findings);
     assert!(report.findings.iter().all(|finding| finding.rule == Rule::SegmentMisplaced));
-    assert_eq!(check_under(Contract::One, ES.as_bytes(), 9).unwrap().findings, []);
+    assert_eq!(check_with_contract(Contract::One, ES.as_bytes(), 9).unwrap().findings, []);
 }
 
 fn heard(stream: &str) -> String {
     let mut new_text = NewText::default();
     let events = Reader::new(stream.as_bytes()).map(Result::unwrap);
     let texts = events.filter_map(|event| match event {
-        Read::Assistant(said) => new_text.of(&said),
+        Read::Assistant(said) => new_text.extract(&said),
         _ => None,
     });
     texts.collect()

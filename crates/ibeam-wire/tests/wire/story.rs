@@ -101,7 +101,7 @@ pub(crate) fn stream_json(events: &[Event]) -> String {
 
 /// The same under contract 2.
 pub(crate) fn segments(events: &[Event], partial: bool) -> String {
-    drive(events, |out| Box::new(StreamJson::in_segments(out, partial)))
+    drive(events, |out| Box::new(StreamJson::for_contract_two(out, partial)))
 }
 
 pub(crate) fn json(events: &[Event]) -> String {

@@ -294,7 +294,7 @@ fn refused(rule: Rule, line: u64, slip: &Slip, expect: Severity) {
     let found = report.findings.iter().find(|finding| finding.rule == rule && finding.line == line);
     let found = found.unwrap_or_else(|| panic!("{rule} in line {line}: {:?}", report.findings));
     assert_eq!(found.severity, expect, "{found:?}");
-    assert_eq!(report.holds(), expect == Severity::Warning, "{:?}", report.findings);
+    assert_eq!(report.is_valid(), expect == Severity::Warning, "{:?}", report.findings);
     assert!(found.column >= 1);
     assert!(!found.message.is_empty() && !found.message.ends_with('.'), "{found:?}");
     assert!(!found.message.contains(char::is_control), "{found:?}");
@@ -319,7 +319,7 @@ fn what_is_new_is_told_and_accepted() {
 fn what_the_violations_are_made_of_keeps_the_contract() {
     assert_eq!(checked(failed(documented(), "x", "x")).findings, []);
     let report = checked(object(documented(), "is", "is"));
-    assert_eq!((report.findings, report.json, report.ours), (Vec::new(), true, true));
+    assert_eq!((report.findings, report.is_single_object, report.is_from_ibeam), (Vec::new(), true, true));
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(super) fn about(app: &App, format: ReportFormat, stdout: &mut File) -> Resul
     let model = crate::model::choose_model(app).map(|choice| choice.info().display.clone()).ok();
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let engine = cfg!(feature = "embedded");
-    let contract = app.contract().name();
+    let contract = app.contract().as_str();
     let text = format!(
         "ibeam {version}\ncontract: {contract}\nmodel: {}\nembedded engine: {}\nplatform: {os} {arch}\nlicence: MIT OR Apache-2.0\n",
         model.as_deref().unwrap_or("none"),

@@ -10,8 +10,7 @@ use std::process::ExitCode;
 
 use ibeam_output::CheckLine;
 use ibeam_protocol::{Failure, Reason};
-use ibeam_wire::Contract;
-use ibeam_wire::check::{Finding, Report, Severity, check_under};
+use ibeam_wire::check::{Finding, Report, Severity, check_with_contract};
 use serde_json::{Value, json};
 
 use super::report;
@@ -32,17 +31,16 @@ pub(super) fn check(
 ) -> Result<ExitCode, Failure> {
     let file = file.filter(|file| *file != Path::new("-"));
     let name = file.map_or("-".into(), Path::to_string_lossy).replace(char::is_control, "\u{fffd}");
-    let unsaid = match basis.contract() {
-        ibeam_output::Contract::One => Contract::One,
-        ibeam_output::Contract::Two => Contract::Two,
-    };
+    let unsaid = basis.contract();
     let found = match file {
-        Some(path) => File::open(path).and_then(|file| check_under(unsaid, BufReader::new(file), MOST)),
-        None => check_under(unsaid, io::stdin().lock(), MOST),
+        Some(path) => {
+            File::open(path).and_then(|file| check_with_contract(unsaid, BufReader::new(file), MOST))
+        }
+        None => check_with_contract(unsaid, io::stdin().lock(), MOST),
     };
     let found = found.map_err(|error| Reason::NoInput { path: name.clone(), said: error.to_string() })?;
     report(stdout, format, &as_text(basis, &name, &found), &as_json(&name, &found))?;
-    Ok(if found.holds() { ExitCode::SUCCESS } else { ExitCode::from(BROKEN) })
+    Ok(if found.is_valid() { ExitCode::SUCCESS } else { ExitCode::from(BROKEN) })
 }
 
 /// A finding a line, as compilers tell them, then the verdict.
@@ -59,12 +57,12 @@ fn as_text(basis: &Basis, file: &str, found: &Report) -> String {
     let contract = contract.as_str();
     let more = (errors + warnings).saturating_sub(found.findings.len() as u64);
     if more > 0 {
-        text.push_str(&format!("{}\n", basis.catalogue.check(&CheckLine::More { count: more })));
+        text.push_str(&format!("{}\n", basis.catalogue.check(&CheckLine::MoreFindings { count: more })));
     }
-    let verdict = if found.holds() {
-        CheckLine::Keeps { file, contract, events, warnings }
+    let verdict = if found.is_valid() {
+        CheckLine::Valid { file, contract, events, warnings }
     } else {
-        CheckLine::Breaks { file, contract, events, errors, warnings }
+        CheckLine::Invalid { file, contract, events, errors, warnings }
     };
     text.push_str(&format!("{}\n", basis.catalogue.check(&verdict)));
     text
@@ -83,9 +81,9 @@ fn as_json(file: &str, found: &Report) -> Value {
     json!({
         "file": file,
         "contract": found.contract.as_str(),
-        "keeps": found.holds(),
-        "format": if found.json { "json" } else { "stream-json" },
-        "ours": found.ours,
+        "keeps": found.is_valid(),
+        "format": if found.is_single_object { "json" } else { "stream-json" },
+        "ours": found.is_from_ibeam,
         "events": found.events,
         "errors": found.errors,
         "warnings": found.warnings,

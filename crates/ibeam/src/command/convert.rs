@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use ibeam_dialects::{ConvertError, Converter, Dialect, How, Loss, Losses};
 use ibeam_output::ConvertLine;
 use ibeam_protocol::{Failure, Reason};
-use ibeam_wire::LONGEST_LINE;
+use ibeam_wire::MAX_LINE_BYTES;
 use serde_json::json;
 
 use crate::app::Basis;
@@ -78,13 +78,13 @@ fn stream(
     };
     loop {
         line.clear();
-        let read = source.take(LONGEST_LINE).read_until(b'\n', &mut line);
+        let read = source.take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
         let read = read.map_err(|error| no_input(name, &error))?;
         if read == 0 {
             break;
         }
         number += 1;
-        let converted = match read as u64 == LONGEST_LINE && !line.ends_with(b"\n") {
+        let converted = match read as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
             true => {
                 let said = "longer than 1 GiB".to_owned();
                 Err(Reason::StreamDamaged { source: name.to_owned(), line: number, said })
@@ -132,6 +132,6 @@ fn tell(basis: &Basis, file: &str, to: Dialect, losses: &Losses) {
     }
     let more = losses.len().saturating_sub(MOST_TOLD);
     if more > 0 {
-        line(&ConvertLine::More { count: more as u64 });
+        line(&ConvertLine::MoreLosses { count: more as u64 });
     }
 }

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
 
-use ibeam_output::CommandLine;
+use ibeam_output::SubcommandLine;
 use ibeam_protocol::{Failure, Reason};
 use ibeam_providers::{KnownProvider, known_provider};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
@@ -49,7 +49,7 @@ pub(super) fn logout(app: &App, provider: Option<&str>, stdout: &mut File) -> Re
     let mut credentials = Credentials::load(&app.places.credentials)?;
     let forgotten = credentials.forget(provider.as_deref())?;
     let count = u64::try_from(forgotten).unwrap_or(u64::MAX);
-    say(stdout, &format!("{}\n", app.catalogue.command(&CommandLine::LoggedOut { count })))
+    say(stdout, &format!("{}\n", app.catalogue.command(&SubcommandLine::LoggedOut { count })))
 }
 
 /// Reads one line, without echo on a terminal.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ibeam_core::Stop;
-use ibeam_output::{CommandLine, show_on_one_line};
+use ibeam_output::{SubcommandLine, show_on_one_line};
 use ibeam_protocol::{Failure, McpStatus, Reason};
 use serde_json::json;
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -46,7 +46,7 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         ));
     }
     if servers.is_empty() {
-        text.push_str(&format!("{}\n", app.catalogue.command(&CommandLine::NoServers)));
+        text.push_str(&format!("{}\n", app.catalogue.command(&SubcommandLine::NoServers)));
     }
     let rows: Vec<_> = servers
         .iter()

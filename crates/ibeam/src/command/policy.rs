@@ -103,23 +103,26 @@ fn as_text(app: &App, explained: &Explanation, rules: &[SetRule], has_bounds: bo
     let mut text = String::new();
     let mut line = |indent: &str, said: &str| text.push_str(&format!("{indent}{said}\n"));
     if let Some(what) = explained.unanalyzable {
-        line("", &say(PolicyLine::Opaque { what }));
+        line("", &say(PolicyLine::Unanalyzable { what }));
     }
     for part in &explained.parts {
         line("", &show_on_one_line(&part.subject));
         if let Some((program, wrappers @ [_, ..])) = part.programs.split_last() {
-            line("  ", &say(PolicyLine::Runs { program, wrappers: &wrappers.join(" ") }));
+            line("  ", &say(PolicyLine::RunsProgram { program, wrappers: &wrappers.join(" ") }));
         }
         for redirection in &part.redirections {
             let path = redirection.target.as_str();
             let writes = redirection.writes;
-            line("  ", &say(if writes { PolicyLine::Writes { path } } else { PolicyLine::Reads { path } }));
+            line(
+                "  ",
+                &say(if writes { PolicyLine::WritesFile { path } } else { PolicyLine::ReadsFile { path } }),
+            );
         }
         for (finding, origin) in with_origins(part, rules) {
             let RuleFinding { list, rule, applies, reason: why } = finding;
             let said = say(match applies {
-                true => PolicyLine::Applies { rule, why },
-                false => PolicyLine::Passes { rule, why },
+                true => PolicyLine::RuleApplies { rule, why },
+                false => PolicyLine::RuleDoesNotApply { rule, why },
             });
             let origin = origin.map(|origin| format!("  # {}", show_on_one_line(origin))).unwrap_or_default();
             line("  ", &format!("{:8}  {said}{origin}", word(*list)));
@@ -130,11 +133,11 @@ fn as_text(app: &App, explained: &Explanation, rules: &[SetRule], has_bounds: bo
         &say(match &explained.verdict {
             Verdict::Allow { rule } => PolicyLine::Allowed { rule },
             Verdict::Deny { rule, reason } => PolicyLine::Denied { rule, reason },
-            Verdict::Ask { rule, reason } => PolicyLine::Asked { rule, reason },
+            Verdict::Ask { rule, reason } => PolicyLine::NeedsApproval { rule, reason },
         }),
     );
     if has_bounds {
-        text.push_str(&format!("{}\n", say(PolicyLine::PathBounds)));
+        text.push_str(&format!("{}\n", say(PolicyLine::PathRuleLimits)));
     }
     text
 }

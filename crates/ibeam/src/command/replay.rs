@@ -156,7 +156,7 @@ fn session(basis: &Basis, directory: &Path, id: SessionId, wish: &Wish, stdout: 
         Err(Ended::Session(error)) => return Err(reason_of(&error, id)),
     };
     if torn_bytes > 0 {
-        warn(basis, &ReplayLine::Torn { bytes: torn_bytes });
+        warn(basis, &ReplayLine::TruncatedRecord { bytes: torn_bytes });
     }
     if let Some(Damage { path, line, said }) = damage {
         return Err(damaged(id, &path, line, &said));

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 
-use ibeam_output::SchemaOf;
+use ibeam_output::SchemaTarget;
 use ibeam_protocol::Failure;
 
 use super::say;
@@ -13,10 +13,10 @@ use crate::cli::SchemaFormat;
 
 pub(super) fn schema(basis: &Basis, format: SchemaFormat, stdout: &mut File) -> Result<(), Failure> {
     let of = match format {
-        SchemaFormat::Text => SchemaOf::Text,
-        SchemaFormat::Json => SchemaOf::Json,
-        SchemaFormat::StreamJson => SchemaOf::StreamJson,
-        SchemaFormat::Error => SchemaOf::Error,
+        SchemaFormat::Text => SchemaTarget::Text,
+        SchemaFormat::Json => SchemaTarget::Json,
+        SchemaFormat::StreamJson => SchemaTarget::StreamJson,
+        SchemaFormat::Error => SchemaTarget::Error,
     };
     say(stdout, &format!("{:#}\n", ibeam_output::schema(of, basis.contract())))
 }

@@ -58,19 +58,19 @@ fn lines<'a>(
 ) -> Vec<SessionLine<'a>> {
     let moved = repaired.filter(|repaired| repaired.damage.is_some());
     let mut lines = vec![match (found, moved) {
-        (None, _) => SessionLine::Gone { session },
+        (None, _) => SessionLine::Unrecoverable { session },
         (Some(Report { damage: Some(_), .. }), _) => SessionLine::Damaged { session },
         (Some(_), Some(_)) => SessionLine::Repaired { session },
         (Some(Report { gaps: 1.., .. }), None) => SessionLine::Incomplete { session },
-        (Some(_), None) => SessionLine::Whole { session },
+        (Some(_), None) => SessionLine::Intact { session },
     }];
     if let Some(found) = found {
         lines.push(SessionLine::Events { count: found.events });
         lines.push(SessionLine::Files { count: found.segments, bytes: found.bytes });
         let worth_a_word = [
             (found.blobs, SessionLine::Payloads { count: found.blobs, bytes: found.blob_bytes }),
-            (found.orphan_blobs, SessionLine::Orphans { count: found.orphan_blobs }),
-            (found.torn_bytes, SessionLine::Torn { bytes: found.torn_bytes }),
+            (found.orphan_blobs, SessionLine::UnreferencedPayloads { count: found.orphan_blobs }),
+            (found.torn_bytes, SessionLine::TruncatedRecord { bytes: found.torn_bytes }),
             (found.gaps, SessionLine::Gaps { count: found.gaps }),
             (found.open_calls, SessionLine::OpenCalls { count: found.open_calls }),
         ];
@@ -78,10 +78,11 @@ fn lines<'a>(
     }
     let damage = moved.and_then(|repaired| repaired.damage.as_ref());
     if let Some(Damage { path, line, said }) = damage.or(found.and_then(|found| found.damage.as_ref())) {
-        lines.push(SessionLine::Damage { file: file_name(path), line: *line, said });
+        lines.push(SessionLine::Damage { file: file_name(path), line: *line, message: said });
     }
     let aside = moved.map(|repaired| repaired.aside.as_slice()).unwrap_or_default();
-    lines.extend(aside.iter().map(|path| SessionLine::Moved { path: path.to_str().unwrap_or_default() }));
+    lines
+        .extend(aside.iter().map(|path| SessionLine::MovedAside { path: path.to_str().unwrap_or_default() }));
     lines
 }
 

@@ -62,10 +62,10 @@ pub(super) fn shim(
     for (shim, found) in &shims {
         let shown = shim.path.display().to_string();
         let line = match found {
-            Found::Standing => ShimLine::Kept { link: &shown },
+            Found::Standing => ShimLine::Unchanged { link: &shown },
             Found::Nothing | Found::Ours => {
                 shim.make(*found).map_err(|error| cannot_create(&shim.path, &error))?;
-                ShimLine::Made { link: &shown, program: &program.to_string_lossy() }
+                ShimLine::Created { link: &shown, program: &program.to_string_lossy() }
             }
             // Looked for above, before anything was made.
             Found::Foreign => return Err(shim.taken().into()),
@@ -194,7 +194,7 @@ fn tell_who_finds_them(basis: &Basis, directory: &Path, made: &[&Path]) {
         let is_other = |first: &PathBuf| first.canonicalize().ok() != shim.canonicalize().ok();
         if let Some(other) = first.filter(is_other) {
             let (name, other) = (name.to_string_lossy(), other.to_string_lossy());
-            let line = ShimLine::Hidden { name: &name, other: &other, directory: &shown };
+            let line = ShimLine::Shadowed { name: &name, other: &other, directory: &shown };
             stderr::say(&format!("warning: {}", basis.catalogue.shim(&line)));
         }
     }

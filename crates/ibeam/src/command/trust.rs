@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_output::{CommandLine, show_on_one_line};
+use ibeam_output::{SubcommandLine, show_on_one_line};
 use ibeam_protocol::{Failure, Reason};
 use serde_json::{Value, json};
 
@@ -39,14 +39,14 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
             key.split_once('\0').map_or((None, key.as_str()), |(at, name)| (Some(at), name));
         let of = workspace.map_or(String::new(), |workspace| format!(" of {}", show_on_one_line(workspace)));
         let (since, count) = (date_of(pinned.at_ms), pinned.tools.len() as u64);
-        let approved = app.catalogue.command(&CommandLine::ApprovedTools { since: &since, count });
+        let approved = app.catalogue.command(&SubcommandLine::ApprovedTools { since: &since, count });
         text.push_str(&format!("MCP server {}{of}  # {approved}\n", show_on_one_line(name)));
         servers.push(
             json!({ "name": name, "workspace": workspace, "since_ms": pinned.at_ms, "tools": pinned.tools }),
         );
     }
     if text.is_empty() {
-        text.push_str(&format!("{}\n", app.catalogue.command(&CommandLine::NothingTrusted)));
+        text.push_str(&format!("{}\n", app.catalogue.command(&SubcommandLine::NoTrustedWorkspaces)));
     }
     report(stdout, format, &text, &json!({ "workspaces": workspaces, "mcp_servers": servers }))
 }
@@ -68,7 +68,7 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
     let before = format!("{path}\0");
     let document = app.trust.store.load().map_err(|said| unreadable(app, said))?;
     if directory.is_none() && document.workspaces.is_empty() && document.servers.is_empty() {
-        let line = CommandLine::NothingToForget { path: &path };
+        let line = SubcommandLine::NotTrusted { path: &path };
         return say(stdout, &format!("{}\n", app.catalogue.command(&line)));
     }
     let forgotten = app.trust.store.change(|document| {
@@ -83,7 +83,10 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
         said: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
     };
     match forgotten.map_err(cannot_write)? {
-        true => say(stdout, &format!("{}\n", app.catalogue.command(&CommandLine::Forgotten { path: &path }))),
+        true => say(
+            stdout,
+            &format!("{}\n", app.catalogue.command(&SubcommandLine::TrustRemoved { path: &path })),
+        ),
         false => {
             Err(Reason::Usage { said: format!("`{path}` is not trusted; `ibeam trust list` says what is") }
                 .into())

@@ -173,8 +173,8 @@ impl EventWriter for VoiceWriter {
         self.lines.flush()
     }
 
-    fn break_off(&mut self) -> io::Result<()> {
-        self.lines.break_off()
+    fn finish_incomplete(&mut self) -> io::Result<()> {
+        self.lines.finish_incomplete()
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join};
 use ibeam_core::{Access, Approver, Asked, Journal, Redactor, Stop};
-use ibeam_output::{Catalogue, Question, Text, TextOptions};
+use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason, RunOutcome, Signal, ToolCall};
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, mpsc};
@@ -191,7 +191,7 @@ impl Approver for Person {
                 Access::Nothing => call.name.clone(),
             };
             let Asked { rule, reason } = asked;
-            let question = self.catalogue.question(&Question { what: &what, rule, reason });
+            let question = self.catalogue.question(&ApprovalQuestion { subject: &what, rule, reason });
             let answer = self.typed.lock().await.answer(&question).await;
             answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
         })

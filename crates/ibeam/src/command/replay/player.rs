@@ -89,7 +89,7 @@ impl<'a> Player<'a> {
     /// # Errors
     /// What the reader's end says.
     pub(super) fn finish(&mut self) -> Result<u64, Ended> {
-        self.break_off()?;
+        self.finish_incomplete()?;
         self.flush()?;
         Ok(self.runs)
     }
@@ -99,7 +99,7 @@ impl<'a> Player<'a> {
     }
 
     fn begin(&mut self) -> Result<(), Ended> {
-        self.break_off()?;
+        self.finish_incomplete()?;
         self.runs += 1;
         self.open = true;
         self.pace.begin();
@@ -130,11 +130,11 @@ impl<'a> Player<'a> {
     }
 
     /// The run at hand has no end.
-    fn break_off(&mut self) -> Result<(), Ended> {
+    fn finish_incomplete(&mut self) -> Result<(), Ended> {
         if std::mem::take(&mut self.open) && self.is_wanted() {
             match &mut self.face {
                 Face::None => {}
-                Face::Events(writer) => writer.break_off()?,
+                Face::Events(writer) => writer.finish_incomplete()?,
                 Face::Lines(out) => out.flush()?,
             }
             warn(self.basis, &ReplayLine::NoEnd { run: self.runs });

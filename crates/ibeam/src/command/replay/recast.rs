@@ -2,8 +2,8 @@
 //!
 //! Refuses nothing: a line that is no event of a contract is copied.
 
-use ibeam_output::{Contract, line_of};
-use ibeam_wire::{Event, NewText, Phase};
+use ibeam_output::{Contract, to_line};
+use ibeam_wire::{CallPhase, Event, NewText};
 use serde_json::{Value, json};
 
 /// Writes the lines of one stream anew.
@@ -35,7 +35,7 @@ impl Recast {
             }
             Event::Assistant(said) => {
                 self.last_ms = said.timestamp_ms.unwrap_or(self.last_ms);
-                let text = self.new_text.of(said);
+                let text = self.new_text.extract(said);
                 let is_as_it_was = said.is_delta() || !self.ours && self.last_ms == 0;
                 match (self.to, text) {
                     (_, None) => String::new(),
@@ -46,11 +46,11 @@ impl Recast {
             Event::ToolCall(call) => {
                 self.last_ms = call.timestamp_ms.unwrap_or(self.last_ms);
                 match call.phase {
-                    Phase::Started => {
+                    CallPhase::Started => {
                         let before = call.model_call_id.as_deref();
                         self.segment_before(Some((before, call.timestamp_ms))) + line
                     }
-                    Phase::Completed => line.to_owned(),
+                    CallPhase::Completed => line.to_owned(),
                 }
             }
             Event::Result(_) | Event::Error(_) => self.segment_before(None) + line,
@@ -66,10 +66,10 @@ impl Recast {
     fn init(&self, line: &str) -> String {
         let Ok(mut event) = serde_json::from_str::<Value>(line) else { return line.to_owned() };
         match event.pointer_mut("/ibeam/contract") {
-            Some(contract) if contract != self.to.name() => *contract = Value::from(self.to.name()),
+            Some(contract) if contract != self.to.as_str() => *contract = Value::from(self.to.as_str()),
             Some(_) | None => return line.to_owned(),
         }
-        line_of(&event)
+        to_line(&event)
     }
 
     fn assistant(&mut self, line: &str, text: String) -> String {
@@ -77,7 +77,7 @@ impl Recast {
         let delta = |mut event: Value, text: &str, at_ms: u64| {
             say(&mut event, text);
             time(&mut event, None, Some(at_ms));
-            line_of(&event)
+            to_line(&event)
         };
         match self.to {
             Contract::One => delta(event, &text, self.last_ms),
@@ -108,7 +108,7 @@ impl Recast {
             (Some(answer), Some(at_ms)) => time(&mut event, Some(answer), Some(at_ms)),
             _ => time(&mut event, None, None),
         }
-        line_of(&event)
+        to_line(&event)
     }
 }
 

@@ -8,7 +8,9 @@ use ibeam_protocol::{
     EventKind, KeySource, Limits, ModelInfo, PermissionMode, Reason, RunFinished, RunOutcome, RunTotals,
     Sandbox, SessionId, SessionStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Usage,
 };
-use ibeam_wire::{Body, Event, Init, Message, NewText, Phase, RunError, RunResult, Summary};
+use ibeam_wire::{
+    CallPhase, ErrorEvent, Event, InitEvent, Message, NewText, ResultEvent, RunSummary, ToolCallBody,
+};
 use serde_json::Value;
 
 /// When an event of a stream happened, where it says so: milliseconds since the Unix epoch.
@@ -28,13 +30,15 @@ pub(super) fn retell(event: Event, new_text: &mut NewText) -> Result<Option<Even
     Ok(Some(match event {
         Event::Init(init) => EventKind::SessionStarted(Box::new(head(*init)?)),
         Event::User(user) => EventKind::UserMessage { content: texts(user.message) },
-        Event::Assistant(said) => return Ok(new_text.of(&said).map(|text| EventKind::TextDelta { text })),
+        Event::Assistant(said) => {
+            return Ok(new_text.extract(&said).map(|text| EventKind::TextDelta { text }));
+        }
         Event::ToolCall(event) => {
             let model_call_id = event.model_call_id.as_deref().unwrap_or_default().into();
             let call = call(&event.call_id, &event.tool_call);
             match event.phase {
-                Phase::Started => EventKind::ToolCallStarted { model_call_id, call },
-                Phase::Completed => {
+                CallPhase::Started => EventKind::ToolCallStarted { model_call_id, call },
+                CallPhase::Completed => {
                     let outcome = outcome(&event.tool_call);
                     EventKind::ToolCallFinished { model_call_id, call, outcome }
                 }
@@ -46,8 +50,8 @@ pub(super) fn retell(event: Event, new_text: &mut NewText) -> Result<Option<Even
     }))
 }
 
-fn head(init: Init) -> Result<SessionStarted, String> {
-    let Init { api_key_source, cwd, session_id, model, permission_mode, tools, ibeam, .. } = init;
+fn head(init: InitEvent) -> Result<SessionStarted, String> {
+    let InitEvent { api_key_source, cwd, session_id, model, permission_mode, tools, ibeam, .. } = init;
     Ok(SessionStarted {
         session_id: id(&session_id)?,
         cwd: cwd.into(),
@@ -83,7 +87,7 @@ fn texts(message: Message) -> Vec<String> {
 }
 
 /// The call in the names of our tools.
-fn call(call_id: &str, body: &Body) -> ToolCall {
+fn call(call_id: &str, body: &ToolCallBody) -> ToolCall {
     let name = match (body.tool(), &body.name) {
         (name, Some(_)) => name.to_owned(),
         ("updateTodos", None) => "update_todos".to_owned(),
@@ -103,7 +107,7 @@ fn call(call_id: &str, body: &Body) -> ToolCall {
     ToolCall { id: call_id.into(), name, arguments }
 }
 
-fn outcome(body: &Body) -> ToolOutcome {
+fn outcome(body: &ToolCallBody) -> ToolOutcome {
     let free = |value: &Value| ToolOutcome::Success {
         output: ToolOutput::Free(value.clone()),
         for_model: "".into(),
@@ -152,7 +156,7 @@ fn command(payload: &Value) -> ShellOutput {
     }
 }
 
-fn succeeded(end: RunResult) -> Result<RunFinished, String> {
+fn succeeded(end: ResultEvent) -> Result<RunFinished, String> {
     let usage = end.usage.map(|usage| Usage {
         input: usage.input_tokens,
         output: usage.output_tokens,
@@ -170,7 +174,7 @@ fn succeeded(end: RunResult) -> Result<RunFinished, String> {
     })
 }
 
-fn failed(end: RunError) -> Result<RunFinished, String> {
+fn failed(end: ErrorEvent) -> Result<RunFinished, String> {
     Ok(RunFinished {
         session_id: id(&end.session_id.unwrap_or_default())?,
         outcome: RunOutcome::Failed(Reason::Retold { said: end.message }.into()),
@@ -182,7 +186,7 @@ fn failed(end: RunError) -> Result<RunFinished, String> {
     })
 }
 
-fn totals(summary: Option<Summary>) -> RunTotals {
+fn totals(summary: Option<RunSummary>) -> RunTotals {
     let Some(summary) = summary else { return RunTotals::default() };
     let small = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let denials = summary.permission_denials.into_iter();

@@ -2,9 +2,9 @@
 
 use std::io::{BufRead, Read};
 
-use ibeam_output::{ReplayLine, json_of_result};
+use ibeam_output::{ReplayLine, result_line_to_object};
 use ibeam_protocol::{Event, EventKind, Reason};
-use ibeam_wire::{LONGEST_LINE, NewText};
+use ibeam_wire::{MAX_LINE_BYTES, NewText};
 
 use super::player::Player;
 use super::recast::Recast;
@@ -34,7 +34,7 @@ pub(super) fn play(
             |error: std::io::Error| Reason::NoInput { path: source.to_owned(), said: error.to_string() };
         lines
             .by_ref()
-            .take(LONGEST_LINE)
+            .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line)
             .map_err(|error| Ended::Failed(unread(error)))?;
         if line.is_empty() {
@@ -46,10 +46,10 @@ pub(super) fn play(
         }
         let (event, copy) = match reading.line(&line) {
             Ok(read) => read,
-            Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < LONGEST_LINE => {
+            Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES => {
                 player.show_left(&reading.left())?;
                 let runs = player.finish()?;
-                warn(basis, &ReplayLine::Torn { bytes: line.len() as u64 });
+                warn(basis, &ReplayLine::TruncatedRecord { bytes: line.len() as u64 });
                 return Ok(runs);
             }
             Err(said) => {
@@ -106,7 +106,7 @@ impl Reading {
             self.new_text = NewText::default();
         }
         let copy = match (self.format, &event, &mut self.recast) {
-            (Format::Json, ibeam_wire::Event::Result(_), _) => json_of_result(text).into_bytes(),
+            (Format::Json, ibeam_wire::Event::Result(_), _) => result_line_to_object(text).into_bytes(),
             (_, event, Some(recast)) => recast.line(text, event).into_bytes(),
             (Format::Json | Format::StreamJson | Format::Text | Format::Html, _, None) => whole,
         };
