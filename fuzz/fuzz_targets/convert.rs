@@ -2,11 +2,11 @@
 //! dialect stays as it is.
 #![no_main]
 
-use ibeam_dialects::{Converter, Dialect};
+use ibeam_dialects::{Converter, DialectName};
 use libfuzzer_sys::fuzz_target;
 
 /// What a stream becomes; nothing after its first wrong line.
-fn converted(from: Dialect, to: Dialect, source: &[u8]) -> (Vec<u8>, bool) {
+fn converted(from: DialectName, to: DialectName, source: &[u8]) -> (Vec<u8>, bool) {
     let mut converter = Converter::new(from, to);
     let mut out = Vec::new();
     let mut lines = source.split_inclusive(|byte| *byte == b'\n');
@@ -18,7 +18,7 @@ fn converted(from: Dialect, to: Dialect, source: &[u8]) -> (Vec<u8>, bool) {
 fuzz_target!(|bytes: &[u8]| {
     // The first two bytes name the pair.
     let [from, to, source @ ..] = bytes else { return };
-    let dialect = |byte: &u8| Dialect::ALL[usize::from(*byte) % Dialect::ALL.len()];
+    let dialect = |byte: &u8| DialectName::ALL[usize::from(*byte) % DialectName::ALL.len()];
     let (from, to) = (dialect(from), dialect(to));
     let (target, whole) = converted(from, to, source);
     if from == to {

@@ -6,11 +6,11 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::dialect::Dialect;
+use crate::dialect::DialectName;
 use crate::error::ConvertError;
 use crate::form;
 use crate::json::Object;
-use crate::losses::{How, Losses};
+use crate::losses::{LossKind, Losses};
 use crate::step::{Aside, Card, Kind, Step, Text};
 use crate::steps::{Decode, Encode, Steps};
 use crate::{claude, codex, cursor, gemini, line, opencode};
@@ -22,8 +22,8 @@ const MOST_HELD: usize = 16 << 20;
 ///
 /// Where source and target are the same dialect, bytes go through as they are.
 pub struct Converter {
-    from: Dialect,
-    to: Dialect,
+    from: DialectName,
+    to: DialectName,
     decoder: Box<dyn Decode + Send>,
     encoder: Box<dyn Encode + Send>,
     losses: Losses,
@@ -59,23 +59,23 @@ pub struct Converter {
 
 impl Converter {
     /// A converter before the first line.
-    pub fn new(from: Dialect, to: Dialect) -> Self {
+    pub fn new(from: DialectName, to: DialectName) -> Self {
         Self {
             from,
             to,
             decoder: match from {
-                Dialect::Cursor => Box::new(cursor::Decoder::default()),
-                Dialect::Claude => Box::new(claude::Decoder::default()),
-                Dialect::Codex => Box::new(codex::Decoder::default()),
-                Dialect::Gemini => Box::new(gemini::Decoder::default()),
-                Dialect::Opencode => Box::new(opencode::Decoder::default()),
+                DialectName::Cursor => Box::new(cursor::Decoder::default()),
+                DialectName::Claude => Box::new(claude::Decoder::default()),
+                DialectName::Codex => Box::new(codex::Decoder::default()),
+                DialectName::Gemini => Box::new(gemini::Decoder::default()),
+                DialectName::Opencode => Box::new(opencode::Decoder::default()),
             },
             encoder: match to {
-                Dialect::Cursor => Box::new(cursor::Encoder::default()),
-                Dialect::Claude => Box::new(claude::Encoder::default()),
-                Dialect::Codex => Box::new(codex::Encoder::default()),
-                Dialect::Gemini => Box::new(gemini::Encoder::default()),
-                Dialect::Opencode => Box::new(opencode::Encoder::default()),
+                DialectName::Cursor => Box::new(cursor::Encoder::default()),
+                DialectName::Claude => Box::new(claude::Encoder::default()),
+                DialectName::Codex => Box::new(codex::Encoder::default()),
+                DialectName::Gemini => Box::new(gemini::Encoder::default()),
+                DialectName::Opencode => Box::new(opencode::Encoder::default()),
             },
             losses: Losses::default(),
             line: 0,
@@ -134,7 +134,7 @@ impl Converter {
         self.first.get_or_insert(self.line);
         self.event = line::name_of(&event);
         if self.ended && self.from != self.to {
-            self.losses.add(self.line, &self.event, None, How::Dropped);
+            self.losses.add(self.line, &self.event, None, LossKind::Dropped);
             return Ok(());
         }
         let mut dropped = Losses::default();
@@ -178,7 +178,7 @@ impl Converter {
         self.leave_open();
         if self.begun && !self.written && out.len() == before {
             // Without a line there is nothing of the head either.
-            self.losses.add(self.line, &self.head, None, How::Dropped);
+            self.losses.add(self.line, &self.head, None, LossKind::Dropped);
         }
         Ok(self.losses)
     }
@@ -186,12 +186,12 @@ impl Converter {
     /// Says one step in the target.
     fn take(&mut self, step: Step, out: &mut Vec<u8>) {
         if self.ended {
-            return self.losses.add(self.line, &self.event, None, How::Dropped);
+            return self.losses.add(self.line, &self.event, None, LossKind::Dropped);
         }
         match step {
             Step::Init { session, card } => {
                 if self.begun {
-                    return self.losses.add(self.line, &self.event, None, How::Dropped);
+                    return self.losses.add(self.line, &self.event, None, LossKind::Dropped);
                 }
                 self.begin(&session, card, out);
             }
@@ -210,7 +210,7 @@ impl Converter {
         self.compare(Kind::Init, &card);
         let said = form::session(self.to, session);
         if form::session(self.from, &said) != session {
-            self.losses.add(self.line, form::session_key(self.from), None, How::Changed);
+            self.losses.add(self.line, form::session_key(self.from), None, LossKind::Changed);
         }
         let ours = form::to_ours(self.from, Kind::Init, card, "/");
         form::cwd_of(&ours).clone_into(&mut self.cwd.0);
@@ -244,17 +244,17 @@ impl Converter {
                 let there = !blocks.iter().all(String::is_empty);
                 if spoken && form::prompt_is_first(self.to) {
                     return if there {
-                        self.lose(Aside::Prompt, How::Dropped)
+                        self.lose(Aside::Prompt, LossKind::Dropped)
                     };
                 }
-                if !self.says(Aside::Prompt, there, How::Dropped) {
+                if !self.says(Aside::Prompt, there, LossKind::Dropped) {
                     return;
                 }
-                self.says(Aside::Blocks, blocks.len() > 1, How::Joined);
+                self.says(Aside::Blocks, blocks.len() > 1, LossKind::Joined);
                 self.encoder.step(Step::Prompt(blocks), out);
             }
             Step::Thought(thought) => {
-                if self.says(Aside::Thought, true, How::Dropped) {
+                if self.says(Aside::Thought, true, LossKind::Dropped) {
                     self.encoder.step(Step::Thought(thought), out);
                 }
             }
@@ -272,7 +272,7 @@ impl Converter {
     }
 
     /// Whether the target has a place for what is there; a loss if it has none.
-    fn says(&mut self, aside: Aside, there: bool, how: How) -> bool {
+    fn says(&mut self, aside: Aside, there: bool, how: LossKind) -> bool {
         let says = form::place(self.to, aside).is_some();
         if there && !says {
             self.lose(aside, how);
@@ -280,19 +280,19 @@ impl Converter {
         says
     }
 
-    fn lose(&mut self, aside: Aside, how: How) {
+    fn lose(&mut self, aside: Aside, how: LossKind) {
         self.losses.add(self.line, form::place(self.from, aside).unwrap_or("?"), None, how);
     }
 
     fn text(&mut self, mut text: Text, out: &mut Vec<u8>) {
         if self.in_text && (form::whole_texts(self.from) || form::whole_texts(self.to)) {
-            self.lose(Aside::Pieces, How::Joined);
+            self.lose(Aside::Pieces, LossKind::Joined);
         }
         self.in_text = true;
-        if !self.says(Aside::TextAt, text.at.is_some(), How::Dropped) {
+        if !self.says(Aside::TextAt, text.at.is_some(), LossKind::Dropped) {
             text.at = None;
         }
-        if !self.says(Aside::TextAnswer, text.answer.is_some(), How::Dropped) {
+        if !self.says(Aside::TextAnswer, text.answer.is_some(), LossKind::Dropped) {
             text.answer = None;
         }
         if !form::whole_texts(self.to) {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// What an agent prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Dialect {
+pub enum DialectName {
     /// Contract 1, and what later releases of the original print.
     Cursor,
     /// `claude -p --output-format stream-json --verbose`.
@@ -23,7 +23,7 @@ pub enum Dialect {
 #[error("`{0}` is none of cursor, claude, codex, gemini, opencode")]
 pub struct UnknownDialect(pub String);
 
-impl Dialect {
+impl DialectName {
     /// Every dialect, ours first.
     pub const ALL: &[Self] = &[Self::Cursor, Self::Claude, Self::Codex, Self::Gemini, Self::Opencode];
 
@@ -39,13 +39,13 @@ impl Dialect {
     }
 }
 
-impl fmt::Display for Dialect {
+impl fmt::Display for DialectName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
 }
 
-impl FromStr for Dialect {
+impl FromStr for DialectName {
     type Err = UnknownDialect;
 
     fn from_str(word: &str) -> Result<Self, UnknownDialect> {

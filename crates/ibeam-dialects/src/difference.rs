@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::losses::How;
+use crate::losses::LossKind;
 
 /// Calls `tell` with the path of each part of `value` that `back` lacks or has otherwise.
 ///
@@ -12,12 +12,12 @@ pub(crate) fn difference(
     value: &Value,
     back: Option<&Value>,
     path: &mut String,
-    tell: &mut impl FnMut(&str, How),
+    tell: &mut impl FnMut(&str, LossKind),
 ) {
     match (value, back) {
         (value, None) => {
             if !says_nothing(value) {
-                tell(path, How::Dropped);
+                tell(path, LossKind::Dropped);
             }
         }
         (Value::Object(object), Some(Value::Object(back))) => {
@@ -41,7 +41,7 @@ pub(crate) fn difference(
         }
         (value, Some(back)) => {
             if !(same(value, back) || value.is_null() && says_nothing(back)) {
-                tell(path, How::Changed);
+                tell(path, LossKind::Changed);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Why a source cannot be converted.
 
-use crate::dialect::Dialect;
+use crate::dialect::DialectName;
 
 /// The source is not what it was said to be. Lines that were converted before it stand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum ConvertError {
         /// The first line that has an event.
         line: u64,
         /// What the source was said to be.
-        dialect: Dialect,
+        dialect: DialectName,
     },
 }
 

@@ -1,31 +1,31 @@
 //! What each dialect can say, as tables and pure functions: cards, ids, and what stands beside them.
 
-use crate::dialect::Dialect;
+use crate::dialect::DialectName;
 use crate::difference::difference;
-use crate::losses::How;
+use crate::losses::LossKind;
 use crate::step::{Aside, Card, Kind};
 use crate::{claude, codex, cursor, gemini, ids, opencode};
 
 /// The card in contract 1. `cwd` is where the run works, for paths that have to be absolute.
-pub(crate) fn to_ours(dialect: Dialect, kind: Kind, card: Card, cwd: &str) -> Card {
+pub(crate) fn to_ours(dialect: DialectName, kind: Kind, card: Card, cwd: &str) -> Card {
     match dialect {
-        Dialect::Cursor => card,
-        Dialect::Claude => claude::to_ours(kind, card, cwd),
-        Dialect::Codex => codex::to_ours(kind, card, cwd),
-        Dialect::Gemini => gemini::to_ours(kind, card, cwd),
-        Dialect::Opencode => opencode::to_ours(kind, card, cwd),
+        DialectName::Cursor => card,
+        DialectName::Claude => claude::to_ours(kind, card, cwd),
+        DialectName::Codex => codex::to_ours(kind, card, cwd),
+        DialectName::Gemini => gemini::to_ours(kind, card, cwd),
+        DialectName::Opencode => opencode::to_ours(kind, card, cwd),
     }
 }
 
 /// The card of contract 1 in a dialect. `base` is the directory in which relative paths begin, for paths that have to be
 /// absolute; empty where it is not known.
-pub(crate) fn from_ours(dialect: Dialect, kind: Kind, card: Card, base: &str) -> Card {
+pub(crate) fn from_ours(dialect: DialectName, kind: Kind, card: Card, base: &str) -> Card {
     match dialect {
-        Dialect::Cursor => card,
-        Dialect::Claude => claude::from_ours(kind, card),
-        Dialect::Codex => codex::from_ours(kind, card, base),
-        Dialect::Gemini => gemini::from_ours(kind, card),
-        Dialect::Opencode => opencode::from_ours(kind, card),
+        DialectName::Cursor => card,
+        DialectName::Claude => claude::from_ours(kind, card),
+        DialectName::Codex => codex::from_ours(kind, card, base),
+        DialectName::Gemini => gemini::from_ours(kind, card),
+        DialectName::Opencode => opencode::from_ours(kind, card),
     }
 }
 
@@ -33,11 +33,11 @@ pub(crate) fn from_ours(dialect: Dialect, kind: Kind, card: Card, base: &str) ->
 ///
 /// Where the run works is known in the source, and in the target as far as that says it. `base` is as in `from_ours`.
 pub(crate) fn losses_of(
-    (from, to): (Dialect, Dialect),
+    (from, to): (DialectName, DialectName),
     kind: Kind,
     card: &Card,
     (cwd, back_cwd, base): (&str, &str, &str),
-    tell: &mut impl FnMut(&str, How),
+    tell: &mut impl FnMut(&str, LossKind),
 ) {
     let there = from_ours(to, kind, to_ours(from, kind, card.clone(), cwd), base);
     let back = from_ours(from, kind, to_ours(to, kind, there, back_cwd), "");
@@ -45,16 +45,22 @@ pub(crate) fn losses_of(
 }
 
 /// Tells what a call has when it begins and otherwise, or not at all, when it has ended; and the other way.
-pub(crate) fn changes_of(dialect: Dialect, begun: &Card, ended: &Card, tell: &mut impl FnMut(&str, How)) {
+pub(crate) fn changes_of(
+    dialect: DialectName,
+    begun: &Card,
+    ended: &Card,
+    tell: &mut impl FnMut(&str, LossKind),
+) {
     let results: &[&str] = match dialect {
-        Dialect::Cursor => &["result"],
-        Dialect::Claude => &["user/tool_result"],
-        Dialect::Codex => &["aggregated_output", "exit_code", "status", "result", "error"],
-        Dialect::Gemini => &["tool_result"],
-        Dialect::Opencode => &[],
+        DialectName::Cursor => &["result"],
+        DialectName::Claude => &["user/tool_result"],
+        DialectName::Codex => &["aggregated_output", "exit_code", "status", "result", "error"],
+        DialectName::Gemini => &["tool_result"],
+        DialectName::Opencode => &[],
     };
     let mut tell = |path: &str, how| {
-        let depth = if dialect == Dialect::Cursor { 2 } else { usize::from(dialect == Dialect::Codex) };
+        let depth =
+            if dialect == DialectName::Cursor { 2 } else { usize::from(dialect == DialectName::Codex) };
         let key = path.split('.').nth(depth).unwrap_or_default();
         if !results.iter().any(|result| key == *result || depth == 0 && path.starts_with(result)) {
             tell(path, how);
@@ -76,76 +82,76 @@ pub(crate) fn known_cwd_of(ours: &Card) -> Option<&str> {
 }
 
 /// The tool of a call, by its name in the dialect.
-pub(crate) fn tool_of(dialect: Dialect, card: &Card) -> Option<&str> {
+pub(crate) fn tool_of(dialect: DialectName, card: &Card) -> Option<&str> {
     match dialect {
-        Dialect::Cursor => card.get("tool_call")?.as_object()?.keys().next().map(String::as_str),
-        Dialect::Claude => card.pointer("/assistant~1tool_use/name")?.as_str(),
-        Dialect::Codex => card.pointer("/item/type")?.as_str(),
-        Dialect::Gemini => card.pointer("/tool_use/tool_name")?.as_str(),
-        Dialect::Opencode => card.pointer("/tool_use.part/tool")?.as_str(),
+        DialectName::Cursor => card.get("tool_call")?.as_object()?.keys().next().map(String::as_str),
+        DialectName::Claude => card.pointer("/assistant~1tool_use/name")?.as_str(),
+        DialectName::Codex => card.pointer("/item/type")?.as_str(),
+        DialectName::Gemini => card.pointer("/tool_use/tool_name")?.as_str(),
+        DialectName::Opencode => card.pointer("/tool_use.part/tool")?.as_str(),
     }
 }
 
 /// The id of a session as the dialect writes it.
-pub(crate) fn session(dialect: Dialect, id: &str) -> String {
+pub(crate) fn session(dialect: DialectName, id: &str) -> String {
     match dialect {
-        Dialect::Cursor => ids::uuid_of(id),
-        Dialect::Opencode => ids::opencode_of(id),
-        Dialect::Claude | Dialect::Codex | Dialect::Gemini => id.to_owned(),
+        DialectName::Cursor => ids::uuid_of(id),
+        DialectName::Opencode => ids::opencode_of(id),
+        DialectName::Claude | DialectName::Codex | DialectName::Gemini => id.to_owned(),
     }
 }
 
 /// Where a dialect says what stands beside the cards; `None` where it does not.
-pub(crate) fn place(dialect: Dialect, aside: Aside) -> Option<&'static str> {
+pub(crate) fn place(dialect: DialectName, aside: Aside) -> Option<&'static str> {
     match dialect {
-        Dialect::Cursor => cursor::place(aside),
-        Dialect::Claude => claude::place(aside),
-        Dialect::Codex => codex::place(aside),
-        Dialect::Gemini => gemini::place(aside),
-        Dialect::Opencode => opencode::place(aside),
+        DialectName::Cursor => cursor::place(aside),
+        DialectName::Claude => claude::place(aside),
+        DialectName::Codex => codex::place(aside),
+        DialectName::Gemini => gemini::place(aside),
+        DialectName::Opencode => opencode::place(aside),
     }
 }
 
 /// It has the text of the model in whole segments, not in pieces.
-pub(crate) fn whole_texts(dialect: Dialect) -> bool {
+pub(crate) fn whole_texts(dialect: DialectName) -> bool {
     match dialect {
-        Dialect::Claude | Dialect::Codex | Dialect::Opencode => true,
-        Dialect::Cursor | Dialect::Gemini => false,
+        DialectName::Claude | DialectName::Codex | DialectName::Opencode => true,
+        DialectName::Cursor | DialectName::Gemini => false,
     }
 }
 
 /// It has one prompt, before anything else.
-pub(crate) fn prompt_is_first(dialect: Dialect) -> bool {
-    dialect == Dialect::Cursor
+pub(crate) fn prompt_is_first(dialect: DialectName) -> bool {
+    dialect == DialectName::Cursor
 }
 
 /// Where a dialect says the id of a call.
-pub(crate) fn call_id_keys(dialect: Dialect) -> &'static [&'static str] {
+pub(crate) fn call_id_keys(dialect: DialectName) -> &'static [&'static str] {
     match dialect {
-        Dialect::Cursor => &["tool_call.call_id"],
-        Dialect::Claude => &["assistant/tool_use.id", "user/tool_result.tool_use_id"],
-        Dialect::Codex => &["item.id"],
-        Dialect::Gemini => &["tool_use.tool_id", "tool_result.tool_id"],
-        Dialect::Opencode => &["tool_use.part.callID"],
+        DialectName::Cursor => &["tool_call.call_id"],
+        DialectName::Claude => &["assistant/tool_use.id", "user/tool_result.tool_use_id"],
+        DialectName::Codex => &["item.id"],
+        DialectName::Gemini => &["tool_use.tool_id", "tool_result.tool_id"],
+        DialectName::Opencode => &["tool_use.part.callID"],
     }
 }
 
 /// Calls of this tool have one id in a stream, that of the first.
-pub(crate) fn shares_id(dialect: Dialect, card: &Card) -> bool {
-    dialect == Dialect::Codex && tool_of(dialect, card) == Some("todo_list")
+pub(crate) fn shares_id(dialect: DialectName, card: &Card) -> bool {
+    dialect == DialectName::Codex && tool_of(dialect, card) == Some("todo_list")
 }
 
 /// It says a call when that has ended, and not before.
-pub(crate) fn says_ended_alone(dialect: Dialect, card: &Card) -> bool {
-    dialect == Dialect::Opencode || shares_id(dialect, card)
+pub(crate) fn says_ended_alone(dialect: DialectName, card: &Card) -> bool {
+    dialect == DialectName::Opencode || shares_id(dialect, card)
 }
 
 /// Where a dialect says the id of the session.
-pub(crate) fn session_key(dialect: Dialect) -> &'static str {
+pub(crate) fn session_key(dialect: DialectName) -> &'static str {
     match dialect {
-        Dialect::Cursor | Dialect::Claude => "session_id",
-        Dialect::Codex => "thread.started.thread_id",
-        Dialect::Gemini => "init.session_id",
-        Dialect::Opencode => "sessionID",
+        DialectName::Cursor | DialectName::Claude => "session_id",
+        DialectName::Codex => "thread.started.thread_id",
+        DialectName::Gemini => "init.session_id",
+        DialectName::Opencode => "sessionID",
     }
 }

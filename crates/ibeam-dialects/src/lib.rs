@@ -9,9 +9,9 @@
 //! repeats it. Does no I/O, knows no clock and makes up no random ids: the same lines give the same bytes.
 //!
 //! ```
-//! use ibeam_dialects::{Converter, Dialect};
+//! use ibeam_dialects::{Converter, DialectName};
 //!
-//! let mut converter = Converter::new(Dialect::Codex, Dialect::Cursor);
+//! let mut converter = Converter::new(DialectName::Codex, DialectName::Cursor);
 //! let mut out = Vec::new();
 //! converter.line(br#"{"type":"thread.started","thread_id":"01a1fe85-2c7a-7d73-b0d1-25506eed9403"}"#, &mut out)?;
 //! let losses = converter.finish(&mut out)?;
@@ -43,6 +43,6 @@ mod tools;
 
 pub use claude::VERSION as CLAUDE_CODE_VERSION;
 pub use converter::Converter;
-pub use dialect::{Dialect, UnknownDialect};
+pub use dialect::{DialectName, UnknownDialect};
 pub use error::ConvertError;
-pub use losses::{How, Loss, Losses};
+pub use losses::{Loss, LossKind, Losses};

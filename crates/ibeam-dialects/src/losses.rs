@@ -14,7 +14,7 @@ const MOST_CHARS: usize = 200;
 /// How something was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum How {
+pub enum LossKind {
     /// The target does not say it.
     Dropped,
     /// The target says something else in its place, which does not lead back to it.
@@ -23,7 +23,7 @@ pub enum How {
     Joined,
 }
 
-impl How {
+impl LossKind {
     /// Its word in a report.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,7 +44,8 @@ pub struct Loss {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// In which way.
-    pub how: How,
+    #[serde(rename = "how")]
+    pub kind: LossKind,
     /// How often.
     pub count: u64,
     /// The first line of the source that it happened on, from 1.
@@ -54,7 +55,7 @@ pub struct Loss {
 /// Everything that was lost, sorted by key, tool and way. Serialises as a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    found: BTreeMap<(String, Option<String>, How), (u64, u64)>,
+    found: BTreeMap<(String, Option<String>, LossKind), (u64, u64)>,
 }
 
 impl Losses {
@@ -70,20 +71,20 @@ impl Losses {
 
     /// Each thing that was lost, in order.
     pub fn iter(&self) -> impl Iterator<Item = Loss> + '_ {
-        self.found.iter().map(|((key, tool, how), (count, first_line))| Loss {
+        self.found.iter().map(|((key, tool, kind), (count, first_line))| Loss {
             key: key.clone(),
             tool: tool.clone(),
-            how: *how,
+            kind: *kind,
             count: *count,
             first_line: *first_line,
         })
     }
 
-    pub(crate) fn add(&mut self, line: u64, key: &str, tool: Option<&str>, how: How) {
+    pub(crate) fn add(&mut self, line: u64, key: &str, tool: Option<&str>, kind: LossKind) {
         let short = |name: &str| name.chars().take(MOST_CHARS).collect::<String>();
-        let mut name = (short(key), tool.map(short), how);
+        let mut name = (short(key), tool.map(short), kind);
         if self.found.len() >= MOST && !self.found.contains_key(&name) {
-            name = ("…".to_owned(), None, how);
+            name = ("…".to_owned(), None, kind);
         }
         match self.found.entry(name) {
             Entry::Occupied(mut entry) => entry.get_mut().0 += 1,

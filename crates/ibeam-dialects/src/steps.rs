@@ -2,7 +2,7 @@
 
 use crate::difference::says_nothing;
 use crate::json::Object;
-use crate::losses::{How, Losses};
+use crate::losses::{LossKind, Losses};
 use crate::step::Step;
 
 /// Makes steps of events.
@@ -49,19 +49,19 @@ impl<'a> Steps<'a> {
 
     /// An event or a key that no step holds.
     pub(crate) fn lose(&mut self, key: &str) {
-        self.losses.add(self.line, key, None, How::Dropped);
+        self.losses.add(self.line, key, None, LossKind::Dropped);
     }
 
     /// Several that became one.
     pub(crate) fn join(&mut self, key: &str) {
-        self.losses.add(self.line, key, None, How::Joined);
+        self.losses.add(self.line, key, None, LossKind::Joined);
     }
 
     /// The keys of an event that nobody took.
     pub(crate) fn lose_rest(&mut self, event: &str, rest: &Object) {
         let kept = rest.iter().filter(|(_, value)| !says_nothing(value));
         for (key, _) in kept {
-            self.losses.add(self.line, &format!("{event}.{key}"), None, How::Dropped);
+            self.losses.add(self.line, &format!("{event}.{key}"), None, LossKind::Dropped);
         }
     }
 }

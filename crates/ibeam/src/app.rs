@@ -15,7 +15,7 @@ use rustix::fs::{Access, access};
 use crate::cli::Flags;
 use crate::config::{Config, Origin};
 use crate::credentials::Credentials;
-use crate::dialect::Voice;
+use crate::dialect::DialectWriter;
 use crate::environment::{catalogue, refuse_what_is_not_text, variable};
 use crate::place::Places;
 use crate::programs::Programs;
@@ -57,7 +57,7 @@ pub(crate) struct App {
     pub(crate) workspace: PathBuf,
     pub(crate) started: Instant,
     /// stdout in another program's dialect.
-    pub(crate) voice: Option<Voice>,
+    pub(crate) dialect_writer: Option<DialectWriter>,
 }
 
 /// Whoever has all has the basis.
@@ -74,8 +74,8 @@ impl Basis {
     ///
     /// # Errors
     /// `Usage`, `NotText`, `Unsupported`.
-    pub(crate) fn offline(flags: Flags, voice: Option<&Voice>) -> Result<Self, Reason> {
-        let asked = refused(&flags).and_then(|()| asked_contract(&flags, voice))?;
+    pub(crate) fn offline(flags: Flags, dialect_writer: Option<&DialectWriter>) -> Result<Self, Reason> {
+        let asked = refused(&flags).and_then(|()| asked_contract(&flags, dialect_writer))?;
         let whole = || {
             let (workspace, places) = located(&flags)?;
             let config =
@@ -110,11 +110,11 @@ impl App {
     /// `NoInput` for the workspace, `Usage`, `Unsupported`; `BadConfig` where the configuration is needed.
     pub(crate) fn new(
         flags: Flags,
-        voice: Option<Voice>,
+        dialect_writer: Option<DialectWriter>,
         config_use: ConfigUse,
         started: Instant,
     ) -> Result<Self, Reason> {
-        let asked = refused(&flags).and_then(|()| asked_contract(&flags, voice.as_ref()))?;
+        let asked = refused(&flags).and_then(|()| asked_contract(&flags, dialect_writer.as_ref()))?;
         let (workspace, places) = located(&flags)?;
         let added = flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
         let roots = std::iter::once(workspace.clone()).chain(added).collect();
@@ -138,13 +138,17 @@ impl App {
         let of_environment = |()| Arc::new(catalogue(None));
         let catalogue = catalogue_of(&config).or_else(|fault| pass_over(fault).map(of_environment))?;
         let basis = Basis { flags, asked, config, faults, catalogue };
-        Ok(Self { basis, places, programs, trust, credentials, workspace, started, voice })
+        Ok(Self { basis, places, programs, trust, credentials, workspace, started, dialect_writer })
     }
 
     /// What to say of arguments of another program's that were left out.
     pub(crate) fn ignored_arguments(&self) -> Option<Notice> {
-        let live = self.voice.as_ref().map(Voice::live).filter(|live| !live.ignored.is_empty())?;
-        let (dialect, arguments) = (live.dialect.to_string(), live.ignored.join(", "));
+        let options = self
+            .dialect_writer
+            .as_ref()
+            .map(DialectWriter::options)
+            .filter(|options| !options.ignored_arguments.is_empty())?;
+        let (dialect, arguments) = (options.dialect.to_string(), options.ignored_arguments.join(", "));
         Some(Notice::ArgumentsIgnored { dialect, arguments })
     }
 }
@@ -250,13 +254,13 @@ fn refuse_nothing(flags: &Flags) -> Result<(), Reason> {
 }
 
 /// The version of the output contract that flags and variables ask for; the usual one where they are wrong.
-pub(crate) fn contract_of(flags: &Flags, voice: Option<&Voice>) -> Contract {
-    asked_contract(flags, voice).ok().flatten().unwrap_or_default()
+pub(crate) fn contract_of(flags: &Flags, dialect_writer: Option<&DialectWriter>) -> Contract {
+    asked_contract(flags, dialect_writer).ok().flatten().unwrap_or_default()
 }
 
 /// What `--contract`, else `IBEAM_CONTRACT` says.
-fn asked_contract(flags: &Flags, voice: Option<&Voice>) -> Result<Option<Contract>, Reason> {
-    if voice.is_some() {
+fn asked_contract(flags: &Flags, dialect_writer: Option<&DialectWriter>) -> Result<Option<Contract>, Reason> {
+    if dialect_writer.is_some() {
         // A dialect is made of contract 1.
         return Ok(None);
     }

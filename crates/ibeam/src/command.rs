@@ -25,7 +25,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use ibeam_dialects::Dialect;
+use ibeam_dialects::DialectName;
 use ibeam_output::{escape_hidden_in_json, show_hidden};
 use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
@@ -129,7 +129,7 @@ pub(crate) fn carry_out_offline(
         Offline::Completions { shell } => completions::completions(*shell, stdout),
         // Those whose good ends differ.
         Offline::Convert { from, to, losses, file } => {
-            let to = to.unwrap_or(Dialect::Cursor);
+            let to = to.unwrap_or(DialectName::Cursor);
             return convert::convert(basis, (*from, to), file.as_deref(), losses.as_deref(), stdout);
         }
         Offline::Check { file, format, json } => {

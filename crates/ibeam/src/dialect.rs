@@ -6,84 +6,88 @@
 
 mod claude;
 mod codex;
-mod control;
+mod control_protocol;
+mod dialect_writer;
+mod flag_table;
 mod host;
 mod host_hooks;
-mod partial;
-mod relay;
-mod table;
-mod voice;
+mod host_mcp;
+mod partial_messages;
 
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use ibeam_dialects::Dialect;
+use ibeam_dialects::DialectName;
 use ibeam_protocol::Reason;
 
 use crate::cli::Unparsed;
 use crate::config::source;
 use crate::regular_file;
-pub(crate) use claude::model as claude_model;
-pub(crate) use host::{Host, ModelRequest, ModelRequests, Prompted, Prompts};
+pub(crate) use claude::model as resolve_claude_model;
+pub(crate) use dialect_writer::DialectWriter;
+pub(crate) use host::{Host, HostPrompt, PromptReceiver, SetModelReceiver, SetModelRequest};
 pub(crate) use host_hooks::HostHooks;
-pub(crate) use voice::{Voice, VoiceWriter};
 
 /// The variable that says what a first `--dialect` says.
 const VARIABLE: &str = "IBEAM_DIALECT";
 
 /// What of a dialect outlasts the parsing of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Live {
-    pub(crate) dialect: Dialect,
-    pub(crate) shape: Shape,
+pub(crate) struct DialectOptions {
+    pub(crate) dialect: DialectName,
+    pub(crate) output: Output,
     pub(crate) input: Input,
-    /// Prompts are said again.
-    pub(crate) replays: bool,
+    /// PromptReceiver are said again.
+    pub(crate) echo_prompts: bool,
     /// Pieces of texts come before the whole.
-    pub(crate) partial: bool,
+    pub(crate) partial_messages: bool,
     /// What no rule decides is put to the program that started us.
-    pub(crate) asks: bool,
+    pub(crate) ask_host: bool,
     /// The session that is named is a new one.
-    pub(crate) begins: bool,
+    pub(crate) new_session: bool,
     /// What the arguments of Codex ask for beside the stream.
     pub(crate) codex: codex::Request,
     /// Arguments that were left out, for people.
-    pub(crate) ignored: Vec<String>,
+    pub(crate) ignored_arguments: Vec<String>,
     /// What the arguments of Claude Code say beyond that.
     pub(crate) claude: claude::Request,
 }
 
-impl Live {
+impl DialectOptions {
     /// Returns the request for every line of a dialect and nothing else.
-    fn output_of(dialect: Dialect) -> Self {
+    fn output_of(dialect: DialectName) -> Self {
         Self {
             dialect,
-            shape: Shape::Lines,
+            output: Output::Stream,
             input: Input::Prompt,
-            replays: false,
-            partial: false,
-            asks: false,
-            begins: false,
+            echo_prompts: false,
+            partial_messages: false,
+            ask_host: false,
+            new_session: false,
             claude: claude::Request::default(),
             codex: codex::Request::default(),
-            ignored: Vec::new(),
+            ignored_arguments: Vec::new(),
         }
     }
 
     /// Returns the reason that a run cannot use the session `name`, which `exists` or not.
     ///
     /// Here an unknown id claims a new session; in other programs it is an error, and their clients rely on it.
-    pub(crate) fn refusal_of_session(&self, name: &str, exists: bool) -> Option<Reason> {
-        if self.begins {
+    pub(crate) fn session_error(&self, name: &str, exists: bool) -> Option<Reason> {
+        if self.new_session {
             let said = format!("there is a session `{name}` already; `--resume` goes on with it");
             return exists.then_some(Reason::Usage { said });
         }
         match self.dialect {
-            Dialect::Claude | Dialect::Codex if !exists => {
+            DialectName::Claude | DialectName::Codex if !exists => {
                 Some(Reason::UnknownSession { session: name.to_owned() })
             }
-            Dialect::Cursor | Dialect::Claude | Dialect::Codex | Dialect::Gemini | Dialect::Opencode => None,
+            DialectName::Cursor
+            | DialectName::Claude
+            | DialectName::Codex
+            | DialectName::Gemini
+            | DialectName::Opencode => None,
         }
     }
 
@@ -91,22 +95,22 @@ impl Live {
     fn words_of(&self, reason: &Reason) -> Option<String> {
         let Reason::UnknownSession { session } = reason else { return None };
         match self.dialect {
-            Dialect::Claude => Some(format!("No conversation found with session ID: {session}")),
-            Dialect::Codex => Some(format!("no rollout found for thread id {session}")),
-            Dialect::Cursor | Dialect::Gemini | Dialect::Opencode => None,
+            DialectName::Claude => Some(format!("No conversation found with session ID: {session}")),
+            DialectName::Codex => Some(format!("no rollout found for thread id {session}")),
+            DialectName::Cursor | DialectName::Gemini | DialectName::Opencode => None,
         }
     }
 }
 
 /// What of the dialect's stream is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// Every line, as it is born.
-    Lines,
+pub(crate) enum Output {
+    /// Every line, as it is produced.
+    Stream,
     /// The last line, at the end.
-    Last,
-    /// The answer, at the end.
-    Answer,
+    LastLine,
+    /// The final message, at the end.
+    FinalMessage,
 }
 
 /// Where prompts come from.
@@ -122,11 +126,11 @@ pub(crate) enum Input {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Translated {
     pub(crate) args: Vec<OsString>,
-    pub(crate) live: Option<Live>,
+    pub(crate) options: Option<DialectOptions>,
 }
 
 /// What a translation may look at beside the arguments.
-struct World<'a> {
+struct Env<'a> {
     variable: &'a dyn Fn(&str) -> Option<String>,
     read: fn(&str) -> io::Result<String>,
     /// Whether a directory lies in a git repository; the current one where none is named.
@@ -139,30 +143,30 @@ fn is_in_repository(directory: Option<&str>) -> bool {
     crate::git::top_of(&directory).is_some()
 }
 
-/// Translates a command line that begins with `--dialect`, or where the variable says one; any other stays as it is.
+/// Translates a command line that new_session with `--dialect`, or where the variable says one; any other stays as it is.
 ///
 /// # Errors
 /// `Said` for `--version`; `Wrong` for a dialect that there is not, or what its own forms refuse.
 pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, Unparsed> {
-    let Some((name, rest)) = asked(&args) else { return Ok(Translated { args, live: None }) };
+    let Some((name, rest)) = asked(&args) else { return Ok(Translated { args, options: None }) };
     let wrong = |reason| Unparsed::Wrong(reason);
-    let dialect: Dialect = name
-        .parse()
-        .map_err(|_| wrong(table::usage(format!("there is no dialect `{name}`; there are {}", names()))))?;
+    let dialect: DialectName = name.parse().map_err(|_| {
+        wrong(flag_table::usage(format!("there is no dialect `{name}`; there are {}", names())))
+    })?;
     let rest = args.get(rest..).unwrap_or_default();
-    let world = World { variable: &crate::environment::variable, read: text_of, is_in_repository };
+    let env = Env { variable: &crate::environment::variable, read: text_of, is_in_repository };
     match dialect {
-        Dialect::Claude => claude::translate(rest, &world),
-        Dialect::Codex => codex::translate(rest, &world),
+        DialectName::Claude => claude::translate(rest, &env),
+        DialectName::Codex => codex::translate(rest, &env),
         // Their output alone: the arguments are ours.
-        Dialect::Cursor => Ok(Translated { args: rest.to_vec(), live: None }),
-        Dialect::Gemini | Dialect::Opencode => {
-            Ok(Translated { args: rest.to_vec(), live: Some(Live::output_of(dialect)) })
+        DialectName::Cursor => Ok(Translated { args: rest.to_vec(), options: None }),
+        DialectName::Gemini | DialectName::Opencode => {
+            Ok(Translated { args: rest.to_vec(), options: Some(DialectOptions::output_of(dialect)) })
         }
     }
 }
 
-/// The name of the dialect, and where the rest of the arguments begins.
+/// The name of the dialect, and where the rest of the arguments new_session.
 fn asked(args: &[OsString]) -> Option<(String, usize)> {
     let first = args.first().and_then(|arg| arg.to_str());
     match first {
@@ -183,12 +187,12 @@ fn text(arg: &OsString) -> String {
 }
 
 fn names() -> String {
-    Dialect::ALL.iter().map(|dialect| format!("`{dialect}`")).collect::<Vec<_>>().join(", ")
+    DialectName::ALL.iter().map(|dialect| format!("`{dialect}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// The text behind a flag that takes a file.
-fn file(world: &World<'_>, path: &str) -> Result<String, Reason> {
-    (world.read)(path).map_err(|error| Reason::NoInput { path: path.to_owned(), said: error.to_string() })
+fn file(env: &Env<'_>, path: &str) -> Result<String, Reason> {
+    (env.read)(path).map_err(|error| Reason::NoInput { path: path.to_owned(), said: error.to_string() })
 }
 
 /// What the model is told where its answer should keep a schema.

@@ -49,7 +49,7 @@ use ibeam_tools::regular_file;
 
 use crate::app::{App, Basis, ConfigUse};
 use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, Unparsed};
-use crate::dialect::{Input, Voice};
+use crate::dialect::{DialectWriter, Input};
 use crate::exit::{Failed, Report};
 use crate::mode::{Circumstances, RunMode};
 use crate::run::{Beginning, Target};
@@ -69,9 +69,9 @@ fn main() -> ExitCode {
     };
     let parsed = dialect::translate(args.clone()).and_then(|translated| {
         let cli = cli::parse(&translated.args)?;
-        Ok((cli, translated.live))
+        Ok((cli, translated.options))
     });
-    let (Cli { flags, words, command, command_path }, live) = match parsed {
+    let (Cli { flags, words, command, command_path }, options) = match parsed {
         Ok(parsed) => parsed,
         Err(Unparsed::Said(text)) => {
             drop(stdout.write_all(text.as_bytes()));
@@ -99,10 +99,11 @@ fn main() -> ExitCode {
     }
     let lang = flags.lang.clone();
     let report = Report { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
-    let voice = live.and_then(|live| Some(Voice::new(live, stdout.try_clone().ok()?)));
+    let dialect_writer =
+        options.and_then(|options| Some(DialectWriter::new(options, stdout.try_clone().ok()?)));
     let fail = |failed: Failed, catalogue: &Catalogue| {
         let failed = failed.in_command(command_path.as_deref());
-        voice.iter().for_each(|voice| voice.fail(&failed));
+        dialect_writer.iter().for_each(|dialect_writer| dialect_writer.write_failure(&failed));
         exit::fail(&failed, catalogue)
     };
     let unstarted = |reason: Reason| fail(reason.into(), &environment::catalogue(lang.as_deref()));
@@ -110,7 +111,7 @@ fn main() -> ExitCode {
         return unstarted(reason);
     }
     if let Some(Command::Offline(command)) = &command {
-        return match Basis::offline(flags, voice.as_ref()) {
+        return match Basis::offline(flags, dialect_writer.as_ref()) {
             Ok(basis) => command::carry_out_offline(&basis, command, &mut stdout)
                 .unwrap_or_else(|failure| fail(failure.into(), &basis.catalogue)),
             Err(reason) => unstarted(reason),
@@ -120,14 +121,14 @@ fn main() -> ExitCode {
     let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
     let mut beginning = None;
     if is_run && mode::prints(flags.print, stdout_terminal, stdin_terminal) {
-        tell_unbegun(&flags, voice.as_ref(), &stdout);
+        tell_unbegun(&flags, dialect_writer.as_ref(), &stdout);
         match Beginning::of(&flags) {
             Ok(begun) => beginning = Some(begun),
             Err(reason) => return unstarted(reason),
         }
     }
     let config_use = command.as_ref().map_or(ConfigUse::Needed, command::config_use);
-    match App::new(flags, voice.clone(), config_use, started) {
+    match App::new(flags, dialect_writer.clone(), config_use, started) {
         Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, beginning)
             .unwrap_or_else(|failed| fail(failed, &app.catalogue)),
         Err(reason) => unstarted(reason),
@@ -135,11 +136,13 @@ fn main() -> ExitCode {
 }
 
 /// Has a failure printed on stdout that ends the process by force while nothing is known of the run.
-fn tell_unbegun(flags: &Flags, voice: Option<&Voice>, stdout: &File) {
-    let format = flags.output_format.unwrap_or(mode::usual_format(app::contract_of(flags, voice)));
-    match (voice.cloned(), stdout.try_clone()) {
-        (Some(voice), _) => {
-            exit::tell_unbegun_with(Box::new(move |failure| voice.fail(&failure.clone().into())));
+fn tell_unbegun(flags: &Flags, dialect_writer: Option<&DialectWriter>, stdout: &File) {
+    let format = flags.output_format.unwrap_or(mode::usual_format(app::contract_of(flags, dialect_writer)));
+    match (dialect_writer.cloned(), stdout.try_clone()) {
+        (Some(dialect_writer), _) => {
+            exit::tell_unbegun_with(Box::new(move |failure| {
+                dialect_writer.write_failure(&failure.clone().into())
+            }));
         }
         (None, Ok(mut stdout)) if format == Format::StreamJson => {
             exit::tell_unbegun_with(Box::new(move |failure| {
@@ -175,15 +178,16 @@ fn dispatch(
         Some(Command::Resume { id: None, words }) => (Target::Newest, words),
         Some(Command::Resume { id: Some(id), words }) => (Target::Named(id), words),
         Some(command) => {
-            let live = app.voice.as_ref().map(Voice::live);
-            if let Some(live) = live
+            let options = app.dialect_writer.as_ref().map(DialectWriter::options);
+            if let Some(options) = options
                 && let (keys, is_usable) = (model::key_sources(app), model::choose_model(app).is_ok())
-                && let Some((text, code)) = live.claude.auth_status(&keys, is_usable)
+                && let Some((text, code)) = options.claude.auth_status(&keys, is_usable)
             {
                 drop(stdout.write_all(text.as_bytes()));
                 return Ok(ExitCode::from(code));
             }
-            let status = live.and_then(|live| live.codex.login_status(!model::key_sources(app).is_empty()));
+            let status =
+                options.and_then(|options| options.codex.login_status(!model::key_sources(app).is_empty()));
             return match status {
                 Some(code) => Ok(ExitCode::from(code)),
                 None => Ok(command::carry_out(app, &command, &mut stdout)?),
@@ -193,10 +197,10 @@ fn dispatch(
     if app.flags.fork && target == Target::New {
         return Err(Reason::Usage { said: "`--fork` needs `--resume` or `--continue`".to_owned() }.into());
     }
-    if let (Target::Named(name), Some(voice)) = (&target, &app.voice)
+    if let (Target::Named(name), Some(dialect_writer)) = (&target, &app.dialect_writer)
         && let Ok(id) = name.parse()
         && let exists = ibeam_session::exists(&app.places.sessions(), id)
-        && let Some(reason) = voice.live().refusal_of_session(name, exists)
+        && let Some(reason) = dialect_writer.options().session_error(name, exists)
     {
         return Err(reason.into());
     }
@@ -213,8 +217,14 @@ fn dispatch(
     }
     let started = || beginning.map_or_else(|| Beginning::of(&app.flags), Ok);
     match mode {
-        RunMode::Print(format) => match app.voice.as_ref().map(|voice| (voice, voice.live().input)) {
-            Some((voice, Input::Messages)) => run::converse(app, &target, voice, stdout, started()?)?,
+        RunMode::Print(format) => match app
+            .dialect_writer
+            .as_ref()
+            .map(|dialect_writer| (dialect_writer, dialect_writer.options().input))
+        {
+            Some((dialect_writer, Input::Messages)) => {
+                run::converse(app, &target, dialect_writer, stdout, started()?)?
+            }
             Some((_, Input::Prompt)) if format != Format::StreamJson => {
                 let said = "`--dialect` needs `--output-format stream-json`".to_owned();
                 return Err(Reason::Usage { said }.into());

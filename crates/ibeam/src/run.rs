@@ -31,7 +31,6 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::app::{App, Basis};
 use crate::cli::Format;
-use crate::dialect::VoiceWriter;
 use crate::exit::Failed;
 use crate::mcp::Servers;
 use crate::printer::Printer;
@@ -121,11 +120,11 @@ fn print_on(
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
     let current = CurrentStop::of(stop.clone());
     let stdout = stdout::Paced::new(stdout, &current, shutdown.patience());
-    let writer = match &app.voice {
+    let writer = match &app.dialect_writer {
         None => writer(app, format, stdout),
-        Some(voice) => {
-            voice.speak_to(stdout);
-            Box::new(VoiceWriter::new(voice))
+        Some(dialect_writer) => {
+            dialect_writer.set_output(stdout);
+            dialect_writer.event_writer()
         }
     };
     let approver = Arc::new(ibeam_core::Headless);
@@ -196,8 +195,11 @@ fn not_begun(app: &App, stop: &Stop, failure: Failure) -> Failed {
         return failure.into();
     }
     // A dialect prints a line of its own where there is no head.
-    let run =
-        if app.voice.is_some() { exit::print_expected(&failure) } else { exit::print_unbegun(&failure) };
+    let run = if app.dialect_writer.is_some() {
+        exit::print_expected(&failure)
+    } else {
+        exit::print_unbegun(&failure)
+    };
     Failed { failure, run: run.map(Box::new) }
 }
 
@@ -260,8 +262,8 @@ fn ended(failed: Failed, printer: &Printer, shutdown: &Shutdown) -> Failed {
 /// Has a failure printed on stdout, where the process is ended by force before the run has begun.
 fn print_failures_outside_of_runs(app: &App, format: Format, stdout: &File) -> Result<(), Reason> {
     exit::speak(&app.catalogue);
-    let writer: Box<dyn EventWriter + Send> = match app.voice.clone() {
-        Some(voice) => Box::new(VoiceWriter::new(&voice)),
+    let writer: Box<dyn EventWriter + Send> = match app.dialect_writer.clone() {
+        Some(dialect_writer) => dialect_writer.event_writer(),
         None => writer(app, format, stdout.try_clone().map_err(|error| system("descriptor", &error))?),
     };
     exit::print_outside_of_runs(writer);

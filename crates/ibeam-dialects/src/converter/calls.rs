@@ -2,7 +2,7 @@
 
 use super::Converter;
 use crate::form;
-use crate::losses::How;
+use crate::losses::LossKind;
 use crate::ours::{result_of, set_result, without_result};
 use crate::step::{Aside, Call, Card, Kind, Step};
 
@@ -14,15 +14,15 @@ impl Converter {
         if self.open.len() >= MOST_OPEN || self.open.contains_key(&call.id) {
             return self.lose_call(&call.card);
         }
-        self.says(Aside::StartAt, call.at.is_some(), How::Dropped);
-        self.says(Aside::CallAnswer, call.answer.is_some(), How::Dropped);
+        self.says(Aside::StartAt, call.at.is_some(), LossKind::Dropped);
+        self.says(Aside::CallAnswer, call.answer.is_some(), LossKind::Dropped);
         self.open.insert(call.id.clone(), call.card.clone());
         let mut ours = form::to_ours(self.from, Kind::Call, call.card, &self.cwd.0);
         without_result(&mut ours);
         let card = form::from_ours(self.to, Kind::Call, ours, &self.base);
         if form::shares_id(self.to, &card) && std::mem::replace(&mut self.shared, true) {
             let keys = form::call_id_keys(self.from);
-            keys.iter().for_each(|key| self.losses.add(self.line, key, None, How::Changed));
+            keys.iter().for_each(|key| self.losses.add(self.line, key, None, LossKind::Changed));
         }
         self.encoder.step(Step::Started(Call { card, ..call }), out);
     }
@@ -32,7 +32,7 @@ impl Converter {
             self.started(call.clone(), out);
         }
         let Some(begun) = self.open.remove(&call.id) else { return };
-        self.says(Aside::EndAt, call.at.is_some(), How::Dropped);
+        self.says(Aside::EndAt, call.at.is_some(), LossKind::Dropped);
         self.compare(Kind::Call, &call.card);
         let (losses, line) = (&mut self.losses, self.line);
         let tool = form::tool_of(self.from, &call.card);
@@ -62,6 +62,6 @@ impl Converter {
 
     fn lose_call(&mut self, card: &Card) {
         let name = form::place(self.from, Aside::Call).unwrap_or("?");
-        self.losses.add(self.line, name, form::tool_of(self.from, card), How::Dropped);
+        self.losses.add(self.line, name, form::tool_of(self.from, card), LossKind::Dropped);
     }
 }

@@ -1,17 +1,17 @@
 //! Whole streams through a converter.
 
-use ibeam_dialects::{ConvertError, Converter, Dialect, Losses};
+use ibeam_dialects::{ConvertError, Converter, DialectName, Losses};
 use ibeam_wire::check::check;
 
 /// A stream as another dialect has it.
 #[track_caller]
-pub(crate) fn converted(from: Dialect, to: Dialect, source: &str) -> (String, Losses) {
+pub(crate) fn converted(from: DialectName, to: DialectName, source: &str) -> (String, Losses) {
     try_converted(from, to, source.as_bytes()).unwrap_or_else(|error| panic!("{from} → {to}: {error}"))
 }
 
 pub(crate) fn try_converted(
-    from: Dialect,
-    to: Dialect,
+    from: DialectName,
+    to: DialectName,
     source: &[u8],
 ) -> Result<(String, Losses), ConvertError> {
     let mut converter = Converter::new(from, to);

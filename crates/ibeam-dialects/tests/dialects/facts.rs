@@ -1,6 +1,6 @@
 //! What a stream says, fact by fact, and whether a stream that came back says it again.
 
-use ibeam_dialects::{Dialect, How, Losses};
+use ibeam_dialects::{DialectName, LossKind, Losses};
 use serde_json::Value;
 
 use crate::convert::converted;
@@ -14,7 +14,7 @@ struct Fact {
 
 /// Converts there and back: what was not told as lost is said again, text and calls in the same order.
 #[track_caller]
-pub(crate) fn comes_back(from: Dialect, to: Dialect, source: &str) {
+pub(crate) fn comes_back(from: DialectName, to: DialectName, source: &str) {
     let (there, lost) = converted(from, to, source);
     let (back, _) = converted(to, from, &there);
     let mut known = facts(from, &back);
@@ -51,7 +51,7 @@ fn covers(key: &str, name: &str) -> bool {
     name.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-fn facts(dialect: Dialect, stream: &str) -> Vec<Fact> {
+fn facts(dialect: DialectName, stream: &str) -> Vec<Fact> {
     let mut facts = Vec::new();
     for line in stream.lines().filter(|line| !line.trim().is_empty()) {
         let event: Value = serde_json::from_str(line).unwrap();
@@ -76,7 +76,7 @@ const REPEATED: &[(&str, &str)] = &[
     ("message.type", "message.type"),
 ];
 
-fn leaves(dialect: Dialect, event: &Value, facts: &mut Vec<Fact>) {
+fn leaves(dialect: DialectName, event: &Value, facts: &mut Vec<Fact>) {
     let bases = bases(dialect, event);
     walk(event, &mut String::new(), &mut |path, value| {
         // The answer again, where the last event repeats it.
@@ -114,13 +114,13 @@ fn leaves(dialect: Dialect, event: &Value, facts: &mut Vec<Fact>) {
 }
 
 /// The names of an event, and the part of it that the name stands for.
-fn bases(dialect: Dialect, event: &Value) -> Vec<(String, String)> {
+fn bases(dialect: DialectName, event: &Value) -> Vec<(String, String)> {
     let word = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
     let kind = word("/type").unwrap_or_default();
     let mut bases = vec![(kind.to_owned(), String::new())];
     let mut add = |name: String, inside: &str| bases.push((name, inside.to_owned()));
     match dialect {
-        Dialect::Cursor | Dialect::Claude => {
+        DialectName::Cursor | DialectName::Claude => {
             if let Some(subtype) = word("/subtype") {
                 add(format!("{kind}/{subtype}"), "");
             }
@@ -131,13 +131,13 @@ fn bases(dialect: Dialect, event: &Value) -> Vec<(String, String)> {
                 add(format!("{kind}/{inner}"), "");
             }
         }
-        Dialect::Codex => {
+        DialectName::Codex => {
             add("item".to_owned(), "item.");
             add(format!("item/{}", word("/item/type").unwrap_or_default()), "item.");
             add(format!("{kind}/{}", word("/item/type").unwrap_or_default()), "item.");
         }
-        Dialect::Gemini => add(format!("{kind}/{}", word("/role").unwrap_or_default()), ""),
-        Dialect::Opencode => {}
+        DialectName::Gemini => add(format!("{kind}/{}", word("/role").unwrap_or_default()), ""),
+        DialectName::Opencode => {}
     }
     bases
 }
@@ -173,24 +173,24 @@ const ID_KEYS: &[&str] =
     &["tool_call.call_id", "assistant/tool_use.id", "item.id", "tool_use.tool_id", "tool_use.part.callID"];
 
 /// The texts of the model and the ends of calls, in order; texts that stand together are one.
-fn outline(dialect: Dialect, stream: &str, lost: &Losses) -> Vec<String> {
+fn outline(dialect: DialectName, stream: &str, lost: &Losses) -> Vec<String> {
     let mut outline: Vec<String> = Vec::new();
     let ours = match dialect {
-        Dialect::Cursor => stream.to_owned(),
-        dialect => converted(dialect, Dialect::Cursor, stream).0,
+        DialectName::Cursor => stream.to_owned(),
+        dialect => converted(dialect, DialectName::Cursor, stream).0,
     };
     // A repetition of contract 2 is passed over by converting it.
     let ours = match ours.contains("\"contract\":\"2\"") {
         true => {
-            let claude = converted(Dialect::Cursor, Dialect::Claude, &ours).0;
-            converted(Dialect::Claude, Dialect::Cursor, &claude).0
+            let claude = converted(DialectName::Cursor, DialectName::Claude, &ours).0;
+            converted(DialectName::Claude, DialectName::Cursor, &claude).0
         }
         false => ours,
     };
-    let ids = !lost.iter().any(|loss| loss.how == How::Changed && ID_KEYS.contains(&loss.key.as_str()));
+    let ids = !lost.iter().any(|loss| loss.kind == LossKind::Changed && ID_KEYS.contains(&loss.key.as_str()));
     for line in ours.lines() {
         let event: Value = serde_json::from_str(line).unwrap();
-        if let Some(text) = text_of(Dialect::Cursor, &event) {
+        if let Some(text) = text_of(DialectName::Cursor, &event) {
             match outline.last_mut().filter(|last| last.starts_with("text ")) {
                 Some(last) => last.push_str(text),
                 None => outline.push(format!("text {text}")),
@@ -204,30 +204,30 @@ fn outline(dialect: Dialect, stream: &str, lost: &Losses) -> Vec<String> {
     outline
 }
 
-fn text_of(dialect: Dialect, event: &Value) -> Option<&str> {
+fn text_of(dialect: DialectName, event: &Value) -> Option<&str> {
     let is = |pointer: &str, word: &str| event.pointer(pointer).is_some_and(|value| value == word);
     let pointer = match dialect {
-        Dialect::Cursor | Dialect::Claude
+        DialectName::Cursor | DialectName::Claude
             if is("/type", "assistant") && is("/message/content/0/type", "text") =>
         {
             "/message/content/0/text"
         }
-        Dialect::Claude if is("/event/delta/type", "text_delta") => "/event/delta/text",
-        Dialect::Codex if is("/item/type", "agent_message") => "/item/text",
-        Dialect::Gemini if is("/type", "message") && is("/role", "assistant") => "/content",
-        Dialect::Opencode if is("/type", "text") => "/part/text",
+        DialectName::Claude if is("/event/delta/type", "text_delta") => "/event/delta/text",
+        DialectName::Codex if is("/item/type", "agent_message") => "/item/text",
+        DialectName::Gemini if is("/type", "message") && is("/role", "assistant") => "/content",
+        DialectName::Opencode if is("/type", "text") => "/part/text",
         _ => return None,
     };
     event.pointer(pointer)?.as_str()
 }
 
-fn take_text(dialect: Dialect, event: &mut Value) {
+fn take_text(dialect: DialectName, event: &mut Value) {
     let pointer = match dialect {
-        Dialect::Cursor | Dialect::Claude if event["type"] == "stream_event" => "/event/delta/text",
-        Dialect::Cursor | Dialect::Claude => "/message/content/0/text",
-        Dialect::Codex => "/item/text",
-        Dialect::Gemini => "/content",
-        Dialect::Opencode => "/part/text",
+        DialectName::Cursor | DialectName::Claude if event["type"] == "stream_event" => "/event/delta/text",
+        DialectName::Cursor | DialectName::Claude => "/message/content/0/text",
+        DialectName::Codex => "/item/text",
+        DialectName::Gemini => "/content",
+        DialectName::Opencode => "/part/text",
     };
     *event.pointer_mut(pointer).unwrap() = Value::Null;
 }

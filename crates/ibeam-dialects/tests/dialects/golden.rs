@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ibeam_dialects::{Dialect, Losses};
+use ibeam_dialects::{DialectName, Losses};
 
 use crate::convert::{converted, keeps_the_contract};
 use crate::facts::comes_back;
@@ -13,7 +13,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-fn streams() -> Vec<(Dialect, PathBuf)> {
+fn streams() -> Vec<(DialectName, PathBuf)> {
     let mut found: Vec<_> = fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -27,8 +27,8 @@ fn streams() -> Vec<(Dialect, PathBuf)> {
     found
 }
 
-fn others(from: Dialect) -> impl Iterator<Item = Dialect> {
-    Dialect::ALL.iter().copied().filter(move |to| *to != from)
+fn others(from: DialectName) -> impl Iterator<Item = DialectName> {
+    DialectName::ALL.iter().copied().filter(move |to| *to != from)
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn streams_become_what_they_became() {
 }
 
 /// What was lost on the way to a dialect, one loss a line.
-fn report(to: Dialect, losses: &Losses) -> String {
+fn report(to: DialectName, losses: &Losses) -> String {
     let lines: Vec<String> =
         losses.iter().map(|loss| format!("\n  {}", serde_json::to_string(&loss).unwrap())).collect();
     format!("\"{to}\": [{}\n]", lines.join(","))
@@ -69,12 +69,12 @@ fn what_becomes_of_a_stream_keeps_its_shape() {
         for to in others(from) {
             let (target, _) = converted(from, to, &source);
             match to {
-                Dialect::Cursor => keeps_the_contract(&target),
+                DialectName::Cursor => keeps_the_contract(&target),
                 to => shapes::hold(to, &target),
             }
         }
         // The table of shapes is right about those who print them, too.
-        if from != Dialect::Cursor {
+        if from != DialectName::Cursor {
             shapes::hold(from, &source);
         }
     }

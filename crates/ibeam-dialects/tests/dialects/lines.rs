@@ -1,6 +1,6 @@
 //! Lines that are not what they should be.
 
-use ibeam_dialects::{ConvertError, Converter, Dialect, How};
+use ibeam_dialects::{ConvertError, Converter, DialectName, LossKind};
 use proptest::prelude::*;
 
 use crate::convert::{converted, try_converted};
@@ -8,8 +8,8 @@ use crate::facts::comes_back;
 
 #[track_caller]
 fn check(source: &[u8], expect: &ConvertError) {
-    for to in [Dialect::Cursor, Dialect::Codex] {
-        assert_eq!(try_converted(Dialect::Codex, to, source).unwrap_err(), *expect);
+    for to in [DialectName::Cursor, DialectName::Codex] {
+        assert_eq!(try_converted(DialectName::Codex, to, source).unwrap_err(), *expect);
     }
 }
 
@@ -20,7 +20,7 @@ fn what_is_no_event_is_told_with_its_line() {
     check(b"\xff", &ConvertError::NotUtf8 { line: 1 });
     check(format!("{BEGIN}\n[1]").as_bytes(), &ConvertError::NotAnEvent { line: 3 });
     check(format!("{BEGIN}{{\"type\":7}}").as_bytes(), &ConvertError::NotAnEvent { line: 2 });
-    let error = try_converted(Dialect::Codex, Dialect::Cursor, b"\n{\"type\":").unwrap_err();
+    let error = try_converted(DialectName::Codex, DialectName::Cursor, b"\n{\"type\":").unwrap_err();
     assert_eq!(error.line(), 2);
     assert_eq!(error.to_string(), "line 2, column 8: not JSON: EOF while parsing a value");
 }
@@ -28,13 +28,13 @@ fn what_is_no_event_is_told_with_its_line() {
 #[test]
 fn a_stream_of_another_dialect_is_told_at_its_end() {
     let stream = "\n{\"type\":\"init\",\"session_id\":\"s\"}\n{\"type\":\"message\"}\n";
-    check(stream.as_bytes(), &ConvertError::OtherDialect { line: 2, dialect: Dialect::Codex });
+    check(stream.as_bytes(), &ConvertError::OtherDialect { line: 2, dialect: DialectName::Codex });
 }
 
 #[test]
 fn lines_before_a_wrong_one_stand() {
-    for to in [Dialect::Claude, Dialect::Codex] {
-        let mut converter = Converter::new(Dialect::Codex, to);
+    for to in [DialectName::Claude, DialectName::Codex] {
+        let mut converter = Converter::new(DialectName::Codex, to);
         let mut out = Vec::new();
         converter.line(BEGIN.as_bytes(), &mut out).unwrap();
         let before = out.clone();
@@ -45,8 +45,8 @@ fn lines_before_a_wrong_one_stand() {
 
 #[test]
 fn an_empty_stream_is_an_empty_stream() {
-    for from in Dialect::ALL {
-        for to in Dialect::ALL {
+    for from in DialectName::ALL {
+        for to in DialectName::ALL {
             let (target, losses) = converted(*from, *to, "");
             assert!(target.is_empty() && losses.is_empty());
         }
@@ -56,19 +56,22 @@ fn an_empty_stream_is_an_empty_stream() {
 #[test]
 fn a_stream_that_ends_after_its_head_comes_back_or_is_lost() {
     let heads = [
-        (Dialect::Codex, BEGIN),
+        (DialectName::Codex, BEGIN),
         (
-            Dialect::Claude,
+            DialectName::Claude,
             "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"m\"}\n",
         ),
-        (Dialect::Gemini, "{\"type\":\"init\",\"timestamp\":\"\",\"session_id\":\"s\",\"model\":\"m\"}\n"),
         (
-            Dialect::Cursor,
+            DialectName::Gemini,
+            "{\"type\":\"init\",\"timestamp\":\"\",\"session_id\":\"s\",\"model\":\"m\"}\n",
+        ),
+        (
+            DialectName::Cursor,
             "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\",\"model\":\"m\"}\n",
         ),
     ];
     for (from, head) in heads {
-        for to in Dialect::ALL.iter().filter(|to| **to != from) {
+        for to in DialectName::ALL.iter().filter(|to| **to != from) {
             comes_back(from, *to, head);
         }
     }
@@ -76,7 +79,7 @@ fn a_stream_that_ends_after_its_head_comes_back_or_is_lost() {
 
 #[test]
 fn a_second_head_is_a_loss_by_its_name() {
-    let (target, losses) = converted(Dialect::Codex, Dialect::Cursor, &format!("{BEGIN}{BEGIN}"));
+    let (target, losses) = converted(DialectName::Codex, DialectName::Cursor, &format!("{BEGIN}{BEGIN}"));
     assert_eq!(target.lines().count(), 1);
     let told: Vec<_> = losses.iter().map(|loss| (loss.key, loss.first_line)).collect();
     assert_eq!(told, [("thread.started".to_owned(), 2)]);
@@ -87,15 +90,18 @@ fn an_event_that_is_not_known_is_a_loss_with_its_first_line() {
     let stream = format!(
         "{BEGIN}{{\"type\":\"new\"}}\n{{\"type\":\"new\",\"subtype\":\"a\"}}\n{{\"type\":\"new\"}}\n"
     );
-    let (_, losses) = converted(Dialect::Codex, Dialect::Cursor, &stream);
-    let told: Vec<_> = losses.iter().map(|loss| (loss.key, loss.how, loss.count, loss.first_line)).collect();
-    assert_eq!(told, [("new".to_owned(), How::Dropped, 2, 2), ("new/a".to_owned(), How::Dropped, 1, 3)]);
+    let (_, losses) = converted(DialectName::Codex, DialectName::Cursor, &stream);
+    let told: Vec<_> = losses.iter().map(|loss| (loss.key, loss.kind, loss.count, loss.first_line)).collect();
+    assert_eq!(
+        told,
+        [("new".to_owned(), LossKind::Dropped, 2, 2), ("new/a".to_owned(), LossKind::Dropped, 1, 3)]
+    );
 }
 
 #[test]
 fn what_follows_the_end_is_a_loss() {
     let end = "{\"type\":\"turn.completed\",\"usage\":{}}\n";
-    let (target, losses) = converted(Dialect::Codex, Dialect::Cursor, &format!("{BEGIN}{end}{end}"));
+    let (target, losses) = converted(DialectName::Codex, DialectName::Cursor, &format!("{BEGIN}{end}{end}"));
     assert_eq!(target.lines().count(), 3, "{target}");
     assert!(losses.iter().any(|loss| loss.key == "turn.completed" && loss.first_line == 3));
 }
@@ -106,7 +112,7 @@ fn a_stream_that_makes_up_keys_has_a_bounded_report() {
     for number in 0..3000 {
         stream.push_str(&format!("{{\"type\":\"{number}{}\"}}\n", "x".repeat(500)));
     }
-    let (_, losses) = converted(Dialect::Codex, Dialect::Cursor, &stream);
+    let (_, losses) = converted(DialectName::Codex, DialectName::Cursor, &stream);
     assert!(losses.len() <= 1001);
     assert_eq!(losses.iter().map(|loss| loss.count).sum::<u64>(), 3000);
     assert!(losses.iter().all(|loss| loss.key.chars().count() <= 200));
@@ -155,8 +161,8 @@ proptest! {
 
     #[test]
     fn no_lines_upset_a_converter(events in prop::collection::vec(event(), 0..12)) {
-        for from in Dialect::ALL {
-            for to in Dialect::ALL {
+        for from in DialectName::ALL {
+            for to in DialectName::ALL {
                 if let Ok((target, _)) = try_converted(*from, *to, events.concat().as_bytes()) {
                     prop_assert!(target.is_empty() || target.ends_with('\n'));
                     for line in target.lines() {
@@ -169,9 +175,9 @@ proptest! {
 
     #[test]
     fn no_bytes_upset_a_converter(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        for from in Dialect::ALL {
-            drop(try_converted(*from, Dialect::Cursor, &bytes));
-            drop(try_converted(Dialect::Cursor, *from, &bytes));
+        for from in DialectName::ALL {
+            drop(try_converted(*from, DialectName::Cursor, &bytes));
+            drop(try_converted(DialectName::Cursor, *from, &bytes));
         }
     }
 }

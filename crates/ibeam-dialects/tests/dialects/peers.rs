@@ -1,6 +1,6 @@
 //! What peers are known to print and no recording has: their sources and their users' reports say so.
 
-use ibeam_dialects::{Dialect, How, Losses};
+use ibeam_dialects::{DialectName, LossKind, Losses};
 use serde_json::{Value, json};
 
 use crate::convert::{converted, keeps_the_contract};
@@ -10,12 +10,12 @@ const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
 
 /// These events in contract 1, and what was lost.
 #[track_caller]
-fn ours(from: Dialect, events: &[Value]) -> (Vec<Value>, Losses) {
+fn ours(from: DialectName, events: &[Value]) -> (Vec<Value>, Losses) {
     let source: String = events.iter().map(|event| format!("{event}\n")).collect();
-    for to in Dialect::ALL.iter().filter(|to| **to != from) {
+    for to in DialectName::ALL.iter().filter(|to| **to != from) {
         comes_back(from, *to, &source);
     }
-    let (target, losses) = converted(from, Dialect::Cursor, &source);
+    let (target, losses) = converted(from, DialectName::Cursor, &source);
     keeps_the_contract(&target);
     (target.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), losses)
 }
@@ -27,7 +27,7 @@ fn texts(events: &[Value]) -> Vec<&str> {
 
 #[track_caller]
 fn dropped(losses: &Losses, key: &str, line: u64) {
-    let found = losses.iter().find(|loss| loss.key == key && loss.how == How::Dropped);
+    let found = losses.iter().find(|loss| loss.key == key && loss.kind == LossKind::Dropped);
     assert_eq!(found.map(|loss| loss.first_line), Some(line), "{key}: {losses:#?}");
 }
 
@@ -48,7 +48,7 @@ fn what_a_sub_agent_says_is_not_the_answer_and_what_it_does_is_done() {
     let read = json!({ "type": "tool_use", "id": "t2", "name": "Read", "input": { "file_path": "/a" } });
     let result = |id: &str| json!({ "type": "tool_result", "tool_use_id": id, "content": "x" });
     let (events, losses) = ours(
-        Dialect::Claude,
+        DialectName::Claude,
         &[
             claude("user", None, text("do it")),
             claude("assistant", None, task),
@@ -74,7 +74,7 @@ fn what_a_sub_agent_says_is_not_the_answer_and_what_it_does_is_done() {
 #[test]
 fn a_further_prompt_is_lost_where_there_is_one_alone() {
     let (events, losses) = ours(
-        Dialect::Claude,
+        DialectName::Claude,
         &[
             claude("user", None, text("first")),
             claude("assistant", None, text("One.")),
@@ -85,8 +85,10 @@ fn a_further_prompt_is_lost_where_there_is_one_alone() {
     assert_eq!(texts(&events), ["One.", "Two."]);
     dropped(&losses, "user/text", 3);
     // One that comes after the model has begun has no place either.
-    let (_, losses) =
-        ours(Dialect::Claude, &[claude("assistant", None, text("One.")), claude("user", None, text("late"))]);
+    let (_, losses) = ours(
+        DialectName::Claude,
+        &[claude("assistant", None, text("One.")), claude("user", None, text("late"))],
+    );
     dropped(&losses, "user/text", 2);
 }
 
@@ -104,7 +106,7 @@ fn pieces_that_never_became_a_message_do_not_double_the_next() {
     };
     let whole = claude("assistant", None, text("Hello."));
     let (events, _) =
-        ours(Dialect::Claude, &[start(), piece("Hel"), start(), piece("Hel"), piece("lo."), whole]);
+        ours(DialectName::Claude, &[start(), piece("Hel"), start(), piece("Hel"), piece("lo."), whole]);
     assert_eq!(texts(&events), ["Hel", "Hel", "lo."]);
 }
 
@@ -117,7 +119,7 @@ fn a_call_of_other_agents_of_codex_is_a_call() {
         } })
     };
     let (events, losses) = ours(
-        Dialect::Codex,
+        DialectName::Codex,
         &[
             json!({ "type": "thread.started", "thread_id": SESSION }),
             item("item.started", "in_progress", "item_0"),
@@ -140,7 +142,7 @@ fn an_end_of_gemini_that_does_not_say_why_has_the_error_before_it() {
     let begin = json!({ "type": "init", "timestamp": at, "session_id": SESSION, "model": "m" });
     let error = json!({ "type": "error", "timestamp": at, "severity": "error", "message": "blocked" });
     let end = json!({ "type": "result", "timestamp": at, "status": "error" });
-    let (events, losses) = ours(Dialect::Gemini, &[begin.clone(), error, end]);
+    let (events, losses) = ours(DialectName::Gemini, &[begin.clone(), error, end]);
     let last = events.last().unwrap();
     assert_eq!(
         (&last["type"], &last["code"], &last["message"]),
@@ -150,7 +152,7 @@ fn an_end_of_gemini_that_does_not_say_why_has_the_error_before_it() {
 
     let why = json!({ "type": "FatalCancellationError", "message": "Operation cancelled." });
     let end = json!({ "type": "result", "timestamp": at, "status": "error", "error": why });
-    let (events, _) = ours(Dialect::Gemini, &[begin, end]);
+    let (events, _) = ours(DialectName::Gemini, &[begin, end]);
     assert_eq!(events.last().unwrap()["code"], "signal");
 }
 
@@ -158,13 +160,13 @@ fn an_end_of_gemini_that_does_not_say_why_has_the_error_before_it() {
 fn the_last_error_of_opencode_is_the_end_and_others_are_lost() {
     let error = |name: &str, data: Value| json!({ "type": "error", "timestamp": 0, "sessionID": "ses_1", "error": { "name": name, "data": data } });
     let (events, losses) = ours(
-        Dialect::Opencode,
+        DialectName::Opencode,
         &[error("APIError", json!({ "message": "x" })), error("MessageOutputLengthError", json!({}))],
     );
     assert_eq!(events.last().unwrap()["message"], "MessageOutputLengthError");
     dropped(&losses, "error", 2);
     for (name, code) in [("ContextOverflowError", "context"), ("ContentFilterError", "refused")] {
-        let (events, _) = ours(Dialect::Opencode, &[error(name, json!({ "message": "no" }))]);
+        let (events, _) = ours(DialectName::Opencode, &[error(name, json!({ "message": "no" }))]);
         assert_eq!(events.last().unwrap()["code"], code);
     }
 }
@@ -174,7 +176,7 @@ fn a_segment_without_end_is_cut() {
     let piece = "~".repeat(4 << 20);
     let delta =
         json!({ "type": "message", "timestamp": "", "role": "assistant", "content": piece, "delta": true });
-    let (target, _) = converted(Dialect::Gemini, Dialect::Codex, &format!("{delta}\n").repeat(5));
+    let (target, _) = converted(DialectName::Gemini, DialectName::Codex, &format!("{delta}\n").repeat(5));
     let longest = target.lines().map(str::len).max().unwrap();
     assert!((16 << 20..17 << 20).contains(&longest), "{longest}");
     assert_eq!(target.matches('~').count(), 20 << 20);
@@ -193,20 +195,22 @@ fn a_call_that_never_ended_comes_back_or_is_lost() {
     ];
     let end = json!({ "type": "result", "subtype": "error_during_execution", "is_error": true, "session_id": SESSION });
     let cut: String = begun.iter().map(|event| format!("{event}\n")).collect();
-    for to in Dialect::ALL.iter().filter(|to| **to != Dialect::Claude) {
-        comes_back(Dialect::Claude, *to, &cut);
+    for to in DialectName::ALL.iter().filter(|to| **to != DialectName::Claude) {
+        comes_back(DialectName::Claude, *to, &cut);
     }
     let whole = format!("{cut}{end}\n");
-    let (target, _) = converted(Dialect::Claude, Dialect::Cursor, &whole);
+    let (target, _) = converted(DialectName::Claude, DialectName::Cursor, &whole);
     keeps_the_contract(&target);
     assert_eq!(target.matches("\"subtype\":\"completed\"").count(), 3, "{target}");
-    for (to, lost) in
-        [(Dialect::Codex, ["TodoWrite"].as_slice()), (Dialect::Opencode, &["Bash", "Read", "TodoWrite"])]
-    {
+    for (to, lost) in [
+        (DialectName::Codex, ["TodoWrite"].as_slice()),
+        (DialectName::Opencode, &["Bash", "Read", "TodoWrite"]),
+    ] {
         for source in [&cut, &whole] {
-            let (_, losses) = converted(Dialect::Claude, to, source);
-            let calls =
-                losses.iter().filter(|loss| loss.key == "assistant/tool_use" && loss.how == How::Dropped);
+            let (_, losses) = converted(DialectName::Claude, to, source);
+            let calls = losses
+                .iter()
+                .filter(|loss| loss.key == "assistant/tool_use" && loss.kind == LossKind::Dropped);
             assert_eq!(calls.filter_map(|loss| loss.tool).collect::<Vec<_>>(), lost);
         }
     }
@@ -221,18 +225,18 @@ fn what_the_steps_of_a_run_without_a_good_end_used_is_lost() {
     };
     let error =
         json!({ "type": "error", "timestamp": 0, "sessionID": "ses_1", "error": { "name": "APIError" } });
-    let (_, losses) = ours(Dialect::Opencode, &[step("tool-calls")]);
+    let (_, losses) = ours(DialectName::Opencode, &[step("tool-calls")]);
     dropped(&losses, "step_finish", 1);
-    let (_, losses) = ours(Dialect::Opencode, &[step("stop"), error]);
+    let (_, losses) = ours(DialectName::Opencode, &[step("stop"), error]);
     dropped(&losses, "step_finish", 2);
-    let (_, losses) = ours(Dialect::Opencode, &[step("length"), step("stop")]);
+    let (_, losses) = ours(DialectName::Opencode, &[step("length"), step("stop")]);
     dropped(&losses, "step_finish.part.reason", 2);
 }
 
 #[test]
 fn what_is_said_by_neither_user_nor_assistant_is_no_answer() {
     let says = |role: &str| json!({ "type": "message", "timestamp": "", "role": role, "content": role });
-    let (events, losses) = ours(Dialect::Gemini, &[says("user"), says("assistant"), says("tool")]);
+    let (events, losses) = ours(DialectName::Gemini, &[says("user"), says("assistant"), says("tool")]);
     assert_eq!(texts(&events), ["assistant"]);
     dropped(&losses, "message/tool", 3);
 }

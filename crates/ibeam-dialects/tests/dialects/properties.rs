@@ -1,6 +1,6 @@
 //! Any run of ours, told in a dialect: what is not told as lost comes back, and the target keeps its shape.
 
-use ibeam_dialects::Dialect;
+use ibeam_dialects::DialectName;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -267,26 +267,26 @@ proptest! {
     #[test]
     fn ours_comes_back_from_every_dialect(run in run(), places in prop::collection::vec(any::<u16>(), 0..3)) {
         let run = with_new_keys(&run, &places);
-        for to in Dialect::ALL.iter().filter(|to| **to != Dialect::Cursor) {
-            comes_back(Dialect::Cursor, *to, &run);
-            shapes::hold(*to, &converted(Dialect::Cursor, *to, &run).0);
+        for to in DialectName::ALL.iter().filter(|to| **to != DialectName::Cursor) {
+            comes_back(DialectName::Cursor, *to, &run);
+            shapes::hold(*to, &converted(DialectName::Cursor, *to, &run).0);
         }
     }
 
     #[test]
     fn every_dialect_comes_back_from_ours(run in run(), places in prop::collection::vec(any::<u16>(), 0..3)) {
-        for from in Dialect::ALL.iter().filter(|from| **from != Dialect::Cursor) {
-            let (theirs, _) = converted(Dialect::Cursor, *from, &run);
+        for from in DialectName::ALL.iter().filter(|from| **from != DialectName::Cursor) {
+            let (theirs, _) = converted(DialectName::Cursor, *from, &run);
             let theirs = with_new_keys(&theirs, &places);
-            comes_back(*from, Dialect::Cursor, &theirs);
-            keeps_the_contract(&converted(*from, Dialect::Cursor, &theirs).0);
+            comes_back(*from, DialectName::Cursor, &theirs);
+            keeps_the_contract(&converted(*from, DialectName::Cursor, &theirs).0);
         }
     }
 }
 
 /// Two that are not ours, and not the same.
-fn pair() -> impl Strategy<Value = (Dialect, Dialect)> {
-    let theirs = || Dialect::ALL.iter().copied().filter(|dialect| *dialect != Dialect::Cursor);
+fn pair() -> impl Strategy<Value = (DialectName, DialectName)> {
+    let theirs = || DialectName::ALL.iter().copied().filter(|dialect| *dialect != DialectName::Cursor);
     let pairs = theirs().flat_map(|from| theirs().map(move |to| (from, to))).filter(|(from, to)| from != to);
     prop::sample::select(pairs.collect::<Vec<_>>())
 }
@@ -297,7 +297,7 @@ proptest! {
 
     #[test]
     fn every_dialect_can_be_told_in_every_other(run in run(), (from, to) in pair()) {
-        let (theirs, _) = converted(Dialect::Cursor, from, &run);
+        let (theirs, _) = converted(DialectName::Cursor, from, &run);
         shapes::hold(to, &converted(from, to, &theirs).0);
         comes_back(from, to, &theirs);
     }

@@ -1,6 +1,6 @@
 //! The shapes of docs/dialects.md: what every line of a dialect has.
 
-use ibeam_dialects::Dialect;
+use ibeam_dialects::DialectName;
 use serde_json::Value;
 
 /// What stands at a pointer.
@@ -37,15 +37,15 @@ type Keys = &'static [(&'static str, Is)];
 
 /// Every line of a stream has what its event has.
 #[track_caller]
-pub(crate) fn hold(dialect: Dialect, stream: &str) {
+pub(crate) fn hold(dialect: DialectName, stream: &str) {
     for line in stream.lines() {
         let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         let wrong = match dialect {
-            Dialect::Cursor => panic!("`ibeam_wire::check` holds these"),
-            Dialect::Claude => claude(&event),
-            Dialect::Codex => codex(&event),
-            Dialect::Gemini => gemini(&event),
-            Dialect::Opencode => opencode(&event),
+            DialectName::Cursor => panic!("`ibeam_wire::check` holds these"),
+            DialectName::Claude => claude(&event),
+            DialectName::Codex => codex(&event),
+            DialectName::Gemini => gemini(&event),
+            DialectName::Opencode => opencode(&event),
         };
         if let Some(wrong) = wrong {
             panic!("{dialect}: {wrong} in {line}");

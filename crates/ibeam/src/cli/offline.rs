@@ -7,7 +7,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
-use ibeam_dialects::Dialect;
+use ibeam_dialects::DialectName;
 
 use super::ReportFormat;
 
@@ -51,10 +51,10 @@ pub(crate) enum Offline {
     Convert {
         /// The agent of the stream: cursor, claude, codex, gemini, opencode
         #[arg(long, value_name = "DIALECT")]
-        from: Dialect,
+        from: DialectName,
         /// The agent to convert it to [default: cursor, which is the format of ibeam]
         #[arg(long, value_name = "DIALECT")]
-        to: Option<Dialect>,
+        to: Option<DialectName>,
         /// Write what is lost to this file as JSON
         #[arg(long, value_name = "FILE")]
         losses: Option<PathBuf>,

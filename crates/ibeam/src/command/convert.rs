@@ -8,7 +8,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use ibeam_dialects::{ConvertError, Converter, Dialect, How, Loss, Losses};
+use ibeam_dialects::{ConvertError, Converter, DialectName, Loss, LossKind, Losses};
 use ibeam_output::ConvertLine;
 use ibeam_protocol::{Failure, Reason};
 use ibeam_wire::MAX_LINE_BYTES;
@@ -29,7 +29,7 @@ const LOSSY: u8 = 3;
 
 pub(super) fn convert(
     basis: &Basis,
-    (from, to): (Dialect, Dialect),
+    (from, to): (DialectName, DialectName),
     file: Option<&Path>,
     report: Option<&Path>,
     stdout: &mut File,
@@ -115,19 +115,19 @@ fn no_input(name: &str, error: &io::Error) -> Reason {
 }
 
 /// What was lost, for people.
-fn tell(basis: &Basis, file: &str, to: Dialect, losses: &Losses) {
+fn tell(basis: &Basis, file: &str, to: DialectName, losses: &Losses) {
     if losses.is_empty() {
         return;
     }
     let line = |line: &ConvertLine<'_>| stderr::say(&basis.catalogue.convert(line));
     line(&ConvertLine::Lossy { file, to: to.as_str(), count: losses.len() as u64 });
-    for Loss { key, tool, how, count, first_line, .. } in losses.iter().take(MOST_TOLD) {
+    for Loss { key, tool, kind, count, first_line, .. } in losses.iter().take(MOST_TOLD) {
         let key = tool.map_or(key.clone(), |tool| format!("{key} ({tool})"));
         let key = key.as_str();
-        line(&match how {
-            How::Dropped => ConvertLine::Dropped { key, count, line: first_line },
-            How::Changed => ConvertLine::Changed { key, count, line: first_line },
-            How::Joined => ConvertLine::Joined { key, count, line: first_line },
+        line(&match kind {
+            LossKind::Dropped => ConvertLine::Dropped { key, count, line: first_line },
+            LossKind::Changed => ConvertLine::Changed { key, count, line: first_line },
+            LossKind::Joined => ConvertLine::Joined { key, count, line: first_line },
         });
     }
     let more = losses.len().saturating_sub(MOST_TOLD);

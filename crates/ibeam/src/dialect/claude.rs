@@ -11,14 +11,14 @@ mod settings;
 
 use std::ffi::OsString;
 
-use ibeam_dialects::{CLAUDE_CODE_VERSION, Dialect};
+use ibeam_dialects::{CLAUDE_CODE_VERSION, DialectName};
 use ibeam_protocol::{Reason, SessionId};
 
 pub(super) use self::facts::Facts;
 use self::flags::FLAGS;
 pub(super) use self::rules::names_of;
-use super::table::{help, read, usage};
-use super::{Input, Live, Shape, Translated, World, file, ours};
+use super::flag_table::{help, read, usage};
+use super::{DialectOptions, Env, Input, Output, Translated, file, ours};
 use crate::cli::Unparsed;
 
 /// The first words that are no prompt.
@@ -43,17 +43,17 @@ pub(crate) struct Request {
 /// What the flags say.
 #[derive(Default)]
 struct Draft {
-    shape: Option<Shape>,
+    output: Option<Output>,
     messages: bool,
     help: bool,
     version: bool,
-    replays: bool,
-    partial: bool,
+    echo_prompts: bool,
+    partial_messages: bool,
     mode: Option<String>,
     bypass: bool,
     /// Settings say that there is to be no bypass.
     no_bypass: bool,
-    asks: bool,
+    ask_host: bool,
     allow: Vec<String>,
     deny: Vec<String>,
     ask: Vec<String>,
@@ -72,15 +72,19 @@ struct Draft {
     /// The names of MCP servers that the host runs.
     host_servers: Vec<String>,
     settings: Vec<String>,
-    ignored: Vec<String>,
+    ignored_arguments: Vec<String>,
 }
 
 /// Translates what follows `--dialect claude`.
-pub(super) fn translate(args: &[OsString], world: &World<'_>) -> Result<Translated, Unparsed> {
+pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, Unparsed> {
     if let Some(form) = auth_status::form_of(args) {
         let claude = Request { auth_status: Some(form.map_err(Unparsed::Wrong)?), ..Request::default() };
-        let live = Live { shape: Shape::Answer, claude, ..Live::output_of(Dialect::Claude) };
-        return Ok(Translated { args: vec!["status".into()], live: Some(live) });
+        let options = DialectOptions {
+            output: Output::FinalMessage,
+            claude,
+            ..DialectOptions::output_of(DialectName::Claude)
+        };
+        return Ok(Translated { args: vec!["status".into()], options: Some(options) });
     }
     if let Some(word) = args.first().and_then(|arg| arg.to_str()).filter(|word| COMMANDS.contains(word)) {
         return Err(Unparsed::Wrong(usage(format!(
@@ -98,8 +102,8 @@ pub(super) fn translate(args: &[OsString], world: &World<'_>) -> Result<Translat
             env!("CARGO_PKG_VERSION")
         )));
     }
-    draft.ignored.extend(rest.ignored);
-    draft.finish(rest.words, world).map_err(Unparsed::Wrong)
+    draft.ignored_arguments.extend(rest.ignored);
+    draft.finish(rest.words, env).map_err(Unparsed::Wrong)
 }
 
 fn put<T>(place: &mut T, value: T) -> Result<(), Reason> {
@@ -118,10 +122,10 @@ impl Draft {
     }
 
     fn output(&mut self, value: &str) -> Result<(), Reason> {
-        self.shape = Some(match value {
-            "text" => Shape::Answer,
-            "json" => Shape::Last,
-            "stream-json" => Shape::Lines,
+        self.output = Some(match value {
+            "text" => Output::FinalMessage,
+            "json" => Output::LastLine,
+            "stream-json" => Output::Stream,
             other => {
                 return Err(usage(format!("`--output-format {other}` should be text, json or stream-json")));
             }
@@ -140,7 +144,7 @@ impl Draft {
 
     fn resume(&mut self, value: &str) -> Result<(), Reason> {
         if value.is_empty() {
-            return Err(usage("`--resume` needs the id of a session; `--continue` takes the newest"));
+            return Err(usage("`--resume` needs the id of a session; `--continue` arity the newest"));
         }
         self.resumes = true;
         self.resumed = Some(value.to_owned());
@@ -153,25 +157,25 @@ impl Draft {
     }
 
     fn prompt_tool(&mut self, value: &str) -> Result<(), Reason> {
-        self.asks = value == "stdio";
-        if !self.asks {
+        self.ask_host = value == "stdio";
+        if !self.ask_host {
             // Nobody is asked then, and so what would be asked is refused.
-            self.ignored.push("--permission-prompt-tool".to_owned());
+            self.ignored_arguments.push("--permission-prompt-tool".to_owned());
         }
         Ok(())
     }
 
-    fn finish(mut self, mut words: Vec<String>, world: &World<'_>) -> Result<Translated, Reason> {
+    fn finish(mut self, mut words: Vec<String>, env: &Env<'_>) -> Result<Translated, Reason> {
         // SDKs write an empty argument behind a flag that takes no value.
         words.retain(|word| !word.is_empty());
         for settings in std::mem::take(&mut self.settings) {
-            self.settings(&settings, world)?;
+            self.settings(&settings, env)?;
         }
         for path in std::mem::take(&mut self.texts) {
-            self.pass("--append-system-prompt", &file(world, &path)?)?;
+            self.pass("--append-system-prompt", &file(env, &path)?)?;
         }
         for servers in std::mem::take(&mut self.servers) {
-            self.servers(&servers, world)?;
+            self.servers(&servers, env)?;
         }
         match (&self.session, self.resumes, self.forks) {
             (Some(_), _, true) => return Err(usage("`--session-id` cannot name a fork")),
@@ -187,7 +191,7 @@ impl Draft {
             (None, _, _) => {}
         }
         if self.messages && !words.is_empty() {
-            return Err(usage("`--input-format stream-json` takes the prompt from stdin"));
+            return Err(usage("`--input-format stream-json` arity the prompt from stdin"));
         }
         if let Some(name) = self.host_servers.first().filter(|_| !self.messages) {
             return Err(usage(format!(
@@ -195,8 +199,8 @@ impl Draft {
                  `--input-format stream-json`"
             )));
         }
-        let shape = self.shape.unwrap_or(Shape::Answer);
-        if self.messages && shape != Shape::Lines {
+        let output = self.output.unwrap_or(Output::FinalMessage);
+        if self.messages && output != Output::Stream {
             return Err(usage("`--input-format stream-json` needs `--output-format stream-json`"));
         }
         let mode = self.permissions()?;
@@ -213,19 +217,19 @@ impl Draft {
         if words.is_empty() && !self.messages {
             flags.push("--stdin=read".to_owned());
         }
-        let live = Live {
-            dialect: Dialect::Claude,
-            shape,
+        let options = DialectOptions {
+            dialect: DialectName::Claude,
+            output,
             input: if self.messages { Input::Messages } else { Input::Prompt },
-            replays: self.replays,
-            partial: self.partial && shape == Shape::Lines,
-            asks: self.asks && self.messages,
-            begins: self.session.is_some(),
+            echo_prompts: self.echo_prompts,
+            partial_messages: self.partial_messages && output == Output::Stream,
+            ask_host: self.ask_host && self.messages,
+            new_session: self.session.is_some(),
             codex: Default::default(),
-            ignored: self.ignored,
+            ignored_arguments: self.ignored_arguments,
             claude: request,
         };
-        Ok(Translated { args: ours(flags, words), live: Some(live) })
+        Ok(Translated { args: ours(flags, words), options: Some(options) })
     }
 }
 

@@ -7,19 +7,19 @@ fn translated(args: &[&str]) -> Result<Translated, Unparsed> {
         "settings.json" => Ok(r#"{"permissions":{"deny":["Read(./.env)"]}}"#.to_owned()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
-    translate(&args, &World { variable: &|_| None, read, is_in_repository: |_| true })
+    translate(&args, &Env { variable: &|_| None, read, is_in_repository: |_| true })
 }
 
 /// `expect` is what stands behind the arguments of every run that prints.
 #[track_caller]
-fn check(args: &[&str], expect: &[&str]) -> Live {
-    let Ok(Translated { args: ours, live }) = translated(args) else { panic!("{args:?} is refused") };
+fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
+    let Ok(Translated { args: ours, options }) = translated(args) else { panic!("{args:?} is refused") };
     let ours: Vec<&str> = ours.iter().skip(3).map(|arg| arg.to_str().unwrap()).collect();
     assert_eq!(ours, expect, "{args:?}");
     // Whatever comes out is a command line of ours.
     let Translated { args: ours, .. } = translated(args).unwrap_or_else(|_| panic!("{args:?}"));
     assert!(crate::cli::parse(&ours).is_ok(), "{ours:?}");
-    live.unwrap()
+    options.unwrap()
 }
 
 #[track_caller]
@@ -34,7 +34,7 @@ fn refused(args: &[&str], part: &str) {
 
 #[test]
 fn what_the_python_sdk_starts_is_understood() {
-    let live = check(
+    let options = check(
         &[
             "--output-format",
             "stream-json",
@@ -62,8 +62,8 @@ fn what_the_python_sdk_starts_is_understood() {
             "--model=claude-sonnet-4-5",
         ],
     );
-    assert_eq!((live.shape, live.input), (Shape::Lines, Input::Messages));
-    assert_eq!(live.ignored, ["--setting-sources"]);
+    assert_eq!((options.output, options.input), (Output::Stream, Input::Messages));
+    assert_eq!(options.ignored_arguments, ["--setting-sources"]);
 }
 
 #[test]
@@ -84,8 +84,9 @@ fn what_is_forbidden_is_forbidden_or_refused() {
         &["--approval=strict", "--deny=Shell(rm:*)", "--deny=WebFetch(*)", "--without=web_fetch", "--", "x"],
     );
     refused(&["-p", "--disallowedTools", "Bash(a && b)", "--", "x"], "cannot be kept");
-    let live = check(&["-p", "--allowedTools", "Bash(a && b)", "--", "x"], &["--approval=strict", "--", "x"]);
-    assert_eq!(live.ignored, ["--allowedTools Bash(a && b)"]);
+    let options =
+        check(&["-p", "--allowedTools", "Bash(a && b)", "--", "x"], &["--approval=strict", "--", "x"]);
+    assert_eq!(options.ignored_arguments, ["--allowedTools Bash(a && b)"]);
     check(
         &["-p", "--tools", "Read,Bash", "--", "x"],
         &[
@@ -124,7 +125,7 @@ fn models_have_short_names() {
         &["-p", "--model", "haiku", "x"],
         &["--approval=strict", "--model=claude-haiku-4-5", "--", "x"],
     );
-    assert_eq!(newest.shape, Shape::Answer);
+    assert_eq!(newest.output, Output::FinalMessage);
     check(&["-p", "--model", "default", "x"], &["--approval=strict", "--", "x"]);
     check(&["-p", "--model", "opus[1m]", "x"], &["--approval=strict", "--model=claude-opus-4-5", "--", "x"]);
 }
@@ -132,7 +133,7 @@ fn models_have_short_names() {
 #[test]
 fn settings_keep_what_permits_and_forbids() {
     let given = r#"{"permissions":{"allow":["Bash(ls:*)"],"ask":["Write"],"defaultMode":"acceptEdits","additionalDirectories":["/d"]},"model":"m","env":{"A":"b"}}"#;
-    let live = check(
+    let options = check(
         &["-p", "--settings", given, "x"],
         &[
             "--approval=strict",
@@ -146,7 +147,7 @@ fn settings_keep_what_permits_and_forbids() {
             "x",
         ],
     );
-    assert_eq!(live.ignored, ["--settings env"]);
+    assert_eq!(options.ignored_arguments, ["--settings env"]);
     check(
         &["-p", "--settings", "settings.json", "x"],
         &["--approval=strict", "--deny=Read(.env)", "--", "x"],
@@ -197,7 +198,7 @@ fn a_tool_that_no_token_covers_is_not_offered_where_it_is_forbidden_or_asked_for
 
 #[test]
 fn servers_and_instructions_are_passed_on() {
-    let live = check(
+    let options = check(
         &["-p", "--mcp-config", r#"{"mcpServers":{"a":{"command":"x"}}}"#, "--strict-mcp-config", "x"],
         &[
             "--strict-mcp-config",
@@ -207,7 +208,7 @@ fn servers_and_instructions_are_passed_on() {
             "x",
         ],
     );
-    assert!(live.ignored.is_empty(), "{:?}", live.ignored);
+    assert!(options.ignored_arguments.is_empty(), "{:?}", options.ignored_arguments);
     check(
         &["-p", "--append-system-prompt", "Be brief.", "--system-prompt-file", "system.txt"],
         &[
@@ -223,24 +224,24 @@ fn servers_and_instructions_are_passed_on() {
 fn servers_of_the_host_need_its_messages() {
     let servers = r#"{"mcpServers":{"a":{"command":"x"},"calc":{"type":"sdk","name":"calc"}}}"#;
     let messages = ["--input-format=stream-json", "--output-format=stream-json", "--mcp-config", servers];
-    let live =
+    let options =
         check(&messages, &[r#"--mcp-config={"mcpServers":{"a":{"command":"x"}}}"#, "--approval=strict"]);
-    assert_eq!((live.claude.servers, live.ignored), (vec!["calc".to_owned()], Vec::new()));
+    assert_eq!((options.claude.servers, options.ignored_arguments), (vec!["calc".to_owned()], Vec::new()));
     refused(&["-p", "--mcp-config", servers, "--", "x"], "the MCP server `calc`");
 }
 
 #[test]
 fn a_minimal_start_reads_no_files_of_the_project() {
     let ours = ["--without-instructions", "--strict-mcp-config", "--approval=strict", "--", "x"];
-    let live = check(&["-p", "--bare", "x"], &ours);
-    assert!(live.ignored.is_empty(), "{:?}", live.ignored);
+    let options = check(&["-p", "--bare", "x"], &ours);
+    assert!(options.ignored_arguments.is_empty(), "{:?}", options.ignored_arguments);
 }
 
 #[test]
 fn a_session_that_is_not_to_be_kept_is_not() {
-    let live =
+    let options =
         check(&["-p", "--no-session-persistence", "x"], &["--ephemeral", "--approval=strict", "--", "x"]);
-    assert!(live.ignored.is_empty(), "{:?}", live.ignored);
+    assert!(options.ignored_arguments.is_empty(), "{:?}", options.ignored_arguments);
 }
 
 #[test]
@@ -251,7 +252,7 @@ fn a_schema_is_asked_for() {
             arg.starts_with("--append-system-prompt=") && arg.ends_with(r#"{"type":"object"}"#)
         })
     });
-    assert!(asked && translated.live.is_some_and(|live| live.ignored.is_empty()));
+    assert!(asked && translated.options.is_some_and(|options| options.ignored_arguments.is_empty()));
     refused(&["-p", "--json-schema", "no", "x"], "should be JSON");
 }
 

@@ -9,14 +9,14 @@ mod setting;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use ibeam_dialects::Dialect;
+use ibeam_dialects::DialectName;
 use ibeam_protocol::Reason;
 
-use super::table::{Flag, Meaning, Takes, help, read, usage};
-use super::{Live, Shape, Translated, World, file, kept_schema, ours};
+use super::flag_table::{Action, Arity, Flag, help, read, usage};
+use super::{DialectOptions, Env, Output, Translated, file, kept_schema, ours};
 use crate::cli::Unparsed;
-use Meaning::{Idle, Ignored, Refused, Taken};
-use Takes::{Nothing, Value, Values};
+use Action::{Idle, Ignored, Refused, Taken};
+use Arity::{Nothing, Value, Values};
 pub(crate) use request::Request;
 
 /// What `--version` says: the version whose forms are spoken.
@@ -51,17 +51,17 @@ struct Draft {
     last_message: Option<PathBuf>,
     /// Given as they are, `--flag=value`.
     flags: Vec<String>,
-    ignored: Vec<String>,
+    ignored_arguments: Vec<String>,
 }
 
 type Taking = fn(&mut Draft, &str) -> Result<(), Reason>;
 
-const fn flag(names: &'static [&'static str], takes: Takes, means: Meaning<Draft>) -> Flag<Draft> {
-    Flag { names, takes, means }
+const fn flag(names: &'static [&'static str], arity: Arity, action: Action<Draft>) -> Flag<Draft> {
+    Flag { names, arity, action }
 }
 
-const fn taken(names: &'static [&'static str], takes: Takes, take: Taking) -> Flag<Draft> {
-    flag(names, takes, Taken(take))
+const fn taken(names: &'static [&'static str], arity: Arity, take: Taking) -> Flag<Draft> {
+    flag(names, arity, Taken(take))
 }
 
 /// Every flag there is.
@@ -112,7 +112,7 @@ const FLAGS: &[Flag<Draft>] = &[
 ];
 
 /// Translates what follows `--dialect codex`.
-pub(super) fn translate(args: &[OsString], world: &World<'_>) -> Result<Translated, Unparsed> {
+pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, Unparsed> {
     let mut draft = Draft::default();
     let rest = read(FLAGS, args, &mut draft).map_err(Unparsed::Wrong)?;
     if draft.help {
@@ -124,15 +124,19 @@ pub(super) fn translate(args: &[OsString], world: &World<'_>) -> Result<Translat
     if draft.version {
         return Err(Unparsed::Said(format!("codex-cli {VERSION} (ibeam {})\n", env!("CARGO_PKG_VERSION"))));
     }
-    draft.ignored.extend(rest.ignored);
-    draft.finish(rest.words, world).map_err(Unparsed::Wrong)
+    draft.ignored_arguments.extend(rest.ignored);
+    draft.finish(rest.words, env).map_err(Unparsed::Wrong)
 }
 
 /// The command of ours that answers `codex login status`.
 fn login_status() -> Translated {
     let codex = Request { wants_login_status: true, ..Request::default() };
-    let live = Live { shape: Shape::Answer, codex, ..Live::output_of(Dialect::Codex) };
-    Translated { args: vec!["status".into()], live: Some(live) }
+    let options = DialectOptions {
+        output: Output::FinalMessage,
+        codex,
+        ..DialectOptions::output_of(DialectName::Codex)
+    };
+    Translated { args: vec!["status".into()], options: Some(options) }
 }
 
 fn put<T>(place: &mut T, value: T) -> Result<(), Reason> {
@@ -146,7 +150,7 @@ impl Draft {
         Ok(())
     }
 
-    fn finish(mut self, words: Vec<String>, world: &World<'_>) -> Result<Translated, Reason> {
+    fn finish(mut self, words: Vec<String>, env: &Env<'_>) -> Result<Translated, Reason> {
         let mut words = words.into_iter();
         match words.next().as_deref() {
             Some("exec" | "e") => {}
@@ -175,15 +179,15 @@ impl Draft {
         if words == ["-"] {
             words.clear();
         }
-        self.check_repository(world)?;
+        self.check_repository(env)?;
         self.permissions()?;
-        self.provider(world)?;
+        self.provider(env)?;
         if let Some(path) = self.schema.take() {
-            let schema = file(world, &path)?;
+            let schema = file(env, &path)?;
             self.pass("--append-system-prompt", &kept_schema(&schema))?;
         }
         if let Some(path) = self.instructions.take() {
-            let instructions = file(world, &path)?;
+            let instructions = file(env, &path)?;
             self.pass("--append-system-prompt", &instructions)?;
         }
         if words.is_empty() {
@@ -194,15 +198,20 @@ impl Draft {
             prints_session_id: !self.lines,
             wants_login_status: false,
         };
-        let shape = if self.lines { Shape::Lines } else { Shape::Answer };
-        let live = Live { shape, codex, ignored: self.ignored, ..Live::output_of(Dialect::Codex) };
-        Ok(Translated { args: ours(self.flags, words), live: Some(live) })
+        let output = if self.lines { Output::Stream } else { Output::FinalMessage };
+        let options = DialectOptions {
+            output,
+            codex,
+            ignored_arguments: self.ignored_arguments,
+            ..DialectOptions::output_of(DialectName::Codex)
+        };
+        Ok(Translated { args: ours(self.flags, words), options: Some(options) })
     }
 
     /// Refuses to work outside of a git repository, as Codex does, unless a flag says that this is meant.
-    fn check_repository(&self, world: &World<'_>) -> Result<(), Reason> {
+    fn check_repository(&self, env: &Env<'_>) -> Result<(), Reason> {
         let is_meant = self.skips_repository_check || self.bypass;
-        match is_meant || (world.is_in_repository)(self.directory.as_deref()) {
+        match is_meant || (env.is_in_repository)(self.directory.as_deref()) {
             true => Ok(()),
             false => Err(usage(
                 "Not inside a trusted directory and --skip-git-repo-check was not specified.".to_owned(),
@@ -235,18 +244,18 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes a feature away; of those that a run is as good without, people are told.
+    /// Arity a feature away; of those that a run is as good without, people are told.
     fn disabled(&mut self, feature: &str, said: impl FnOnce() -> String) -> Result<(), Reason> {
         match feature {
             "shell_tool" => self.flags.push("--without=shell".to_owned()),
-            _ => self.ignored.push(said()),
+            _ => self.ignored_arguments.push(said()),
         }
         Ok(())
     }
 
     /// Model, key and address: where they name none, a model is OpenAI's.
-    fn provider(&mut self, world: &World<'_>) -> Result<(), Reason> {
-        let key = (world.variable)(KEY);
+    fn provider(&mut self, env: &Env<'_>) -> Result<(), Reason> {
+        let key = (env.variable)(KEY);
         let is_theirs = key.is_some() || self.endpoint.is_some();
         let model = self.model.take().or_else(|| {
             let model = ibeam_providers::default_model("openai").filter(|_| is_theirs)?;

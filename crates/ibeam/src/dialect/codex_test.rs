@@ -17,21 +17,21 @@ fn translated_where(
         "schema.json" => Ok("{}".to_owned()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
-    translate(&args, &World { variable: &variable, read, is_in_repository })
+    translate(&args, &Env { variable: &variable, read, is_in_repository })
 }
 
 /// `expect` is what stands behind the arguments of every run that prints.
 #[track_caller]
-fn check_with(args: &[&str], key: Option<&str>, expect: &[&str]) -> Live {
-    let Ok(Translated { args: ours, live }) = translated(args, key) else { panic!("{args:?} is refused") };
+fn check_with(args: &[&str], key: Option<&str>, expect: &[&str]) -> DialectOptions {
+    let Ok(Translated { args: ours, options }) = translated(args, key) else { panic!("{args:?} is refused") };
     assert!(crate::cli::parse(&ours).is_ok(), "{ours:?}");
     let ours: Vec<&str> = ours.iter().skip(3).map(|arg| arg.to_str().unwrap()).collect();
     assert_eq!(ours, expect, "{args:?}");
-    live.unwrap()
+    options.unwrap()
 }
 
 #[track_caller]
-fn check(args: &[&str], expect: &[&str]) -> Live {
+fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
     check_with(args, None, expect)
 }
 
@@ -47,7 +47,7 @@ fn refused(args: &[&str], part: &str) {
 
 #[test]
 fn what_the_sdk_starts_is_understood() {
-    let live = check_with(
+    let options = check_with(
         &[
             "exec",
             "--experimental-json",
@@ -81,8 +81,8 @@ fn what_the_sdk_starts_is_understood() {
             "--stdin=read",
         ],
     );
-    assert_eq!((live.shape, live.input), (Shape::Lines, Input::Prompt));
-    assert_eq!(live.ignored, ["--config model_reasoning_effort"]);
+    assert_eq!((options.output, options.input), (Output::Stream, Input::Prompt));
+    assert_eq!(options.ignored_arguments, ["--config model_reasoning_effort"]);
 }
 
 #[test]
@@ -104,11 +104,11 @@ fn sandboxes_never_allow_more_than_they_say() {
 
 #[test]
 fn a_run_that_leaves_nothing_keeps_no_session() {
-    let live = check(
+    let options = check(
         &["exec", "--ephemeral", "x"],
         &["--ephemeral", "--approval=strict", "--sandbox=enabled", "--", "x"],
     );
-    assert!(live.ignored.is_empty(), "{:?}", live.ignored);
+    assert!(options.ignored_arguments.is_empty(), "{:?}", options.ignored_arguments);
 }
 
 #[test]
@@ -139,10 +139,14 @@ fn settings_are_kept_told_or_refused() {
     let common = ["--approval=strict", "--sandbox=enabled"];
     let idle = ["web_search=\"disabled\"", "sandbox_workspace_write.network_access=false"];
     for setting in idle {
-        assert!(check(&["exec", "-c", setting, "x"], &[common[0], common[1], "--", "x"]).ignored.is_empty());
+        assert!(
+            check(&["exec", "-c", setting, "x"], &[common[0], common[1], "--", "x"])
+                .ignored_arguments
+                .is_empty()
+        );
     }
     let told = [
-        "web_search=\"live\"",
+        "web_search=\"options\"",
         "sandbox_workspace_write.network_access=true",
         "features.web=true",
         "tui.a=1",
@@ -152,8 +156,8 @@ fn settings_are_kept_told_or_refused() {
         "projects./w.trust_level=\"trusted\"",
     ];
     for setting in told {
-        let live = check(&["exec", "-c", setting, "x"], &[common[0], common[1], "--", "x"]);
-        assert_eq!(live.ignored, [format!("--config {}", setting.split('=').next().unwrap())]);
+        let options = check(&["exec", "-c", setting, "x"], &[common[0], common[1], "--", "x"]);
+        assert_eq!(options.ignored_arguments, [format!("--config {}", setting.split('=').next().unwrap())]);
     }
     check(
         &["exec", "-c", "sandbox_workspace_write.writable_roots=[\"/a\", \"/b\"]", "x"],
@@ -207,8 +211,8 @@ fn a_tool_that_is_taken_away_is_not_offered() {
     let expect = ["--without=shell", "--approval=strict", "--sandbox=enabled", "--", "x"];
     check(&["exec", "--disable", "shell_tool", "x"], &expect);
     check(&["exec", "-c", "features.shell_tool=false", "x"], &expect);
-    let live = check(&["exec", "--disable", "apps", "--enable", "shell_tool", "x"], &expect[1..]);
-    assert_eq!(live.ignored, ["--disable apps", "--enable"]);
+    let options = check(&["exec", "--disable", "apps", "--enable", "shell_tool", "x"], &expect[1..]);
+    assert_eq!(options.ignored_arguments, ["--disable apps", "--enable"]);
 }
 
 #[test]

@@ -14,28 +14,28 @@ use ibeam_protocol::{McpServer, Reason, Signal, ToolCall};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::control::{self, Additions, Control, Received, at};
-use super::table::usage;
-use super::voice::Voice;
+use super::control_protocol::{self, Additions, Control, Received, at};
+use super::dialect_writer::DialectWriter;
+use super::flag_table::usage;
 
 /// The longest line that is read, in bytes; as in `convert`.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// What comes until the end of stdin, or an error.
-pub(crate) type Prompts = mpsc::UnboundedReceiver<Result<Prompted, Reason>>;
+pub(crate) type PromptReceiver = mpsc::UnboundedReceiver<Result<HostPrompt, Reason>>;
 /// The stops of prompts whose runs have not ended, in their order.
 type Runs = Arc<Mutex<VecDeque<Stop>>>;
 /// Who waits for which answer; `None` once nobody answers any more.
 type Asking = Option<HashMap<String, oneshot::Sender<Result<Value, String>>>>;
 
-/// A prompt, which can be stopped before its run begins.
-pub(crate) struct Prompted {
+/// A prompt, which can be stopped before its run new_session.
+pub(crate) struct HostPrompt {
     pub(crate) blocks: Vec<String>,
     pub(crate) stop: Stop,
 }
 
 /// A request for another model, which the conversation answers.
-pub(crate) struct ModelRequest {
+pub(crate) struct SetModelRequest {
     /// The id of the request.
     pub(crate) id: String,
     /// The model; the usual one where none is named.
@@ -45,7 +45,7 @@ pub(crate) struct ModelRequest {
 }
 
 /// Requests for another model, in their order.
-pub(crate) type ModelRequests = mpsc::UnboundedReceiver<ModelRequest>;
+pub(crate) type SetModelReceiver = mpsc::UnboundedReceiver<SetModelRequest>;
 
 /// What the reader of stdin and the conversation share.
 #[derive(Clone, Default)]
@@ -61,7 +61,7 @@ struct Shared {
 
 /// Asks the host, where it wants to be asked.
 pub(crate) struct Host {
-    pub(super) voice: Voice,
+    pub(super) writer: DialectWriter,
     shared: Shared,
     /// Requests of ours so far.
     requests: AtomicU64,
@@ -72,20 +72,24 @@ impl Host {
     ///
     /// # Errors
     /// The system's error when no thread can be had.
-    pub(crate) fn start(voice: Voice, models: Vec<Value>) -> io::Result<(Arc<Self>, Prompts, ModelRequests)> {
+    pub(crate) fn start(
+        writer: DialectWriter,
+        models: Vec<Value>,
+    ) -> io::Result<(Arc<Self>, PromptReceiver, SetModelReceiver)> {
         let shared = Shared::default();
         *lock(&shared.waiting) = Some(HashMap::new());
-        lock(&shared.additions).servers.clone_from(&voice.live().claude.servers);
+        lock(&shared.additions).servers.clone_from(&writer.options().claude.servers);
         let (prompt_sender, prompts) = mpsc::unbounded_channel();
         let (model_sender, model_requests) = mpsc::unbounded_channel();
         let host =
-            Arc::new(Self { voice: voice.clone(), shared: shared.clone(), requests: AtomicU64::new(0) });
+            Arc::new(Self { writer: writer.clone(), shared: shared.clone(), requests: AtomicU64::new(0) });
         let mut reader =
-            Reader { voice, shared, models, prompts: prompt_sender, model_requests: model_sender, count: 0 };
+            Reader { writer, shared, models, prompts: prompt_sender, model_requests: model_sender, count: 0 };
         std::thread::Builder::new().name("host".to_owned()).spawn(move || {
             let mut stdin = io::stdin().lock();
             while let Some(line) = next_line(&mut stdin).transpose() {
-                if let Err(reason) = line.and_then(|line| control::read(&line)).map(|line| reader.take(line))
+                if let Err(reason) =
+                    line.and_then(|line| control_protocol::read(&line)).map(|line| reader.take(line))
                 {
                     drop(reader.prompts.send(Err(reason)));
                     break;
@@ -97,7 +101,7 @@ impl Host {
     }
 
     /// The first of the prompts that are open has had its run.
-    pub(crate) fn run_ended(&self) {
+    pub(crate) fn finish_run(&self) {
         lock(&self.shared.runs).pop_front();
     }
 
@@ -107,28 +111,28 @@ impl Host {
     }
 
     /// Sets what became of the MCP servers.
-    pub(crate) fn set_servers(&self, servers: &[McpServer]) {
+    pub(crate) fn set_server_statuses(&self, servers: &[McpServer]) {
         let status = |server: &McpServer| json!({ "name": server.name, "status": server.status });
         *lock(&self.shared.statuses) = servers.iter().map(status).collect();
     }
 
     /// Sends messages of the host's MCP server `name` to `receiver`.
-    pub(super) fn deliver(&self, name: &str, receiver: mpsc::UnboundedSender<Value>) {
+    pub(super) fn register_server(&self, name: &str, receiver: mpsc::UnboundedSender<Value>) {
         lock(&self.shared.servers).insert(name.to_owned(), receiver);
     }
 
     /// Answers a request of the host.
-    pub(crate) fn answer(&self, id: &str, answer: Result<Value, String>) {
+    pub(crate) fn respond(&self, id: &str, answer: Result<Value, String>) {
         let answer = match answer {
-            Ok(response) => control::granted(id, &response),
-            Err(why) => control::refused(id, &why),
+            Ok(response) => control_protocol::granted(id, &response),
+            Err(why) => control_protocol::refused(id, &why),
         };
         // A host that is gone ends the run in another way.
-        drop(self.voice.say(&answer));
+        drop(self.writer.write_line(&answer));
     }
 
     /// Ends the run that goes on, as the host's own request does.
-    pub(super) fn interrupt(&self) {
+    pub(super) fn interrupt_run(&self) {
         interrupt(&self.shared.runs);
     }
 
@@ -139,12 +143,12 @@ impl Host {
 
     /// Puts a request to the host and waits for its answer; an error is the host's own sentence. `None` where nobody
     /// answers. Dropping the future tells the host that nobody waits.
-    pub(super) async fn ask(&self, id: String, request: Value) -> Option<Result<Value, String>> {
+    pub(super) async fn request(&self, id: String, request: Value) -> Option<Result<Value, String>> {
         let (sender, answer) = oneshot::channel();
         lock(&self.shared.waiting).as_mut()?.insert(id.clone(), sender);
         let request = json!({ "type": "control_request", "request_id": &id, "request": request });
         let question = Question { host: self, id };
-        self.voice.say(&request).ok()?;
+        self.writer.write_line(&request).ok()?;
         let answered = answer.await;
         drop(question);
         answered.ok()
@@ -153,11 +157,11 @@ impl Host {
 
 /// The reader of stdin.
 struct Reader {
-    voice: Voice,
+    writer: DialectWriter,
     shared: Shared,
     models: Vec<Value>,
-    prompts: mpsc::UnboundedSender<Result<Prompted, Reason>>,
-    model_requests: mpsc::UnboundedSender<ModelRequest>,
+    prompts: mpsc::UnboundedSender<Result<HostPrompt, Reason>>,
+    model_requests: mpsc::UnboundedSender<SetModelRequest>,
     /// The prompts so far.
     count: u64,
 }
@@ -169,28 +173,31 @@ impl Reader {
                 self.count += 1;
                 let stop = Stop::default();
                 lock(&self.shared.runs).push_back(stop.clone());
-                drop(self.prompts.send(Ok(Prompted { blocks, stop })));
+                drop(self.prompts.send(Ok(HostPrompt { blocks, stop })));
             }
             Received::Request(id, Control::SetModel(model)) => {
-                drop(self.model_requests.send(ModelRequest { id, model, after: self.count }));
+                drop(self.model_requests.send(SetModelRequest { id, model, after: self.count }));
             }
             Received::Request(id, control) => {
                 let answer = match self.decide(control) {
-                    Ok(response) => control::granted(&id, &response),
-                    Err(why) => control::refused(&id, &why),
+                    Ok(response) => control_protocol::granted(&id, &response),
+                    Err(why) => control_protocol::refused(&id, &why),
                 };
                 // A host that is gone ends the run in another way.
-                drop(self.voice.say(&answer));
+                drop(self.writer.write_line(&answer));
             }
             Received::Mcp { id, server, message } => {
                 let answer = match lock(&self.shared.servers).get(&server) {
                     Some(receiver) => {
                         drop(receiver.send(message));
-                        control::granted(&id, &json!({}))
+                        control_protocol::granted(&id, &json!({}))
                     }
-                    None => control::refused(&id, &format!("there is no MCP server `{server}` of the host")),
+                    None => control_protocol::refused(
+                        &id,
+                        &format!("there is no MCP server `{server}` of the host"),
+                    ),
                 };
-                drop(self.voice.say(&answer));
+                drop(self.writer.write_line(&answer));
             }
             Received::Answer(id, result) => {
                 let asker = lock(&self.shared.waiting).as_mut().and_then(|waiting| waiting.remove(&id));
@@ -207,17 +214,19 @@ impl Reader {
                 let mut additions = lock(&self.shared.additions);
                 additions.instructions.extend(added.instructions);
                 additions.servers.extend(added.servers);
-                additions.unheard_hooks.extend(added.unheard_hooks);
+                additions.uncalled_hooks.extend(added.uncalled_hooks);
                 additions.hooks.extend(added.hooks);
                 additions.servers.sort_unstable();
                 additions.servers.dedup();
-                Ok(control::introduction(&self.models))
+                Ok(control_protocol::introduction(&self.models))
             }
             Control::Interrupt => {
                 interrupt(&self.shared.runs);
                 Ok(json!({}))
             }
-            Control::SetMode(mode) if mode == self.voice.live().claude.mode => Ok(json!({ "mode": mode })),
+            Control::SetMode(mode) if mode == self.writer.options().claude.mode => {
+                Ok(json!({ "mode": mode }))
+            }
             Control::SetMode(_) => {
                 Err("the permission mode holds for the whole process; give it at start".to_owned())
             }
@@ -240,7 +249,7 @@ impl Approver for Host {
                 reason.push_str(&format!(" (in the working directory `{}`)", directory.display()));
             }
             let Some((name, input)) =
-                self.voice.call(&call.id.to_string()).filter(|_| self.voice.live().asks)
+                self.writer.reported_call(&call.id.to_string()).filter(|_| self.writer.options().ask_host)
             else {
                 return false;
             };
@@ -252,7 +261,7 @@ impl Approver for Host {
                 "tool_use_id": &call.id,
                 "decision_reason": reason,
             });
-            match self.ask(format!("ask-{}", call.id), request).await {
+            match self.request(format!("ask-{}", call.id), request).await {
                 Some(Ok(answer)) => {
                     if *at(&answer, "/interrupt") == true {
                         interrupt(&self.shared.runs);
@@ -277,7 +286,7 @@ impl Drop for Question<'_> {
         if open.is_some() {
             let cancel = json!({ "type": "control_cancel_request", "request_id": &self.id });
             // A host that is gone does not wait.
-            drop(self.host.voice.say(&cancel));
+            drop(self.host.writer.write_line(&cancel));
         }
     }
 }

@@ -51,7 +51,7 @@ struct Verdict {
 
 impl HostHooks {
     /// Returns `first` with the hooks of the host behind it, where there are any. Lets them listen to runs like `head`.
-    pub(crate) fn behind(
+    pub(crate) fn chain(
         first: Arc<dyn Hooks>,
         host: &Arc<Host>,
         hooks: Vec<HostHook>,
@@ -91,7 +91,7 @@ impl HostHooks {
             // There are no transcripts in the form of Claude Code.
             "transcript_path": "",
             "cwd": self.head.cwd.to_string_lossy(),
-            "permission_mode": self.host.voice.live().claude.mode,
+            "permission_mode": self.host.writer.options().claude.mode,
         });
         if let (Some(input), Value::Object(particular)) = (input.as_object_mut(), particular) {
             input.extend(particular);
@@ -115,7 +115,7 @@ impl HostHooks {
     }
 
     async fn answer(&self, event: HookEvent, request: Value, time: Duration) -> Result<Answer, String> {
-        let asked = self.host.ask(self.host.request_id("hook"), request);
+        let asked = self.host.request(self.host.request_id("hook"), request);
         match tokio::time::timeout(time, asked).await {
             Ok(Some(Ok(answer))) => answer::read(event, &answer),
             Ok(Some(Err(said))) => Err(said),
@@ -169,7 +169,7 @@ impl HostHooks {
         Some(Box::pin(async move {
             let mut verdict = self.call(event, callbacks, form.document(call), Some(&call.id)).await;
             if verdict.ends_run {
-                self.host.interrupt();
+                self.host.interrupt_run();
             }
             let input = verdict.input.take().filter(|(_, input)| form.input.as_object() != Some(input));
             let word = match (verdict.refused, input) {
@@ -227,11 +227,11 @@ impl HostHooks {
                 }
             }
         }
-        Some(self.told(event, callbacks, particular, Some(&ended.call.id)))
+        Some(self.run_notifying(event, callbacks, particular, Some(&ended.call.id)))
     }
 
     /// Calls hooks that cannot refuse anything.
-    fn told<'a>(
+    fn run_notifying<'a>(
         &'a self,
         event: HookEvent,
         callbacks: Vec<Callback>,
@@ -241,7 +241,7 @@ impl HostHooks {
         Box::pin(async move {
             let verdict = self.call(event, callbacks, particular, id).await;
             if verdict.ends_run && event != HookEvent::Stop {
-                self.host.interrupt();
+                self.host.interrupt_run();
             }
             Heard { notices: verdict.notices, ..Heard::default() }
         })
@@ -252,7 +252,8 @@ impl HostHooks {
             RunOutcome::Completed => {
                 let callbacks = self.callbacks(HookEvent::Stop, &[]);
                 let particular = json!({ "stop_hook_active": false });
-                (!callbacks.is_empty()).then(|| self.told(HookEvent::Stop, callbacks, particular, None))
+                (!callbacks.is_empty())
+                    .then(|| self.run_notifying(HookEvent::Stop, callbacks, particular, None))
             }
             RunOutcome::Failed(_) => None,
         }

@@ -21,7 +21,7 @@ use super::start;
 use super::watchdog::Beginning;
 use super::{Shutdown, end_of, heartbeat, no_thread, on_runtime, ports, system, timeout};
 use crate::app::App;
-use crate::dialect::{Host, HostHooks, Prompted, Prompts, Voice, VoiceWriter};
+use crate::dialect::{DialectWriter, Host, HostHooks, HostPrompt, PromptReceiver};
 use crate::exit::Failed;
 use crate::mcp::{self, Declaration, Servers};
 use crate::printer::Printer;
@@ -29,25 +29,25 @@ use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
 use crate::talk::Talk;
 use crate::{exit, hooks, stderr, stdout};
 
-/// Runs each message of the host that started us, in `voice`.
+/// Runs each message of the host that started us, in `dialect_writer`.
 ///
 /// # Errors
 /// What keeps a run from starting, or how the last one ended.
 pub(crate) fn converse(
     app: &App,
     target: &Target,
-    voice: &Voice,
+    dialect_writer: &DialectWriter,
     stdout: File,
     beginning: Beginning,
 ) -> Result<(), Failed> {
-    on_runtime(|runtime| converse_on(runtime, app, target, voice, stdout, beginning))
+    on_runtime(|runtime| converse_on(runtime, app, target, dialect_writer, stdout, beginning))
 }
 
 fn converse_on(
     runtime: &Runtime,
     app: &App,
     target: &Target,
-    voice: &Voice,
+    dialect_writer: &DialectWriter,
     stdout: File,
     beginning: Beginning,
 ) -> Result<(), Failed> {
@@ -57,17 +57,17 @@ fn converse_on(
     let budget = shutdown().budget();
     let _watch = watchdog.watch(&whole, None, budget);
     exit::speak(&app.catalogue);
-    exit::print_outside_of_runs(Box::new(VoiceWriter::new(voice)));
+    exit::print_outside_of_runs(dialect_writer.event_writer());
     {
         let _context = runtime.enter();
         heartbeat::start(app.flags.heartbeat);
     }
     let current = CurrentStop::of(Stop::default());
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
-    voice.speak_to(stdout::Paced::new(stdout, &current, shutdown().patience()));
+    dialect_writer.set_output(stdout::Paced::new(stdout, &current, shutdown().patience()));
     stdout::watch_reader(watched, &current).map_err(no_thread)?;
     let (host, mut prompts, requests) =
-        Host::start(voice.clone(), HostModel::listed(app)).map_err(no_thread)?;
+        Host::start(dialect_writer.clone(), HostModel::listed(app)).map_err(no_thread)?;
     let mut model = HostModel::new(app, Arc::clone(&host), requests);
     let first = runtime.block_on(next(&mut prompts, &mut model, &current.get(), &whole))?;
     let Some(first) = first else { return Ok(()) };
@@ -100,20 +100,20 @@ fn converse_on(
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(async {
         let mut servers = Servers::start(app, declared, &whole).await?;
-        let streams = of_host.into_iter().map(|name| (name.clone(), host.connect(&name))).collect();
+        let streams = of_host.into_iter().map(|name| (name.clone(), host.connect_server(&name))).collect();
         servers.attach(app, streams, &whole).await?;
         Ok::<_, Reason>(servers)
     })?;
-    host.set_servers(&servers.told);
-    let unheard = (!additions.unheard_hooks.is_empty()).then(|| Notice::ArgumentsIgnored {
-        dialect: voice.live().dialect.to_string(),
-        arguments: format!("hooks {}", additions.unheard_hooks.join(", ")),
+    host.set_server_statuses(&servers.told);
+    let unheard = (!additions.uncalled_hooks.is_empty()).then(|| Notice::ArgumentsIgnored {
+        dialect: dialect_writer.options().dialect.to_string(),
+        arguments: format!("hooks {}", additions.uncalled_hooks.join(", ")),
     });
     let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).chain(unheard).collect();
     let hooks = hooks.listen(app, &started.head, false);
     let redactor = || Redactor::new(crate::model::all_secrets(app));
     let listening =
-        HostHooks::behind(Arc::clone(&hooks) as _, &host, additions.hooks, &started.head, redactor);
+        HostHooks::chain(Arc::clone(&hooks) as _, &host, additions.hooks, &started.head, redactor);
     let further = [app.flags.append_system_prompt.clone(), additions.instructions].concat();
     let foundation = Foundation {
         head: started.head,
@@ -126,7 +126,7 @@ fn converse_on(
     let mut ports = ports::build(app, foundation, host.clone(), &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
-    let writer = Box::new(VoiceWriter::new(voice));
+    let writer = dialect_writer.event_writer();
     let printer =
         Printer::new(started.session, writer, Talk::new(Arc::clone(&app.catalogue)), current.clone());
     let pump = Pump { printer: Arc::clone(&printer) };
@@ -136,10 +136,10 @@ fn converse_on(
     let mut notices = app.trust.tell([started.notices, servers.notices.clone(), told].concat());
     let mut waiting = Some(first);
     let outcome = loop {
-        let Some(Prompted { blocks, stop }) = waiting.take() else { break Ok(()) };
+        let Some(HostPrompt { blocks, stop }) = waiting.take() else { break Ok(()) };
         ports.run.stop = stop.clone();
         current.set(stop.clone());
-        voice.begin();
+        dialect_writer.start_run();
         let outcome = runtime.block_on(async {
             let _watch = watchdog.watch(&stop, timeout(app), budget);
             let (whole, stop) = (whole.clone(), stop.clone());
@@ -153,7 +153,7 @@ fn converse_on(
             link.abort();
             outcome
         });
-        host.run_ended();
+        host.finish_run();
         match &outcome {
             Err(failed)
                 if whole.requested().is_some()
@@ -196,11 +196,11 @@ fn converse_on(
 /// The next prompt; `None` at the end of stdin. A signal, and a reader that goes away, end the waiting. Requests for
 /// another model are answered meanwhile.
 async fn next(
-    prompts: &mut Prompts,
+    prompts: &mut PromptReceiver,
     model: &mut HostModel<'_>,
     idle: &Stop,
     whole: &Stop,
-) -> Result<Option<Prompted>, Failure> {
+) -> Result<Option<HostPrompt>, Failure> {
     tokio::select! {
         biased;
         reason = whole.wait() => Err(reason.into()),

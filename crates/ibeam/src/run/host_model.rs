@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 
 use super::{figures, ports};
 use crate::app::App;
-use crate::dialect::{Host, ModelRequest, ModelRequests, claude_model};
+use crate::dialect::{Host, SetModelReceiver, SetModelRequest, resolve_claude_model};
 use crate::model::{self, ModelChoice};
 
 /// The model of a conversation.
 pub(super) struct HostModel<'a> {
     app: &'a App,
     host: Arc<Host>,
-    requests: ModelRequests,
+    requests: SetModelReceiver,
     /// Granted models, each with the number of prompts before it.
     granted: Vec<(u64, ModelChoice)>,
     /// The prompts whose runs have begun.
@@ -27,7 +27,7 @@ pub(super) struct HostModel<'a> {
 
 impl<'a> HostModel<'a> {
     /// Returns the model before the first run.
-    pub(super) fn new(app: &'a App, host: Arc<Host>, requests: ModelRequests) -> Self {
+    pub(super) fn new(app: &'a App, host: Arc<Host>, requests: SetModelReceiver) -> Self {
         Self { app, host, requests, granted: Vec::new(), begun: 0 }
     }
 
@@ -61,7 +61,7 @@ impl<'a> HostModel<'a> {
         }
     }
 
-    fn answer(&mut self, request: &ModelRequest) {
+    fn answer(&mut self, request: &SetModelRequest) {
         let answer = match self.choose(request.model.as_deref()) {
             Ok(choice) => {
                 let response = json!({ "model": choice.info().id });
@@ -70,11 +70,11 @@ impl<'a> HostModel<'a> {
             }
             Err(reason) => Err(self.app.catalogue.reason(&reason).message),
         };
-        self.host.answer(&request.id, answer);
+        self.host.respond(&request.id, answer);
     }
 
     fn choose(&self, name: Option<&str>) -> Result<ModelChoice, Reason> {
-        let choice = match name.and_then(claude_model) {
+        let choice = match name.and_then(resolve_claude_model) {
             Some(name) => model::choose_model_named(self.app, &name, "set_model")?,
             None => model::choose_model(self.app)?,
         };

@@ -140,8 +140,9 @@ pub(super) fn change_model(app: &App, run: &mut Run, choice: ModelChoice) -> Res
 
 /// Tells the limits of the model to a dialect that prints them.
 fn tell_limits(app: &App, model: &ModelInfo) {
-    if let Some(voice) = &app.voice {
-        voice.set_model_limits(figures::context_window(app, model), figures::longest_output(app, model));
+    if let Some(dialect_writer) = &app.dialect_writer {
+        dialect_writer
+            .set_model_limits(figures::context_window(app, model), figures::longest_output(app, model));
     }
 }
 

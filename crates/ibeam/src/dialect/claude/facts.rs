@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use ibeam_protocol::{Event, EventKind, RunFinished, Usage};
 use serde_json::{Value, json};
 
-use crate::dialect::control::at;
+use crate::dialect::control_protocol::at;
 
 /// The context window that Claude Code reports for a model it does not know, in tokens.
 const USUAL_WINDOW: u64 = 200_000;
@@ -81,7 +81,7 @@ impl Facts {
         }
     }
 
-    /// Takes an event that [`Facts::is_changed_by`] names; any other changes nothing.
+    /// Arity an event that [`Facts::is_changed_by`] names; any other changes nothing.
     pub(crate) fn observe(&mut self, event: &Event) {
         if let EventKind::SessionStarted(head) = &event.kind {
             self.model.clone_from(&head.model.id);

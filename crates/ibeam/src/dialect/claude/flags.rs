@@ -3,19 +3,19 @@
 use ibeam_protocol::Reason;
 
 use super::{Draft, add, put, rules};
+use crate::dialect::flag_table::{Action, Arity, Flag, usage};
 use crate::dialect::kept_schema;
-use crate::dialect::table::{Flag, Meaning, Takes, usage};
-use Meaning::{Idle, Ignored, Refused, Taken};
-use Takes::{Maybe, Nothing, Value, Values};
+use Action::{Idle, Ignored, Refused, Taken};
+use Arity::{Maybe, Nothing, Value, Values};
 
 type Taking = fn(&mut Draft, &str) -> Result<(), Reason>;
 
-const fn flag(names: &'static [&'static str], takes: Takes, means: Meaning<Draft>) -> Flag<Draft> {
-    Flag { names, takes, means }
+const fn flag(names: &'static [&'static str], arity: Arity, action: Action<Draft>) -> Flag<Draft> {
+    Flag { names, arity, action }
 }
 
-const fn taken(names: &'static [&'static str], takes: Takes, take: Taking) -> Flag<Draft> {
-    flag(names, takes, Taken(take))
+const fn taken(names: &'static [&'static str], arity: Arity, take: Taking) -> Flag<Draft> {
+    flag(names, arity, Taken(take))
 }
 
 const AT_START: &str = "settings are given as `--settings`";
@@ -69,9 +69,9 @@ pub(super) const FLAGS: &[Flag<Draft>] = &[
     }),
     taken(&["--settings"], Value, |draft, value| add(&mut draft.settings, [value.to_owned()])),
     flag(&["--setting-sources"], Value, Ignored),
-    taken(&["--include-partial-messages"], Nothing, |draft, _| put(&mut draft.partial, true)),
+    taken(&["--include-partial-messages"], Nothing, |draft, _| put(&mut draft.partial_messages, true)),
     flag(&["--include-hook-events"], Nothing, Ignored),
-    taken(&["--replay-user-messages"], Nothing, |draft, _| put(&mut draft.replays, true)),
+    taken(&["--replay-user-messages"], Nothing, |draft, _| put(&mut draft.echo_prompts, true)),
     flag(&["--session-mirror"], Nothing, Ignored),
     taken(&["--no-session-persistence"], Nothing, |draft, _| {
         add(&mut draft.flags, ["--ephemeral".to_owned()])

@@ -6,7 +6,7 @@ use super::rules::{self, Said, Use};
 use super::{Draft, usage};
 
 impl Draft {
-    /// Takes what may be done, never more than they say, and returns the name of the permission mode.
+    /// Arity what may be done, never more than they say, and returns the name of the permission mode.
     pub(super) fn permissions(&mut self) -> Result<&'static str, Reason> {
         let mode = if self.bypass { "bypassPermissions" } else { self.mode.as_deref().unwrap_or("default") };
         if self.no_bypass && mode == "bypassPermissions" {
@@ -17,7 +17,7 @@ impl Draft {
         let (mode, flags): (&str, &[&str]) = match mode {
             "default" | "manual" => ("default", &["--approval=strict"]),
             "dontAsk" => {
-                self.asks = false;
+                self.ask_host = false;
                 ("dontAsk", &["--approval=strict"])
             }
             "acceptEdits" => ("acceptEdits", &["--approval=strict"]),
@@ -35,7 +35,7 @@ impl Draft {
             match rules::tokens(rule, Use::Allow) {
                 Said::Tokens(tokens) => given.extend(tokens.iter().map(|token| format!("--allow={token}"))),
                 Said::Nothing => {}
-                Said::Unclear => self.ignored.push(format!("--allowedTools {rule}")),
+                Said::Unclear => self.ignored_arguments.push(format!("--allowedTools {rule}")),
             }
         }
         if self.allow.iter().any(|rule| ["Edit", "MultiEdit", "Write"].contains(&rule.as_str())) {

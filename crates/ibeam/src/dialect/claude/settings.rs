@@ -5,19 +5,19 @@
 use ibeam_protocol::Reason;
 use serde_json::{Map, Value};
 
-use super::{Draft, World, file, put, usage};
+use super::{Draft, Env, file, put, usage};
 
 /// Keys whose leaving out would allow more.
 const NARROWING: &[&str] =
     &["permissions", "sandbox", "allowedMcpServers", "deniedMcpServers", "disabledMcpjsonServers"];
 
 impl Draft {
-    /// Takes the settings that `given` is or names.
+    /// Arity the settings that `given` is or names.
     ///
     /// # Errors
     /// `NoInput`; `Usage` for what is no JSON object, or must not be left out.
-    pub(super) fn settings(&mut self, given: &str, world: &World<'_>) -> Result<(), Reason> {
-        for (key, value) in object("--settings", given, world)? {
+    pub(super) fn settings(&mut self, given: &str, env: &Env<'_>) -> Result<(), Reason> {
+        for (key, value) in object("--settings", given, env)? {
             match (key.as_str(), &value) {
                 ("permissions", Value::Object(permissions)) => self.granted(permissions)?,
                 ("model", Value::String(model)) => {
@@ -31,13 +31,13 @@ impl Draft {
                     return Err(usage("`hooks` of `--settings` cannot be kept here; see docs/hooks.md"));
                 }
                 (key, _) if NARROWING.contains(&key) => return Err(cannot_be_kept(key)),
-                (key, _) => self.ignored.push(format!("--settings {key}")),
+                (key, _) => self.ignored_arguments.push(format!("--settings {key}")),
             }
         }
         Ok(())
     }
 
-    /// Takes what a sandbox is to forbid; what it is to allow is the configuration's to say.
+    /// Arity what a sandbox is to forbid; what it is to allow is the configuration's to say.
     fn confined(&mut self, sandbox: &Map<String, Value>) -> Result<(), Reason> {
         if sandbox.get("enabled") == Some(&Value::Bool(true)) {
             self.flags.push("--sandbox=enabled".to_owned());
@@ -63,7 +63,7 @@ impl Draft {
             return Err(cannot_be_kept(&format!("env.{name}")));
         }
         if !variables.is_empty() {
-            self.ignored.push("--settings env".to_owned());
+            self.ignored_arguments.push("--settings env".to_owned());
         }
         Ok(())
     }
@@ -86,12 +86,12 @@ impl Draft {
         Ok(())
     }
 
-    /// Takes the MCP servers that `given` is or names. Of those that the host runs only the name is known.
+    /// Arity the MCP servers that `given` is or names. Of those that the host runs only the name is known.
     ///
     /// # Errors
     /// `NoInput`; `Usage` for what is no JSON object.
-    pub(super) fn servers(&mut self, given: &str, world: &World<'_>) -> Result<(), Reason> {
-        let mut document = object("--mcp-config", given, world)?;
+    pub(super) fn servers(&mut self, given: &str, env: &Env<'_>) -> Result<(), Reason> {
+        let mut document = object("--mcp-config", given, env)?;
         if let Some(Value::Object(servers)) = document.get_mut("mcpServers") {
             let is_of_host = |server: &Value| server.get("type").is_some_and(|kind| kind == "sdk");
             let of_host = servers.iter().filter(|(_, server)| is_of_host(server));
@@ -106,8 +106,8 @@ fn cannot_be_kept(key: &str) -> Reason {
     usage(format!("`{key}` of `--settings` cannot be kept here"))
 }
 
-fn object(flag: &str, given: &str, world: &World<'_>) -> Result<Map<String, Value>, Reason> {
-    let text = if given.trim_start().starts_with('{') { given.to_owned() } else { file(world, given)? };
+fn object(flag: &str, given: &str, env: &Env<'_>) -> Result<Map<String, Value>, Reason> {
+    let text = if given.trim_start().starts_with('{') { given.to_owned() } else { file(env, given)? };
     let text = text.trim_start_matches('\u{feff}');
     serde_json::from_str(text).map_err(|error| usage(format!("`{flag}` should be a JSON object: {error}")))
 }

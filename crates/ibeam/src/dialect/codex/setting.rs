@@ -94,7 +94,7 @@ const HELD: &[&str] = &[
 ];
 
 impl Draft {
-    /// Takes one setting.
+    /// Arity one setting.
     ///
     /// # Errors
     /// `Usage` for what is no setting, or one that must not be left out.
@@ -149,7 +149,7 @@ fn may_guard(key: &str) -> bool {
 }
 
 fn put_ignored(draft: &mut Draft, key: &str) -> Result<(), Reason> {
-    draft.ignored.push(format!("--config {key}"));
+    draft.ignored_arguments.push(format!("--config {key}"));
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::registration::HookEvent;
-use crate::dialect::control::at;
+use crate::dialect::control_protocol::at;
 
 /// The answer to one hook.
 #[derive(Debug, Default, PartialEq)]

@@ -4,13 +4,13 @@
 
 use std::io;
 
-use ibeam_dialects::{Converter, Dialect};
+use ibeam_dialects::{Converter, DialectName};
 use ibeam_output::{EventWriter as _, StreamJson};
 use ibeam_protocol::{Event, EventKind, ModelCallId, SessionStarted, ToolCall, ToolOutcome};
 use serde_json::{Map, Value, json};
 
 use crate::dialect::claude;
-use crate::dialect::control::at;
+use crate::dialect::control_protocol::at;
 
 /// The argument that repeats the id of a call.
 const CALL_ID: &str = "toolCallId";
@@ -39,7 +39,7 @@ impl CallForm {
         outcome: Option<&ToolOutcome>,
     ) -> Result<Self, String> {
         let lines = lines(head, call, outcome).map_err(|error| error.to_string())?;
-        let events = converted(Dialect::Cursor, Dialect::Claude, &lines)?;
+        let events = converted(DialectName::Cursor, DialectName::Claude, &lines)?;
         let block = |kind: &str| {
             let blocks = events.iter().filter_map(|event| event.pointer("/message/content")?.as_array());
             blocks.flatten().find(|block| *at(block, "/type") == kind)
@@ -70,7 +70,7 @@ impl CallForm {
         let used = json!({ "type": "tool_use", "id": "0", "name": self.name, "input": input });
         let message = json!({ "role": "assistant", "content": [used] });
         let line = json!({ "type": "assistant", "message": message, "session_id": "0" });
-        let events = converted(Dialect::Claude, Dialect::Cursor, line.to_string().as_bytes())?;
+        let events = converted(DialectName::Claude, DialectName::Cursor, line.to_string().as_bytes())?;
         let call = events.iter().find_map(|event| event.get("tool_call")?.as_object()?.iter().next());
         match call {
             // Tools of servers, and those without a name in the dialect, take the input as it is.
@@ -102,7 +102,7 @@ fn lines(head: &SessionStarted, call: &ToolCall, outcome: Option<&ToolOutcome>) 
 }
 
 /// Returns the events that the lines become in another dialect.
-fn converted(from: Dialect, to: Dialect, lines: &[u8]) -> Result<Vec<Value>, String> {
+fn converted(from: DialectName, to: DialectName, lines: &[u8]) -> Result<Vec<Value>, String> {
     let mut converter = Converter::new(from, to);
     let mut out = Vec::new();
     for line in lines.split_inclusive(|byte| *byte == b'\n') {

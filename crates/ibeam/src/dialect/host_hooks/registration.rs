@@ -8,7 +8,7 @@ use std::time::Duration;
 use regex::Regex;
 use serde_json::Value;
 
-use crate::dialect::control::at;
+use crate::dialect::control_protocol::at;
 
 /// The time that a hook has where it names none.
 const USUAL_TIME: Duration = Duration::from_secs(60);

@@ -6,8 +6,8 @@
 use ibeam_protocol::Reason;
 use serde_json::{Value, json};
 
+use super::flag_table::usage;
 use super::host_hooks::{HostHook, registered};
-use super::table::usage;
 
 /// What a line says.
 #[derive(Debug, PartialEq)]
@@ -53,7 +53,7 @@ pub(crate) struct Additions {
     /// The hooks of the host.
     pub(crate) hooks: Vec<HostHook>,
     /// The events of hooks that are never called, since none of them can refuse anything.
-    pub(crate) unheard_hooks: Vec<String>,
+    pub(crate) uncalled_hooks: Vec<String>,
 }
 
 impl Additions {
@@ -145,11 +145,11 @@ fn control(request: &Value) -> Control {
             None => match (narrowed_tool(request), registered(request)) {
                 // A hook may guard; to go on without it would allow more.
                 (Some(said), _) | (None, Err(said)) => Control::Refused(said),
-                (None, Ok((hooks, unheard_hooks))) => Control::Initialize(Additions {
+                (None, Ok((hooks, uncalled_hooks))) => Control::Initialize(Additions {
                     instructions: instructions(request),
                     servers: names(at(request, "/sdkMcpServers")),
                     hooks,
-                    unheard_hooks,
+                    uncalled_hooks,
                 }),
             },
         },
@@ -259,7 +259,7 @@ mod tests {
         let added = Additions { instructions, ..Additions::default() };
         check(&request(prompts), asked(Control::Initialize(added)));
         let hooks = json!({ "subtype": "initialize", "hooks": { "SessionStart": [{}], "PreToolUse": [] } });
-        let added = Additions { unheard_hooks: vec!["SessionStart".to_owned()], ..Additions::default() };
+        let added = Additions { uncalled_hooks: vec!["SessionStart".to_owned()], ..Additions::default() };
         check(&request(hooks), asked(Control::Initialize(added)));
         let servers = json!({ "subtype": "initialize", "sdkMcpServers": ["calc"] });
         let added = Additions { servers: vec!["calc".to_owned()], ..Additions::default() };

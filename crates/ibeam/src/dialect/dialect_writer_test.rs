@@ -23,21 +23,21 @@ impl Paper {
     }
 }
 
-fn voice(dialect: Dialect, shape: Shape) -> (Voice, Paper) {
+fn writer(dialect: DialectName, output: Output) -> (DialectWriter, Paper) {
     let paper = Paper::default();
-    let live = Live {
+    let options = DialectOptions {
         dialect,
-        shape,
+        output,
         input: Input::Messages,
-        replays: false,
-        partial: false,
-        asks: true,
-        begins: false,
+        echo_prompts: false,
+        partial_messages: false,
+        ask_host: true,
+        new_session: false,
         codex: Default::default(),
-        ignored: Vec::new(),
+        ignored_arguments: Vec::new(),
         claude: Default::default(),
     };
-    (Voice::new(live, paper.clone()), paper)
+    (DialectWriter::new(options, paper.clone()), paper)
 }
 
 const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
@@ -61,9 +61,9 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 #[test]
 fn a_run_is_told_line_by_line_however_the_bytes_come() {
     for size in [1, 7, 64, 100_000] {
-        let (mut voice, paper) = voice(Dialect::Claude, Shape::Lines);
+        let (mut writer, paper) = writer(DialectName::Claude, Output::Stream);
         for piece in run().as_bytes().chunks(size) {
-            voice.write_all(piece).unwrap();
+            writer.write_all(piece).unwrap();
         }
         let events = paper.events();
         assert_eq!(kinds(&events), ["system", "assistant", "result"], "{size}");
@@ -73,20 +73,23 @@ fn a_run_is_told_line_by_line_however_the_bytes_come() {
 
 #[test]
 fn what_is_finished_is_not_held_back() {
-    let (mut voice, paper) = voice(Dialect::Codex, Shape::Lines);
+    let (mut writer, paper) = writer(DialectName::Codex, Output::Stream);
     let run = run();
     let (init, rest) = run.split_once('\n').unwrap();
-    voice.write_all(format!("{init}\n").as_bytes()).unwrap();
+    writer.write_all(format!("{init}\n").as_bytes()).unwrap();
     assert_eq!(kinds(&paper.events())[0], "thread.started");
-    voice.write_all(rest.as_bytes()).unwrap();
+    writer.write_all(rest.as_bytes()).unwrap();
     assert_eq!(*kinds(&paper.events()).last().unwrap(), "turn.completed");
 }
 
 #[test]
 fn pieces_of_a_text_come_before_the_whole() {
-    let (whole, paper) = voice(Dialect::Claude, Shape::Lines);
-    let mut voice = Voice::new(Live { partial: true, ..whole.live().clone() }, paper.clone());
-    voice.write_all(run().as_bytes()).unwrap();
+    let (whole, paper) = writer(DialectName::Claude, Output::Stream);
+    let mut writer = DialectWriter::new(
+        DialectOptions { partial_messages: true, ..whole.options().clone() },
+        paper.clone(),
+    );
+    writer.write_all(run().as_bytes()).unwrap();
     let events = paper.events();
     let streamed: Vec<&Value> = events.iter().filter(|event| event["type"] == "stream_event").collect();
     let kinds: Vec<&str> = streamed.iter().map(|event| event["event"]["type"].as_str().unwrap()).collect();
@@ -101,19 +104,19 @@ fn pieces_of_a_text_come_before_the_whole() {
 
 #[test]
 fn one_voice_tells_many_runs() {
-    let (mut voice, paper) = voice(Dialect::Claude, Shape::Lines);
+    let (mut writer, paper) = writer(DialectName::Claude, Output::Stream);
     for _ in 0..2 {
-        voice.begin();
-        voice.write_all(run().as_bytes()).unwrap();
+        writer.start_run();
+        writer.write_all(run().as_bytes()).unwrap();
     }
     assert_eq!(kinds(&paper.events()), ["system", "assistant", "result", "system", "assistant", "result"]);
 }
 
 #[test]
 fn the_other_shapes_speak_at_the_end() {
-    for (shape, expect) in [(Shape::Answer, "Hello\n"), (Shape::Last, r#"{"type":"result""#)] {
-        let (mut voice, paper) = voice(Dialect::Claude, shape);
-        voice.write_all(run().as_bytes()).unwrap();
+    for (output, expect) in [(Output::FinalMessage, "Hello\n"), (Output::LastLine, r#"{"type":"result""#)] {
+        let (mut writer, paper) = writer(DialectName::Claude, output);
+        writer.write_all(run().as_bytes()).unwrap();
         let said = String::from_utf8(paper.0.lock().unwrap().clone()).unwrap();
         assert!(said.starts_with(expect) && said.lines().count() == 1, "{said}");
     }
@@ -129,9 +132,9 @@ fn the_answer_alone_is_the_final_message() {
         (vec![&run[0], &run[1], &before, &call.to_owned(), &run[4]], "I look. \n"),
         (vec![&run[0], &run[1], &call.to_owned(), &run[4]], ""),
     ] {
-        let (mut voice, paper) = voice(Dialect::Codex, Shape::Answer);
+        let (mut writer, paper) = writer(DialectName::Codex, Output::FinalMessage);
         for line in lines {
-            voice.write_all(format!("{}\n", line.replace("SESSION", SESSION)).as_bytes()).unwrap();
+            writer.write_all(format!("{}\n", line.replace("SESSION", SESSION)).as_bytes()).unwrap();
         }
         assert_eq!(String::from_utf8(paper.0.lock().unwrap().clone()).unwrap(), expect);
     }
@@ -140,10 +143,10 @@ fn the_answer_alone_is_the_final_message() {
 #[test]
 fn a_failure_is_told_once_and_before_a_run_too() {
     let failed = || Failed::from(ibeam_protocol::Reason::EmptyPrompt);
-    for (dialect, last) in [(Dialect::Claude, "result"), (Dialect::Codex, "turn.failed")] {
-        let (voice, paper) = voice(dialect, Shape::Lines);
-        voice.fail(&failed());
-        voice.fail(&failed());
+    for (dialect, last) in [(DialectName::Claude, "result"), (DialectName::Codex, "turn.failed")] {
+        let (writer, paper) = writer(dialect, Output::Stream);
+        writer.write_failure(&failed());
+        writer.write_failure(&failed());
         let events = paper.events();
         let ends = kinds(&events).into_iter().filter(|kind| *kind == last).count();
         assert_eq!((ends, kinds(&events).last().copied()), (1, Some(last)), "{events:?}");
@@ -152,12 +155,12 @@ fn a_failure_is_told_once_and_before_a_run_too() {
 
 #[test]
 fn calls_are_remembered_as_they_were_told() {
-    let (mut voice, _paper) = voice(Dialect::Claude, Shape::Lines);
+    let (mut writer, _paper) = writer(DialectName::Claude, Output::Stream);
     let call = r#"{"type":"tool_call","subtype":"started","call_id":"c1","tool_call":{"shellToolCall":{"args":{"command":"ls","workingDirectory":"/w","timeout":1000,"toolCallId":"c1"}}},"session_id":"SESSION","model_call_id":"m1","timestamp_ms":1}"#;
     let lines: Vec<String> = run().lines().take(2).map(str::to_owned).collect();
-    voice
+    writer
         .write_all(format!("{}\n{}\n", lines.join("\n"), call.replace("SESSION", SESSION)).as_bytes())
         .unwrap();
-    let (name, input) = voice.call("c1").unwrap();
+    let (name, input) = writer.reported_call("c1").unwrap();
     assert_eq!((name.as_str(), &input["command"]), ("Bash", &Value::from("ls")));
 }

@@ -5,17 +5,17 @@
 use ibeam_protocol::SessionId;
 use serde_json::{Value, json};
 
-use super::control::at;
+use super::control_protocol::at;
 
 /// What was streamed so far.
 #[derive(Default)]
-pub(super) struct Partial {
+pub(super) struct PartialMessages {
     session: String,
     model: String,
     open: bool,
 }
 
-impl Partial {
+impl PartialMessages {
     /// Appends the events for a line of contract 1, which stand before what the line becomes.
     pub(super) fn line(&mut self, line: &[u8], out: &mut Vec<u8>) {
         if !self.open && !is(line, "assistant") && !is(line, "system") {

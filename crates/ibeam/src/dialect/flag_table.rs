@@ -10,7 +10,7 @@ use ibeam_protocol::Reason;
 
 /// What stands behind a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(super) enum Arity {
     /// Nothing.
     Nothing,
     /// The next argument, whatever it is.
@@ -22,7 +22,7 @@ pub(super) enum Takes {
 }
 
 /// What becomes of a flag.
-pub(super) enum Meaning<D> {
+pub(super) enum Action<D> {
     /// It says what holds here anyway.
     Idle,
     /// A run is as good without it; people are told.
@@ -36,8 +36,8 @@ pub(super) enum Meaning<D> {
 /// A flag with all its spellings.
 pub(super) struct Flag<D> {
     pub(super) names: &'static [&'static str],
-    pub(super) takes: Takes,
-    pub(super) means: Meaning<D>,
+    pub(super) arity: Arity,
+    pub(super) action: Action<D>,
 }
 
 /// What is left when the flags have been taken.
@@ -79,27 +79,27 @@ pub(super) fn read<D>(table: &[Flag<D>], args: &[OsString], draft: &mut D) -> Re
         let flag = flag.ok_or_else(|| usage(format!("there is no `{name}` in this dialect")))?;
         let mut values: Vec<String> = joined.into_iter().collect();
         let is_value = |arg: &mut String| !arg.starts_with('-') || arg == "-";
-        match flag.takes {
-            Takes::Nothing if !values.is_empty() => return Err(usage(format!("`{name}` takes no value"))),
-            Takes::Nothing => {}
-            Takes::Value if values.is_empty() => values.extend(args.pop_front()),
-            Takes::Maybe if values.is_empty() => values.extend(args.pop_front_if(is_value)),
-            Takes::Value | Takes::Maybe => {}
-            Takes::Values => {
+        match flag.arity {
+            Arity::Nothing if !values.is_empty() => return Err(usage(format!("`{name}` arity no value"))),
+            Arity::Nothing => {}
+            Arity::Value if values.is_empty() => values.extend(args.pop_front()),
+            Arity::Maybe if values.is_empty() => values.extend(args.pop_front_if(is_value)),
+            Arity::Value | Arity::Maybe => {}
+            Arity::Values => {
                 while let Some(value) = args.pop_front_if(is_value) {
                     values.push(value);
                 }
             }
         }
-        if values.is_empty() && matches!(flag.takes, Takes::Value | Takes::Values) {
+        if values.is_empty() && matches!(flag.arity, Arity::Value | Arity::Values) {
             return Err(usage(format!("`{name}` needs a value")));
         }
-        match &flag.means {
-            Meaning::Idle => {}
-            Meaning::Ignored => rest.ignored.push(name),
-            Meaning::Refused(why) => return Err(usage(format!("`{name}` is not supported: {why}"))),
-            Meaning::Taken(take) if values.is_empty() => take(draft, "")?,
-            Meaning::Taken(take) => values.iter().try_for_each(|value| take(draft, value))?,
+        match &flag.action {
+            Action::Idle => {}
+            Action::Ignored => rest.ignored.push(name),
+            Action::Refused(why) => return Err(usage(format!("`{name}` is not supported: {why}"))),
+            Action::Taken(take) if values.is_empty() => take(draft, "")?,
+            Action::Taken(take) => values.iter().try_for_each(|value| take(draft, value))?,
         }
     }
     Ok(rest)
@@ -112,16 +112,16 @@ pub(super) fn help<D>(usage: &str, table: &[Flag<D>]) -> String {
     let [(_, taken), (_, ignored), (_, refused)] = &mut groups;
     for flag in table {
         let names = flag.names.join(", ");
-        let value = match flag.takes {
-            Takes::Nothing => "",
-            Takes::Value => " VALUE",
-            Takes::Maybe => " [VALUE]",
-            Takes::Values => " VALUE…",
+        let value = match flag.arity {
+            Arity::Nothing => "",
+            Arity::Value => " VALUE",
+            Arity::Maybe => " [VALUE]",
+            Arity::Values => " VALUE…",
         };
-        match flag.means {
-            Meaning::Idle | Meaning::Taken(_) => taken.push_str(&format!("  {names}{value}\n")),
-            Meaning::Ignored => ignored.push_str(&format!("  {names}{value}\n")),
-            Meaning::Refused(why) => refused.push_str(&format!("  {names}{value}: {why}\n")),
+        match flag.action {
+            Action::Idle | Action::Taken(_) => taken.push_str(&format!("  {names}{value}\n")),
+            Action::Ignored => ignored.push_str(&format!("  {names}{value}\n")),
+            Action::Refused(why) => refused.push_str(&format!("  {names}{value}: {why}\n")),
         }
     }
     let groups: String = groups.iter().map(|(name, flags)| format!("{name}:\n{flags}\n")).collect();
@@ -147,9 +147,9 @@ fn apart<D>(table: &[Flag<D>], arg: &str) -> Option<(String, String)> {
     let (letter, behind) = letters.split_at_checked(1).filter(|(_, behind)| !behind.is_empty())?;
     let name = format!("-{letter}");
     let flag = table.iter().find(|flag| flag.names.contains(&name.as_str()))?;
-    let behind = match flag.takes {
-        Takes::Nothing => format!("-{behind}"),
-        Takes::Value | Takes::Maybe | Takes::Values => behind.strip_prefix('=').unwrap_or(behind).to_owned(),
+    let behind = match flag.arity {
+        Arity::Nothing => format!("-{behind}"),
+        Arity::Value | Arity::Maybe | Arity::Values => behind.strip_prefix('=').unwrap_or(behind).to_owned(),
     };
     Some((name, behind))
 }
@@ -159,12 +159,12 @@ mod tests {
     use super::*;
 
     const TABLE: &[Flag<Vec<String>>] = &[
-        Flag { names: &["--print", "-p"], takes: Takes::Nothing, means: Meaning::Idle },
-        Flag { names: &["--model", "-m"], takes: Takes::Value, means: Meaning::Taken(take) },
-        Flag { names: &["--resume"], takes: Takes::Maybe, means: Meaning::Taken(take) },
-        Flag { names: &["--dirs"], takes: Takes::Values, means: Meaning::Taken(take) },
-        Flag { names: &["--ide"], takes: Takes::Nothing, means: Meaning::Ignored },
-        Flag { names: &["--guard"], takes: Takes::Value, means: Meaning::Refused("nobody guards") },
+        Flag { names: &["--print", "-p"], arity: Arity::Nothing, action: Action::Idle },
+        Flag { names: &["--model", "-m"], arity: Arity::Value, action: Action::Taken(take) },
+        Flag { names: &["--resume"], arity: Arity::Maybe, action: Action::Taken(take) },
+        Flag { names: &["--dirs"], arity: Arity::Values, action: Action::Taken(take) },
+        Flag { names: &["--ide"], arity: Arity::Nothing, action: Action::Ignored },
+        Flag { names: &["--guard"], arity: Arity::Value, action: Action::Refused("nobody guards") },
     ];
 
     fn take(draft: &mut Vec<String>, value: &str) -> Result<(), Reason> {
@@ -206,7 +206,7 @@ mod tests {
         check(&["--unheard-of"], Err("there is no `--unheard-of`"));
         check(&["-x"], Err("there is no `-x`"));
         check(&["--model"], Err("needs a value"));
-        check(&["--print=yes"], Err("takes no value"));
+        check(&["--print=yes"], Err("arity no value"));
         check(&["--guard", "x"], Err("not supported: nobody guards"));
     }
 

@@ -10,7 +10,7 @@ use tokio::io::{
 };
 use tokio::sync::mpsc;
 
-use super::control::at;
+use super::control_protocol::at;
 use super::host::Host;
 
 /// Bytes that wait in either direction; a longer message is read in pieces.
@@ -20,10 +20,10 @@ const INTERNAL_ERROR: i64 = -32603;
 
 impl Host {
     /// Connects to the MCP server `name` of the host. Must be called within an async runtime.
-    pub(crate) fn connect(self: &Arc<Self>, name: &str) -> DuplexStream {
+    pub(crate) fn connect_server(self: &Arc<Self>, name: &str) -> DuplexStream {
         let (near, far) = duplex(CAPACITY);
         let (sender, messages) = mpsc::unbounded_channel();
-        self.deliver(name, sender.clone());
+        self.register_server(name, sender.clone());
         let (read, write) = split(far);
         tokio::spawn(write_messages(write, messages));
         let (host, name) = (Arc::clone(self), name.to_owned());
@@ -44,7 +44,7 @@ async fn forward(host: Arc<Host>, name: String, message: Value, sender: mpsc::Un
     let id = at(&message, "/id").clone();
     let is_request = !id.is_null() && message.get("method").is_some();
     let request = json!({ "subtype": "mcp_message", "server_name": name, "message": message });
-    let answer = host.ask(host.request_id("mcp"), request).await;
+    let answer = host.request(host.request_id("mcp"), request).await;
     if is_request {
         // Nobody reads once the server has been given up.
         drop(sender.send(reply(&id, answer)));

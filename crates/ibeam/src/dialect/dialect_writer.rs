@@ -6,31 +6,31 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ibeam_dialects::{Converter, Dialect};
+use ibeam_dialects::{Converter, DialectName};
 use ibeam_output::{EventWriter, StreamJson};
 use ibeam_protocol::{Event, SessionId};
 use serde_json::{Value, json};
 
 use super::claude::Facts;
-use super::control::at;
-use super::partial::Partial;
-use super::{Live, Shape};
+use super::control_protocol::at;
+use super::partial_messages::PartialMessages;
+use super::{DialectOptions, Output};
 use crate::exit::Failed;
 use crate::trust::now_ms;
 
 /// A voice that can be shared; lines of one run and of the control protocol do not mix.
 #[derive(Clone)]
-pub(crate) struct Voice {
-    live: Arc<Live>,
-    speech: Arc<Mutex<Speech>>,
+pub(crate) struct DialectWriter {
+    options: Arc<DialectOptions>,
+    state: Arc<Mutex<State>>,
 }
 
-struct Speech {
-    live: Arc<Live>,
+struct State {
+    options: Arc<DialectOptions>,
     out: Box<dyn Write + Send>,
     /// The run that is told now.
     converter: Option<Converter>,
-    partial: Partial,
+    partial_messages: PartialMessages,
     /// The last run has been told to its end.
     ended: bool,
     /// A line whose end has not come.
@@ -47,88 +47,93 @@ struct Speech {
     facts: Facts,
 }
 
-impl Voice {
+impl DialectWriter {
     /// A voice that speaks to `out`.
-    pub(crate) fn new(live: Live, out: impl Write + Send + 'static) -> Self {
-        let live = Arc::new(live);
-        let speech = Speech {
-            live: Arc::clone(&live),
+    pub(crate) fn new(options: DialectOptions, out: impl Write + Send + 'static) -> Self {
+        let options = Arc::new(options);
+        let state = State {
+            options: Arc::clone(&options),
             out: Box::new(out),
             converter: None,
-            partial: Partial::default(),
+            partial_messages: PartialMessages::default(),
             ended: false,
             torn: Vec::new(),
             said: Vec::new(),
             last: Vec::new(),
             text: (String::new(), false),
             calls: HashMap::new(),
-            facts: Facts::new(&live.claude.mode),
+            facts: Facts::new(&options.claude.mode),
         };
-        Self { live, speech: Arc::new(Mutex::new(speech)) }
+        Self { options, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// What was asked for.
-    pub(crate) fn live(&self) -> &Live {
-        &self.live
+    /// Returns the options of the dialect.
+    pub(crate) fn options(&self) -> &DialectOptions {
+        &self.options
     }
 
-    /// Speaks to `out` from here on.
-    pub(crate) fn speak_to(&self, out: impl Write + Send + 'static) {
+    /// Replaces the output.
+    pub(crate) fn set_output(&self, out: impl Write + Send + 'static) {
         self.lock().out = Box::new(out);
     }
 
-    /// A run is to follow, whatever was told before.
-    pub(crate) fn begin(&self) {
+    /// Prepares for a further run after one that has ended.
+    pub(crate) fn start_run(&self) {
         self.lock().ended = false;
     }
 
-    /// Says a line that is no part of a run.
+    /// Writes a line that is not part of a run and flushes it.
     ///
     /// # Errors
     /// Those of stdout.
-    pub(crate) fn say(&self, line: &Value) -> io::Result<()> {
-        let mut speech = self.lock();
-        speech.out.write_all(format!("{line}\n").as_bytes())?;
-        speech.out.flush()
+    pub(crate) fn write_line(&self, line: &Value) -> io::Result<()> {
+        let mut state = self.lock();
+        state.out.write_all(format!("{line}\n").as_bytes())?;
+        state.out.flush()
     }
 
-    /// Tells a failure that no line has told yet. Where stdout is gone, there is nobody to tell.
-    pub(crate) fn fail(&self, failed: &Failed) {
-        let mut speech = self.lock();
-        if speech.ended {
+    /// Writes a failure as the end of the stream, unless the last run has ended. Errors of stdout are ignored.
+    pub(crate) fn write_failure(&self, failed: &Failed) {
+        let mut state = self.lock();
+        if state.ended {
             return;
         }
-        if speech.live.dialect == Dialect::Claude && speech.converter.is_none() {
-            let head = head_of_failure(&speech.live);
-            drop(speech.line(format!("{head}\n").as_bytes()));
+        if state.options.dialect == DialectName::Claude && state.converter.is_none() {
+            let head = head_of_failure(&state.options);
+            drop(state.line(format!("{head}\n").as_bytes()));
         }
         let mut line = ibeam_output::error_object(&failed.failure, failed.run.as_deref());
-        if let Some(words) = self.live.words_of(&failed.failure.reason) {
+        if let Some(words) = self.options.words_of(&failed.failure.reason) {
             crate::stderr::say(&words);
             line = with_message(&line, words);
         }
-        drop(speech.line(format!("{line}\n").as_bytes()).and_then(|()| speech.out.flush()));
+        drop(state.line(format!("{line}\n").as_bytes()).and_then(|()| state.out.flush()));
     }
 
-    /// Sets the limits of the model that runs, in tokens, where they are known.
+    /// Returns a writer of the events of any number of runs.
+    pub(crate) fn event_writer(&self) -> Box<dyn EventWriter + Send> {
+        Box::new(DialectEventWriter::new(self))
+    }
+
+    /// Sets the limits of the model, in tokens.
     pub(crate) fn set_model_limits(&self, window: Option<u64>, longest_output: Option<u64>) {
         self.lock().facts.set_limits(window, longest_output);
     }
 
     /// The call of this id as it was told: its name and its input.
-    pub(crate) fn call(&self, id: &str) -> Option<(String, Value)> {
+    pub(crate) fn reported_call(&self, id: &str) -> Option<(String, Value)> {
         self.lock().calls.get(id).cloned()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Speech> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         // A line is said or it is not.
-        self.speech.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Returns the first line of a run that could not begin, in contract 1, with what is known of it.
-fn head_of_failure(live: &Live) -> Value {
-    let session = live.claude.session.clone().filter(|id| id.parse::<SessionId>().is_ok());
+fn head_of_failure(options: &DialectOptions) -> Value {
+    let session = options.claude.session.clone().filter(|id| id.parse::<SessionId>().is_ok());
     let directory =
         std::env::current_dir().and_then(|path| path.canonicalize()).unwrap_or_else(|_| "/".into());
     let key = crate::environment::variable("ANTHROPIC_API_KEY").map_or("none", |_| "env");
@@ -138,7 +143,7 @@ fn head_of_failure(live: &Live) -> Value {
         "apiKeySource": "env",
         "cwd": directory.to_string_lossy(),
         "session_id": session.unwrap_or_else(|| SessionId::random().to_string()),
-        "model": live.claude.model.as_deref().unwrap_or("unknown"),
+        "model": options.claude.model.as_deref().unwrap_or("unknown"),
         "permissionMode": "default",
         "tools": [],
         "mcp_servers": [],
@@ -147,24 +152,24 @@ fn head_of_failure(live: &Live) -> Value {
 }
 
 /// Writes the events of runs to a voice. Facts that contract 1 does not carry reach the voice beside the lines.
-pub(crate) struct VoiceWriter {
-    lines: StreamJson<Voice>,
-    voice: Voice,
+struct DialectEventWriter {
+    lines: StreamJson<DialectWriter>,
+    writer: DialectWriter,
 }
 
-impl VoiceWriter {
+impl DialectEventWriter {
     /// Returns a writer of any number of runs.
-    pub(crate) fn new(voice: &Voice) -> Self {
-        Self { lines: StreamJson::new(voice.clone()), voice: voice.clone() }
+    fn new(writer: &DialectWriter) -> Self {
+        Self { lines: StreamJson::new(writer.clone()), writer: writer.clone() }
     }
 }
 
-impl EventWriter for VoiceWriter {
+impl EventWriter for DialectEventWriter {
     fn write(&mut self, event: &Event) -> io::Result<()> {
-        if self.voice.lock().facts.is_changed_by(event) {
+        if self.writer.lock().facts.is_changed_by(event) {
             // The lines of earlier events carry the facts of their own time.
             self.lines.flush()?;
-            self.voice.lock().facts.observe(event);
+            self.writer.lock().facts.observe(event);
         }
         self.lines.write(event)
     }
@@ -178,19 +183,19 @@ impl EventWriter for VoiceWriter {
     }
 }
 
-impl Write for Voice {
+impl Write for DialectWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut speech = self.lock();
+        let mut state = self.lock();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if !speech.torn.is_empty() || !piece.ends_with(b"\n") {
-                speech.torn.extend_from_slice(piece);
+            if !state.torn.is_empty() || !piece.ends_with(b"\n") {
+                state.torn.extend_from_slice(piece);
                 if !piece.ends_with(b"\n") {
                     continue;
                 }
-                let line = std::mem::take(&mut speech.torn);
-                speech.line(&line)?;
+                let line = std::mem::take(&mut state.torn);
+                state.line(&line)?;
             } else {
-                speech.line(piece)?;
+                state.line(piece)?;
             }
         }
         Ok(bytes.len())
@@ -201,24 +206,24 @@ impl Write for Voice {
     }
 }
 
-impl Speech {
-    /// Takes a line of contract 1.
+impl State {
+    /// Arity a line of contract 1.
     fn line(&mut self, line: &[u8]) -> io::Result<()> {
         if line.starts_with(br#"{"type":"user","#)
-            && self.live.dialect == Dialect::Claude
-            && !self.live.replays
+            && self.options.dialect == DialectName::Claude
+            && !self.options.echo_prompts
         {
             return Ok(());
         }
         let ends = line.starts_with(br#"{"type":"result","#) || line.starts_with(br#"{"type":"error","#);
         self.ended = ends;
         self.said.clear();
-        if self.live.partial {
-            self.partial.line(line, &mut self.said);
+        if self.options.partial_messages {
+            self.partial_messages.line(line, &mut self.said);
         }
-        let dialect = self.live.dialect;
+        let dialect = self.options.dialect;
         let converter = self.converter.get_or_insert_with(|| {
-            Converter::new(Dialect::Cursor, dialect).live(&SessionId::random().to_string(), now_ms())
+            Converter::new(DialectName::Cursor, dialect).live(&SessionId::random().to_string(), now_ms())
         });
         converter.set_time(now_ms());
         converter.line(line, &mut self.said).map_err(io::Error::other)?;
@@ -226,20 +231,20 @@ impl Speech {
             // What was lost is in docs/dialects.md; nobody reads it here.
             converter.finish(&mut self.said).map_err(io::Error::other)?;
         }
-        if dialect == Dialect::Claude {
+        if dialect == DialectName::Claude {
             self.said = self.facts.complete(&self.said);
         }
-        if self.live.asks {
+        if self.options.ask_host {
             self.remember_calls();
         }
-        if self.live.shape == Shape::Answer || self.live.codex.needs_last_message() {
+        if self.options.output == Output::FinalMessage || self.options.codex.needs_last_message() {
             self.remember_text(line);
         }
         let answer = if ends { std::mem::take(&mut self.text).0 } else { String::new() };
         let succeeds = line.starts_with(br#"{"type":"result","#);
-        match self.live.shape {
-            Shape::Lines => self.out.write_all(&self.said)?,
-            Shape::Last => {
+        match self.options.output {
+            Output::Stream => self.out.write_all(&self.said)?,
+            Output::LastLine => {
                 if let Some(last) = self.said.split_inclusive(|byte| *byte == b'\n').next_back() {
                     self.last = last.to_vec();
                 }
@@ -247,20 +252,22 @@ impl Speech {
                     self.out.write_all(&std::mem::take(&mut self.last))?;
                 }
             }
-            Shape::Answer => {
+            Output::FinalMessage => {
                 if line.starts_with(br#"{"type":"system","#) {
                     let event: Value = serde_json::from_slice(line).unwrap_or_default();
-                    self.live.codex.print_session_id(at(&event, "/session_id").as_str().unwrap_or_default());
+                    self.options
+                        .codex
+                        .print_session_id(at(&event, "/session_id").as_str().unwrap_or_default());
                 }
                 if succeeds && !answer.is_empty() {
                     self.out.write_all(format!("{answer}\n").as_bytes())?;
                 }
             }
         }
-        if succeeds && self.live.codex.needs_last_message() {
+        if succeeds && self.options.codex.needs_last_message() {
             // The end of the run is on stdout before a slow disk is waited for.
             self.out.flush()?;
-            self.live.codex.write_last_message(&answer);
+            self.options.codex.write_last_message(&answer);
         }
         Ok(())
     }
@@ -305,5 +312,5 @@ fn with_message(line: &str, message: String) -> String {
 }
 
 #[cfg(test)]
-#[path = "voice_test.rs"]
+#[path = "dialect_writer_test.rs"]
 mod tests;
