@@ -1,4 +1,4 @@
-//! What every command starts from: flags, places, configuration, words. Resolved once.
+//! What every command starts from: flags, directories, configuration, catalogue. Resolved once.
 //!
 //! A command that needs nothing of this user's starts from less: what is broken or missing there does not stop it.
 
@@ -16,10 +16,10 @@ use crate::cli::Flags;
 use crate::config::{Config, Origin};
 use crate::credentials::Credentials;
 use crate::dialect::DialectWriter;
-use crate::environment::{catalogue, refuse_what_is_not_text, variable};
-use crate::place::Places;
+use crate::dirs::Dirs;
+use crate::environment::{catalogue, reject_non_utf8_variables, variable};
 use crate::programs::Programs;
-use crate::shortage;
+use crate::resource_exhaustion;
 use crate::trust::Trust;
 
 /// What a command starts from that needs nothing of this user's.
@@ -47,7 +47,7 @@ pub(crate) enum ConfigUse {
 /// What runs start from, and commands that look after what belongs to this user.
 pub(crate) struct App {
     basis: Basis,
-    pub(crate) places: Places,
+    pub(crate) dirs: Dirs,
     /// Where programs of ours are found.
     pub(crate) programs: Programs,
     /// Whether the project's files count whole, and those files.
@@ -77,14 +77,13 @@ impl Basis {
     pub(crate) fn offline(flags: Flags, dialect_writer: Option<&DialectWriter>) -> Result<Self, Reason> {
         let asked = refused(&flags).and_then(|()| asked_contract(&flags, dialect_writer))?;
         let whole = || {
-            let (workspace, places) = located(&flags)?;
-            let config =
-                Config::load(&flags, &places, &Trust::judge(&flags, &places, &workspace), &variable)?;
+            let (workspace, dirs) = located(&flags)?;
+            let config = Config::load(&flags, &dirs, &Trust::evaluate(&flags, &dirs, &workspace), &variable)?;
             let catalogue = catalogue_of(&config)?;
             Ok((config, catalogue))
         };
         let bare = |_: Reason| {
-            let config = Config::of_flags(&flags)?;
+            let config = Config::from_flags(&flags)?;
             let catalogue = catalogue_of(&config)?;
             Ok((config, catalogue))
         };
@@ -115,15 +114,15 @@ impl App {
         started: Instant,
     ) -> Result<Self, Reason> {
         let asked = refused(&flags).and_then(|()| asked_contract(&flags, dialect_writer.as_ref()))?;
-        let (workspace, places) = located(&flags)?;
+        let (workspace, dirs) = located(&flags)?;
         let added = flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
         let roots = std::iter::once(workspace.clone()).chain(added).collect();
-        let programs = Programs::of(std::env::var_os("PATH").as_deref(), roots);
-        let trust = Trust::judge(&flags, &places, &workspace);
+        let programs = Programs::new(std::env::var_os("PATH").as_deref(), roots);
+        let trust = Trust::evaluate(&flags, &dirs, &workspace);
         let is_needed = config_use == ConfigUse::Needed;
         let (config, mut faults) = match is_needed {
-            true => (Config::load(&flags, &places, &trust, &variable)?, Vec::new()),
-            false => Config::load_readable(&flags, &places, &trust, &variable)?,
+            true => (Config::load(&flags, &dirs, &trust, &variable)?, Vec::new()),
+            false => Config::load_readable(&flags, &dirs, &trust, &variable)?,
         };
         let mut pass_over = |fault: Reason| match is_needed || fault.code() != FailureCode::Config {
             true => Err(fault),
@@ -132,13 +131,12 @@ impl App {
                 Ok(())
             }
         };
-        let none = |()| Credentials::none(&places.credentials);
-        let credentials =
-            Credentials::load(&places.credentials).or_else(|fault| pass_over(fault).map(none))?;
+        let none = |()| Credentials::empty(&dirs.credentials);
+        let credentials = Credentials::load(&dirs.credentials).or_else(|fault| pass_over(fault).map(none))?;
         let of_environment = |()| Arc::new(catalogue(None));
         let catalogue = catalogue_of(&config).or_else(|fault| pass_over(fault).map(of_environment))?;
         let basis = Basis { flags, asked, config, faults, catalogue };
-        Ok(Self { basis, places, programs, trust, credentials, workspace, started, dialect_writer })
+        Ok(Self { basis, dirs, programs, trust, credentials, workspace, started, dialect_writer })
     }
 
     /// What to say of arguments of another program's that were left out.
@@ -153,22 +151,24 @@ impl App {
     }
 }
 
-/// The workspace, absolute and resolved, and the places of this user and of the project in it.
+/// The workspace, absolute and resolved, and the directories of this user and of the project in it.
 ///
 /// # Errors
 /// `NoInput` for the workspace; `CannotCreate` where no home says where.
-pub(crate) fn located(flags: &Flags) -> Result<(PathBuf, Places), Reason> {
+pub(crate) fn located(flags: &Flags) -> Result<(PathBuf, Dirs), Reason> {
     let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let no_input = |said: String| Reason::NoInput { path: given.display().to_string(), said };
-    let unread = |error: io::Error| shortage::behind(&error).unwrap_or_else(|| no_input(error.to_string()));
+    let unread = |error: io::Error| {
+        resource_exhaustion::from_io_error(&error).unwrap_or_else(|| no_input(error.to_string()))
+    };
     let workspace = given.canonicalize().map_err(unread)?;
     if !workspace.is_dir() {
         return Err(no_input("not a directory".to_owned()));
     }
     // The files in it would each be called unreadable.
     access(&workspace, Access::EXEC_OK).map_err(|errno| unread(errno.into()))?;
-    let places = Places::of(&workspace)?;
-    Ok((workspace, places))
+    let dirs = Dirs::for_workspace(&workspace)?;
+    Ok((workspace, dirs))
 }
 
 /// Words for people, in the language of the configuration.
@@ -188,7 +188,7 @@ fn catalogue_of(config: &Config) -> Result<Arc<Catalogue>, Reason> {
 /// have, where ignoring it would mislead.
 fn refused(flags: &Flags) -> Result<(), Reason> {
     let unsupported = |what: &str| Err(Reason::Unsupported { what: what.to_owned() });
-    refuse_what_is_not_text()?;
+    reject_non_utf8_variables()?;
     refuse_nothing(flags)?;
     if flags.insecure {
         return unsupported("--insecure");

@@ -18,7 +18,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use ibeam_protocol::Reason;
 
 use self::command_path::CommandPath;
-pub(crate) use self::offline::{Offline, SchemaFormat, ScriptedDialect};
+pub(crate) use self::offline::{OfflineCommand, SchemaFormat, ScriptedDialect};
 pub(crate) use self::parts::{
     ConfigCommand, McpCommand, PolicyCommand, SessionsCommand, TestedAccess, TrustCommand,
 };
@@ -106,7 +106,7 @@ pub(crate) enum ErrorFormat {
 
 /// What turns a good end into a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FailOnWord {
+pub(crate) enum FailOnArg {
     /// A call was refused
     Denied,
     /// A call failed
@@ -122,7 +122,7 @@ pub(crate) enum FailOnWord {
 
 /// What becomes of background commands when the answer is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum BackgroundWord {
+pub(crate) enum BackgroundArg {
     /// Stop them
     Stop,
     /// Wait for them
@@ -254,11 +254,11 @@ pub(crate) struct Flags {
 
     /// Exit with code 3 in these cases, even if the model finished normally
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', global = true)]
-    pub(crate) fail_on: Vec<FailOnWord>,
+    pub(crate) fail_on: Vec<FailOnArg>,
 
     /// What to do with background commands when the answer is complete [default: stop]
     #[arg(long, value_enum, value_name = "WHAT", global = true)]
-    pub(crate) background: Option<BackgroundWord>,
+    pub(crate) background: Option<BackgroundArg>,
 
     /// How to read stdin when a prompt is given
     #[arg(long, value_enum, value_name = "HOW", global = true)]
@@ -394,7 +394,7 @@ pub(crate) enum Command {
         what: SessionsCommand,
     },
     #[command(flatten)]
-    Offline(Offline),
+    Offline(OfflineCommand),
     /// Show the configuration
     Config {
         #[command(subcommand)]
@@ -439,13 +439,13 @@ pub(crate) enum ReportFormat {
 }
 
 /// Why parsing ended without a command line to carry out.
-pub(crate) enum Unparsed {
+pub(crate) enum ParseExit {
     /// `--help` and the like: text for stdout, exit 0.
-    Said(String),
+    Help(String),
     /// A usage error.
-    Wrong(Reason),
+    Error(Reason),
     /// A command without the sub-command that it needs: its help, for stderr, and the error.
-    Incomplete {
+    MissingSubcommand {
         /// The help of the command.
         help: String,
         /// The error.
@@ -456,9 +456,9 @@ pub(crate) enum Unparsed {
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// `Said` for help; `Incomplete` for a command without its sub-command; `Wrong` for anything else that cannot be
+/// `Help` for help; `MissingSubcommand` for a command without its sub-command; `Error` for anything else that cannot be
 /// understood.
-pub(crate) fn parse(args: &[OsString]) -> Result<Cli, Unparsed> {
+pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
     let sort = |first_word: FirstWord| {
         let words::Sorted { args, names_command } = words::sort(args, first_word);
         (std::iter::once("ibeam".into()).chain(args).collect::<Vec<OsString>>(), names_command)
@@ -476,7 +476,7 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, Unparsed> {
             let command_path = names_command.then(|| CommandPath::find(&args).name);
             Ok(Cli { command_path, ..cli })
         }
-        Err(error) if !error.use_stderr() => Err(Unparsed::Said(help::text(&args))),
+        Err(error) if !error.use_stderr() => Err(ParseExit::Help(help::text(&args))),
         // Its list of possible values is that of the command.
         Err(error) => {
             let of_command = help::command(&args).try_get_matches_from(&args).err();
@@ -486,19 +486,19 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, Unparsed> {
 }
 
 /// Explains why `args` cannot be parsed, with the help of the command that they name.
-fn unparsed(args: &[OsString], names_command: bool, error: clap::Error) -> Unparsed {
+fn unparsed(args: &[OsString], names_command: bool, error: clap::Error) -> ParseExit {
     if !names_command {
-        return Unparsed::Wrong(Reason::Usage { said: suggestion::message(error) });
+        return ParseExit::Error(Reason::Usage { said: suggestion::message(error) });
     }
     let CommandPath { name, subcommands } = CommandPath::find(args);
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let said = format!("`{name}` needs a command: {}", subcommands.join(", "));
         let args: Vec<OsString> = args.iter().cloned().chain(["-h".into()]).collect();
         let reason = Reason::CommandUsage { command: name, said };
-        return Unparsed::Incomplete { help: help::text(&args), reason };
+        return ParseExit::MissingSubcommand { help: help::text(&args), reason };
     }
     let said = suggestion::message(error);
-    Unparsed::Wrong(Reason::CommandUsage { command: name, said })
+    ParseExit::Error(Reason::CommandUsage { command: name, said })
 }
 
 /// Whether a command is given more words than it takes.
@@ -508,14 +508,14 @@ fn has_surplus(args: &[OsString]) -> bool {
 }
 
 /// How a line that cannot be parsed wants to be told so.
-pub(crate) fn wanted_report(args: &[OsString]) -> Report {
+pub(crate) fn requested_report(args: &[OsString]) -> Report {
     let json = value_of(args, "--error-format") == Some("json");
     let format = if json { ErrorFormat::Json } else { ErrorFormat::Text };
     Report { format, file: value_of(args, "--error-file").map(PathBuf::from) }
 }
 
 /// The language that a line asks for which is not parsed.
-pub(crate) fn wanted_lang(args: &[OsString]) -> Option<&str> {
+pub(crate) fn requested_lang(args: &[OsString]) -> Option<&str> {
     value_of(args, "--lang")
 }
 

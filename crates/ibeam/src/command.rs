@@ -31,7 +31,7 @@ use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
 
 use crate::app::{App, Basis, ConfigUse};
-use crate::cli::{Command, ConfigCommand, Offline, ReportFormat, TrustCommand};
+use crate::cli::{Command, ConfigCommand, OfflineCommand, ReportFormat, TrustCommand};
 use crate::stderr;
 
 pub(crate) use models::list as list_models;
@@ -41,7 +41,7 @@ pub(crate) use setup::install_if_missing;
 ///
 /// # Errors
 /// Whatever the command fails with.
-pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Result<ExitCode, Failure> {
+pub(crate) fn execute(app: &App, command: &Command, stdout: &mut File) -> Result<ExitCode, Failure> {
     let config_use = config_use(command);
     if config_use == ConfigUse::Incidental {
         app.faults.iter().for_each(|fault| warn_of(app, fault));
@@ -65,7 +65,7 @@ pub(crate) fn carry_out(app: &App, command: &Command, stdout: &mut File) -> Resu
         Command::Resume { .. } => Err(Reason::Internal { said: "`resume` is a run".to_owned() }.into()),
         // Those whose good ends differ.
         Command::Policy { what } => return policy::policy(app, what, stdout),
-        Command::Offline(command) => return carry_out_offline(app, command, stdout),
+        Command::Offline(command) => return execute_offline(app, command, stdout),
     };
     done?;
     match app.faults.split_first() {
@@ -113,26 +113,27 @@ fn warn_of(app: &App, fault: &Reason) {
 ///
 /// # Errors
 /// Whatever the command fails with.
-pub(crate) fn carry_out_offline(
+pub(crate) fn execute_offline(
     basis: &Basis,
-    command: &Offline,
+    command: &OfflineCommand,
     stdout: &mut File,
 ) -> Result<ExitCode, Failure> {
     let done = match command {
-        Offline::Replay { what, run, speed, longest_pause } => {
-            let wish = replay::Wish::new(basis, *run, speed.as_deref(), longest_pause.as_deref(), stdout)?;
-            replay::replay(basis, what, &wish, stdout)
+        OfflineCommand::Replay { what, run, speed, longest_pause } => {
+            let options =
+                replay::ReplayOptions::new(basis, *run, speed.as_deref(), longest_pause.as_deref(), stdout)?;
+            replay::replay(basis, what, &options, stdout)
         }
-        Offline::Errors { format } => errors::errors(basis, format.unwrap_or_default(), stdout),
-        Offline::Schema { format } => schema::schema(basis, format.unwrap_or_default(), stdout),
-        Offline::Shim { directory, dialect } => shim::shim(basis, directory, dialect, stdout),
-        Offline::Completions { shell } => completions::completions(*shell, stdout),
+        OfflineCommand::Errors { format } => errors::errors(basis, format.unwrap_or_default(), stdout),
+        OfflineCommand::Schema { format } => schema::schema(basis, format.unwrap_or_default(), stdout),
+        OfflineCommand::Shim { directory, dialect } => shim::shim(basis, directory, dialect, stdout),
+        OfflineCommand::Completions { shell } => completions::completions(*shell, stdout),
         // Those whose good ends differ.
-        Offline::Convert { from, to, losses, file } => {
+        OfflineCommand::Convert { from, to, losses, file } => {
             let to = to.unwrap_or(DialectName::Cursor);
             return convert::convert(basis, (*from, to), file.as_deref(), losses.as_deref(), stdout);
         }
-        Offline::Check { file, format, json } => {
+        OfflineCommand::Check { file, format, json } => {
             let format = if *json { ReportFormat::Json } else { format.unwrap_or_default() };
             return check::check(basis, file.as_deref(), format, stdout);
         }

@@ -39,7 +39,7 @@ pub(crate) struct Config {
 
 impl Config {
     /// The project's file that sets something at or below `path` which only a trusted workspace may set.
-    pub(crate) fn withheld(&self, path: &[&str]) -> Option<&Path> {
+    pub(crate) fn untrusted_file(&self, path: &[&str]) -> Option<&Path> {
         let wanted = path.join(".");
         let is_below = |key: &str| {
             key.strip_prefix(&wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
@@ -62,7 +62,7 @@ impl Config {
     }
 
     /// The setting in force, where it is the managed file's.
-    pub(crate) fn ruled(&self, path: &[&str]) -> Option<&Setting> {
+    pub(crate) fn managed(&self, path: &[&str]) -> Option<&Setting> {
         self.get(path).filter(|setting| matches!(setting.origin, Origin::Managed { .. }))
     }
 
@@ -99,18 +99,18 @@ impl Config {
     }
 
     /// The bound `timeouts.KEY` of a wait, for a key that has a default.
-    pub(crate) fn bound(&self, key: &str) -> Duration {
+    pub(crate) fn timeout(&self, key: &str) -> Duration {
         self.time(&["timeouts", key]).unwrap_or_default()
     }
 
     /// How many processes commands, hooks and servers may each have.
-    pub(crate) fn most_processes(&self) -> u32 {
+    pub(crate) fn process_limit(&self) -> u32 {
         let limit = self.number(&["limits", "processes"]);
         limit.map_or(ibeam_tools::DEFAULT_PROCESS_LIMIT, |limit| u32::try_from(limit).unwrap_or(u32::MAX))
     }
 
     /// The switch in force; off when nobody set it.
-    pub(crate) fn switch(&self, path: &[&str]) -> bool {
+    pub(crate) fn is_enabled(&self, path: &[&str]) -> bool {
         self.get(path).is_some_and(|setting| setting.value == Value::Switch(true))
     }
 

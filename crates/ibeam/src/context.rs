@@ -64,9 +64,9 @@ impl Context {
             PermissionMode::Ask => system.push_str(ASK),
             PermissionMode::Default | PermissionMode::Force => {}
         }
-        let top = git::top_of(around.workspace);
+        let top = git::repository_root(around.workspace);
         let instructions = match around.reads_instructions {
-            true => Instructions::of(around.workspace, top, around.path_policy),
+            true => Instructions::load(around.workspace, top, around.path_policy),
             false => Instructions::default(),
         };
         if around.trusted {
@@ -76,7 +76,7 @@ impl Context {
         system.push_str(&format!("Working directory: {}\n", path_text(around.workspace)));
         match top {
             Some(top) => {
-                system.push_str(&format!("Git repository: {}{}\n", path_text(top), git::branch_of(top)));
+                system.push_str(&format!("Git repository: {}{}\n", path_text(top), git::describe_head(top)));
             }
             None => system.push_str("Git repository: none\n"),
         }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ibeam_protocol::Reason;
 use toml_edit::{DocumentMut, Item, value};
 
-use crate::{private_file, regular_file, shortage};
+use crate::{private_file, regular_file, resource_exhaustion};
 
 /// A key is a line.
 const LARGEST: u64 = 1024 * 1024;
@@ -53,13 +53,17 @@ impl Credentials {
             }
             Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
             }
-            Err(error) => return Err(shortage::behind(&error).unwrap_or_else(|| bad(error.to_string()))),
+            Err(error) => {
+                return Err(
+                    resource_exhaustion::from_io_error(&error).unwrap_or_else(|| bad(error.to_string()))
+                );
+            }
         }
         Ok(Self { path: path.to_owned(), keys })
     }
 
     /// Returns no keys, in place of a file at `path` that cannot be read.
-    pub(crate) fn none(path: &Path) -> Self {
+    pub(crate) fn empty(path: &Path) -> Self {
         Self { path: path.to_owned(), keys: BTreeMap::new() }
     }
 
@@ -69,7 +73,7 @@ impl Credentials {
     }
 
     /// All stored keys.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         self.keys.values().map(String::as_str)
     }
 
@@ -86,7 +90,7 @@ impl Credentials {
     ///
     /// # Errors
     /// `CannotCreate` with the path.
-    pub(crate) fn forget(&mut self, provider: Option<&str>) -> Result<usize, Reason> {
+    pub(crate) fn remove(&mut self, provider: Option<&str>) -> Result<usize, Reason> {
         let before = self.keys.len();
         match provider {
             Some(provider) => drop(self.keys.remove(provider)),
@@ -149,7 +153,7 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let mut again = Credentials::load(&path).unwrap();
         assert_eq!(again.get("anthropic"), Some("k-1"));
-        assert_eq!(again.forget(Some("anthropic")).unwrap(), 1);
+        assert_eq!(again.remove(Some("anthropic")).unwrap(), 1);
         let last = Credentials::load(&path).unwrap();
         assert_eq!((last.get("anthropic"), last.get("openai")), (None, Some("k-2")));
     }

@@ -21,7 +21,7 @@ use std::path::Path;
 use ibeam_dialects::DialectName;
 use ibeam_protocol::Reason;
 
-use crate::cli::Unparsed;
+use crate::cli::ParseExit;
 use crate::config::source;
 use crate::regular_file;
 pub(crate) use claude::model as resolve_claude_model;
@@ -140,16 +140,16 @@ struct Env<'a> {
 /// Whether `directory` or one above it holds `.git`. A directory that is not there is for the run to refuse.
 fn is_in_repository(directory: Option<&str>) -> bool {
     let Ok(directory) = std::path::Path::new(directory.unwrap_or(".")).canonicalize() else { return true };
-    crate::git::top_of(&directory).is_some()
+    crate::git::repository_root(&directory).is_some()
 }
 
 /// Translates a command line that new_session with `--dialect`, or where the variable says one; any other stays as it is.
 ///
 /// # Errors
 /// `Said` for `--version`; `Wrong` for a dialect that there is not, or what its own forms refuse.
-pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, Unparsed> {
+pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, ParseExit> {
     let Some((name, rest)) = asked(&args) else { return Ok(Translated { args, options: None }) };
-    let wrong = |reason| Unparsed::Wrong(reason);
+    let wrong = |reason| ParseExit::Error(reason);
     let dialect: DialectName = name.parse().map_err(|_| {
         wrong(flag_table::usage(format!("there is no dialect `{name}`; there are {}", names())))
     })?;

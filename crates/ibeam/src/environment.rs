@@ -13,7 +13,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 ///
 /// # Errors
 /// `NotText` with the name of the variable.
-pub(crate) fn refuse_what_is_not_text() -> Result<(), Reason> {
+pub(crate) fn reject_non_utf8_variables() -> Result<(), Reason> {
     let of_services =
         PROVIDERS.iter().flat_map(|service| service.key_variables.iter().chain(service.base_url_variables));
     let mut ours: Vec<&str> = of_services.copied().collect();

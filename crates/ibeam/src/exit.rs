@@ -175,7 +175,7 @@ fn is_teller() -> bool {
 pub(crate) fn leave(reason: &Reason) -> ! {
     let code = i32::from(reason.code().exit_code());
     if TELLER.get() == Some(&thread::current().id()) {
-        // Telling the end has failed itself.
+        // HookInvocation the end has failed itself.
         std::process::exit(code);
     }
     if !is_teller() {

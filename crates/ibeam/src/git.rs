@@ -13,12 +13,12 @@ const LARGEST: u64 = 4096;
 const BRANCH: usize = 200;
 
 /// The top of the repository that `workspace`, a real path, is in.
-pub(crate) fn top_of(workspace: &Path) -> Option<&Path> {
+pub(crate) fn repository_root(workspace: &Path) -> Option<&Path> {
     workspace.ancestors().find(|directory| directory.join(".git").symlink_metadata().is_ok())
 }
 
 /// ` (branch NAME)`, ` (detached at HASH)`, or nothing where it cannot be told.
-pub(crate) fn branch_of(top: &Path) -> String {
+pub(crate) fn describe_head(top: &Path) -> String {
     let head = directory_of(top).and_then(|directory| line(&directory.join("HEAD")));
     let Some(head) = head else { return String::new() };
     match head.strip_prefix("ref: refs/heads/") {
@@ -90,7 +90,7 @@ mod tests {
         let (_home, top) = place();
         fs::create_dir(top.join(".git")).unwrap();
         fs::write(top.join(".git/HEAD"), head).unwrap();
-        assert_eq!(branch_of(&top), expect, "{head:?}");
+        assert_eq!(describe_head(&top), expect, "{head:?}");
     }
 
     #[test]
@@ -121,16 +121,16 @@ mod tests {
         fs::create_dir_all(&git).unwrap();
         fs::write(top.join(".git"), format!("gitdir: {}\n", git.display())).unwrap();
         fs::write(git.join("HEAD"), "ref: refs/heads/linked\n").unwrap();
-        assert_eq!(branch_of(&top), "", "it does not point back");
+        assert_eq!(describe_head(&top), "", "it does not point back");
         fs::write(git.join("gitdir"), format!("{}\n", top.join(".git").display())).unwrap();
-        assert_eq!(branch_of(&top), " (branch linked)");
+        assert_eq!(describe_head(&top), " (branch linked)");
         let (inner, module) = (top.join("sub"), top.join("sub/.git"));
         fs::create_dir(&inner).unwrap();
         fs::remove_file(top.join(".git")).unwrap();
         fs::create_dir_all(top.join(".git/modules/sub")).unwrap();
         fs::write(top.join(".git/modules/sub/HEAD"), "ref: refs/heads/module").unwrap();
         fs::write(module, "gitdir: ../.git/modules/sub").unwrap();
-        assert_eq!(branch_of(&inner), " (branch module)");
+        assert_eq!(describe_head(&inner), " (branch module)");
     }
 
     #[test]
@@ -141,18 +141,18 @@ mod tests {
         fs::write(secret.join("HEAD"), "ref: refs/heads/SECRET").unwrap();
         for link in [secret.display().to_string(), "../secret".to_owned(), "/proc/self".to_owned()] {
             fs::write(top.join(".git"), format!("gitdir: {link}\n")).unwrap();
-            assert_eq!(branch_of(&top), "", "{link}");
+            assert_eq!(describe_head(&top), "", "{link}");
         }
         fs::remove_file(top.join(".git")).unwrap();
         fs::create_dir(top.join(".git")).unwrap();
         symlink(secret.join("HEAD"), top.join(".git/HEAD")).unwrap();
-        assert_eq!(branch_of(&top), "");
+        assert_eq!(describe_head(&top), "");
         fs::remove_dir_all(top.join(".git")).unwrap();
         symlink(&secret, top.join(".git")).unwrap();
-        assert_eq!((branch_of(&top).as_str(), top_of(&top)), ("", Some(top.as_path())));
+        assert_eq!((describe_head(&top).as_str(), repository_root(&top)), ("", Some(top.as_path())));
         fs::remove_file(top.join(".git")).unwrap();
         let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
         rustix::fs::mknodat(rustix::fs::CWD, top.join(".git"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
-        assert_eq!(branch_of(&top), "", "a FIFO is not waited for");
+        assert_eq!(describe_head(&top), "", "a FIFO is not waited for");
     }
 }

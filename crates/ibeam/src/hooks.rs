@@ -6,15 +6,15 @@
 //! Nothing a hook says lets anything run.
 
 mod answer;
+mod buffer;
 mod call;
 mod document;
 mod event;
 mod file;
 mod format;
 mod joined;
-mod kept;
+mod payload;
 mod process;
-mod told;
 mod verdict;
 
 use std::collections::BTreeSet;
@@ -33,14 +33,14 @@ use answer::Answer;
 use document::{Documents, status};
 use event::Event;
 use file::Hook;
-pub(crate) use file::{Listed, listed, of_project};
+pub(crate) use file::{HookConfig, load, project_hooks};
 pub(crate) use joined::JoinedHooks;
 use process::Launcher;
 use verdict::Verdict;
 
 /// The hooks of a run, listening.
-pub(crate) struct Listening {
-    listed: Listed,
+pub(crate) struct HookRunner {
+    listed: HookConfig,
     documents: Documents,
     launcher: Launcher,
     workspace: PathBuf,
@@ -58,29 +58,29 @@ pub(crate) struct Listening {
 }
 
 /// Hooks of one event, and what they are told of it.
-struct Telling<'a> {
+struct HookInvocation<'a> {
     event: Event,
     hooks: Vec<&'a Hook>,
     particular: Value,
 }
 
-impl Listed {
+impl HookConfig {
     /// Lets them listen to runs like `head`; `only_run` when there is just one.
-    pub(crate) fn listen(self, app: &App, head: &SessionStarted, only_run: bool) -> Arc<Listening> {
-        let mut environment = crate::mcp::inherited(app);
+    pub(crate) fn into_runner(self, app: &App, head: &SessionStarted, only_run: bool) -> Arc<HookRunner> {
+        let mut environment = crate::mcp::inherited_environment(app);
         for name in ["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "IBEAM_PROJECT_DIR"] {
             environment.push((name.into(), app.workspace.clone().into()));
         }
         environment.push(("CURSOR_VERSION".into(), env!("CARGO_PKG_VERSION").into()));
         let redactor = Redactor::new(crate::model::all_secrets(app));
-        Arc::new(Listening {
+        Arc::new(HookRunner {
             listed: self,
             documents: Documents::of_run(head, SessionId::random().to_string(), redactor),
-            launcher: Launcher::new(app.programs.find("bash"), environment, app.config.most_processes()),
+            launcher: Launcher::new(app.programs.find("bash"), environment, app.config.process_limit()),
             workspace: app.workspace.clone(),
             sandboxed: head.sandbox.mode != SandboxMode::Off,
-            timeout: app.config.bound("hook"),
-            grace: app.config.bound("shutdown") / 6,
+            timeout: app.config.timeout("hook"),
+            grace: app.config.timeout("shutdown") / 6,
             only_run,
             began: app.started,
             begun: AtomicBool::new(false),
@@ -89,20 +89,20 @@ impl Listed {
     }
 }
 
-impl Listening {
+impl HookRunner {
     /// The hooks of `event` that want to be told of `subject`; of an event without one, all.
-    fn telling(&self, event: Event, subject: Option<&str>, particular: Value) -> Telling<'_> {
+    fn invocation(&self, event: Event, subject: Option<&str>, particular: Value) -> HookInvocation<'_> {
         let hooks = self.listed.hooks.get(&event).map(Vec::as_slice).unwrap_or_default();
         let matches = |hook: &&Hook| match (&hook.matcher, subject) {
             (Some(matcher), Some(subject)) => matcher.is_match(subject),
             (None, _) | (_, None) => true,
         };
-        Telling { event, hooks: hooks.iter().filter(matches).collect(), particular }
+        HookInvocation { event, hooks: hooks.iter().filter(matches).collect(), particular }
     }
 
     /// Runs hooks one after the other and sums up what they say.
-    async fn run(&self, telling: &Telling<'_>) -> Verdict {
-        let Telling { event, hooks, particular } = telling;
+    async fn run(&self, invocation: &HookInvocation<'_>) -> Verdict {
+        let HookInvocation { event, hooks, particular } = invocation;
         let mut verdict = Verdict::default();
         if hooks.is_empty() {
             return verdict;
@@ -128,18 +128,19 @@ impl Listening {
     }
 
     /// Runs hooks that only hear; `None` when there are none.
-    fn tell_all<'a>(
+    fn notify_all<'a>(
         &'a self,
-        tellings: impl IntoIterator<Item = Telling<'a>>,
+        invocations: impl IntoIterator<Item = HookInvocation<'a>>,
     ) -> Option<BoxFuture<'a, Heard>> {
-        let tellings: Vec<_> = tellings.into_iter().filter(|telling| !telling.hooks.is_empty()).collect();
-        if tellings.is_empty() {
+        let invocations: Vec<_> =
+            invocations.into_iter().filter(|invocation| !invocation.hooks.is_empty()).collect();
+        if invocations.is_empty() {
             return None;
         }
         Some(Box::pin(async move {
             let mut all = Heard::default();
-            for telling in tellings {
-                let heard = self.run(&telling).await.heard;
+            for invocation in invocations {
+                let heard = self.run(&invocation).await.heard;
                 all.notices.extend(heard.notices);
                 all.context.extend(heard.context);
             }
@@ -149,12 +150,12 @@ impl Listening {
 
     fn at_prompt<'a>(&'a self, content: &[String]) -> Option<BoxFuture<'a, Heard>> {
         let particular = json!({"prompt": content.join("\n\n"), "attachments": []});
-        let telling = self.telling(Event::BeforeSubmitPrompt, None, particular);
-        if telling.hooks.is_empty() {
+        let invocation = self.invocation(Event::BeforeSubmitPrompt, None, particular);
+        if invocation.hooks.is_empty() {
             return None;
         }
         Some(Box::pin(async move {
-            let mut verdict = self.run(&telling).await;
+            let mut verdict = self.run(&invocation).await;
             let notices = std::mem::take(&mut verdict.heard.notices);
             let word = verdict.objection().map_or(Word::Nothing, Word::Object);
             Heard { word, notices, ..Heard::default() }
@@ -163,23 +164,23 @@ impl Listening {
 
     fn at_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, Heard>> {
         let (status, _) = status(outcome);
-        let stop = self.telling(Event::Stop, None, json!({"status": status, "loop_count": 0}));
-        self.tell_all([stop].into_iter().chain(self.only_run.then(|| self.session_end(outcome))))
+        let stop = self.invocation(Event::Stop, None, json!({"status": status, "loop_count": 0}));
+        self.notify_all([stop].into_iter().chain(self.only_run.then(|| self.session_end(outcome))))
     }
 
-    fn session_end(&self, outcome: &RunOutcome) -> Telling<'_> {
+    fn session_end(&self, outcome: &RunOutcome) -> HookInvocation<'_> {
         let (status, error) = status(outcome);
         let particular = self.documents.session_end(status, error, self.began.elapsed());
-        self.telling(Event::SessionEnd, None, particular)
+        self.invocation(Event::SessionEnd, None, particular)
     }
 
     /// Tells of the end of a session of several runs; `None` when nobody listens.
     pub(crate) fn end_session<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, Heard>> {
-        self.tell_all([self.session_end(outcome)])
+        self.notify_all([self.session_end(outcome)])
     }
 }
 
-impl Hooks for Listening {
+impl Hooks for HookRunner {
     fn hear_ends(&self) -> bool {
         let after =
             [Event::PostToolUse, Event::PostToolUseFailure, Event::AfterShellExecution, Event::AfterFileEdit];
@@ -197,7 +198,7 @@ impl Hooks for Listening {
         match moment {
             Moment::RunBegins if self.begun.swap(true, Ordering::Relaxed) => None,
             Moment::RunBegins => {
-                self.tell_all([self.telling(Event::SessionStart, None, self.documents.session_start())])
+                self.notify_all([self.invocation(Event::SessionStart, None, self.documents.session_start())])
             }
             Moment::Prompt(content) => self.at_prompt(content),
             Moment::Call { call, access, rewritten } => self.before_call(call, access, rewritten),

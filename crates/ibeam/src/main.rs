@@ -12,6 +12,7 @@ mod config;
 mod context;
 mod credentials;
 mod dialect;
+mod dirs;
 mod environment;
 mod exit;
 mod git;
@@ -20,17 +21,16 @@ mod instructions;
 mod mcp;
 mod mode;
 mod model;
-mod near;
 mod own_directories;
-mod place;
 mod printer;
 mod private_file;
 mod programs;
 mod prompt;
 mod pump;
+mod resource_exhaustion;
 mod run;
-mod shortage;
 mod signals;
+mod similar_names;
 mod stderr;
 mod stdout;
 mod talk;
@@ -48,7 +48,7 @@ use ibeam_protocol::Reason;
 use ibeam_tools::regular_file;
 
 use crate::app::{App, Basis, ConfigUse};
-use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, Unparsed};
+use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
 use crate::dialect::{DialectWriter, Input};
 use crate::exit::{Failed, Report};
 use crate::mode::{Circumstances, RunMode};
@@ -73,22 +73,22 @@ fn main() -> ExitCode {
     });
     let (Cli { flags, words, command, command_path }, options) = match parsed {
         Ok(parsed) => parsed,
-        Err(Unparsed::Said(text)) => {
+        Err(ParseExit::Help(text)) => {
             drop(stdout.write_all(text.as_bytes()));
             return ExitCode::SUCCESS;
         }
-        Err(Unparsed::Incomplete { help, reason }) => {
-            let report = cli::wanted_report(&args);
+        Err(ParseExit::MissingSubcommand { help, reason }) => {
+            let report = cli::requested_report(&args);
             if report.format == ErrorFormat::Text {
                 stderr::say(help.trim_end());
             }
             drop(exit::report_as(report));
-            return exit::fail(&reason.into(), &environment::catalogue(cli::wanted_lang(&args)));
+            return exit::fail(&reason.into(), &environment::catalogue(cli::requested_lang(&args)));
         }
-        Err(Unparsed::Wrong(reason)) => {
+        Err(ParseExit::Error(reason)) => {
             // Its own failure would hide the one to be told.
-            drop(exit::report_as(cli::wanted_report(&args)));
-            return exit::fail(&reason.into(), &environment::catalogue(cli::wanted_lang(&args)));
+            drop(exit::report_as(cli::requested_report(&args)));
+            return exit::fail(&reason.into(), &environment::catalogue(cli::requested_lang(&args)));
         }
     };
     // Everybody may read the command line of a process. A header may hold a token.
@@ -112,7 +112,7 @@ fn main() -> ExitCode {
     }
     if let Some(Command::Offline(command)) = &command {
         return match Basis::offline(flags, dialect_writer.as_ref()) {
-            Ok(basis) => command::carry_out_offline(&basis, command, &mut stdout)
+            Ok(basis) => command::execute_offline(&basis, command, &mut stdout)
                 .unwrap_or_else(|failure| fail(failure.into(), &basis.catalogue)),
             Err(reason) => unstarted(reason),
         };
@@ -190,7 +190,7 @@ fn dispatch(
                 options.and_then(|options| options.codex.login_status(!model::key_sources(app).is_empty()));
             return match status {
                 Some(code) => Ok(ExitCode::from(code)),
-                None => Ok(command::carry_out(app, &command, &mut stdout)?),
+                None => Ok(command::execute(app, &command, &mut stdout)?),
             };
         }
     };
@@ -199,7 +199,7 @@ fn dispatch(
     }
     if let (Target::Named(name), Some(dialect_writer)) = (&target, &app.dialect_writer)
         && let Ok(id) = name.parse()
-        && let exists = ibeam_session::exists(&app.places.sessions(), id)
+        && let exists = ibeam_session::exists(&app.dirs.sessions(), id)
         && let Some(reason) = dialect_writer.options().session_error(name, exists)
     {
         return Err(reason.into());

@@ -21,7 +21,7 @@ use tokio::io::DuplexStream;
 
 use crate::app::App;
 use crate::trust::{self, Trust};
-pub(crate) use declaration::{Declaration, Launch, declared};
+pub(crate) use declaration::{ServerDeclaration, Transport, declared_servers};
 use placeholder::Placeholders;
 
 /// How long a server gets to end by itself once its stdin is closed, and again after TERM.
@@ -32,7 +32,7 @@ pub(crate) const GRACE: Duration = Duration::from_millis(500);
 pub(crate) struct Servers {
     running: Vec<Arc<Server>>,
     /// Every server that is configured, and what became of it.
-    pub(crate) told: Vec<McpServer>,
+    pub(crate) statuses: Vec<McpServer>,
     /// Tools that are not what a person approved, by server and name.
     pub(crate) unapproved: Vec<(String, String)>,
     /// What people should know.
@@ -44,15 +44,17 @@ impl Servers {
     ///
     /// # Errors
     /// `McpServerFailed` for one that is required; the reason of a stop. Nothing runs on then.
-    pub(crate) async fn start(
+    pub(crate) async fn start_all(
         app: &App,
-        declarations: Vec<Declaration>,
+        declarations: Vec<ServerDeclaration>,
         stop: &Stop,
     ) -> Result<Self, Reason> {
-        let launcher = Arc::new(Launcher::new(app.config.most_processes()));
+        let launcher = Arc::new(Launcher::new(app.config.process_limit()));
         let started = join_all(declarations.into_iter().map(async |declaration| {
             let outcome = match declaration.status {
-                McpStatus::Connected => start(app, &declaration, Arc::clone(&launcher)).await.map(Some),
+                McpStatus::Connected => {
+                    start_server(app, &declaration, Arc::clone(&launcher)).await.map(Some)
+                }
                 McpStatus::Unsupported if declaration.required => Err("HTTP is not supported".to_owned()),
                 McpStatus::Failed | McpStatus::Untrusted | McpStatus::Unsupported | McpStatus::Disabled => {
                     Ok(None)
@@ -87,7 +89,7 @@ impl Servers {
         streams: Vec<(String, DuplexStream)>,
         stop: &Stop,
     ) -> Result<(), Reason> {
-        let (start, call) = (app.config.bound("mcp_start"), app.config.bound("mcp_call"));
+        let (start, call) = (app.config.timeout("mcp_start"), app.config.timeout("mcp_call"));
         let attached = join_all(streams.into_iter().map(async |(name, stream)| {
             let (output, input) = tokio::io::split(stream);
             let server = Server::attach(name.clone(), input, output, start, call).await;
@@ -110,7 +112,7 @@ impl Servers {
                     McpStatus::Failed
                 }
             };
-            self.told.push(McpServer { name, status });
+            self.statuses.push(McpServer { name, status });
         }
         Ok(())
     }
@@ -123,7 +125,7 @@ impl Servers {
         let store = &app.trust.store;
         if app.flags.approve_mcps {
             let servers = self.running.iter().map(|server| (server.as_ref(), workspace(server)));
-            if let Err(said) = trust::approve(store, servers) {
+            if let Err(said) = trust::approve_tools(store, servers) {
                 self.notices.push(Notice::TrustNotKept { path: store.path().display().to_string(), said });
             }
             return;
@@ -132,7 +134,7 @@ impl Servers {
         let approved = store.load();
         for server in &self.running {
             let tools = match &approved {
-                Ok(approved) => trust::unapproved(approved, server, workspace(server)),
+                Ok(approved) => trust::changed_tools(approved, server, workspace(server)),
                 Err(_) => server.tools().iter().map(|tool| tool.name.clone()).collect(),
             };
             if !tools.is_empty() {
@@ -145,10 +147,10 @@ impl Servers {
 
     fn take(
         &mut self,
-        declaration: Declaration,
+        declaration: ServerDeclaration,
         outcome: Result<Option<Server>, String>,
     ) -> Result<(), Reason> {
-        let Declaration { name: server, mut status, source, required, .. } = declaration;
+        let ServerDeclaration { name: server, mut status, source, required, .. } = declaration;
         match outcome {
             Ok(running) => self.running.extend(running.map(Arc::new)),
             Err(said) if required => return Err(Reason::McpServerFailed { server, said }),
@@ -159,7 +161,7 @@ impl Servers {
         }
         match status {
             McpStatus::Untrusted if required => {
-                return Err(Trust::needed(format!("mcp_servers.{server}"), &source.path));
+                return Err(Trust::required(format!("mcp_servers.{server}"), &source.path));
             }
             McpStatus::Untrusted => {
                 let path = source.path.display().to_string();
@@ -170,7 +172,7 @@ impl Servers {
             }
             McpStatus::Connected | McpStatus::Failed | McpStatus::Disabled => {}
         }
-        self.told.push(McpServer { name: server, status });
+        self.statuses.push(McpServer { name: server, status });
         Ok(())
     }
 
@@ -194,23 +196,27 @@ impl Servers {
 ///
 /// # Errors
 /// Why it is not there, in words.
-pub(crate) async fn start(
+pub(crate) async fn start_server(
     app: &App,
-    declaration: &Declaration,
+    declaration: &ServerDeclaration,
     launcher: Arc<Launcher>,
 ) -> Result<Server, String> {
     let config = config_of(app, declaration, launcher)?;
     Server::start(config).await.map_err(|error: StartError| error.to_string())
 }
 
-fn config_of(app: &App, declaration: &Declaration, launcher: Arc<Launcher>) -> Result<ServerConfig, String> {
-    let Launch::Command { command, args, environment: own, directory } = &declaration.launch else {
+fn config_of(
+    app: &App,
+    declaration: &ServerDeclaration,
+    launcher: Arc<Launcher>,
+) -> Result<ServerConfig, String> {
+    let Transport::Command { command, args, environment: own, directory } = &declaration.launch else {
         return Err("it is reached over HTTP, which is not supported".to_owned());
     };
-    let placeholders = Placeholders { home: &app.places.home, workspace: &app.workspace };
+    let placeholders = Placeholders { home: &app.dirs.home, workspace: &app.workspace };
     let keys = if declaration.source.of_project { ModelKeys::new(app) } else { ModelKeys::default() };
     let fill = |text: &String| placeholders.fill(text, &|name| keys.variable(name));
-    let mut environment = inherited(app);
+    let mut environment = inherited_environment(app);
     let own_path = own.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| fill(path)).transpose()?;
     let programs = match own_path {
         Some(path) => app.programs.with_path(path.as_ref()),
@@ -231,8 +237,8 @@ fn config_of(app: &App, declaration: &Declaration, launcher: Arc<Launcher>) -> R
         directory,
         programs: programs.directories().to_vec(),
         launcher,
-        start_timeout: app.config.bound("mcp_start"),
-        call_timeout: app.config.bound("mcp_call"),
+        start_timeout: app.config.timeout("mcp_start"),
+        call_timeout: app.config.timeout("mcp_call"),
     })
 }
 
@@ -268,14 +274,14 @@ impl ModelKeys {
 }
 
 /// Our environment without the keys of models, as commands get it.
-pub(crate) fn inherited(app: &App) -> Vec<(OsString, OsString)> {
+pub(crate) fn inherited_environment(app: &App) -> Vec<(OsString, OsString)> {
     let secrets = crate::model::key_variable_names(app);
     let is_withheld = |name: &OsString| {
         let name = name.to_string_lossy();
         name.ends_with("_API_KEY") || secrets.iter().any(|secret| *secret == name)
     };
     let mut environment: Vec<_> = std::env::vars_os().filter(|(name, _)| !is_withheld(name)).collect();
-    if !app.trust.is_given() {
+    if !app.trust.is_trusted() {
         // What it starts by name is not found in a stranger's repository either.
         environment.retain(|(name, _)| name != "PATH");
         environment.push(("PATH".into(), app.programs.path()));

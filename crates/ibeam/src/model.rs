@@ -198,8 +198,8 @@ fn only_of_an_untrusted_project(app: &App, name: &str) -> Option<Reason> {
     let provider = name.split_once('/').map(|(provider, _)| ("providers", vec!["providers", provider]));
     let alias = Some(("models.aliases", vec!["models", "aliases", name]));
     provider.into_iter().chain(alias).find_map(|(table, path)| {
-        let file = app.config.withheld(&path)?;
-        Some(Trust::needed(format!("{table}.{}", path.last()?), file))
+        let file = app.config.untrusted_file(&path)?;
+        Some(Trust::required(format!("{table}.{}", path.last()?), file))
     })
 }
 

@@ -13,7 +13,7 @@ use ibeam_protocol::Reason;
 use rustix::fs::{Access, access};
 use rustix::process::geteuid;
 
-use crate::place::Places;
+use crate::dirs::Dirs;
 
 /// Everybody may write.
 const WRITABLE_BY_ALL: u32 = 0o002;
@@ -28,12 +28,12 @@ struct OwnDirectory {
     may_be_link: bool,
 }
 
-impl Places {
+impl Dirs {
     /// Makes the directory of sessions, and checks every directory that a run writes.
     ///
     /// # Errors
     /// `CannotCreate` with the directory and the variable that puts it elsewhere.
-    pub(crate) fn prepare(&self) -> Result<(), Reason> {
+    pub(crate) fn create_sessions_dir(&self) -> Result<(), Reason> {
         self.check()?;
         let sessions = self.own(self.sessions(), "XDG_DATA_HOME");
         sessions.make(&self.home).map_err(or_ephemeral)?;
@@ -55,7 +55,7 @@ impl Places {
     ///
     /// # Errors
     /// `CannotCreate` for a link that commands could replace, or that leads to where commands may write.
-    pub(crate) fn keep_from_commands(&self, writable: &[PathBuf]) -> Result<Vec<PathBuf>, Reason> {
+    pub(crate) fn protect_from_commands(&self, writable: &[PathBuf]) -> Result<Vec<PathBuf>, Reason> {
         self.check()?;
         let is_writable = |path: &Path| writable.iter().any(|root| path.starts_with(root));
         let mut kept = Vec::new();

@@ -22,7 +22,7 @@ pub(crate) struct Programs {
 
 impl Programs {
     /// Those of `path`, a value of `PATH`, for a run in these `roots`, which are real paths.
-    pub(crate) fn of(path: Option<&OsStr>, roots: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(path: Option<&OsStr>, roots: Vec<PathBuf>) -> Self {
         let is_outside = |path: &Path| !roots.iter().any(|root| path.starts_with(root));
         let is_ours = |directory: &PathBuf| {
             directory.is_absolute()
@@ -36,7 +36,7 @@ impl Programs {
 
     /// The same run with another `PATH`.
     pub(crate) fn with_path(&self, path: &OsStr) -> Self {
-        Self::of(Some(path), self.roots.clone())
+        Self::new(Some(path), self.roots.clone())
     }
 
     /// The program of that name; `None` when there is none.
@@ -94,10 +94,10 @@ mod tests {
             &dots,
         ] {
             let path = std::env::join_paths([directory]).unwrap();
-            let programs = Programs::of(Some(&path), roots.clone());
+            let programs = Programs::new(Some(&path), roots.clone());
             assert_eq!(programs.find("tool-of-a-test"), None, "{}", directory.display());
             let path = std::env::join_paths([directory, &tools]).unwrap();
-            let programs = Programs::of(Some(&path), roots.clone());
+            let programs = Programs::new(Some(&path), roots.clone());
             assert_eq!(programs.find("tool-of-a-test"), Some(tools.join("tool-of-a-test")));
         }
     }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn what_is_usual_is_found_without_a_path_and_in_any_workspace() {
         for workspace in ["/", "/usr", "/somewhere"] {
-            assert!(Programs::of(None, vec![PathBuf::from(workspace)]).find("sh").is_some(), "{workspace}");
+            assert!(Programs::new(None, vec![PathBuf::from(workspace)]).find("sh").is_some(), "{workspace}");
         }
     }
 }

@@ -18,7 +18,7 @@ use ibeam_session::{Session, SessionError};
 use tokio::sync::mpsc;
 
 use crate::printer::{Pending, Printer, split};
-use crate::shortage;
+use crate::resource_exhaustion;
 
 /// Events that may wait for the pump; more make the loop wait.
 pub(crate) const WAITING_EVENTS: usize = 1024;
@@ -140,5 +140,5 @@ fn reason_of(error: &SessionError) -> Reason {
         | SessionError::Cancelled
         | SessionError::Damaged { .. } => None,
     };
-    source.and_then(shortage::behind).unwrap_or_else(|| crate::run::unwritten(error))
+    source.and_then(resource_exhaustion::from_io_error).unwrap_or_else(|| crate::run::unwritten(error))
 }

@@ -76,7 +76,7 @@ fn print_on(
 ) -> Result<(), Failed> {
     let Beginning { stop, watchdog, .. } = &beginning;
     let stop = stop.clone();
-    let shutdown = Shutdown::within(app.config.bound("shutdown"));
+    let shutdown = Shutdown::within(app.config.timeout("shutdown"));
     // A signal or the time-out ends the run in order, also while stdin or a disk is waited for.
     let _watch = watchdog.watch(&stop, timeout(app), shutdown.budget());
     print_failures_outside_of_runs(app, format, &stdout)?;
@@ -85,8 +85,8 @@ fn print_on(
     let gather = || {
         let (words, how) = (words.to_vec(), app.flags.stdin.unwrap_or_default());
         let patience = prompt::Patience {
-            silence: app.config.bound("stdin"),
-            context: app.config.bound("stdin_context"),
+            silence: app.config.timeout("stdin"),
+            context: app.config.timeout("stdin_context"),
         };
         runtime.block_on(async { unless_stopped(&stop, move || prompt::gather(&words, how, patience)).await })
     };
@@ -102,21 +102,21 @@ fn print_on(
     if let Some(head) = start::preview(app, &opening, &model) {
         exit::expect_run(head, gathered.blocks.clone());
     }
-    let declared = mcp::declared(app)?;
-    let hooks = hooks::listed(app)?;
+    let declared = mcp::declared_servers(app)?;
+    let hooks = hooks::load(app)?;
     let guards = guards.stand()?;
     let opened = runtime.block_on(opening.open_unless_stopped(&stop));
     let opened = opened.map_err(|failure| not_begun(app, &stop, failure))?;
     let mut started = start::start(app, opened, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
-    let servers = runtime.block_on(Servers::start(app, declared, &stop))?;
+    let servers = runtime.block_on(Servers::start_all(app, declared, &stop))?;
     let mut notices = started.notices;
     notices.extend(gathered.notice);
     notices.extend(servers.notices.iter().cloned());
     notices.extend(hooks.notices.iter().cloned());
     notices.extend(app.ignored_arguments());
-    let notices = app.trust.tell(notices);
+    let notices = app.trust.merge_notices(notices);
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
     let current = CurrentStop::of(stop.clone());
     let stdout = stdout::Paced::new(stdout, &current, shutdown.patience());
@@ -128,7 +128,7 @@ fn print_on(
         }
     };
     let approver = Arc::new(ibeam_core::Headless);
-    let hooks = hooks.listen(app, &started.head, true);
+    let hooks = hooks.into_runner(app, &started.head, true);
     let further = app.flags.append_system_prompt.clone();
     let foundation = Foundation {
         head: started.head,
@@ -179,7 +179,7 @@ pub(crate) fn writer<'a>(
         Format::Json => Box::new(Json::new(out)),
         Format::Text => {
             let options = TextOptions {
-                verbose: basis.config.switch(&["verbose"]),
+                verbose: basis.config.is_enabled(&["verbose"]),
                 live: false,
                 message_only: basis.contract() == Contract::Two,
             };
@@ -276,7 +276,7 @@ fn print_failures_outside_of_runs(app: &App, format: Format, stdout: &File) -> R
 /// # Errors
 /// Those of `work`, and `System` when there can be no runtime.
 pub(crate) fn on_runtime<T, E: From<Failure>>(work: impl FnOnce(&Runtime) -> Result<T, E>) -> Result<T, E> {
-    crate::shortage::check_descriptors(0).map_err(Failure::from)?;
+    crate::resource_exhaustion::check_descriptors(0).map_err(Failure::from)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -14,11 +14,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ibeam_protocol::{Notice, Reason};
 
 use crate::cli::Flags;
-use crate::place::Places;
+use crate::dirs::Dirs;
 pub(crate) use files::{PolicyFiles, fingerprint};
-pub(crate) use pins::{approve, unapproved};
-pub(crate) use store::Store;
-use store::Trusted;
+pub(crate) use pins::{approve_tools, changed_tools};
+pub(crate) use store::TrustStore;
+use store::TrustedWorkspace;
 
 /// What is known of the workspace, decided once at start.
 #[derive(Clone, Debug)]
@@ -26,14 +26,14 @@ pub(crate) struct Trust {
     /// The policy files of the project, as they were judged.
     pub(crate) files: PolicyFiles,
     /// What is remembered.
-    pub(crate) store: Store,
-    standing: Standing,
+    pub(crate) store: TrustStore,
+    state: TrustState,
     /// What people should know of it.
     notices: Vec<Notice>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum TrustState {
     /// By a flag of this run, or remembered with the same content.
     Trusted,
     /// Nobody ever said so.
@@ -45,22 +45,22 @@ enum Standing {
 impl Trust {
     /// Judges `workspace`, which is a real path, and remembers it where `--trust` is given. Never fails: what cannot
     /// be read trusts nothing, and people are told.
-    pub(crate) fn judge(flags: &Flags, places: &Places, workspace: &Path) -> Self {
+    pub(crate) fn evaluate(flags: &Flags, dirs: &Dirs, workspace: &Path) -> Self {
         let files = PolicyFiles::read(workspace);
-        let store = Store::at(places.user_config.with_file_name("trust.json"));
+        let store = TrustStore::new(dirs.user_config.with_file_name("trust.json"));
         let mut notices = Vec::new();
         let path = || store.path().display().to_string();
         let remembered = store.load().map(|document| document.workspace(workspace).cloned());
-        let standing = match &remembered {
-            _ if flags.trust || flags.force => Standing::Trusted,
+        let state = match &remembered {
+            _ if flags.trust || flags.force => TrustState::Trusted,
             Ok(Some(trusted)) => match files.changed_since(&trusted.files) {
-                changed if changed.is_empty() => Standing::Trusted,
+                changed if changed.is_empty() => TrustState::Trusted,
                 changed => {
                     notices.push(Notice::TrustChanged { path: shown(&changed) });
-                    Standing::Changed
+                    TrustState::Changed
                 }
             },
-            Ok(None) | Err(_) => Standing::Unknown,
+            Ok(None) | Err(_) => TrustState::Unknown,
         };
         match remembered {
             Err(said) => notices.push(Notice::TrustUnreadable { path: path(), said }),
@@ -69,7 +69,9 @@ impl Trust {
                     // What cannot be read cannot be known again; whoever needs it says what is wrong with it.
                     (None, _) => Ok(()),
                     (Some(now), Some(known)) if now == known.files => Ok(()),
-                    (Some(now), _) => store.trust(workspace, Trusted { at_ms: now_ms(), files: now }),
+                    (Some(now), _) => {
+                        store.trust(workspace, TrustedWorkspace { at_ms: now_ms(), files: now })
+                    }
                 };
                 if let Err(said) = kept {
                     notices.push(Notice::TrustNotKept { path: path(), said });
@@ -77,31 +79,31 @@ impl Trust {
             }
             Ok(_) => {}
         }
-        Self { files, store, standing, notices }
+        Self { files, store, state, notices }
     }
 
     /// Whether the project's files count whole.
-    pub(crate) fn is_given(&self) -> bool {
-        self.standing == Standing::Trusted
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.state == TrustState::Trusted
     }
 
     /// The same as if somebody trusted it: to tell what that would change.
-    pub(crate) fn as_if_given(&self) -> Self {
-        Self { standing: Standing::Trusted, ..self.clone() }
+    pub(crate) fn assuming_trusted(&self) -> Self {
+        Self { state: TrustState::Trusted, ..self.clone() }
     }
 
     /// In a word: `trusted`, `untrusted`, `changed`.
-    pub(crate) fn word(&self) -> &'static str {
-        match self.standing {
-            Standing::Trusted => "trusted",
-            Standing::Unknown => "untrusted",
-            Standing::Changed => "changed",
+    pub(crate) fn status(&self) -> &'static str {
+        match self.state {
+            TrustState::Trusted => "trusted",
+            TrustState::Unknown => "untrusted",
+            TrustState::Changed => "changed",
         }
     }
 
     /// `notices` with those of the trust first. After a change the one that names the file says it all: what each
     /// part of it would widen is left out.
-    pub(crate) fn tell(&self, notices: Vec<Notice>) -> Vec<Notice> {
+    pub(crate) fn merge_notices(&self, notices: Vec<Notice>) -> Vec<Notice> {
         let follows_from_it = |notice: &Notice| {
             matches!(
                 notice,
@@ -110,13 +112,13 @@ impl Trust {
                     | Notice::McpServerUntrusted { .. }
             )
         };
-        let left_out = |notice: &Notice| self.standing == Standing::Changed && follows_from_it(notice);
+        let left_out = |notice: &Notice| self.state == TrustState::Changed && follows_from_it(notice);
         let rest = notices.into_iter().filter(|notice| !left_out(notice));
         self.notices.iter().cloned().chain(rest).collect()
     }
 
     /// The reason for a run that needs what only the project's file at `path` has.
-    pub(crate) fn needed(what: impl Into<String>, path: &Path) -> Reason {
+    pub(crate) fn required(what: impl Into<String>, path: &Path) -> Reason {
         Reason::Untrusted { what: what.into(), path: path.display().to_string() }
     }
 }

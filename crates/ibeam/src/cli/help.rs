@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use ibeam_output::Catalogue;
 
-use super::{Cli, FailOnWord, Format};
+use super::{Cli, FailOnArg, Format};
 
 /// Each command with the flags of runs that change what it does. The others are accepted there and not listed.
 const FLAGS: &[(&str, &[&str])] = &[
@@ -88,9 +88,8 @@ pub(super) fn command(args: &[OsString]) -> Command {
         return command.mut_arg("output_format", |arg| arg.value_parser(shown::<Format>(|_| true)));
     }
     if is_named("convert") {
-        return command.mut_arg("fail_on", |arg| {
-            arg.value_parser(shown(|what: &FailOnWord| *what == FailOnWord::Loss))
-        });
+        return command
+            .mut_arg("fail_on", |arg| arg.value_parser(shown(|what: &FailOnArg| *what == FailOnArg::Loss)));
     }
     command
 }
@@ -103,7 +102,7 @@ fn shown<V: ValueEnum>(is_shown: impl Fn(&V) -> bool) -> PossibleValuesParser {
 
 /// The help that `args` ask for.
 pub(super) fn text(args: &[OsString]) -> String {
-    let catalogue = crate::environment::catalogue(super::wanted_lang(args));
+    let catalogue = crate::environment::catalogue(super::requested_lang(args));
     let command = localised(command(args), &catalogue);
     let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
     let asked = FLAGS.iter().find(|(name, _)| is_named(name));

@@ -13,7 +13,7 @@ use super::ReportFormat;
 
 /// A command that works on what it is given.
 #[derive(Subcommand, Clone, Debug)]
-pub(crate) enum Offline {
+pub(crate) enum OfflineCommand {
     /// Show a recorded session, or a file with a stream, again
     #[command(after_help = "With `--output-format html` it prints one page to read.\n\
                       stderr and the exit code are those of the replay, not of the run: docs/sessions.md")]

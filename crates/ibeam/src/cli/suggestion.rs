@@ -3,7 +3,7 @@
 use clap::Error;
 use clap::error::{ContextKind, ContextValue};
 
-use crate::near::is_near;
+use crate::similar_names::is_similar;
 
 /// Flags that allow more. Whoever mistypes another flag must not be led to one of them.
 const GRANTING: &[&str] =
@@ -59,19 +59,19 @@ fn drop_poor_suggestions(error: &mut Error) {
 fn is_good(typed: &str, suggested: &str) -> bool {
     let bare = |word: &str| word.trim_start_matches('-').to_owned();
     let grants = GRANTING.iter().any(|flag| suggested.starts_with(flag));
-    !grants && is_near(&bare(typed), &bare(suggested))
+    !grants && is_similar(&bare(typed), &bare(suggested))
 }
 
 #[cfg(test)]
 mod tests {
     use ibeam_protocol::Reason;
 
-    use crate::cli::{Unparsed, parse};
+    use crate::cli::{ParseExit, parse};
 
     #[track_caller]
     fn check(args: &[&str], suggests: Option<&str>) {
         let args: Vec<_> = args.iter().map(Into::into).collect();
-        let Err(Unparsed::Wrong(Reason::Usage { said } | Reason::CommandUsage { said, .. })) = parse(&args)
+        let Err(ParseExit::Error(Reason::Usage { said } | Reason::CommandUsage { said, .. })) = parse(&args)
         else {
             panic!("{args:?} is understood")
         };

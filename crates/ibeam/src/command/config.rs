@@ -15,7 +15,7 @@ pub(super) fn config(app: &App, what: &ConfigCommand, stdout: &mut File) -> Resu
     match what {
         ConfigCommand::Explain { format } => explain(app, format.unwrap_or_default(), stdout),
         ConfigCommand::Path => {
-            let paths = app.places.configuration().map(|path| format!("{}\n", path.display()));
+            let paths = app.dirs.config_files().map(|path| format!("{}\n", path.display()));
             say(stdout, &paths.collect::<String>())
         }
     }
@@ -62,7 +62,7 @@ fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Fai
     for Row { key, text: value, origin, .. } in &rows {
         text.push_str(&format!("{:width$}  # {origin}\n", format!("{key} = {value}")));
     }
-    for notice in app.trust.tell(app.config.notices.clone()) {
+    for notice in app.trust.merge_notices(app.config.notices.clone()) {
         text.push_str(&format!("# {}\n", app.catalogue.notice(&notice)));
     }
     for fault in &app.faults {

@@ -15,7 +15,7 @@ use ibeam_wire::MAX_LINE_BYTES;
 use serde_json::json;
 
 use crate::app::Basis;
-use crate::cli::FailOnWord;
+use crate::cli::FailOnArg;
 use crate::stderr;
 
 /// What is written in one act while more of the source is there already.
@@ -57,7 +57,7 @@ pub(super) fn convert(
             .map_err(|error| Reason::Io { what: path.display().to_string(), said: error.to_string() })?;
     }
     tell(basis, &name, to, &losses);
-    let fails = !losses.is_empty() && basis.flags.fail_on.contains(&FailOnWord::Loss);
+    let fails = !losses.is_empty() && basis.flags.fail_on.contains(&FailOnArg::Loss);
     Ok(if fails { ExitCode::from(LOSSY) } else { ExitCode::SUCCESS })
 }
 

@@ -14,9 +14,9 @@ pub(super) fn create_chat(app: &App, stdout: &mut File) -> Result<(), Failure> {
         let said = "`create-chat` makes a session that is stored; `--ephemeral`, or `session.ephemeral`, forbids that";
         return Err(Reason::Usage { said: said.to_owned() }.into());
     }
-    app.places.prepare()?;
+    app.dirs.create_sessions_dir()?;
     let id = SessionId::random();
-    Session::create(&app.places.sessions(), id, &app.workspace, &session_options(app)?)
+    Session::create(&app.dirs.sessions(), id, &app.workspace, &session_options(app)?)
         .and_then(|mut session| session.settle())
         .map_err(|error| reason_of(&error, id))?;
     say(stdout, &format!("{id}\n"))

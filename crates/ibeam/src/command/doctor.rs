@@ -64,11 +64,11 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
             None => line(false, program, what_for),
         }
     }
-    for (what, directory) in [("sessions", app.places.sessions()), ("cache", app.places.cache.clone())] {
+    for (what, directory) in [("sessions", app.dirs.sessions()), ("cache", app.dirs.cache.clone())] {
         line(writable(&directory), what, &directory.display().to_string());
     }
     let is_whole = |path: &&Path| !app.faults.iter().any(|fault| faulty_file(fault) == Some(*path));
-    for path in app.places.configuration().filter(|path| path.is_file()).filter(is_whole) {
+    for path in app.dirs.config_files().filter(|path| path.is_file()).filter(is_whole) {
         line(true, "configuration", &path.display().to_string());
     }
     match &sandbox {

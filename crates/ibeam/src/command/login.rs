@@ -36,18 +36,18 @@ pub(super) fn login(app: &App, provider: Option<&str>, stdout: &mut File) -> Res
     if key.is_empty() || key.contains(char::is_whitespace) {
         return Err(Reason::Usage { said: "a key is one word without spaces".to_owned() }.into());
     }
-    let mut credentials = Credentials::load(&app.places.credentials)?;
+    let mut credentials = Credentials::load(&app.dirs.credentials)?;
     credentials.store(&provider, key)?;
     say(
         stdout,
-        &format!("Logged in to {provider}: the key is stored in {}\n", app.places.credentials.display()),
+        &format!("Logged in to {provider}: the key is stored in {}\n", app.dirs.credentials.display()),
     )
 }
 
 pub(super) fn logout(app: &App, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
     let provider = provider.map(|name| check_provider_name(app, name)).transpose()?;
-    let mut credentials = Credentials::load(&app.places.credentials)?;
-    let forgotten = credentials.forget(provider.as_deref())?;
+    let mut credentials = Credentials::load(&app.dirs.credentials)?;
+    let forgotten = credentials.remove(provider.as_deref())?;
     let count = u64::try_from(forgotten).unwrap_or(u64::MAX);
     say(stdout, &format!("{}\n", app.catalogue.command(&SubcommandLine::LoggedOut { count })))
 }

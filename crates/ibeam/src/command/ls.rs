@@ -15,7 +15,7 @@ const TITLE: usize = 72;
 
 pub(super) fn ls(app: &App, all: bool, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let cwd = (!all).then_some(app.workspace.as_path());
-    let sessions = ibeam_session::list(&app.places.sessions(), cwd).map_err(|error| session_io(&error))?;
+    let sessions = ibeam_session::list(&app.dirs.sessions(), cwd).map_err(|error| session_io(&error))?;
     let mut text = String::new();
     for session in &sessions {
         let title: String = session.title.as_deref().unwrap_or("(empty)").chars().take(TITLE).collect();

@@ -14,7 +14,7 @@ use toml_edit::{DocumentMut, Item, Table, value};
 use super::{report, say};
 use crate::app::App;
 use crate::cli::{McpCommand, ReportFormat};
-use crate::mcp::{Declaration, Launch, declared};
+use crate::mcp::{ServerDeclaration, Transport, declared_servers};
 use crate::{mcp, regular_file, run, signals};
 
 /// No configuration written by hand comes near it.
@@ -32,7 +32,7 @@ pub(super) fn mcp(app: &App, what: &McpCommand, stdout: &mut File) -> Result<(),
 
 /// Lists what the files name; starts nothing.
 fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
-    let servers = declared(app)?;
+    let servers = declared_servers(app)?;
     let width =
         servers.iter().map(|server| show_on_one_line(&server.name).chars().count()).max().unwrap_or_default();
     let mut text = String::new();
@@ -86,7 +86,7 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
         let started = tokio::select! {
             biased;
             reason = stop.wait() => return Err(reason),
-            started = mcp::start(app, &server, Arc::default()) => started.map_err(failed)?,
+            started = mcp::start_server(app, &server, Arc::default()) => started.map_err(failed)?,
         };
         let mut text = String::new();
         for tool in started.tools() {
@@ -106,7 +106,7 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
 /// Writes `enabled` for the server into the user's file, where it stands above every file that names it.
 fn switch(app: &App, name: &str, enabled: bool, stdout: &mut File) -> Result<(), Failure> {
     let server = find(app, name)?;
-    let path = &app.places.user_config;
+    let path = &app.dirs.user_config;
     let bad =
         |said: String| Reason::BadConfig { path: path.display().to_string(), line: None, column: None, said };
     // Half a file would be written back as a whole one.
@@ -155,8 +155,8 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::rename(&new, &target)
 }
 
-fn find(app: &App, name: &str) -> Result<Declaration, Reason> {
-    let servers = declared(app)?;
+fn find(app: &App, name: &str) -> Result<ServerDeclaration, Reason> {
+    let servers = declared_servers(app)?;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let said = match names.as_slice() {
         [] => format!("no MCP server is called `{name}`; none is configured (docs/mcp.md)"),
@@ -176,14 +176,14 @@ fn word(status: McpStatus) -> &'static str {
     }
 }
 
-fn source(server: &Declaration) -> String {
+fn source(server: &ServerDeclaration) -> String {
     let path = server.source.path.display();
     server.source.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}"))
 }
 
-fn reached(server: &Declaration) -> String {
+fn reached(server: &ServerDeclaration) -> String {
     match &server.launch {
-        Launch::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
-        Launch::Url(url) => url.clone(),
+        Transport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
+        Transport::Url(url) => url.clone(),
     }
 }

@@ -4,10 +4,10 @@
 //! nothing is changed, so a session that somebody writes to is shown up to now. What is whole is shown before
 //! damage is told.
 
+mod contract_converter;
+mod from_wire;
 mod pace;
 mod player;
-mod recast;
-mod retold;
 mod stream;
 
 use std::ffi::OsStr;
@@ -30,14 +30,14 @@ use crate::run::{damaged, nth_newest, reason_of, session_io};
 use crate::stderr;
 
 /// What is to be seen, and how.
-pub(super) struct Wish {
+pub(super) struct ReplayOptions {
     format: Format,
     /// That run alone.
     run: Option<NonZeroU64>,
     pace: Pace,
 }
 
-impl Wish {
+impl ReplayOptions {
     /// What the flags say. Without a format: `text` on a terminal, else that of a run.
     ///
     /// # Errors
@@ -87,15 +87,20 @@ impl From<io::Error> for Ended {
     }
 }
 
-pub(super) fn replay(basis: &Basis, what: &OsStr, wish: &Wish, stdout: &File) -> Result<(), Failure> {
+pub(super) fn replay(
+    basis: &Basis,
+    what: &OsStr,
+    options: &ReplayOptions,
+    stdout: &File,
+) -> Result<(), Failure> {
     match Source::of(basis, what)? {
-        Source::Session(directory, id) => session(basis, &directory, id, wish, stdout),
-        Source::Stdin => stream(basis, "stdin", io::stdin().lock(), wish, stdout),
+        Source::Session(directory, id) => session(basis, &directory, id, options, stdout),
+        Source::Stdin => stream(basis, "stdin", io::stdin().lock(), options, stdout),
         Source::File(path) => {
             let source = path.display().to_string();
             let file = File::open(&path)
                 .map_err(|error| Reason::NoInput { path: source.clone(), said: error.to_string() })?;
-            stream(basis, &source, BufReader::new(file), wish, stdout)
+            stream(basis, &source, BufReader::new(file), options, stdout)
         }
     }
     .map_err(Into::into)
@@ -120,15 +125,15 @@ impl Source {
             return Ok(Self::Stdin);
         }
         if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
-            let (workspace, places) = located(&basis.flags)?;
-            let id = nth_newest(&places.sessions(), &workspace, position)?;
-            return Ok(Self::Session(places.sessions(), id));
+            let (workspace, dirs) = located(&basis.flags)?;
+            let id = nth_newest(&dirs.sessions(), &workspace, position)?;
+            return Ok(Self::Session(dirs.sessions(), id));
         }
         let path = PathBuf::from(what);
         let Ok(id) = name.parse() else { return Ok(Self::File(path)) };
         match located(&basis.flags) {
-            Ok((_, places)) if !path.exists() || ibeam_session::exists(&places.sessions(), id) => {
-                Ok(Self::Session(places.sessions(), id))
+            Ok((_, dirs)) if !path.exists() || ibeam_session::exists(&dirs.sessions(), id) => {
+                Ok(Self::Session(dirs.sessions(), id))
             }
             Err(reason) if !path.exists() => Err(reason.into()),
             Ok(_) | Err(_) => Ok(Self::File(path)),
@@ -136,8 +141,14 @@ impl Source {
     }
 }
 
-fn session(basis: &Basis, directory: &Path, id: SessionId, wish: &Wish, stdout: &File) -> Result<(), Reason> {
-    let mut player = Player::of_events(basis, wish, stdout);
+fn session(
+    basis: &Basis,
+    directory: &Path,
+    id: SessionId,
+    options: &ReplayOptions,
+    stdout: &File,
+) -> Result<(), Reason> {
+    let mut player = Player::of_events(basis, options, stdout);
     let (mut gaps, mut next) = (0, 0);
     let mut show = |event: Event| {
         gaps += u64::from(event.seq != next);
@@ -161,23 +172,23 @@ fn session(basis: &Basis, directory: &Path, id: SessionId, wish: &Wish, stdout: 
     if let Some(Damage { path, line, said }) = damage {
         return Err(damaged(id, &path, line, &said));
     }
-    wish.exists_among(runs, &id.to_string())
+    options.exists_among(runs, &id.to_string())
 }
 
 fn stream(
     basis: &Basis,
     source: &str,
     lines: impl BufRead,
-    wish: &Wish,
+    options: &ReplayOptions,
     stdout: &File,
 ) -> Result<(), Reason> {
     // What a stream holds is in the form of these two already, keys that we do not know included.
-    let mut player = match wish.format {
-        Format::StreamJson | Format::Json => Player::of_lines(basis, wish, stdout),
-        Format::Text | Format::Html => Player::of_events(basis, wish, stdout),
+    let mut player = match options.format {
+        Format::StreamJson | Format::Json => Player::of_lines(basis, options, stdout),
+        Format::Text | Format::Html => Player::of_events(basis, options, stdout),
     };
-    match stream::play(basis, source, lines, wish.format, &mut player) {
-        Ok(runs) => wish.exists_among(runs, source),
+    match stream::play(basis, source, lines, options.format, &mut player) {
+        Ok(runs) => options.exists_among(runs, source),
         Err(Ended::Enough) => Ok(()),
         Err(Ended::Failed(reason)) => Err(reason),
         Err(Ended::Session(error)) => Err(session_io(&error)),
@@ -188,7 +199,7 @@ fn warn(basis: &Basis, line: &ReplayLine<'_>) {
     stderr::say(&format!("warning: {}", basis.catalogue.replay(line)));
 }
 
-impl Wish {
+impl ReplayOptions {
     /// # Errors
     /// `UnknownRun` when the one that is wanted is not among so many.
     fn exists_among(&self, runs: u64, source: &str) -> Result<(), Reason> {

@@ -31,7 +31,7 @@ fn check(
     let unknown = |_| Reason::UnknownSession { session: name.to_owned() };
     let id: SessionId = name.parse().map_err(unknown)?;
     let failed = |error| reason_of(&error, id);
-    let sessions = app.places.sessions();
+    let sessions = app.dirs.sessions();
     let repaired = match repair {
         true => Some(ibeam_session::repair(&sessions, id, &session_options(app)?).map_err(failed)?),
         false => None,

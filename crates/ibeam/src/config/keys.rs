@@ -4,23 +4,23 @@ use super::value::Kind;
 
 /// What a project's file may do with a key. The user's and the managed one may set every key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum ProjectScope {
     /// Set it: it can only narrow what is allowed, or widens nothing.
-    Anyone,
+    Any,
     /// Set it in a trusted workspace: it could widen what is allowed or send a key elsewhere.
     Trusted,
     /// Lower it; in a trusted workspace set it.
-    Lower,
+    MayLower,
     /// Say this word; in a trusted workspace any.
-    Narrows(&'static str),
+    IfEqual(&'static str),
     /// Say a later word of the kind than the one in force; in a trusted workspace any.
-    NarrowsFurther,
+    MayTighten,
     /// Say this word, and never another.
-    Only(&'static str),
+    OnlyEqual(&'static str),
     /// Nothing, trusted or not.
     Never,
     /// Set it; whoever uses it tells the layers apart and what it may do with which.
-    Judged,
+    Delegated,
 }
 
 /// One key. `*` in `path` stands for any one name.
@@ -30,11 +30,16 @@ pub(crate) struct Key {
     pub(crate) kind: Kind,
     pub(crate) default: Option<&'static str>,
     pub(crate) variable: Option<&'static str>,
-    pub(crate) reach: Reach,
+    pub(crate) project_scope: ProjectScope,
 }
 
-const fn key(path: &'static str, kind: Kind, default: Option<&'static str>, reach: Reach) -> Key {
-    Key { path, kind, default, variable: None, reach }
+const fn key(
+    path: &'static str,
+    kind: Kind,
+    default: Option<&'static str>,
+    project_scope: ProjectScope,
+) -> Key {
+    Key { path, kind, default, variable: None, project_scope }
 }
 
 const fn with_variable(key: Key, variable: &'static str) -> Key {
@@ -43,83 +48,86 @@ const fn with_variable(key: Key, variable: &'static str) -> Key {
 
 /// The whole list; docs/configuration.md says what each does.
 pub(crate) const KEYS: &[Key] = &[
-    with_variable(key("model", Kind::Name, None, Reach::Trusted), "IBEAM_MODEL"),
-    with_variable(key("lang", Kind::Name, None, Reach::Anyone), "IBEAM_LANG"),
-    key("verbose", Kind::Switch, None, Reach::Anyone),
-    key("models.aliases.*", Kind::Name, None, Reach::Trusted),
-    key("models.display.*", Kind::Name, None, Reach::Trusted),
-    key("models.context.*", Kind::Number, None, Reach::Trusted),
-    key("models.prices.*", Kind::Name, None, Reach::Trusted),
-    key("providers.*.wire", Kind::Name, None, Reach::Trusted),
-    key("providers.*.base_url", Kind::Name, None, Reach::Trusted),
-    key("providers.*.key_variable", Kind::Name, None, Reach::Trusted),
-    key("providers.*.headers.*", Kind::Text, None, Reach::Trusted),
-    key("providers.*.text_tool_calls", Kind::Switch, None, Reach::Trusted),
-    key("permissions.allow", Kind::Tokens, None, Reach::Trusted),
-    key("permissions.ask", Kind::Tokens, None, Reach::Anyone),
-    key("permissions.deny", Kind::Tokens, None, Reach::Anyone),
+    with_variable(key("model", Kind::Name, None, ProjectScope::Trusted), "IBEAM_MODEL"),
+    with_variable(key("lang", Kind::Name, None, ProjectScope::Any), "IBEAM_LANG"),
+    key("verbose", Kind::Switch, None, ProjectScope::Any),
+    key("models.aliases.*", Kind::Name, None, ProjectScope::Trusted),
+    key("models.display.*", Kind::Name, None, ProjectScope::Trusted),
+    key("models.context.*", Kind::Number, None, ProjectScope::Trusted),
+    key("models.prices.*", Kind::Name, None, ProjectScope::Trusted),
+    key("providers.*.wire", Kind::Name, None, ProjectScope::Trusted),
+    key("providers.*.base_url", Kind::Name, None, ProjectScope::Trusted),
+    key("providers.*.key_variable", Kind::Name, None, ProjectScope::Trusted),
+    key("providers.*.headers.*", Kind::Text, None, ProjectScope::Trusted),
+    key("providers.*.text_tool_calls", Kind::Switch, None, ProjectScope::Trusted),
+    key("permissions.allow", Kind::Tokens, None, ProjectScope::Trusted),
+    key("permissions.ask", Kind::Tokens, None, ProjectScope::Any),
+    key("permissions.deny", Kind::Tokens, None, ProjectScope::Any),
     // From wide to narrow.
     key(
         "approval",
         Kind::Word(&["sandboxed", "allowlist", "strict"]),
         Some("sandboxed"),
-        Reach::NarrowsFurther,
+        ProjectScope::MayTighten,
     ),
-    key("sandbox.mode", Kind::Word(&["enabled", "disabled"]), None, Reach::Only("enabled")),
-    key("sandbox.environment", Kind::Set, None, Reach::Trusted),
+    key("sandbox.mode", Kind::Word(&["enabled", "disabled"]), None, ProjectScope::OnlyEqual("enabled")),
+    key("sandbox.environment", Kind::Set, None, ProjectScope::Trusted),
     // What a later build outside of the sandbox runs may lie there.
-    key("sandbox.writable", Kind::Set, None, Reach::Never),
-    key("sandbox.caches", Kind::Set, None, Reach::Never),
-    key("sandbox.scratch_size", Kind::Size, None, Reach::Lower),
+    key("sandbox.writable", Kind::Set, None, ProjectScope::Never),
+    key("sandbox.caches", Kind::Set, None, ProjectScope::Never),
+    key("sandbox.scratch_size", Kind::Size, None, ProjectScope::MayLower),
     // The process that listens there acts with the user's rights, or with more.
-    key("sandbox.sockets", Kind::Set, None, Reach::Never),
-    key("network.allow", Kind::Set, None, Reach::Trusted),
+    key("sandbox.sockets", Kind::Set, None, ProjectScope::Never),
+    key("network.allow", Kind::Set, None, ProjectScope::Trusted),
     // A key would travel unencrypted.
-    key("network.insecure_hosts", Kind::Set, None, Reach::Never),
+    key("network.insecure_hosts", Kind::Set, None, ProjectScope::Never),
     // Where a name leads is where keys and pages come from.
-    key("network.resolve.*", Kind::Name, None, Reach::Never),
-    with_variable(key("limits.max_turns", Kind::Number, Some("200"), Reach::Lower), "IBEAM_MAX_TURNS"),
-    with_variable(key("limits.timeout", Kind::Time, None, Reach::Lower), "IBEAM_TIMEOUT"),
-    key("limits.max_tokens", Kind::Number, None, Reach::Lower),
-    key("limits.max_cost", Kind::Money, None, Reach::Lower),
-    key("limits.max_tool_calls", Kind::Number, None, Reach::Lower),
-    key("limits.file_size", Kind::Size, None, Reach::Lower),
+    key("network.resolve.*", Kind::Name, None, ProjectScope::Never),
+    with_variable(
+        key("limits.max_turns", Kind::Number, Some("200"), ProjectScope::MayLower),
+        "IBEAM_MAX_TURNS",
+    ),
+    with_variable(key("limits.timeout", Kind::Time, None, ProjectScope::MayLower), "IBEAM_TIMEOUT"),
+    key("limits.max_tokens", Kind::Number, None, ProjectScope::MayLower),
+    key("limits.max_cost", Kind::Money, None, ProjectScope::MayLower),
+    key("limits.max_tool_calls", Kind::Number, None, ProjectScope::MayLower),
+    key("limits.file_size", Kind::Size, None, ProjectScope::MayLower),
     // Too few, and a hook that guards could not start what it needs.
-    key("limits.processes", Kind::Number, Some("4096"), Reach::Trusted),
-    key("limits.max_output_tokens", Kind::Number, None, Reach::Lower),
-    key("background", Kind::Name, Some("stop"), Reach::Narrows("stop")),
+    key("limits.processes", Kind::Number, Some("4096"), ProjectScope::Trusted),
+    key("limits.max_output_tokens", Kind::Number, None, ProjectScope::MayLower),
+    key("background", Kind::Name, Some("stop"), ProjectScope::IfEqual("stop")),
     // Without a value of the user's, the bounds that suit the service: a local server may first load its model.
-    key("timeouts.connect", Kind::Time, None, Reach::Trusted),
-    key("timeouts.first_byte", Kind::Time, None, Reach::Trusted),
-    key("timeouts.idle", Kind::Time, None, Reach::Trusted),
-    key("timeouts.content_idle", Kind::Time, None, Reach::Trusted),
-    key("timeouts.answer", Kind::Time, None, Reach::Trusted),
-    key("timeouts.stdin", Kind::Time, Some("30s"), Reach::Trusted),
-    key("timeouts.stdin_context", Kind::Time, Some("3s"), Reach::Trusted),
-    key("timeouts.lock", Kind::Pause, Some("0s"), Reach::Trusted),
-    key("timeouts.files", Kind::Time, Some("60s"), Reach::Lower),
-    key("timeouts.tool", Kind::Time, Some("120s"), Reach::Lower),
-    key("timeouts.tool_longest", Kind::Time, Some("600s"), Reach::Lower),
-    key("timeouts.background", Kind::Time, Some("10m"), Reach::Lower),
-    key("timeouts.shutdown", Kind::Time, Some("3s"), Reach::Trusted),
-    key("retry.attempts", Kind::Number, Some("6"), Reach::Lower),
-    key("retry.first_pause", Kind::Pause, Some("1s"), Reach::Trusted),
-    key("retry.give_up_after", Kind::Time, Some("5m"), Reach::Lower),
+    key("timeouts.connect", Kind::Time, None, ProjectScope::Trusted),
+    key("timeouts.first_byte", Kind::Time, None, ProjectScope::Trusted),
+    key("timeouts.idle", Kind::Time, None, ProjectScope::Trusted),
+    key("timeouts.content_idle", Kind::Time, None, ProjectScope::Trusted),
+    key("timeouts.answer", Kind::Time, None, ProjectScope::Trusted),
+    key("timeouts.stdin", Kind::Time, Some("30s"), ProjectScope::Trusted),
+    key("timeouts.stdin_context", Kind::Time, Some("3s"), ProjectScope::Trusted),
+    key("timeouts.lock", Kind::Pause, Some("0s"), ProjectScope::Trusted),
+    key("timeouts.files", Kind::Time, Some("60s"), ProjectScope::MayLower),
+    key("timeouts.tool", Kind::Time, Some("120s"), ProjectScope::MayLower),
+    key("timeouts.tool_longest", Kind::Time, Some("600s"), ProjectScope::MayLower),
+    key("timeouts.background", Kind::Time, Some("10m"), ProjectScope::MayLower),
+    key("timeouts.shutdown", Kind::Time, Some("3s"), ProjectScope::Trusted),
+    key("retry.attempts", Kind::Number, Some("6"), ProjectScope::MayLower),
+    key("retry.first_pause", Kind::Pause, Some("1s"), ProjectScope::Trusted),
+    key("retry.give_up_after", Kind::Time, Some("5m"), ProjectScope::MayLower),
     // Too short, it would end a hook that guards before it has spoken.
-    key("timeouts.hook", Kind::Time, Some("60s"), Reach::Trusted),
-    key("timeouts.mcp_start", Kind::Time, Some("10s"), Reach::Lower),
-    key("timeouts.mcp_call", Kind::Time, Some("120s"), Reach::Lower),
-    key("mcp_servers.*.command", Kind::Text, None, Reach::Judged),
-    key("mcp_servers.*.args", Kind::List, None, Reach::Judged),
-    key("mcp_servers.*.env.*", Kind::Text, None, Reach::Judged),
-    key("mcp_servers.*.cwd", Kind::Text, None, Reach::Judged),
-    key("mcp_servers.*.url", Kind::Text, None, Reach::Judged),
-    key("mcp_servers.*.required", Kind::Switch, None, Reach::Judged),
-    key("mcp_servers.*.enabled", Kind::Switch, None, Reach::Judged),
-    with_variable(key("local.model", Kind::Name, None, Reach::Trusted), "IBEAM_LOCAL_MODEL"),
+    key("timeouts.hook", Kind::Time, Some("60s"), ProjectScope::Trusted),
+    key("timeouts.mcp_start", Kind::Time, Some("10s"), ProjectScope::MayLower),
+    key("timeouts.mcp_call", Kind::Time, Some("120s"), ProjectScope::MayLower),
+    key("mcp_servers.*.command", Kind::Text, None, ProjectScope::Delegated),
+    key("mcp_servers.*.args", Kind::List, None, ProjectScope::Delegated),
+    key("mcp_servers.*.env.*", Kind::Text, None, ProjectScope::Delegated),
+    key("mcp_servers.*.cwd", Kind::Text, None, ProjectScope::Delegated),
+    key("mcp_servers.*.url", Kind::Text, None, ProjectScope::Delegated),
+    key("mcp_servers.*.required", Kind::Switch, None, ProjectScope::Delegated),
+    key("mcp_servers.*.enabled", Kind::Switch, None, ProjectScope::Delegated),
+    with_variable(key("local.model", Kind::Name, None, ProjectScope::Trusted), "IBEAM_LOCAL_MODEL"),
     // What a run did must be found afterwards, unless a person does not want it.
-    with_variable(key("session.ephemeral", Kind::Switch, None, Reach::Trusted), "IBEAM_EPHEMERAL"),
-    key("session.durability", Kind::Name, Some("default"), Reach::Narrows("strict")),
+    with_variable(key("session.ephemeral", Kind::Switch, None, ProjectScope::Trusted), "IBEAM_EPHEMERAL"),
+    key("session.durability", Kind::Name, Some("default"), ProjectScope::IfEqual("strict")),
 ];
 
 impl Key {
@@ -185,15 +193,15 @@ mod tests {
             let row = format!("| `{}` |", key.path.replace('*', "NAME"));
             let Some(row) = page.lines().find(|line| line.starts_with(&row)) else { panic!("no row {row}") };
             let told = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
-            let expect = match key.reach {
-                Reach::Anyone => "yes".to_owned(),
-                Reach::Trusted => "trusted".to_owned(),
-                Reach::Lower => "lower".to_owned(),
-                Reach::Narrows(word) => format!("`\"{word}\"`"),
-                Reach::NarrowsFurther => "narrower".to_owned(),
-                Reach::Only(word) => format!("`\"{word}\"`, even when trusted"),
-                Reach::Never => "no".to_owned(),
-                Reach::Judged => continue,
+            let expect = match key.project_scope {
+                ProjectScope::Any => "yes".to_owned(),
+                ProjectScope::Trusted => "trusted".to_owned(),
+                ProjectScope::MayLower => "lower".to_owned(),
+                ProjectScope::IfEqual(word) => format!("`\"{word}\"`"),
+                ProjectScope::MayTighten => "narrower".to_owned(),
+                ProjectScope::OnlyEqual(word) => format!("`\"{word}\"`, even when trusted"),
+                ProjectScope::Never => "no".to_owned(),
+                ProjectScope::Delegated => continue,
             };
             assert_eq!(told, expect, "{row}");
         }
@@ -202,7 +210,7 @@ mod tests {
     #[test]
     fn a_star_stands_for_one_name() {
         let words = |path: &[&str]| path.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let key = key("providers.*.base_url", Kind::Name, None, Reach::Trusted);
+        let key = key("providers.*.base_url", Kind::Name, None, ProjectScope::Trusted);
         assert!(key.matches(&words(&["providers", "a.b", "base_url"])));
         assert!(!key.matches(&words(&["providers", "base_url"])));
         assert!(!key.matches(&words(&["providers", "a", "b", "base_url"])));

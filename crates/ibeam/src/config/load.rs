@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use ibeam_policy::Rule;
 use ibeam_protocol::{Notice, Reason};
 
-use super::keys::{KEYS, Key, Reach};
+use super::keys::{KEYS, Key, ProjectScope};
 use super::layer::{Entry, Layer, Owner};
 use super::value::{Kind, Value};
 use super::{Config, Origin, Setting, cursor, source, toml};
-use crate::cli::{BackgroundWord, Flags, Switch};
-use crate::place::Places;
+use crate::cli::{BackgroundArg, Flags, Switch};
+use crate::dirs::Dirs;
 use crate::trust::Trust;
 
 /// A file full of unknown keys is not a configuration; nobody reads more warnings.
@@ -25,18 +25,18 @@ type Read<'a> = dyn Fn(&Path) -> Result<Option<Vec<u8>>, Reason> + 'a;
 pub(super) type OnFault<'a> = dyn FnMut(Reason) -> Result<(), Reason> + 'a;
 
 impl Config {
-    /// Reads the files in `places`, the environment and the flags; a project's file counts whole where `trust` is
+    /// Reads the files in `dirs`, the environment and the flags. A project's file counts in full where `trust` is
     /// given.
     ///
     /// # Errors
     /// `BadConfig` with file, line and column; an unknown key is a notice only.
     pub(crate) fn load(
         flags: &Flags,
-        places: &Places,
+        dirs: &Dirs,
         trust: &Trust,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Reason> {
-        Self::assemble(flags, places, trust, variable, &mut Err)
+        Self::assemble(flags, dirs, trust, variable, &mut Err)
     }
 
     /// Loads like `load`, without the values that are wrong and the files that cannot be read. Returns their faults too.
@@ -47,7 +47,7 @@ impl Config {
     /// `Usage` for a flag.
     pub(crate) fn load_readable(
         flags: &Flags,
-        places: &Places,
+        dirs: &Dirs,
         trust: &Trust,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<(Self, Vec<Reason>), Reason> {
@@ -56,25 +56,25 @@ impl Config {
             faults.push(fault);
             Ok(())
         };
-        let config = Self::assemble(flags, places, trust, variable, &mut on_fault)?;
+        let config = Self::assemble(flags, dirs, trust, variable, &mut on_fault)?;
         Ok((config, faults))
     }
 
     fn assemble(
         flags: &Flags,
-        places: &Places,
+        dirs: &Dirs,
         trust: &Trust,
         variable: &dyn Fn(&str) -> Option<String>,
         on_fault: &mut OnFault<'_>,
     ) -> Result<Self, Reason> {
-        let mut config = Self::of_defaults();
-        let (ours, theirs) = (&places.user_config, &places.user_cursor);
+        let mut config = Self::from_defaults();
+        let (ours, theirs) = (&dirs.user_config, &dirs.user_cursor);
         config.take_files(ours, theirs, Owner::User, &source::read, on_fault)?;
-        let project = Owner::Project { trusted: trust.is_given() };
-        let theirs = std::slice::from_ref(&places.project_cursor);
+        let project = Owner::Project { trusted: trust.is_trusted() };
+        let theirs = std::slice::from_ref(&dirs.project_cursor);
         // The bytes that were judged, whatever stands there by now.
         let read = |path: &Path| trust.files.bytes(path);
-        config.take_files(&places.project_config, theirs, project, &read, on_fault)?;
+        config.take_files(&dirs.project_config, theirs, project, &read, on_fault)?;
         for key in KEYS {
             let Some(name) = key.variable else { continue };
             if let Some(text) = variable(name).filter(|text| !text.is_empty()) {
@@ -85,7 +85,7 @@ impl Config {
             }
         }
         config.take_flags(flags)?;
-        let managed = &places.managed_config;
+        let managed = &dirs.managed_config;
         if let Some(bytes) = unless_fault(source::read_managed(managed), on_fault)?.flatten()
             && let Some(layer) = unless_fault(toml::parse(managed, &bytes, on_fault), on_fault)?
         {
@@ -99,13 +99,13 @@ impl Config {
     ///
     /// # Errors
     /// `Usage`.
-    pub(crate) fn of_flags(flags: &Flags) -> Result<Self, Reason> {
-        let mut config = Self::of_defaults();
+    pub(crate) fn from_flags(flags: &Flags) -> Result<Self, Reason> {
+        let mut config = Self::from_defaults();
         config.take_flags(flags)?;
         Ok(config)
     }
 
-    fn of_defaults() -> Self {
+    fn from_defaults() -> Self {
         let mut config = Self::default();
         for key in KEYS {
             if let Some(default) = key.default {
@@ -176,16 +176,16 @@ impl Config {
     fn refused(&self, Entry { key, path, value, .. }: &Entry, file: &Path, trusted: bool) -> Option<Notice> {
         let says = |word: &str| *value == Value::Text(word.to_owned());
         let in_force = self.settings.get(path).and_then(|settings| settings.last());
-        let (may_now, may_trusted) = match key.reach {
-            Reach::Anyone | Reach::Judged => (true, true),
-            Reach::Trusted => (false, true),
-            Reach::Lower => (in_force.is_none_or(|in_force| value.is_below(&in_force.value)), true),
-            Reach::NarrowsFurther => {
+        let (may_now, may_trusted) = match key.project_scope {
+            ProjectScope::Any | ProjectScope::Delegated => (true, true),
+            ProjectScope::Trusted => (false, true),
+            ProjectScope::MayLower => (in_force.is_none_or(|in_force| value.is_below(&in_force.value)), true),
+            ProjectScope::MayTighten => {
                 (in_force.is_none_or(|in_force| key.kind.is_after(value, &in_force.value)), true)
             }
-            Reach::Narrows(word) => (says(word), true),
-            Reach::Only(word) => (says(word), says(word)),
-            Reach::Never => (false, false),
+            ProjectScope::IfEqual(word) => (says(word), true),
+            ProjectScope::OnlyEqual(word) => (says(word), says(word)),
+            ProjectScope::Never => (false, false),
         };
         let (file, key) = (file.display().to_string(), path.join("."));
         match (may_now || (trusted && may_trusted), may_trusted) {
@@ -231,8 +231,8 @@ impl Config {
                 "--background",
                 "background",
                 flags.background.map(|word| match word {
-                    BackgroundWord::Stop => "stop".to_owned(),
-                    BackgroundWord::Wait => "wait".to_owned(),
+                    BackgroundArg::Stop => "stop".to_owned(),
+                    BackgroundArg::Wait => "wait".to_owned(),
                 }),
             ),
             ("--approval", "approval", flags.approval.clone()),

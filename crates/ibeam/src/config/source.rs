@@ -10,7 +10,7 @@ use std::path::Path;
 
 use ibeam_protocol::Reason;
 
-use crate::{regular_file, shortage};
+use crate::{regular_file, resource_exhaustion};
 
 /// In bytes; no configuration written by hand comes near it.
 pub(crate) const LARGEST: u64 = 1024 * 1024;
@@ -70,7 +70,9 @@ fn found(path: &Path, read: io::Result<Vec<u8>>) -> Result<Option<Vec<u8>>, Reas
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             Err(Reason::UnreadableConfig { path: path.display().to_string(), said: error.to_string() })
         }
-        Err(error) => Err(shortage::behind(&error).unwrap_or_else(|| bad(path, error.to_string()))),
+        Err(error) => {
+            Err(resource_exhaustion::from_io_error(&error).unwrap_or_else(|| bad(path, error.to_string())))
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use self::flags::FLAGS;
 pub(super) use self::rules::names_of;
 use super::flag_table::{help, read, usage};
 use super::{DialectOptions, Env, Input, Output, Translated, file, ours};
-use crate::cli::Unparsed;
+use crate::cli::ParseExit;
 
 /// The first words that are no prompt.
 const COMMANDS: &[&str] =
@@ -76,9 +76,9 @@ struct Draft {
 }
 
 /// Translates what follows `--dialect claude`.
-pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, Unparsed> {
+pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
     if let Some(form) = auth_status::form_of(args) {
-        let claude = Request { auth_status: Some(form.map_err(Unparsed::Wrong)?), ..Request::default() };
+        let claude = Request { auth_status: Some(form.map_err(ParseExit::Error)?), ..Request::default() };
         let options = DialectOptions {
             output: Output::FinalMessage,
             claude,
@@ -87,23 +87,23 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
         return Ok(Translated { args: vec!["status".into()], options: Some(options) });
     }
     if let Some(word) = args.first().and_then(|arg| arg.to_str()).filter(|word| COMMANDS.contains(word)) {
-        return Err(Unparsed::Wrong(usage(format!(
+        return Err(ParseExit::Error(usage(format!(
             "`claude {word}` has no counterpart; see `ibeam --help`"
         ))));
     }
     let mut draft = Draft::default();
-    let rest = read(FLAGS, args, &mut draft).map_err(Unparsed::Wrong)?;
+    let rest = read(FLAGS, args, &mut draft).map_err(ParseExit::Error)?;
     if draft.help {
-        return Err(Unparsed::Said(help("ibeam --dialect claude -p [FLAGS] [PROMPT]", FLAGS)));
+        return Err(ParseExit::Help(help("ibeam --dialect claude -p [FLAGS] [PROMPT]", FLAGS)));
     }
     if draft.version {
-        return Err(Unparsed::Said(format!(
+        return Err(ParseExit::Help(format!(
             "{CLAUDE_CODE_VERSION} (Claude Code; ibeam {})\n",
             env!("CARGO_PKG_VERSION")
         )));
     }
     draft.ignored_arguments.extend(rest.ignored);
-    draft.finish(rest.words, env).map_err(Unparsed::Wrong)
+    draft.finish(rest.words, env).map_err(ParseExit::Error)
 }
 
 fn put<T>(place: &mut T, value: T) -> Result<(), Reason> {

@@ -1,6 +1,6 @@
 use super::*;
 
-fn translated(args: &[&str]) -> Result<Translated, Unparsed> {
+fn translated(args: &[&str]) -> Result<Translated, ParseExit> {
     let args: Vec<OsString> = args.iter().map(Into::into).collect();
     let read = |path: &str| match path {
         "system.txt" => Ok("From a file.".to_owned()),
@@ -25,9 +25,11 @@ fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
 #[track_caller]
 fn refused(args: &[&str], part: &str) {
     match translated(args) {
-        Err(Unparsed::Wrong(Reason::Usage { said })) => assert!(said.contains(part), "{said}"),
-        Err(Unparsed::Wrong(reason)) => panic!("{args:?}: {reason:?}"),
-        Err(Unparsed::Said(said) | Unparsed::Incomplete { help: said, .. }) => panic!("{args:?}: {said}"),
+        Err(ParseExit::Error(Reason::Usage { said })) => assert!(said.contains(part), "{said}"),
+        Err(ParseExit::Error(reason)) => panic!("{args:?}: {reason:?}"),
+        Err(ParseExit::Help(said) | ParseExit::MissingSubcommand { help: said, .. }) => {
+            panic!("{args:?}: {said}")
+        }
         Ok(translated) => panic!("{args:?}: {translated:?}"),
     }
 }
@@ -268,14 +270,14 @@ fn what_must_not_be_left_out_is_refused() {
 
 #[test]
 fn the_version_is_one_that_sdks_take() {
-    let Err(Unparsed::Said(said)) = translated(&["-v"]) else { panic!("no version") };
+    let Err(ParseExit::Help(said)) = translated(&["-v"]) else { panic!("no version") };
     assert!(said.starts_with("2.") && said.contains("(Claude Code"), "{said}");
 }
 
 #[test]
 fn help_says_what_becomes_of_each_flag() {
     for flag in ["--help", "-h"] {
-        let Err(Unparsed::Said(said)) = translated(&[flag]) else { panic!("no help") };
+        let Err(ParseExit::Help(said)) = translated(&[flag]) else { panic!("no help") };
         let lines = |start: &str| said.lines().filter(|line| line.trim_start().starts_with(start)).count();
         assert_eq!([lines("--model"), lines("--fallback-model"), lines("--worktree")], [1, 1, 1], "{said}");
         assert!(

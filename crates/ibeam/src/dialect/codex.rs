@@ -14,7 +14,7 @@ use ibeam_protocol::Reason;
 
 use super::flag_table::{Action, Arity, Flag, help, read, usage};
 use super::{DialectOptions, Env, Output, Translated, file, kept_schema, ours};
-use crate::cli::Unparsed;
+use crate::cli::ParseExit;
 use Action::{Idle, Ignored, Refused, Taken};
 use Arity::{Nothing, Value, Values};
 pub(crate) use request::Request;
@@ -112,20 +112,20 @@ const FLAGS: &[Flag<Draft>] = &[
 ];
 
 /// Translates what follows `--dialect codex`.
-pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, Unparsed> {
+pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
     let mut draft = Draft::default();
-    let rest = read(FLAGS, args, &mut draft).map_err(Unparsed::Wrong)?;
+    let rest = read(FLAGS, args, &mut draft).map_err(ParseExit::Error)?;
     if draft.help {
-        return Err(Unparsed::Said(help(
+        return Err(ParseExit::Help(help(
             "ibeam --dialect codex exec [resume ID|--last] [FLAGS] [PROMPT]",
             FLAGS,
         )));
     }
     if draft.version {
-        return Err(Unparsed::Said(format!("codex-cli {VERSION} (ibeam {})\n", env!("CARGO_PKG_VERSION"))));
+        return Err(ParseExit::Help(format!("codex-cli {VERSION} (ibeam {})\n", env!("CARGO_PKG_VERSION"))));
     }
     draft.ignored_arguments.extend(rest.ignored);
-    draft.finish(rest.words, env).map_err(Unparsed::Wrong)
+    draft.finish(rest.words, env).map_err(ParseExit::Error)
 }
 
 /// The command of ours that answers `codex login status`.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::dialect::Input;
 
-fn translated(args: &[&str], key: Option<&str>) -> Result<Translated, Unparsed> {
+fn translated(args: &[&str], key: Option<&str>) -> Result<Translated, ParseExit> {
     translated_where(args, key, |_| true)
 }
 
@@ -9,7 +9,7 @@ fn translated_where(
     args: &[&str],
     key: Option<&str>,
     is_in_repository: fn(Option<&str>) -> bool,
-) -> Result<Translated, Unparsed> {
+) -> Result<Translated, ParseExit> {
     let args: Vec<OsString> = args.iter().map(Into::into).collect();
     let key = key.map(str::to_owned);
     let variable = |name: &str| key.clone().filter(|_| name == "CODEX_API_KEY");
@@ -38,9 +38,11 @@ fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
 #[track_caller]
 fn refused(args: &[&str], part: &str) {
     match translated(args, None) {
-        Err(Unparsed::Wrong(Reason::Usage { said })) => assert!(said.contains(part), "{said}"),
-        Err(Unparsed::Wrong(reason)) => panic!("{args:?}: {reason:?}"),
-        Err(Unparsed::Said(said) | Unparsed::Incomplete { help: said, .. }) => panic!("{args:?}: {said}"),
+        Err(ParseExit::Error(Reason::Usage { said })) => assert!(said.contains(part), "{said}"),
+        Err(ParseExit::Error(reason)) => panic!("{args:?}: {reason:?}"),
+        Err(ParseExit::Help(said) | ParseExit::MissingSubcommand { help: said, .. }) => {
+            panic!("{args:?}: {said}")
+        }
         Ok(translated) => panic!("{args:?}: {translated:?}"),
     }
 }
@@ -178,7 +180,7 @@ fn settings_are_kept_told_or_refused() {
     }
     assert!(matches!(
         translated(&["exec", "-c", "model_instructions_file=nowhere", "x"], None),
-        Err(Unparsed::Wrong(Reason::NoInput { .. }))
+        Err(ParseExit::Error(Reason::NoInput { .. }))
     ));
     for setting in [
         "model_provider=\"elsewhere\"",
@@ -239,14 +241,14 @@ fn what_must_not_be_left_out_is_refused() {
 
 #[test]
 fn the_version_has_its_form() {
-    let Err(Unparsed::Said(said)) = translated(&["--version"], None) else { panic!("no version") };
+    let Err(ParseExit::Help(said)) = translated(&["--version"], None) else { panic!("no version") };
     assert!(said.starts_with("codex-cli "), "{said}");
 }
 
 #[test]
 fn help_says_what_becomes_of_each_flag() {
     for flag in ["--help", "-h"] {
-        let Err(Unparsed::Said(said)) = translated(&["exec", flag], None) else { panic!("no help") };
+        let Err(ParseExit::Help(said)) = translated(&["exec", flag], None) else { panic!("no help") };
         let lines = |start: &str| said.lines().filter(|line| line.trim_start().starts_with(start)).count();
         assert_eq!([lines("--model"), lines("--ephemeral"), lines("--profile")], [1, 1, 1], "{said}");
         assert!(
@@ -270,7 +272,7 @@ fn outside_of_a_git_repository_nothing_runs_unless_a_flag_says_so() {
     ] {
         match translated_where(args, None, only_w) {
             Ok(_) => assert!(expect, "{args:?} is taken"),
-            Err(Unparsed::Wrong(Reason::Usage { said })) => {
+            Err(ParseExit::Error(Reason::Usage { said })) => {
                 assert!(
                     !expect && said.contains("--skip-git-repo-check was not specified"),
                     "{args:?}: {said}"

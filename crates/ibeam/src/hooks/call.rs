@@ -14,9 +14,9 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::event::Event;
-use super::told::{Told, did};
+use super::payload::{ToolCallPayload, post_tool_event};
 use super::verdict::Verdict;
-use super::{Listening, Telling};
+use super::{HookInvocation, HookRunner};
 use crate::regular_file;
 
 /// The most of a file that `beforeReadFile` is told.
@@ -24,7 +24,7 @@ const CONTENT: u64 = 1 << 20;
 /// How long that file is waited for.
 const CONTENT_PATIENCE: Duration = Duration::from_secs(5);
 
-impl Listening {
+impl HookRunner {
     /// Tells of a call that has not begun; `None` when nobody listens.
     pub(super) fn before_call<'a>(
         &'a self,
@@ -32,12 +32,12 @@ impl Listening {
         access: &'a Access,
         rewritten: bool,
     ) -> Option<BoxFuture<'a, Heard>> {
-        let told = Told::of(call, &self.workspace, self.sandboxed);
-        let of_tool = self.telling(Event::PreToolUse, Some(&told.name), self.documents.tool(&told));
+        let told = ToolCallPayload::of(call, &self.workspace, self.sandboxed);
+        let of_tool = self.invocation(Event::PreToolUse, Some(&told.name), self.documents.tool(&told));
         let of_access = told
-            .touches(access)
-            .map(|(event, subject, document)| self.telling(event, Some(&subject), document))
-            .filter(|telling| !telling.hooks.is_empty());
+            .access_event(access)
+            .map(|(event, subject, document)| self.invocation(event, Some(&subject), document))
+            .filter(|invocation| !invocation.hooks.is_empty());
         if of_tool.hooks.is_empty() && of_access.is_none() {
             return None;
         }
@@ -53,9 +53,9 @@ impl Listening {
                 return Heard { word, notices, ..Heard::default() };
             }
             let mut second = Verdict::default();
-            if let (None, Some(mut telling)) = (&first.refused, of_access) {
-                add_content(&mut telling, access).await;
-                second = self.run(&telling).await;
+            if let (None, Some(mut invocation)) = (&first.refused, of_access) {
+                add_content(&mut invocation, access).await;
+                second = self.run(&invocation).await;
                 notices.append(&mut second.heard.notices);
             }
             // A refusal of either beats a question of the other.
@@ -67,18 +67,18 @@ impl Listening {
 
     /// Tells of a call that ended; `None` when nobody listens.
     pub(super) fn after_call<'a>(&'a self, ended: &'a EndedCall) -> Option<BoxFuture<'a, Heard>> {
-        let told = Told::of(&ended.call, &self.workspace, self.sandboxed);
+        let told = ToolCallPayload::of(&ended.call, &self.workspace, self.sandboxed);
         let (event, document) = self.documents.ended(&told, ended);
-        let of_tool = self.telling(event, Some(&told.name), document);
-        let of_effect =
-            did(&told, ended).map(|(event, subject, document)| self.telling(event, Some(&subject), document));
-        self.tell_all([of_tool].into_iter().chain(of_effect))
+        let of_tool = self.invocation(event, Some(&told.name), document);
+        let of_effect = post_tool_event(&told, ended)
+            .map(|(event, subject, document)| self.invocation(event, Some(&subject), document));
+        self.notify_all([of_tool].into_iter().chain(of_effect))
     }
 }
 
 /// Adds the content of the file that is about to be read.
-async fn add_content(telling: &mut Telling<'_>, access: &Access) {
-    if let (Access::Read(path), Some(document)) = (access, telling.particular.as_object_mut()) {
+async fn add_content(invocation: &mut HookInvocation<'_>, access: &Access) {
+    if let (Access::Read(path), Some(document)) = (access, invocation.particular.as_object_mut()) {
         document.insert("content".to_owned(), content(path).await.into());
     }
 }

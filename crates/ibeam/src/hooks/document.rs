@@ -11,7 +11,7 @@ use ibeam_protocol::{PermissionMode, Reason, RunOutcome, SessionStarted, ToolFai
 use serde_json::{Value, json};
 
 use super::event::Event;
-use super::told::Told;
+use super::payload::ToolCallPayload;
 
 /// What does not change within a run.
 pub(super) struct Documents {
@@ -82,7 +82,7 @@ impl Documents {
     }
 
     /// `preToolUse`, and what the events after a call begin with.
-    pub(super) fn tool(&self, told: &Told<'_>) -> Value {
+    pub(super) fn tool(&self, told: &ToolCallPayload<'_>) -> Value {
         json!({
             "tool_name": told.name,
             "tool_input": told.input,
@@ -92,7 +92,7 @@ impl Documents {
     }
 
     /// `postToolUse` or `postToolUseFailure`.
-    pub(super) fn ended(&self, told: &Told<'_>, ended: &EndedCall) -> (Event, Value) {
+    pub(super) fn ended(&self, told: &ToolCallPayload<'_>, ended: &EndedCall) -> (Event, Value) {
         let mut document = self.tool(told);
         let (event, more) = match failure_type(&ended.outcome) {
             None => (Event::PostToolUse, json!({"tool_output": ended.outcome.for_model()})),

@@ -37,7 +37,7 @@ pub(super) struct Hook {
 
 /// The hooks of all files by event, strongest file first.
 #[derive(Debug, Default)]
-pub(crate) struct Listed {
+pub(crate) struct HookConfig {
     pub(super) hooks: BTreeMap<Event, Vec<Hook>>,
     /// What people should know of the files.
     pub(crate) notices: Vec<Notice>,
@@ -47,9 +47,9 @@ pub(crate) struct Listed {
 ///
 /// # Errors
 /// `BadConfig` with line and column.
-pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
-    let mut listed = Listed::default();
-    let home = &app.places.home;
+pub(crate) fn load(app: &App) -> Result<HookConfig, Reason> {
+    let mut listed = HookConfig::default();
+    let home = &app.dirs.home;
     for directory in ["/etc/cursor", "/etc/ibeam"] {
         let directory = Path::new(directory);
         let path = directory.join("hooks.json");
@@ -61,7 +61,7 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
             // It is the user's own, which comes next.
             continue;
         }
-        if app.trust.is_given() {
+        if app.trust.is_trusted() {
             listed.take_bytes(app.trust.files.bytes(&path)?, &path, &app.workspace)?;
         } else if app.trust.files.is_there(&path) {
             listed.notices.push(Notice::HooksUntrusted { path: path.display().to_string() });
@@ -69,7 +69,7 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
     }
     let cursor = home.join(".cursor");
     listed.take(&cursor.join("hooks.json"), &cursor)?;
-    let directory = app.places.config_directory();
+    let directory = app.dirs.config_directory();
     listed.take(&directory.join("hooks.json"), directory)?;
     Ok(listed)
 }
@@ -78,11 +78,11 @@ pub(crate) fn listed(app: &App) -> Result<Listed, Reason> {
 ///
 /// # Errors
 /// `BadConfig` with line and column.
-pub(crate) fn of_project(app: &App) -> Result<Vec<(PathBuf, String, String)>, Reason> {
+pub(crate) fn project_hooks(app: &App) -> Result<Vec<(PathBuf, String, String)>, Reason> {
     let mut found = Vec::new();
     for directory in [".cursor", ".ibeam"] {
         let path = app.workspace.join(directory).join("hooks.json");
-        let mut listed = Listed::default();
+        let mut listed = HookConfig::default();
         listed.take_bytes(app.trust.files.bytes(&path)?, &path, &app.workspace)?;
         for (event, hooks) in listed.hooks {
             found.extend(hooks.into_iter().map(|hook| (path.clone(), event.name().to_owned(), hook.command)));
@@ -91,7 +91,7 @@ pub(crate) fn of_project(app: &App) -> Result<Vec<(PathBuf, String, String)>, Re
     Ok(found)
 }
 
-impl Listed {
+impl HookConfig {
     fn take(&mut self, path: &Path, directory: &Path) -> Result<(), Reason> {
         self.take_bytes(source::read(path)?, path, directory)
     }
@@ -142,11 +142,11 @@ mod tests {
     use super::super::format::LONGEST;
     use super::*;
 
-    fn take(text: &str) -> Result<Listed, Reason> {
+    fn take(text: &str) -> Result<HookConfig, Reason> {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("hooks.json");
         std::fs::write(&path, text).unwrap();
-        let mut listed = Listed::default();
+        let mut listed = HookConfig::default();
         listed.take(&path, home.path()).map(|()| listed)
     }
 

@@ -17,7 +17,7 @@ use ibeam_tools::ProcessTree;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-use super::kept::Kept;
+use super::buffer::BoundedBuffer;
 
 /// The most that a hook may say on stdout.
 pub(super) const LARGEST_ANSWER: usize = 1 << 20;
@@ -82,7 +82,8 @@ impl Launcher {
         let stdin = Sender::from_owned_fd(stdin).map_err(failed)?;
         let stdout = Receiver::from_owned_fd(stdout).map_err(failed)?;
         let stderr = Receiver::from_owned_fd(stderr).map_err(failed)?;
-        let (mut answer, mut noise) = (Kept::head(LARGEST_ANSWER), Kept::tail(KEPT_OF_STDERR));
+        let (mut answer, mut noise) =
+            (BoundedBuffer::head(LARGEST_ANSWER), BoundedBuffer::tail(KEPT_OF_STDERR));
         let end = {
             let mut talk = pin!(join3(feed(stdin, document), answer.take(stdout), noise.take(stderr)));
             let mut time_up = pin!(tokio::time::sleep(time));

@@ -8,7 +8,7 @@ use std::path::Path;
 use ibeam_protocol::Reason;
 use serde::Deserialize;
 
-use super::declaration::{Declaration, Launch, Source};
+use super::declaration::{ServerDeclaration, ServerSource, Transport};
 use crate::config::source;
 
 #[derive(Default, Deserialize)]
@@ -41,7 +41,7 @@ pub(super) fn parse(
     bytes: Option<Vec<u8>>,
     of_project: bool,
     switch: &dyn Fn(&str) -> Option<bool>,
-) -> Result<Vec<Declaration>, Reason> {
+) -> Result<Vec<ServerDeclaration>, Reason> {
     let Some(bytes) = bytes else { return Ok(Vec::new()) };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let file: CursorFile = serde_json::from_slice(bytes).map_err(|error| {
@@ -51,20 +51,21 @@ pub(super) fn parse(
     })?;
     let servers = file.mcp_servers.into_iter().map(|(name, entry)| {
         let enabled = switch(&name).unwrap_or(!entry.disabled);
-        let source = Source { path: path.to_owned(), line: None, of_project };
+        let source = ServerSource { path: path.to_owned(), line: None, of_project };
         let launch = entry.launch().ok_or_else(|| {
             source::bad(path, format!("`mcpServers.{name}` has neither `command` nor `url`"))
         })?;
-        Ok(Declaration::new(name, source, launch, enabled))
+        Ok(ServerDeclaration::new(name, source, launch, enabled))
     });
     servers.collect()
 }
 
 impl Entry {
-    fn launch(self) -> Option<Launch> {
+    fn launch(self) -> Option<Transport> {
         let Self { command, args, env, cwd, url, disabled: _ } = self;
         let environment = env.into_iter().collect();
-        let process = command.map(|command| Launch::Command { command, args, environment, directory: cwd });
-        process.or_else(|| url.map(Launch::Url))
+        let process =
+            command.map(|command| Transport::Command { command, args, environment, directory: cwd });
+        process.or_else(|| url.map(Transport::Url))
     }
 }

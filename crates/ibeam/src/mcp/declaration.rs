@@ -16,10 +16,10 @@ use crate::regular_file;
 
 /// A server that some file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Declaration {
+pub(crate) struct ServerDeclaration {
     pub(crate) name: String,
-    pub(crate) source: Source,
-    pub(crate) launch: Launch,
+    pub(crate) source: ServerSource,
+    pub(crate) launch: Transport,
     /// Without it there is no run.
     pub(crate) required: bool,
     /// `Connected` for one that may start.
@@ -28,7 +28,7 @@ pub(crate) struct Declaration {
 
 /// The file that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Source {
+pub(crate) struct ServerSource {
     pub(crate) path: PathBuf,
     pub(crate) line: Option<u64>,
     pub(crate) of_project: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Source {
 
 /// How it is reached. Placeholders are not filled yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Launch {
+pub(crate) enum Transport {
     /// As a process, over stdio.
     Command {
         command: String,
@@ -49,12 +49,12 @@ pub(crate) enum Launch {
     Url(String),
 }
 
-impl Declaration {
-    pub(super) fn new(name: String, source: Source, launch: Launch, enabled: bool) -> Self {
+impl ServerDeclaration {
+    pub(super) fn new(name: String, source: ServerSource, launch: Transport, enabled: bool) -> Self {
         let status = match launch {
             _ if !enabled => McpStatus::Disabled,
-            Launch::Command { .. } => McpStatus::Connected,
-            Launch::Url(_) => McpStatus::Unsupported,
+            Transport::Command { .. } => McpStatus::Connected,
+            Transport::Url(_) => McpStatus::Unsupported,
         };
         Self { name, source, launch, required: false, status }
     }
@@ -64,8 +64,8 @@ impl Declaration {
 ///
 /// # Errors
 /// `BadConfig` for a file that cannot be read, or a server without a command.
-pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
-    let trusted = app.trust.is_given() || app.flags.approve_mcps;
+pub(crate) fn declared_servers(app: &App) -> Result<Vec<ServerDeclaration>, Reason> {
+    let trusted = app.trust.is_trusted() || app.flags.approve_mcps;
     let Tables { managed, user, project } = tables(app);
     let switch = |name: &str| {
         let of = |tables: &BTreeMap<String, Table>| tables.get(name).and_then(|table| table.enabled);
@@ -79,7 +79,7 @@ pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
         servers.extend(declarations(&managed, &switch)?);
         return Ok(servers.into_values().collect());
     }
-    let path = app.places.home.join(".cursor/mcp.json");
+    let path = app.dirs.home.join(".cursor/mcp.json");
     for server in cursor_file::parse(&path, source::read(&path)?, false, &switch)? {
         servers.insert(server.name.clone(), server);
     }
@@ -106,7 +106,10 @@ pub(crate) fn declared(app: &App) -> Result<Vec<Declaration>, Reason> {
 }
 
 /// The servers of `--mcp-config`: JSON, or a file of it.
-fn given(app: &App, switch: &dyn Fn(&str) -> Option<bool>) -> Result<BTreeMap<String, Declaration>, Reason> {
+fn given(
+    app: &App,
+    switch: &dyn Fn(&str) -> Option<bool>,
+) -> Result<BTreeMap<String, ServerDeclaration>, Reason> {
     let mut servers = BTreeMap::new();
     for given in &app.flags.mcp_config {
         let (path, bytes) = match given.trim_start().starts_with('{') {
@@ -130,7 +133,7 @@ fn given(app: &App, switch: &dyn Fn(&str) -> Option<bool>) -> Result<BTreeMap<St
 /// `[mcp_servers.NAME]` of one file.
 #[derive(Default)]
 struct Table {
-    source: Option<Source>,
+    source: Option<ServerSource>,
     command: Option<String>,
     args: Vec<String>,
     environment: Vec<(String, String)>,
@@ -163,7 +166,7 @@ fn tables(app: &App) -> Tables {
             };
             let table = layer.entry(name.clone()).or_default();
             let first_line = table.source.as_ref().and_then(|source| source.line).unwrap_or(line).min(line);
-            table.source = Some(Source { path: path.clone(), line: Some(first_line), of_project });
+            table.source = Some(ServerSource { path: path.clone(), line: Some(first_line), of_project });
             table.take(key, &setting.value);
         }
     }
@@ -190,18 +193,18 @@ impl Table {
 fn declarations(
     tables: &BTreeMap<String, Table>,
     switch: &dyn Fn(&str) -> Option<bool>,
-) -> Result<BTreeMap<String, Declaration>, Reason> {
+) -> Result<BTreeMap<String, ServerDeclaration>, Reason> {
     let mut servers = BTreeMap::new();
     for (name, table) in tables {
         let Some(source) = &table.source else { continue };
         let launch = match (&table.command, &table.url) {
-            (Some(command), _) => Launch::Command {
+            (Some(command), _) => Transport::Command {
                 command: command.clone(),
                 args: table.args.clone(),
                 environment: table.environment.clone(),
                 directory: table.directory.clone(),
             },
-            (None, Some(url)) => Launch::Url(url.clone()),
+            (None, Some(url)) => Transport::Url(url.clone()),
             // It switches a server of another file.
             (None, None) if table.enabled.is_some() => continue,
             (None, None) => {
@@ -214,8 +217,8 @@ fn declarations(
             }
         };
         let enabled = switch(name).unwrap_or(true);
-        let server = Declaration::new(name.clone(), source.clone(), launch, enabled);
-        servers.insert(name.clone(), Declaration { required: table.required, ..server });
+        let server = ServerDeclaration::new(name.clone(), source.clone(), launch, enabled);
+        servers.insert(name.clone(), ServerDeclaration { required: table.required, ..server });
     }
     Ok(servers)
 }

@@ -54,7 +54,7 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
 
 /// Where the key is kept, if another `login` may replace it there; flags and variables stay as they are.
 fn key_reader(app: &App, provider: &ConfiguredProvider) -> Option<KeyReader> {
-    let (path, name) = (app.places.credentials.clone(), provider.name.clone());
+    let (path, name) = (app.dirs.credentials.clone(), provider.name.clone());
     let read = move || Credentials::load(&path).ok()?.get(&name).map(Secret::new);
     (provider.key_source == KeySource::Login).then(|| KeyReader::new(read))
 }

@@ -24,7 +24,7 @@ pub(crate) fn is_installed(app: &App) -> bool {
 #[cfg(feature = "embedded")]
 pub(crate) fn model_file(app: &App) -> PathBuf {
     let own = app.config.text(&["local", "model"]).map(PathBuf::from);
-    own.unwrap_or_else(|| app.places.models().join(ibeam_local::setup::MODEL_FILE))
+    own.unwrap_or_else(|| app.dirs.models().join(ibeam_local::setup::MODEL_FILE))
 }
 
 /// Where the file would be.
@@ -41,7 +41,7 @@ pub(super) fn provider(app: &App) -> Result<Arc<dyn Port>, Failure> {
         return Err(Reason::ModelNotInstalled { model: DISPLAY_NAME.to_owned(), unused_key: None }.into());
     }
     let files = files::BoundedFileList::new(app.workspace.clone());
-    Ok(Arc::new(ibeam_local::LocalProvider::new(file, app.places.cache.clone(), Box::new(files))))
+    Ok(Arc::new(ibeam_local::LocalProvider::new(file, app.dirs.cache.clone(), Box::new(files))))
 }
 
 /// There is none in this build.

@@ -11,7 +11,7 @@ use ibeam_providers::{
 use crate::app::App;
 use crate::config::{Setting, Value};
 use crate::environment::variable;
-use crate::near::nearest;
+use crate::similar_names::closest;
 
 /// A provider of models, resolved.
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl ConfiguredProvider {
             }
         };
         let variables = service.map_or(&[][..], |service| service.base_url_variables);
-        let ruled = app.config.ruled(&["providers", name, "base_url"]);
+        let ruled = app.config.managed(&["providers", name, "base_url"]);
         refuse_contradiction("--endpoint", app.flags.endpoint.as_deref(), ruled)?;
         let configured = || {
             let origin = app.config.get(&["providers", name, "base_url"])?.origin.to_string();
@@ -86,7 +86,7 @@ impl ConfiguredProvider {
             }
         };
         let mut quirks = service.map_or(DEFAULT_QUIRKS, |service| service.quirks);
-        quirks.text_tool_calls |= app.config.switch(&["providers", name, "text_tool_calls"]);
+        quirks.text_tool_calls |= app.config.is_enabled(&["providers", name, "text_tool_calls"]);
         let gets_own_key = !is_endpoint_of_another_server(app, name);
         let (key, key_source) = if gets_own_key { find_key(app, name, service) } else { flag_key(app) };
         let key_variable = text("key_variable").map(str::to_owned).or_else(|| {
@@ -228,7 +228,7 @@ pub(crate) fn check_provider_name(app: &App, name: &str) -> Result<String, Reaso
 
 /// Returns the provider whose name is close to `name`.
 pub(super) fn near_provider(app: &App, name: &str) -> Option<String> {
-    nearest(name, provider_names(app).iter().map(String::as_str)).map(str::to_owned)
+    closest(name, provider_names(app).iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// The providers with a key, and where it comes from, for people.
@@ -240,9 +240,7 @@ pub(crate) fn key_sources(app: &App) -> Vec<(String, String)> {
                 .into_iter()
                 .find(|variable_name| variable(variable_name).is_some())
                 .map(|variable_name| format!("${variable_name}"))
-                .or_else(|| {
-                    app.credentials.get(&name).map(|_| app.places.credentials.display().to_string())
-                })?;
+                .or_else(|| app.credentials.get(&name).map(|_| app.dirs.credentials.display().to_string()))?;
             Some((name, source))
         })
         .collect()
@@ -259,7 +257,7 @@ pub(crate) fn key_variable_names(app: &App) -> Vec<String> {
 /// Returns every key of a model there is: of variables, stored ones, and the one of the flag.
 pub(crate) fn all_keys(app: &App) -> Vec<String> {
     let variables = key_variable_names(app).into_iter().filter_map(|name| variable(&name));
-    let stored = app.credentials.all().map(str::to_owned);
+    let stored = app.credentials.keys().map(str::to_owned);
     variables.chain(stored).chain(app.flags.api_key.clone()).map(|key| key.trim().to_owned()).collect()
 }
 
@@ -336,7 +334,7 @@ fn headers(app: &App, provider: &str, with_configured: bool) -> Result<Vec<(Stri
             .ok_or_else(|| Reason::Usage { said: format!("`--header {header}` should be `Name: value`") })?;
         let same = app.config.children(&["providers", provider, "headers"]).into_iter();
         for same in same.filter(|same| same.eq_ignore_ascii_case(name.trim())) {
-            let ruled = app.config.ruled(&["providers", provider, "headers", same]);
+            let ruled = app.config.managed(&["providers", provider, "headers", same]);
             refuse_contradiction("--header", Some(value.trim()), ruled)?;
         }
         headers.push((name.trim().to_owned(), value.trim().to_owned()));

@@ -21,7 +21,7 @@ use super::watchdog::Watchdog;
 use super::{Shutdown, end_of, no_thread, on_runtime, ports, system, timeout};
 use crate::app::App;
 use crate::exit::Failed;
-use crate::hooks::{self, Listening};
+use crate::hooks::{self, HookRunner};
 use crate::mcp::{self, Servers};
 use crate::printer::Printer;
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
@@ -44,8 +44,8 @@ fn chat_on(
     stdout: File,
 ) -> Result<(), Failure> {
     let model = crate::model::choose_model(app)?;
-    let declared = mcp::declared(app)?;
-    let hooks = hooks::listed(app)?;
+    let declared = mcp::declared_servers(app)?;
+    let hooks = hooks::load(app)?;
     let guards = Guards::begin(app, false)?.stand()?;
     let mut started = start::start(app, Opening::new(app, target)?.open()?, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
@@ -53,12 +53,12 @@ fn chat_on(
     let servers = runtime.block_on(async {
         let stop = Stop::default();
         let _watch = signals::watch(&stop).map_err(|error| system("sigaction", &error))?;
-        Servers::start(app, declared, &stop).await
+        Servers::start_all(app, declared, &stop).await
     })?;
     let typed = Arc::new(Mutex::new(TypedLines::start().map_err(no_thread)?));
     let person = Arc::new(Person { typed: Arc::clone(&typed), catalogue: Arc::clone(&app.catalogue) });
     let told = hooks.notices.clone();
-    let hooks = hooks.listen(app, &started.head, false);
+    let hooks = hooks.into_runner(app, &started.head, false);
     let listening = Arc::clone(&hooks);
     let further = app.flags.append_system_prompt.clone();
     let foundation = Foundation {
@@ -83,7 +83,7 @@ fn chat_on(
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
         .redacting(Redactor::new(crate::model::all_secrets(app)));
-    let mut notices = app.trust.tell([started.notices, servers.notices.clone(), told].concat());
+    let mut notices = app.trust.merge_notices([started.notices, servers.notices.clone(), told].concat());
     let mut waiting = first;
     let outcome = loop {
         let prompt = match waiting.take() {
@@ -102,7 +102,7 @@ fn chat_on(
         let outcome = runtime.block_on(async {
             let _signals = signals::watch(&ports.run.stop).map_err(|error| system("sigaction", &error))?;
             let notices = std::mem::take(&mut notices);
-            let shutdown = Shutdown::within(app.config.bound("shutdown"));
+            let shutdown = Shutdown::within(app.config.timeout("shutdown"));
             let _watch = watchdog.watch(&ports.run.stop, timeout(app), shutdown.budget());
             end_of(&shutdown, &ports.run, &mut journal, vec![prompt], notices).await
         });
@@ -118,10 +118,10 @@ fn chat_on(
         ports.run.head.resumed = true;
     };
     runtime.block_on(say_goodbye(app, &hooks, &outcome));
-    let patience = app.config.bound("shutdown");
+    let patience = app.config.timeout("shutdown");
     runtime.block_on(join(ports.background.stop_all(), servers.shut_down(patience)));
     drop(journal);
-    let unwritten = Shutdown::within(app.config.bound("shutdown")).join(&thread, &printer, &ports.run.stop);
+    let unwritten = Shutdown::within(app.config.timeout("shutdown")).join(&thread, &printer, &ports.run.stop);
     match (outcome, unwritten) {
         (Ok(()), Some(reason)) => Err(reason.into()),
         (outcome, _) => outcome,
@@ -129,7 +129,7 @@ fn chat_on(
 }
 
 /// Tells hooks of the end of the session. Any signal ends the waiting.
-pub(super) async fn say_goodbye(app: &App, hooks: &Listening, outcome: &Result<(), Failure>) {
+pub(super) async fn say_goodbye(app: &App, hooks: &HookRunner, outcome: &Result<(), Failure>) {
     let outcome = match outcome {
         Ok(()) => RunOutcome::Completed,
         Err(failure) => RunOutcome::Failed(failure.clone()),

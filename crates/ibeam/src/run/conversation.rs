@@ -23,7 +23,7 @@ use super::{Shutdown, end_of, heartbeat, no_thread, on_runtime, ports, system, t
 use crate::app::App;
 use crate::dialect::{DialectWriter, Host, HostHooks, HostPrompt, PromptReceiver};
 use crate::exit::Failed;
-use crate::mcp::{self, Declaration, Servers};
+use crate::mcp::{self, ServerDeclaration, Servers};
 use crate::printer::Printer;
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
 use crate::talk::Talk;
@@ -53,7 +53,7 @@ fn converse_on(
 ) -> Result<(), Failed> {
     // A signal ends the program, an interrupt of the host's the run that goes on.
     let (whole, watchdog) = beginning.into_parts();
-    let shutdown = || Shutdown::within(app.config.bound("shutdown"));
+    let shutdown = || Shutdown::within(app.config.timeout("shutdown"));
     let budget = shutdown().budget();
     let _watch = watchdog.watch(&whole, None, budget);
     exit::speak(&app.catalogue);
@@ -77,14 +77,14 @@ fn converse_on(
         exit::expect_run(head, first.blocks.clone());
     }
     let additions = host.additions();
-    let is_replaced = |server: &Declaration| {
+    let is_replaced = |server: &ServerDeclaration| {
         server.status != McpStatus::Disabled && additions.servers.contains(&server.name)
     };
-    let mut declared = mcp::declared(app)?;
+    let mut declared = mcp::declared_servers(app)?;
     declared.retain(|server| !is_replaced(server));
     let is_disabled = |name: &String| declared.iter().any(|server| server.name == *name);
     let of_host: Vec<String> = additions.servers.iter().filter(|name| !is_disabled(name)).cloned().collect();
-    let hooks = hooks::listed(app)?;
+    let hooks = hooks::load(app)?;
     let guards = Guards::begin(app, true)?.stand()?;
     let opened = runtime.block_on(async {
         let stop = Stop::default();
@@ -99,18 +99,18 @@ fn converse_on(
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(async {
-        let mut servers = Servers::start(app, declared, &whole).await?;
+        let mut servers = Servers::start_all(app, declared, &whole).await?;
         let streams = of_host.into_iter().map(|name| (name.clone(), host.connect_server(&name))).collect();
         servers.attach(app, streams, &whole).await?;
         Ok::<_, Reason>(servers)
     })?;
-    host.set_server_statuses(&servers.told);
+    host.set_server_statuses(&servers.statuses);
     let unheard = (!additions.uncalled_hooks.is_empty()).then(|| Notice::ArgumentsIgnored {
         dialect: dialect_writer.options().dialect.to_string(),
         arguments: format!("hooks {}", additions.uncalled_hooks.join(", ")),
     });
     let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).chain(unheard).collect();
-    let hooks = hooks.listen(app, &started.head, false);
+    let hooks = hooks.into_runner(app, &started.head, false);
     let redactor = || Redactor::new(crate::model::all_secrets(app));
     let listening =
         HostHooks::chain(Arc::clone(&hooks) as _, &host, additions.hooks, &started.head, redactor);
@@ -133,7 +133,7 @@ fn converse_on(
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
         .redacting(Redactor::new(crate::model::all_secrets(app)));
-    let mut notices = app.trust.tell([started.notices, servers.notices.clone(), told].concat());
+    let mut notices = app.trust.merge_notices([started.notices, servers.notices.clone(), told].concat());
     let mut waiting = Some(first);
     let outcome = loop {
         let Some(HostPrompt { blocks, stop }) = waiting.take() else { break Ok(()) };
@@ -183,7 +183,7 @@ fn converse_on(
     };
     let ended = outcome.as_ref().map_or_else(|failed| Err(failed.failure.clone()), |()| Ok(()));
     runtime.block_on(say_goodbye(app, &hooks, &ended));
-    let patience = app.config.bound("shutdown");
+    let patience = app.config.timeout("shutdown");
     runtime.block_on(join(ports.background.stop_all(), servers.shut_down(patience)));
     drop(journal);
     let unwritten = shutdown().join(&thread, &printer, &ports.run.stop);

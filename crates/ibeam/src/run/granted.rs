@@ -89,8 +89,8 @@ pub(super) fn add(app: &App, path_policy: &PathPolicy, confinement: &mut Confine
     let mut granted = Vec::new();
     for (entry, origin) in app.config.list(&["sandbox", "writable"]) {
         let path = match entry.strip_prefix('~') {
-            Some("" | "/") => app.places.home.clone(),
-            Some(below) if below.starts_with('/') => app.places.home.join(below.trim_start_matches('/')),
+            Some("" | "/") => app.dirs.home.clone(),
+            Some(below) if below.starts_with('/') => app.dirs.home.join(below.trim_start_matches('/')),
             Some(_) | None => app.workspace.join(entry),
         };
         // A path that does not exist is granted nothing.
@@ -104,7 +104,7 @@ pub(super) fn add(app: &App, path_policy: &PathPolicy, confinement: &mut Confine
             let known = CACHES.map(|cache| cache.tool).join(", ");
             return Err(origin.bad(format!("unknown cache `{tool}`; use one of: {known}")));
         };
-        for path in cache.parts.iter().flat_map(|part| part.paths(&app.places.home, &variable)) {
+        for path in cache.parts.iter().flat_map(|part| part.paths(&app.dirs.home, &variable)) {
             let Ok(path) = path.canonicalize() else { continue };
             check(&path, app, path_policy, confinement).map_err(|why| {
                 let path = path.display();
@@ -147,13 +147,13 @@ impl Part {
 
 /// Returns why a resolved path is never granted.
 fn check(path: &Path, app: &App, path_policy: &PathPolicy, confinement: &Confinement) -> Result<(), String> {
-    let home = app.places.home.canonicalize().unwrap_or_else(|_| app.places.home.clone());
+    let home = app.dirs.home.canonicalize().unwrap_or_else(|_| app.dirs.home.clone());
     if home.starts_with(path) {
         return Err("the home directory lies in it".to_owned());
     }
     let touches = |other: &Path| other.starts_with(path) || path.starts_with(other);
-    let configuration = app.places.user_config.parent().unwrap_or(&app.places.user_config);
-    if [&app.places.data, &app.places.cache, configuration].into_iter().any(|own: &Path| touches(own)) {
+    let configuration = app.dirs.user_config.parent().unwrap_or(&app.dirs.user_config);
+    if [&app.dirs.data, &app.dirs.cache, configuration].into_iter().any(|own: &Path| touches(own)) {
         return Err("it is a directory of this program, or holds one".to_owned());
     }
     let hidden = confinement.hidden.iter().chain(&confinement.hidden_when_created);

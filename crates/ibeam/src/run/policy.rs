@@ -6,7 +6,7 @@ use ibeam_policy::{ApprovalMode, InvalidRule, Policy, Rule, RuleList, credential
 use ibeam_protocol::{PermissionMode, Reason};
 
 use crate::app::App;
-use crate::place::listed_home;
+use crate::dirs::home_from_user_database;
 
 /// A rule that is in force, and the flag, or file and line, that set it.
 #[derive(Clone, Debug)]
@@ -21,17 +21,17 @@ pub(crate) struct SetRule {
 /// # Errors
 /// `NoInput` for a directory of `--add-dir`, `Usage` or `BadConfig` for a token that is none.
 pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> {
-    let places = &app.places;
-    let mut policy = Policy::new(mode, app.workspace.clone(), places.home.clone());
+    let dirs = &app.dirs;
+    let mut policy = Policy::new(mode, app.workspace.clone(), dirs.home.clone());
     policy.extra_dirs = extra_dirs(app)?;
     // Everything in the directory of the user's file (keys, hooks, what is trusted), and all data: sessions, markers.
-    policy.private_dirs = vec![places.data.clone(), places.config_directory().to_owned()];
+    policy.private_dirs = vec![dirs.data.clone(), dirs.config_directory().to_owned()];
     let roots: Vec<_> = std::iter::once(&policy.workspace).chain(&policy.extra_dirs).cloned().collect();
-    policy.protected_paths = ibeam_tools::places_named_by_git(&roots, &places.home);
-    policy.private_dirs.extend(places.user_cursor.iter().cloned());
-    policy.credential_files = named_credentials(&places.home, &app.workspace);
+    policy.protected_paths = ibeam_tools::places_named_by_git(&roots, &dirs.home);
+    policy.private_dirs.extend(dirs.user_cursor.iter().cloned());
+    policy.credential_files = named_credentials(&dirs.home, &app.workspace);
     // Where HOME names another directory, the user's keys are still where they were.
-    policy.other_home = listed_home().filter(|home| *home != places.home);
+    policy.other_home = home_from_user_database().filter(|home| *home != dirs.home);
     for SetRule { list, rule, .. } in rules(app)? {
         match list {
             RuleList::Deny => policy.deny.push(rule),

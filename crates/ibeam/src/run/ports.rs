@@ -10,7 +10,7 @@ use ibeam_tools::{BackgroundProcesses, PastContents, Timeouts, ToolSettings, Wor
 use super::figures;
 use super::sandbox::Guards;
 use crate::app::App;
-use crate::cli::FailOnWord;
+use crate::cli::FailOnArg;
 use crate::clock::SystemClock;
 use crate::context::{Context, Surroundings};
 use crate::mcp::Servers;
@@ -62,11 +62,11 @@ pub(super) fn build(
         ToolSettings {
             environment: std::env::vars_os().collect(),
             secret_variables: crate::model::key_variable_names(app),
-            log_directory: Some(app.places.background_logs()),
+            log_directory: Some(app.dirs.background_logs()),
             more_environment: more_environment(app),
             command_environment,
             path_policy: path_policy.clone(),
-            quarantine: Some(app.places.quarantine()),
+            quarantine: Some(app.dirs.quarantine()),
             background: background.clone(),
             past_contents,
         },
@@ -75,11 +75,11 @@ pub(super) fn build(
     tools.extend(web.tools(&policy));
     tools.retain(|name, _| !app.flags.without.contains(name));
     head.tools = tools.keys().cloned().collect();
-    head.mcp_servers.clone_from(&servers.told);
+    head.mcp_servers.clone_from(&servers.statuses);
     let clock = Arc::new(SystemClock::since(app.started));
     let context = Context::of(&Surroundings {
         workspace: &app.workspace,
-        trusted: app.trust.is_given(),
+        trusted: app.trust.is_trusted(),
         mode: head.permission_mode,
         sandbox: &head.sandbox,
         path_policy: &path_policy,
@@ -100,10 +100,10 @@ pub(super) fn build(
         hooks,
         retry: retry_policy(app),
         fail_on: FailOn {
-            denied: fail_on(FailOnWord::Denied),
-            tool_error: fail_on(FailOnWord::ToolError),
-            empty: fail_on(FailOnWord::Empty),
-            background: fail_on(FailOnWord::Background),
+            denied: fail_on(FailOnArg::Denied),
+            tool_error: fail_on(FailOnArg::ToolError),
+            empty: fail_on(FailOnArg::Empty),
+            background: fail_on(FailOnArg::Background),
         },
         clock,
         system: context.system.into(),
@@ -117,7 +117,7 @@ pub(super) fn build(
         background: Arc::new(background.clone()),
         await_background: waits_for_background(app)?,
         obstacle,
-        file_time: app.config.bound("files"),
+        file_time: app.config.timeout("files"),
         stop,
     };
     Ok(Ports { run, background, proxy })
@@ -175,7 +175,7 @@ fn workspace_gone(workspace: Workspace) -> Obstacle {
 /// How long commands may take; the grace of their end fits into that of the run.
 pub(super) fn command_timeouts(app: &App) -> Result<Timeouts, Reason> {
     let standard = Timeouts::default();
-    let (default, longest) = (app.config.bound("tool"), app.config.bound("tool_longest"));
+    let (default, longest) = (app.config.timeout("tool"), app.config.timeout("tool_longest"));
     if default > longest {
         return Err(Reason::BadConfig {
             path: "timeouts.tool".to_owned(),
@@ -184,8 +184,8 @@ pub(super) fn command_timeouts(app: &App) -> Result<Timeouts, Reason> {
             said: format!("{default:?} is longer than `timeouts.tool_longest`, {longest:?}"),
         });
     }
-    let grace = standard.grace.min(app.config.bound("shutdown").mul_f32(0.6));
-    Ok(Timeouts { default, longest, grace, background: app.config.bound("background") })
+    let grace = standard.grace.min(app.config.timeout("shutdown").mul_f32(0.6));
+    Ok(Timeouts { default, longest, grace, background: app.config.timeout("background") })
 }
 
 fn retry_policy(app: &App) -> RetryPolicy {

@@ -20,9 +20,9 @@ const NARROWING: [&str; 2] = ["deny", "ask"];
 /// missing. A marker that cannot be written is left out: the run itself does not depend on it. A run that keeps no
 /// session only reads the markers.
 pub(super) fn update(app: &App, is_ephemeral: bool) -> Vec<Notice> {
-    let directory = app.places.data.join("rules");
-    let files = [&app.places.user_config, &app.places.managed_config];
-    let files = files.into_iter().chain(&app.places.user_cursor);
+    let directory = app.dirs.data.join("rules");
+    let files = [&app.dirs.user_config, &app.dirs.managed_config];
+    let files = files.into_iter().chain(&app.dirs.user_cursor);
     files.filter_map(|file| update_one(&app.config, &directory, file, is_ephemeral)).collect()
 }
 

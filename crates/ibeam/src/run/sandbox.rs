@@ -57,14 +57,14 @@ impl Guards {
         })?;
         let path_policy = policy.path_policy();
         let web = Web::new(app, &policy, printing)?;
-        let processes = app.config.most_processes();
+        let processes = app.config.process_limit();
         let mut notices = Vec::new();
         let (sandbox, launcher) = match wanted(app, mode, printing) {
             Wanted::Off(reason) => (off(reason), Launcher::new(processes)),
             Wanted::On => {
                 // No directory that is granted holds one of ours.
                 let roots: Vec<_> = workspace.directories().map(Path::to_owned).collect();
-                let kept = app.places.keep_from_commands(&roots)?;
+                let kept = app.dirs.protect_from_commands(&roots)?;
                 let Survey { mut confinement, notes, hidden_objects, .. } = survey(&workspace, &path_policy);
                 notices.extend(hidden_objects.map(|objects| Notice::GitObjectsHidden {
                     path: objects.path.display().to_string(),
@@ -172,7 +172,7 @@ fn off(reason: &str) -> Sandbox {
 /// workspace.
 fn paths(app: &App, list: &str) -> Vec<PathBuf> {
     let resolved = |entry: &str| match entry.strip_prefix("~/") {
-        Some(below) => app.places.home.join(below),
+        Some(below) => app.dirs.home.join(below),
         None => app.workspace.join(entry),
     };
     let entries = app.config.list(&["sandbox", list]);

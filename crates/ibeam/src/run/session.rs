@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::no_thread;
 use crate::app::App;
-use crate::place::Places;
+use crate::dirs::Dirs;
 
 /// Which session the run belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Target {
 
 /// A session that can be opened without the rest of the program.
 pub(super) struct Opening {
-    places: Places,
+    dirs: Dirs,
     workspace: PathBuf,
     target: Target,
     /// The id of a session that is made.
@@ -87,7 +87,7 @@ impl Opening {
         let cancel = Cancel::default();
         let options = (!is_ephemeral(app)).then(|| session_options(app)).transpose()?;
         Ok(Self {
-            places: app.places.clone(),
+            dirs: app.dirs.clone(),
             workspace: app.workspace.clone(),
             target: target.clone(),
             new_id: SessionId::random(),
@@ -142,10 +142,10 @@ impl Opening {
     /// `UnknownSession`, `NoSessionToContinue`, `SessionElsewhere`, `SessionBusy`, `SessionDamaged`, `CannotCreate`,
     /// `Io`.
     pub(super) fn open(self) -> Result<Opened, Failure> {
-        let sessions = self.places.sessions();
+        let sessions = self.dirs.sessions();
         match self.options {
-            Some(_) => self.places.prepare()?,
-            None => self.places.check()?,
+            Some(_) => self.dirs.create_sessions_dir()?,
+            None => self.dirs.check()?,
         }
         let (id, is_stored) = match &self.target {
             Target::New => (self.new_id, false),
@@ -188,7 +188,7 @@ impl Opening {
 
     /// The session of that name; a UUID not seen before is claimed.
     fn named(&self, name: &str) -> Result<(SessionId, bool), Failure> {
-        let sessions = self.places.sessions();
+        let sessions = self.dirs.sessions();
         if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
             return Ok((nth_newest(&sessions, &self.workspace, position)?, true));
         }
@@ -223,7 +223,7 @@ fn read(sessions: &Path, id: SessionId, cancel: &Cancel, each: &mut dyn FnMut(Ev
 
 /// Whether the run keeps no session.
 pub(crate) fn is_ephemeral(app: &App) -> bool {
-    app.config.switch(&["session", "ephemeral"])
+    app.config.is_enabled(&["session", "ephemeral"])
 }
 
 /// How sessions are kept here.

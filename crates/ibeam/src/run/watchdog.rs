@@ -18,7 +18,7 @@ use crate::cli::Flags;
 use crate::config::parse_time;
 use crate::printer::Printer;
 use crate::pump::WAITING_EVENTS;
-use crate::{exit, printer, shortage, signals};
+use crate::{exit, printer, resource_exhaustion, signals};
 
 /// Between two looks at what the pump waits for.
 const LOOK: Duration = Duration::from_millis(20);
@@ -57,7 +57,7 @@ impl Beginning {
     /// # Errors
     /// As `Watchdog::start`, and `System` where the descriptors of a run cannot be had.
     pub(crate) fn of(flags: &Flags) -> Result<Self, Reason> {
-        shortage::check_descriptors(OWN_DESCRIPTORS)?;
+        resource_exhaustion::check_descriptors(OWN_DESCRIPTORS)?;
         let stop = Stop::default();
         let watchdog = Watchdog::start(Some(&stop))?;
         // A value that is no time is refused once the configuration is read.

@@ -7,13 +7,13 @@ use ibeam_mcp::{ListedTool, Server};
 use serde_json::{Value, json};
 
 use super::files::fingerprint;
-use super::store::{Document, Pinned};
-use super::{Store, now_ms};
+use super::store::{ApprovedServer, TrustFile};
+use super::{TrustStore, now_ms};
 
 /// The tools of `server` that are not what was approved, by name. Empty for a server that nobody approved.
 ///
 /// `project` is the workspace whose file names the server; `None` for a server of the user's.
-pub(crate) fn unapproved(document: &Document, server: &Server, project: Option<&Path>) -> Vec<String> {
+pub(crate) fn changed_tools(document: &TrustFile, server: &Server, project: Option<&Path>) -> Vec<String> {
     let pinned = key(server.name(), project).and_then(|key| document.servers.get(&key));
     let Some(pinned) = pinned else { return Vec::new() };
     let is_other = |tool: &&ListedTool| pinned.tools.get(&tool.name) != Some(&of(tool));
@@ -24,15 +24,15 @@ pub(crate) fn unapproved(document: &Document, server: &Server, project: Option<&
 ///
 /// # Errors
 /// Why not, in words.
-pub(crate) fn approve<'a>(
-    store: &Store,
+pub(crate) fn approve_tools<'a>(
+    store: &TrustStore,
     servers: impl IntoIterator<Item = (&'a Server, Option<&'a Path>)>,
 ) -> Result<(), String> {
-    let pins: BTreeMap<String, Pinned> = servers
+    let pins: BTreeMap<String, ApprovedServer> = servers
         .into_iter()
         .filter_map(|(server, project)| {
             let tools = server.tools().iter().map(|tool| (tool.name.clone(), of(tool))).collect();
-            Some((key(server.name(), project)?, Pinned { at_ms: now_ms(), tools }))
+            Some((key(server.name(), project)?, ApprovedServer { at_ms: now_ms(), tools }))
         })
         .collect();
     store.change(|document| {

@@ -30,20 +30,20 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// What the file holds.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Document {
+pub(crate) struct TrustFile {
     version: u32,
     /// By real path.
     #[serde(default)]
-    pub(crate) workspaces: BTreeMap<String, Trusted>,
-    /// The servers whose tools a person approved, by `Pinned::key`.
+    pub(crate) workspaces: BTreeMap<String, TrustedWorkspace>,
+    /// The servers whose tools a person approved, by `ApprovedServer::key`.
     #[serde(default)]
-    pub(crate) servers: BTreeMap<String, Pinned>,
+    pub(crate) servers: BTreeMap<String, ApprovedServer>,
 }
 
 /// A trusted workspace.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Trusted {
+pub(crate) struct TrustedWorkspace {
     /// When, in milliseconds since the Unix epoch.
     pub(crate) at_ms: u64,
     /// Its policy files.
@@ -53,22 +53,22 @@ pub(crate) struct Trusted {
 /// The approved tools of an MCP server.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Pinned {
+pub(crate) struct ApprovedServer {
     /// When, in milliseconds since the Unix epoch.
     pub(crate) at_ms: u64,
     /// The fingerprint of each tool by its name.
     pub(crate) tools: BTreeMap<String, String>,
 }
 
-impl Default for Document {
+impl Default for TrustFile {
     fn default() -> Self {
         Self { version: VERSION, workspaces: BTreeMap::new(), servers: BTreeMap::new() }
     }
 }
 
-impl Document {
+impl TrustFile {
     /// What is remembered of a workspace.
-    pub(crate) fn workspace(&self, path: &Path) -> Option<&Trusted> {
+    pub(crate) fn workspace(&self, path: &Path) -> Option<&TrustedWorkspace> {
         self.workspaces.get(path.to_str()?)
     }
 
@@ -105,13 +105,13 @@ impl Document {
 
 /// The file.
 #[derive(Clone, Debug)]
-pub(crate) struct Store {
+pub(crate) struct TrustStore {
     path: PathBuf,
 }
 
-impl Store {
+impl TrustStore {
     /// The store at `path`, which need not exist.
-    pub(crate) fn at(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf) -> Self {
         Self { path }
     }
 
@@ -124,15 +124,15 @@ impl Store {
     ///
     /// # Errors
     /// Why it is not to be believed, in words.
-    pub(crate) fn load(&self) -> Result<Document, String> {
+    pub(crate) fn load(&self) -> Result<TrustFile, String> {
         let bytes = match read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {
-                return Ok(Document::default());
+                return Ok(TrustFile::default());
             }
             Err(error) => return Err(error.to_string()),
         };
-        let document: Document = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+        let document: TrustFile = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
         match document.version {
             VERSION => Ok(document),
             other => Err(format!("version {other} of this file is not known")),
@@ -143,7 +143,7 @@ impl Store {
     ///
     /// # Errors
     /// Why it cannot be remembered, in words.
-    pub(crate) fn trust(&self, workspace: &Path, trusted: Trusted) -> Result<(), String> {
+    pub(crate) fn trust(&self, workspace: &Path, trusted: TrustedWorkspace) -> Result<(), String> {
         // Two paths that look alike must not be one.
         let path = workspace.to_str().ok_or("the path of the workspace is not UTF-8")?.to_owned();
         self.change(|document| drop(document.workspaces.insert(path, trusted)))
@@ -153,7 +153,7 @@ impl Store {
     ///
     /// # Errors
     /// Why it cannot be changed, in words; it is as it was then.
-    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut Document) -> T) -> Result<T, String> {
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut TrustFile) -> T) -> Result<T, String> {
         let directory = self.path.parent().unwrap_or_else(|| Path::new("."));
         let said = |error: io::Error| error.to_string();
         DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(said)?;
@@ -205,20 +205,23 @@ mod tests {
 
     use super::*;
 
-    fn store() -> (tempfile::TempDir, Store) {
+    fn store() -> (tempfile::TempDir, TrustStore) {
         let home = tempfile::tempdir().unwrap();
-        let store = Store::at(home.path().join("ibeam/trust.json"));
+        let store = TrustStore::new(home.path().join("ibeam/trust.json"));
         (home, store)
     }
 
-    fn trusted(at_ms: u64) -> Trusted {
-        Trusted { at_ms, files: BTreeMap::from([(".ibeam/config.toml".to_owned(), "00".repeat(32))]) }
+    fn trusted(at_ms: u64) -> TrustedWorkspace {
+        TrustedWorkspace {
+            at_ms,
+            files: BTreeMap::from([(".ibeam/config.toml".to_owned(), "00".repeat(32))]),
+        }
     }
 
     #[test]
     fn what_is_trusted_is_found_again_and_only_the_owner_may_read_it() {
         let (_home, store) = store();
-        assert_eq!(store.load().unwrap(), Document::default());
+        assert_eq!(store.load().unwrap(), TrustFile::default());
         store.trust(Path::new("/a"), trusted(1)).unwrap();
         store.trust(Path::new("/b"), trusted(2)).unwrap();
         assert_eq!(fs::metadata(store.path()).unwrap().mode() & 0o777, 0o600);
@@ -231,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_as_we_write_it_trusts_nothing_and_is_left_alone() {
-        let good = serde_json::to_string(&Document::default()).unwrap();
+        let good = serde_json::to_string(&TrustFile::default()).unwrap();
         for (text, mode) in [
             ("", 0o600),
             ("{\"version\": 1, \"workspaces\": {\"/a\": {}}}", 0o600),
@@ -251,11 +254,11 @@ mod tests {
 
     #[test]
     fn the_oldest_is_forgotten_first() {
-        let mut document = Document::default();
+        let mut document = TrustFile::default();
         for at_ms in 0..1200 {
             document.workspaces.insert(format!("/{at_ms}"), trusted(at_ms));
         }
-        let kept: Document = serde_json::from_slice(&document.into_bytes().unwrap()).unwrap();
+        let kept: TrustFile = serde_json::from_slice(&document.into_bytes().unwrap()).unwrap();
         assert_eq!(kept.workspaces.len(), MOST);
         assert!(kept.workspaces.contains_key("/1199") && !kept.workspaces.contains_key("/199"));
     }

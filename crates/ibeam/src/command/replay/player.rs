@@ -8,7 +8,7 @@ use ibeam_output::{EventWriter, ReplayLine};
 use ibeam_protocol::{Event, EventKind, RunFinished};
 
 use super::pace::Pace;
-use super::{Ended, Wish, warn};
+use super::{Ended, ReplayOptions, warn};
 use crate::app::Basis;
 use crate::cli::Format;
 use crate::run::writer;
@@ -26,7 +26,7 @@ enum Face<'a> {
 /// Shows the runs that are wanted.
 pub(super) struct Player<'a> {
     basis: &'a Basis,
-    wish: &'a Wish,
+    options: &'a ReplayOptions,
     out: &'a File,
     pace: Pace,
     face: Face<'a>,
@@ -38,13 +38,13 @@ pub(super) struct Player<'a> {
 
 impl<'a> Player<'a> {
     /// Shows events on `out`.
-    pub(super) fn of_events(basis: &'a Basis, wish: &'a Wish, out: &'a File) -> Self {
-        Self { basis, wish, out, pace: wish.pace.clone(), face: Face::None, runs: 0, open: false }
+    pub(super) fn of_events(basis: &'a Basis, options: &'a ReplayOptions, out: &'a File) -> Self {
+        Self { basis, options, out, pace: options.pace.clone(), face: Face::None, runs: 0, open: false }
     }
 
     /// Shows lines on `out`, in the time of their events.
-    pub(super) fn of_lines(basis: &'a Basis, wish: &'a Wish, out: &'a File) -> Self {
-        Self { face: Face::Lines(BufWriter::new(out)), ..Self::of_events(basis, wish, out) }
+    pub(super) fn of_lines(basis: &'a Basis, options: &'a ReplayOptions, out: &'a File) -> Self {
+        Self { face: Face::Lines(BufWriter::new(out)), ..Self::of_events(basis, options, out) }
     }
 
     /// Shows what comes next when it is due: the event, or the line, with its end, that stood for it.
@@ -95,7 +95,7 @@ impl<'a> Player<'a> {
     }
 
     fn is_wanted(&self) -> bool {
-        self.wish.run.is_none_or(|run| run.get() == self.runs)
+        self.options.run.is_none_or(|run| run.get() == self.runs)
     }
 
     fn begin(&mut self) -> Result<(), Ended> {
@@ -106,11 +106,11 @@ impl<'a> Player<'a> {
         // A page holds all runs; the other formats know of one.
         let is_kept = match self.face {
             Face::None => false,
-            Face::Events(_) => self.wish.format == Format::Html,
+            Face::Events(_) => self.options.format == Format::Html,
             Face::Lines(_) => true,
         };
         if self.is_wanted() && !is_kept {
-            self.face = Face::Events(writer(self.basis, self.wish.format, self.out));
+            self.face = Face::Events(writer(self.basis, self.options.format, self.out));
         }
         Ok(())
     }
@@ -121,12 +121,12 @@ impl<'a> Player<'a> {
             return Ok(());
         }
         self.flush()?;
-        let is_shown = matches!(self.wish.format, Format::StreamJson | Format::Html);
+        let is_shown = matches!(self.options.format, Format::StreamJson | Format::Html);
         if let Some(failure) = run.failure().filter(|_| !is_shown) {
             let message = self.basis.catalogue.failure(failure).message;
             warn(self.basis, &ReplayLine::Failed { run: self.runs, message: &message });
         }
-        if self.wish.run.is_some() { Err(Ended::Enough) } else { Ok(()) }
+        if self.options.run.is_some() { Err(Ended::Enough) } else { Ok(()) }
     }
 
     /// The run at hand has no end.
@@ -138,7 +138,7 @@ impl<'a> Player<'a> {
                 Face::Lines(out) => out.flush()?,
             }
             warn(self.basis, &ReplayLine::NoEnd { run: self.runs });
-            if self.wish.run.is_some() {
+            if self.options.run.is_some() {
                 return Err(Ended::Enough);
             }
         }

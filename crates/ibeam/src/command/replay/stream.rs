@@ -6,9 +6,9 @@ use ibeam_output::{ReplayLine, result_line_to_object};
 use ibeam_protocol::{Event, EventKind, Reason};
 use ibeam_wire::{MAX_LINE_BYTES, NewText};
 
+use super::contract_converter::ContractConverter;
+use super::from_wire::{time_of, to_event};
 use super::player::Player;
-use super::recast::Recast;
-use super::retold::{retell, time_of};
 use super::{Ended, warn};
 use crate::app::Basis;
 use crate::cli::Format;
@@ -78,14 +78,15 @@ struct Reading {
     last_ms: u64,
     new_text: NewText,
     /// Where lines are printed, and a contract was asked for.
-    recast: Option<Recast>,
+    converter: Option<ContractConverter>,
 }
 
 impl Reading {
     fn new(basis: &Basis, format: Format) -> Self {
         let asked = basis.asked().filter(|_| format == Format::StreamJson);
-        let recast = asked.map(|contract| Recast::new(contract, basis.flags.stream_partial_output));
-        Self { format, fresh: true, last_ms: 0, new_text: NewText::default(), recast }
+        let converter =
+            asked.map(|contract| ContractConverter::new(contract, basis.flags.stream_partial_output));
+        Self { format, fresh: true, last_ms: 0, new_text: NewText::default(), converter }
     }
 
     /// What a line tells, and what is printed of it where lines are.
@@ -105,19 +106,19 @@ impl Reading {
         if let ibeam_wire::Event::Init(_) = event {
             self.new_text = NewText::default();
         }
-        let copy = match (self.format, &event, &mut self.recast) {
+        let copy = match (self.format, &event, &mut self.converter) {
             (Format::Json, ibeam_wire::Event::Result(_), _) => result_line_to_object(text).into_bytes(),
-            (_, event, Some(recast)) => recast.line(text, event).into_bytes(),
+            (_, event, Some(converter)) => converter.line(text, event).into_bytes(),
             (Format::Json | Format::StreamJson | Format::Text | Format::Html, _, None) => whole,
         };
         self.last_ms = time_of(&event).unwrap_or(self.last_ms);
         let at_ms = self.last_ms;
-        let event = retell(event, &mut self.new_text)?.map(|kind| Event { seq: 0, at_ms, kind });
+        let event = to_event(event, &mut self.new_text)?.map(|kind| Event { seq: 0, at_ms, kind });
         Ok((event, copy))
     }
 
     /// What is still to be printed of a run that is over.
     fn left(&mut self) -> Vec<u8> {
-        self.recast.as_mut().map(Recast::finish).unwrap_or_default().into_bytes()
+        self.converter.as_mut().map(ContractConverter::finish).unwrap_or_default().into_bytes()
     }
 }

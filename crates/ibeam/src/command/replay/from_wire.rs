@@ -26,7 +26,7 @@ pub(super) fn time_of(event: &Event) -> Option<u64> {
 ///
 /// # Errors
 /// What is wrong with the event, in words.
-pub(super) fn retell(event: Event, new_text: &mut NewText) -> Result<Option<EventKind>, String> {
+pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<EventKind>, String> {
     Ok(Some(match event {
         Event::Init(init) => EventKind::SessionStarted(Box::new(head(*init)?)),
         Event::User(user) => EventKind::UserMessage { content: texts(user.message) },

@@ -7,7 +7,7 @@ use tokio::net::unix::pipe::Receiver;
 const CHUNK: usize = 64 << 10;
 
 /// The head or the tail of a stream, and its length.
-pub(super) struct Kept {
+pub(super) struct BoundedBuffer {
     kept: Vec<u8>,
     most: usize,
     of_end: bool,
@@ -15,7 +15,7 @@ pub(super) struct Kept {
     pub(super) total: u64,
 }
 
-impl Kept {
+impl BoundedBuffer {
     /// Keeps the first `most` bytes.
     pub(super) fn head(most: usize) -> Self {
         Self { kept: Vec::new(), most, of_end: false, total: 0 }
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_head_and_a_tail_are_bounded_and_counted() {
-        let (mut head, mut tail) = (Kept::head(4), Kept::tail(4));
+        let (mut head, mut tail) = (BoundedBuffer::head(4), BoundedBuffer::tail(4));
         for piece in [&b"ab"[..], b"cdef", b"", b"ghijklmnopq"] {
             head.feed(piece);
             tail.feed(piece);

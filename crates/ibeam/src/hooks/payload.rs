@@ -12,7 +12,7 @@ use super::document::millis;
 use super::event::Event;
 
 /// A call in the words of hooks.
-pub(super) struct Told<'a> {
+pub(super) struct ToolCallPayload<'a> {
     pub(super) call: &'a ToolCall,
     /// The tool, e.g. `Shell` or `MCP:search`.
     pub(super) name: String,
@@ -23,7 +23,7 @@ pub(super) struct Told<'a> {
     sandboxed: bool,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ToolCallPayload<'a> {
     /// The call as hooks know it.
     pub(super) fn of(call: &'a ToolCall, workspace: &Path, sandboxed: bool) -> Self {
         let text = |name: &str| call.arguments.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -69,7 +69,7 @@ impl<'a> Told<'a> {
     }
 
     /// The event before what the call is about to touch, with its subject: what matchers look at.
-    pub(super) fn touches(&self, access: &Access) -> Option<(Event, String, Value)> {
+    pub(super) fn access_event(&self, access: &Access) -> Option<(Event, String, Value)> {
         match access {
             Access::Command { text: command, directory } => {
                 // Links followed: where the command starts, and what policy judges.
@@ -92,7 +92,10 @@ impl<'a> Told<'a> {
 }
 
 /// The event after what a call did, with its subject: a command that ran, a file that was changed.
-pub(super) fn did(told: &Told<'_>, ended: &EndedCall) -> Option<(Event, String, Value)> {
+pub(super) fn post_tool_event(
+    told: &ToolCallPayload<'_>,
+    ended: &EndedCall,
+) -> Option<(Event, String, Value)> {
     match &ended.outcome {
         ToolOutcome::Success { output, .. } => match output {
             ToolOutput::Shell(output) => Some(ran(told, output, ended.duration)),
@@ -126,7 +129,7 @@ pub(super) fn did(told: &Told<'_>, ended: &EndedCall) -> Option<(Event, String, 
     }
 }
 
-fn ran(told: &Told<'_>, output: &ShellOutput, duration: Duration) -> (Event, String, Value) {
+fn ran(told: &ToolCallPayload<'_>, output: &ShellOutput, duration: Duration) -> (Event, String, Value) {
     let told = json!({
         "command": output.command,
         "output": output.interleaved,
@@ -136,7 +139,7 @@ fn ran(told: &Told<'_>, output: &ShellOutput, duration: Duration) -> (Event, Str
     (Event::AfterShellExecution, output.command.clone(), told)
 }
 
-fn edited(told: &Told<'_>, path: &Path, edits: &Value) -> (Event, String, Value) {
+fn edited(told: &ToolCallPayload<'_>, path: &Path, edits: &Value) -> (Event, String, Value) {
     let document = json!({"file_path": path.to_string_lossy(), "edits": edits});
     (Event::AfterFileEdit, told.name.clone(), document)
 }

@@ -24,7 +24,7 @@ pub(crate) fn check_descriptors(more: usize) -> Result<(), Reason> {
 }
 
 /// The reason, when `error` is about descriptors or memory rather than about what was asked for.
-pub(crate) fn behind(error: &io::Error) -> Option<Reason> {
+pub(crate) fn from_io_error(error: &io::Error) -> Option<Reason> {
     let what = match Errno::from_io_error(error)? {
         Errno::MFILE | Errno::NFILE => "descriptor",
         Errno::NOMEM => "memory",

@@ -7,7 +7,7 @@ use ibeam_wire::{CallPhase, Event, NewText};
 use serde_json::{Value, json};
 
 /// Writes the lines of one stream anew.
-pub(super) struct Recast {
+pub(super) struct ContractConverter {
     to: Contract,
     /// Under contract 2, the deltas too.
     partial: bool,
@@ -20,7 +20,7 @@ pub(super) struct Recast {
     ours: bool,
 }
 
-impl Recast {
+impl ContractConverter {
     pub(super) fn new(to: Contract, partial: bool) -> Self {
         Self { to, partial, new_text: NewText::default(), segment: None, last_ms: 0, ours: false }
     }

@@ -4,13 +4,13 @@
 const SHORTEST_BEGINNING: usize = 3;
 
 /// Returns the candidate that `typed` most likely means; none where all are too far from it.
-pub(crate) fn nearest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let near = candidates.into_iter().filter(|candidate| is_near(typed, candidate));
+pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = candidates.into_iter().filter(|candidate| is_similar(typed, candidate));
     near.min_by_key(|candidate| (!candidate.starts_with(typed), distance(typed, candidate)))
 }
 
 /// Whether `typed` is likely to mean `candidate`: at most a third of its characters differ, or it is cut short.
-pub(crate) fn is_near(typed: &str, candidate: &str) -> bool {
+pub(crate) fn is_similar(typed: &str, candidate: &str) -> bool {
     let length = typed.chars().count();
     let longest = length.max(candidate.chars().count());
     let is_beginning = length >= SHORTEST_BEGINNING && candidate.starts_with(typed);
@@ -30,7 +30,7 @@ mod tests {
 
     #[track_caller]
     fn check(typed: &str, expect: Option<&str>) {
-        assert_eq!(nearest(typed, NAMES), expect, "{typed}");
+        assert_eq!(closest(typed, NAMES), expect, "{typed}");
     }
 
     #[test]
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_far_name_or_the_same_one_is_no_advice() {
         for typed in ["nope", "nobody", "gemini", "a", "", "claude", "openai"] {
-            let near = nearest(typed, NAMES);
+            let near = closest(typed, NAMES);
             assert_ne!(near, Some(typed));
             assert!(near.is_none() || typed == "openai", "{typed}: {near:?}");
         }

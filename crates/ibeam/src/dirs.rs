@@ -18,7 +18,7 @@ const LARGEST_LIST: u64 = 1024 * 1024;
 
 /// Absolute paths; nothing of them need exist.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct Dirs {
     /// The home directory.
     pub(crate) home: PathBuf,
     /// The user's configuration file.
@@ -39,13 +39,13 @@ pub(crate) struct Places {
     pub(crate) cache: PathBuf,
 }
 
-impl Places {
+impl Dirs {
     /// The places of this user and of the project in `workspace`.
     ///
     /// # Errors
     /// `CannotCreate` when neither a home directory nor the XDG variables say where; `BadConfig` for a variable that
     /// is a relative path.
-    pub(crate) fn of(workspace: &Path) -> Result<Self, Reason> {
+    pub(crate) fn for_workspace(workspace: &Path) -> Result<Self, Reason> {
         let home = home()?;
         let ours = |variable: &str, usual: &str| {
             let given = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
@@ -70,7 +70,7 @@ impl Places {
     }
 
     /// Where files of the configuration are looked for: ours, those in the original's form, the managed one.
-    pub(crate) fn configuration(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn config_files(&self) -> impl Iterator<Item = &Path> {
         let ours = [&self.user_config, &self.project_config].into_iter();
         let others = self.user_cursor.iter().chain([&self.project_cursor, &self.managed_config]);
         ours.chain(others).map(PathBuf::as_path)
@@ -151,7 +151,7 @@ fn home() -> Result<Option<PathBuf>, Reason> {
 
 /// Returns the home directory that the system's file of users gives this user, which `HOME` may not name. Other services
 /// of names are not asked, since they may be far away.
-pub(crate) fn listed_home() -> Option<PathBuf> {
+pub(crate) fn home_from_user_database() -> Option<PathBuf> {
     let users = regular_file::read(Path::new("/etc/passwd"), LARGEST_LIST).ok()?;
     let us = getuid().to_string();
     let home = |line: &[u8]| {
