@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ibeam_policy::{Access, Policy, Verdict};
 use ibeam_protocol::ToolCall;
 
-use crate::approver::{Approver, Asked};
-use crate::hook::Objection;
+use crate::approver::{ApprovalRequest, Approver};
+use crate::hook::HookBlock;
 
 /// What the gate says of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,9 +46,9 @@ impl Gate {
     }
 
     /// Decides about one call, to which a hook may object.
-    pub async fn decide(&self, call: &ToolCall, access: &Access, objection: Option<&Objection>) -> Decision {
+    pub async fn decide(&self, call: &ToolCall, access: &Access, objection: Option<&HookBlock>) -> Decision {
         if let Some(objection) = objection
-            && !objection.unless_approved
+            && !objection.ask
         {
             return Decision { rule: objection.rule(), refusal: Some(objection.refusal()) };
         }
@@ -59,7 +59,7 @@ impl Gate {
             (Verdict::Deny { rule, reason }, _) => return Decision { rule, refusal: Some(reason.into()) },
             (Verdict::Ask { rule, reason }, _) => (rule, reason.into()),
         };
-        let asked = Asked { rule: &rule, reason: &refusal.for_model };
+        let asked = ApprovalRequest { rule: &rule, reason: &refusal.for_model };
         match self.approver.decide(call, access, asked).await {
             true => Decision { rule: "approved".to_owned(), refusal: None },
             false => Decision { rule, refusal: Some(refusal) },

@@ -46,7 +46,7 @@ impl Gauge {
     /// Tokens of a request with these messages after `fixed` bytes of instructions and tools.
     pub(crate) fn estimate(&self, fixed: usize, history: &History) -> u64 {
         let messages = history.messages();
-        match history.measured() {
+        match history.counted_tokens() {
             Some((tokens, counted)) => {
                 tokens.saturating_add(self.tokens(weight(messages.get(counted..).unwrap_or_default())))
             }

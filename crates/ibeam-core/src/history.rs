@@ -57,14 +57,14 @@ impl History {
     }
 
     /// The calls that a killed run had started and not finished.
-    pub fn interrupted(&self) -> impl Iterator<Item = &ToolCall> {
+    pub fn interrupted_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.open
             .iter()
             .filter(|call| self.started.contains(&call.id) && !self.results.contains_key(&call.id))
     }
 
     /// How many tokens the provider counted, and for how many of the messages; `None` before it told any.
-    pub fn measured(&self) -> Option<(u64, usize)> {
+    pub fn counted_tokens(&self) -> Option<(u64, usize)> {
         self.measured
     }
 

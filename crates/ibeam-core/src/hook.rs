@@ -14,29 +14,29 @@ use crate::gate::Refusal;
 
 /// A point of a run at which hooks are told.
 #[derive(Clone, Copy, Debug)]
-pub enum Moment<'a> {
+pub enum HookEvent<'a> {
     /// The run begins.
-    RunBegins,
+    RunStart,
     /// The user's prompt is about to become part of the conversation. May be refused.
-    Prompt(&'a [String]),
+    PromptSubmit(&'a [String]),
     /// A call is about to be put to the rules. May be refused, or get other arguments.
-    Call {
+    BeforeToolCall {
         /// The call, its arguments canonical.
         call: &'a ToolCall,
         /// What it would touch.
         access: &'a Access,
         /// The arguments are a hook's already; they are not changed again.
-        rewritten: bool,
+        is_rewritten: bool,
     },
     /// A call ended, whether it ran or not.
-    CallEnded(&'a EndedCall),
+    AfterToolCall(&'a FinishedCall),
     /// The run ends so.
-    RunEnds(&'a RunOutcome),
+    RunEnd(&'a RunOutcome),
 }
 
 /// A call and what it came to.
 #[derive(Clone, Debug)]
-pub struct EndedCall {
+pub struct FinishedCall {
     /// The call as it ran, its arguments canonical.
     pub call: ToolCall,
     /// How it ended.
@@ -47,9 +47,9 @@ pub struct EndedCall {
 
 /// What hooks say.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Heard {
+pub struct HookOutput {
     /// What should become of it.
-    pub word: Word,
+    pub decision: HookDecision,
     /// What the model should know, as text of the user's; at `RunBegins` and `Prompt` only.
     pub context: Vec<String>,
     /// What people should know.
@@ -58,14 +58,14 @@ pub struct Heard {
 
 /// The one word that counts of all that hooks say.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Word {
+pub enum HookDecision {
     /// Go on.
     #[default]
-    Nothing,
+    Continue,
     /// Not that.
-    Object(Objection),
+    Block(HookBlock),
     /// These arguments instead.
-    Rewrite {
+    UpdateInput {
         /// Who says so.
         hook: String,
         /// The arguments, as a model might write them.
@@ -75,7 +75,7 @@ pub enum Word {
 
 /// A refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Objection {
+pub struct HookBlock {
     /// Who says so.
     pub hook: String,
     /// Why, for the model.
@@ -83,10 +83,10 @@ pub struct Objection {
     /// Why, for people; `None` where the model's message is for both.
     pub for_people: Option<String>,
     /// A person may overrule it.
-    pub unless_approved: bool,
+    pub ask: bool,
 }
 
-impl Objection {
+impl HookBlock {
     /// The rule that it stands for.
     pub(crate) fn rule(&self) -> String {
         format!("hook: {}", self.hook)
@@ -103,7 +103,7 @@ impl Objection {
 /// Tells hooks what happens and gives what they say.
 pub trait Hooks: Send + Sync {
     /// Whether anybody wants to be told of `CallEnded`; the outcomes are kept only then.
-    fn hear_ends(&self) -> bool;
+    fn wants_tool_results(&self) -> bool;
 
     /// How long all of them may go on at the end of a run that was asked to stop.
     fn grace(&self) -> Duration;
@@ -111,14 +111,14 @@ pub trait Hooks: Send + Sync {
     /// Tells all who listen, one after the other; `None` when nobody does.
     ///
     /// Dropping the future ends the hook that runs.
-    fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>>;
+    fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>>;
 }
 
 /// Nobody listens.
 pub struct NoHooks;
 
 impl Hooks for NoHooks {
-    fn hear_ends(&self) -> bool {
+    fn wants_tool_results(&self) -> bool {
         false
     }
 
@@ -126,7 +126,7 @@ impl Hooks for NoHooks {
         Duration::ZERO
     }
 
-    fn tell<'a>(&'a self, _: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
+    fn run<'a>(&'a self, _: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
         None
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibeam_protocol::{Event, EventKind, EventOrder, EventPlace, Notice};
+use ibeam_protocol::{Event, EventKind, EventOrder, EventPosition, Notice};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
@@ -25,22 +25,22 @@ pub struct Envelope {
 /// The readers have gone: nothing can be recorded any more, so nothing may be done any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the readers of the event stream have gone")]
-pub struct Closed;
+pub struct JournalClosed;
 
 /// What a session held before this run: folded as it is read, not kept.
 #[derive(Default)]
-pub struct Past {
+pub struct ResumedState {
     history: History,
     order: EventOrder,
 }
 
-impl Past {
+impl ResumedState {
     /// Takes the next event of the session. An event that was recorded twice counts once.
     pub fn fold(&mut self, event: &Event) {
-        match self.order.place(event.seq) {
-            EventPlace::Next => {}
-            EventPlace::AfterGap | EventPlace::Late => self.history.expect_gaps(),
-            EventPlace::Repeated => return,
+        match self.order.check(event.seq) {
+            EventPosition::Next => {}
+            EventPosition::AfterGap | EventPosition::Late => self.history.expect_gaps(),
+            EventPosition::Repeated => return,
         }
         self.history.fold(&event.kind);
     }
@@ -56,7 +56,7 @@ impl Past {
     }
 }
 
-impl<'a> FromIterator<&'a Event> for Past {
+impl<'a> FromIterator<&'a Event> for ResumedState {
     fn from_iter<I: IntoIterator<Item = &'a Event>>(events: I) -> Self {
         let mut past = Self::default();
         events.into_iter().for_each(|event| past.fold(event));
@@ -78,7 +78,7 @@ pub struct Journal {
 
 impl Journal {
     /// A journal that goes on after `past`.
-    pub fn new(past: Past, clock: Arc<dyn Clock>, events: mpsc::Sender<Envelope>) -> Self {
+    pub fn new(past: ResumedState, clock: Arc<dyn Clock>, events: mpsc::Sender<Envelope>) -> Self {
         Self {
             next_seq: past.order.next(),
             clock,
@@ -93,7 +93,7 @@ impl Journal {
 
     /// Returns the journal with a redactor that keeps these secrets out of texts of tools, of the model and of failures.
     #[must_use]
-    pub fn redacting(self, redactor: Redactor) -> Self {
+    pub fn with_redactor(self, redactor: Redactor) -> Self {
         Self { redactor, ..self }
     }
 
@@ -106,7 +106,7 @@ impl Journal {
     /// `Closed`: stop; whoever reads the channel knows why.
     ///
     /// Cancel safe: a fact is either folded, numbered and sent, or none of these.
-    pub async fn record(&mut self, mut kind: EventKind) -> Result<(), Closed> {
+    pub async fn record(&mut self, mut kind: EventKind) -> Result<(), JournalClosed> {
         let (text, thinking) = match kind {
             EventKind::TextDelta { .. } => (false, true),
             EventKind::ThinkingDelta { .. } => (true, false),
@@ -125,7 +125,7 @@ impl Journal {
         };
         self.release(text, thinking).await?;
         let events = self.events.clone();
-        let permit = events.reserve().await.map_err(|_| Closed)?;
+        let permit = events.reserve().await.map_err(|_| JournalClosed)?;
         if !self.redact(&mut kind) {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl Journal {
         };
         permit.send(self.envelope(kind, receipt));
         match taken {
-            Some(taken) => taken.await.map_err(|_| Closed),
+            Some(taken) => taken.await.map_err(|_| JournalClosed),
             None => Ok(()),
         }
     }
@@ -147,11 +147,11 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Self::record`].
-    pub(crate) async fn release_held(&mut self) -> Result<(), Closed> {
+    pub(crate) async fn release_held(&mut self) -> Result<(), JournalClosed> {
         self.release(true, true).await
     }
 
-    async fn release(&mut self, text: bool, thinking: bool) -> Result<(), Closed> {
+    async fn release(&mut self, text: bool, thinking: bool) -> Result<(), JournalClosed> {
         let is_held = |wanted, redaction: &Redaction| wanted && !redaction.is_empty();
         if !is_held(text, &self.text) && !is_held(thinking, &self.thinking) {
             return Ok(());
@@ -159,14 +159,14 @@ impl Journal {
         let events = self.events.clone();
         if text {
             // Not taken before there is room: the future may be dropped until then.
-            let permit = events.reserve().await.map_err(|_| Closed)?;
+            let permit = events.reserve().await.map_err(|_| JournalClosed)?;
             let text = self.text.finish(self.redactor.own_words());
             if !text.is_empty() {
                 permit.send(self.envelope(EventKind::TextDelta { text }, None));
             }
         }
         if thinking {
-            let permit = events.reserve().await.map_err(|_| Closed)?;
+            let permit = events.reserve().await.map_err(|_| JournalClosed)?;
             let text = self.thinking.finish(self.redactor.own_words());
             if !text.is_empty() {
                 permit.send(self.envelope(EventKind::ThinkingDelta { text }, None));

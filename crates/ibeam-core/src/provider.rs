@@ -27,7 +27,7 @@ pub enum ModelEvent {
     /// Reasoning.
     ThinkingDelta(String),
     /// The model began to write a tool call; its arguments may still be arriving.
-    ToolCallBegan,
+    ToolCallStarted,
     /// The answer is complete; the last item of a stream.
     Finished(Box<Answer>),
 }

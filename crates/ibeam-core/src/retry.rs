@@ -16,9 +16,9 @@ pub struct RetryPolicy {
     /// The first pause after a broken connection; it doubles.
     pub fast_base: Duration,
     /// The longest pause; a provider that asks for more is not asked again.
-    pub longest_pause: Duration,
+    pub max_delay: Duration,
     /// No attempt begins this long after the first one did.
-    pub give_up_after: Duration,
+    pub max_elapsed: Duration,
 }
 
 impl Default for RetryPolicy {
@@ -28,8 +28,8 @@ impl Default for RetryPolicy {
             fast_attempts: 4,
             backoff_base: Duration::from_secs(1),
             fast_base: Duration::from_millis(200),
-            longest_pause: Duration::from_secs(60),
-            give_up_after: Duration::from_secs(5 * 60),
+            max_delay: Duration::from_secs(60),
+            max_elapsed: Duration::from_secs(5 * 60),
         }
     }
 }
@@ -39,7 +39,7 @@ impl RetryPolicy {
     ///
     /// `attempt` is the one that failed, from 1; `jitter` in 0..1 spreads clients that failed together. A pause
     /// is never shorter than the provider's `Retry-After` nor than the base.
-    pub fn pause(&self, error: &ProviderError, attempt: u32, jitter: f64) -> Option<Duration> {
+    pub fn delay(&self, error: &ProviderError, attempt: u32, jitter: f64) -> Option<Duration> {
         let (attempts, base) = match error.retry {
             Retry::Never => return None,
             Retry::Once => (self.fast_attempts.min(2), Duration::ZERO),
@@ -52,13 +52,13 @@ impl RetryPolicy {
         let doubled = base.saturating_mul(2u32.saturating_pow(attempt.saturating_sub(1)));
         let spread = base + doubled.saturating_sub(base).mul_f64(jitter.clamp(0.0, 1.0));
         match error.retry_after() {
-            Some(asked) if asked > self.longest_pause => None,
+            Some(asked) if asked > self.max_delay => None,
             Some(asked) => Some(asked + base.mul_f64(jitter.clamp(0.0, 1.0) / 4.0)),
-            None => Some(spread.min(self.longest_pause)),
+            None => Some(spread.min(self.max_delay)),
         }
     }
     /// Whether an attempt may still begin after `pause`, when the first one began `spent` ago.
     pub fn has_time(&self, spent: Duration, pause: Duration) -> bool {
-        spent.saturating_add(pause) < self.give_up_after
+        spent.saturating_add(pause) < self.max_elapsed
     }
 }

@@ -15,9 +15,9 @@ pub struct Tally {
     /// The sums that `RunFinished` tells.
     pub totals: RunTotals,
     /// All visible text so far.
-    pub said: String,
+    pub text: String,
     /// Why calls were refused: the first few reasons, each once.
-    pub refusals: Vec<String>,
+    pub denial_reasons: Vec<String>,
     /// When the run began, on the monotonic clock.
     pub started: Duration,
 }
@@ -27,7 +27,7 @@ impl Tally {
     pub fn fold(&mut self, kind: &EventKind, now: Duration) {
         match kind {
             EventKind::SessionStarted(_) => *self = Self { started: now, ..Self::default() },
-            EventKind::TextDelta { text } => self.said.push_str(text),
+            EventKind::TextDelta { text } => self.text.push_str(text),
             EventKind::ModelRequestFinished { answer, api_ms, cost_micros, .. } => {
                 self.totals.turns += 1;
                 self.fold_request(answer.usage, *api_ms, *cost_micros);
@@ -58,8 +58,8 @@ impl Tally {
     }
 
     /// The run gave visible text.
-    pub fn spoke(&self) -> bool {
-        !self.said.trim().is_empty()
+    pub fn has_text(&self) -> bool {
+        !self.text.trim().is_empty()
     }
 
     fn fold_refusal(&mut self, decision: &PermissionDecided) {
@@ -69,10 +69,10 @@ impl Tally {
             rule: decision.rule.clone(),
         });
         if let Some(reason) = &decision.reason
-            && self.refusals.len() < REASONS_KEPT
-            && !self.refusals.contains(reason)
+            && self.denial_reasons.len() < REASONS_KEPT
+            && !self.denial_reasons.contains(reason)
         {
-            self.refusals.push(reason.clone());
+            self.denial_reasons.push(reason.clone());
         }
     }
 
@@ -101,7 +101,7 @@ impl Tally {
                 | ToolOutput::Todos(_)
                 | ToolOutput::WebFetch(_)
                 | ToolOutput::Mcp(_)
-                | ToolOutput::Free(_) => None,
+                | ToolOutput::Other(_) => None,
             },
             ToolOutcome::Failure { .. } => {
                 self.totals.failed_tool_calls += 1;

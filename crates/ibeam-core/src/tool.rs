@@ -46,7 +46,7 @@ pub struct ToolContext {
     /// Asks the call to end early.
     pub stop: Stop,
     /// The longest that reading, writing and searching files may take.
-    pub file_time: Duration,
+    pub file_timeout: Duration,
     /// What the call has to tell people.
     pub notices: Notices,
 }
@@ -54,7 +54,7 @@ pub struct ToolContext {
 impl ToolContext {
     /// Returns the context of a call without notices.
     pub fn new(stop: Stop, file_time: Duration) -> Self {
-        Self { stop, file_time, notices: Notices::default() }
+        Self { stop, file_timeout: file_time, notices: Notices::default() }
     }
 }
 

@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::gate::Gate;
 use crate::gauge::Gauge;
 use crate::hook::Hooks;
-use crate::journal::{Closed, Journal};
+use crate::journal::{Journal, JournalClosed};
 use crate::limits::Watch;
 use crate::price::Prices;
 use crate::provider::Provider;
@@ -56,7 +56,7 @@ pub struct FailOn {
 }
 
 /// What makes going on pointless, looked for before each request and at the end: the workspace is gone.
-pub type Obstacle = Arc<dyn Fn() -> Option<Reason> + Send + Sync>;
+pub type RunPrecondition = Arc<dyn Fn() -> Option<Reason> + Send + Sync>;
 
 /// Everything a run needs, resolved once; the loop reads nothing else.
 pub struct Run {
@@ -91,9 +91,9 @@ pub struct Run {
     /// A run that ended well waits for what it left running, rather than end it.
     pub await_background: bool,
     /// Looked for before each request.
-    pub obstacle: Obstacle,
+    pub precondition: RunPrecondition,
     /// The longest that a call may take to read, write or search files.
-    pub file_time: Duration,
+    pub file_timeout: Duration,
     /// Ends the run from outside.
     pub stop: Stop,
 }
@@ -106,8 +106,8 @@ enum Ended {
     Closed,
 }
 
-impl From<Closed> for Ended {
-    fn from(Closed: Closed) -> Self {
+impl From<JournalClosed> for Ended {
+    fn from(JournalClosed: JournalClosed) -> Self {
         Self::Closed
     }
 }
@@ -136,11 +136,11 @@ impl Run {
         journal: &mut Journal,
         prompt: Vec<String>,
         notices: Vec<Notice>,
-    ) -> Result<RunFinished, Closed> {
+    ) -> Result<RunFinished, JournalClosed> {
         let conversed = match self.converse(journal, prompt, notices).await {
             Ok(()) => Ok(()),
             Err(Ended::Failed(failure)) => Err(failure),
-            Err(Ended::Closed) => return Err(Closed),
+            Err(Ended::Closed) => return Err(JournalClosed),
         };
         self.end_background(journal, conversed.is_ok()).await?;
         let mut outcome = match conversed.and_then(|()| self.judge(journal)) {
@@ -153,7 +153,7 @@ impl Run {
         }
         let denied = u32::try_from(journal.tally().totals.denials.len()).unwrap_or(u32::MAX);
         if denied > 0 {
-            let reasons = journal.tally().refusals.clone();
+            let reasons = journal.tally().denial_reasons.clone();
             journal.record(EventKind::Notice(Notice::CallsDenied { count: denied, reasons })).await?;
         }
         journal.release_held().await?;
@@ -163,7 +163,7 @@ impl Run {
             outcome,
             duration_ms: journal.elapsed_ms(),
             totals: journal.tally().totals.clone(),
-            partial: Some(journal.tally().said.clone()).filter(|said| failed && !said.is_empty()),
+            partial: Some(journal.tally().text.clone()).filter(|said| failed && !said.is_empty()),
             ephemeral: self.head.ephemeral,
         };
         // Whoever gets it back tells it too.
@@ -192,7 +192,7 @@ impl Run {
         let mut spoke = false;
         let mut asked_again = false;
         loop {
-            if let Some(reason) = (self.obstacle)().or_else(|| watch.reached(&journal.tally().totals)) {
+            if let Some(reason) = (self.precondition)().or_else(|| watch.reached(&journal.tally().totals)) {
                 return Err(reason.into());
             }
             if let Some(near) = watch.near(&journal.tally().totals, journal.elapsed_ms()) {
@@ -204,7 +204,7 @@ impl Run {
                 asked = self.ask(journal, &specs, &mut gauge) => asked?,
             };
             // The text of an interrupted answer is no part of the one that continues it.
-            spoke |= says_something(&answer) || journal.tally().spoke();
+            spoke |= says_something(&answer) || journal.tally().has_text();
             if let StopReason::Unknown(word) = &answer.stop {
                 let notice = Notice::UnknownStopReason { word: word.clone() };
                 journal.record(EventKind::Notice(notice)).await?;
@@ -273,7 +273,7 @@ impl Run {
     async fn look_after_interrupted(&self, journal: &mut Journal) -> Result<(), Ended> {
         let evidence: Vec<_> = journal
             .history()
-            .interrupted()
+            .interrupted_calls()
             .filter_map(|call| Some((call.id.clone(), self.tools.get(&call.name)?.evidence(call)?)))
             .collect();
         for (call_id, evidence) in evidence {
@@ -283,7 +283,7 @@ impl Run {
     }
 
     /// Waits for what tools left running, or ends it; nothing runs after the last event.
-    async fn end_background(&self, journal: &mut Journal, ended_well: bool) -> Result<(), Closed> {
+    async fn end_background(&self, journal: &mut Journal, ended_well: bool) -> Result<(), JournalClosed> {
         let running = self.background.running();
         let wait = ended_well && self.await_background && running > 0;
         if wait {
@@ -298,7 +298,7 @@ impl Run {
 
     /// Holds a good end against what happened meanwhile and against `--fail-on`.
     fn judge(&self, journal: &Journal) -> Result<(), Failure> {
-        if let Some(reason) = self.stop.requested().cloned().or_else(|| (self.obstacle)()) {
+        if let Some(reason) = self.stop.requested().cloned().or_else(|| (self.precondition)()) {
             return Err(reason.into());
         }
         let totals = &journal.tally().totals;
@@ -309,7 +309,7 @@ impl Run {
             Reason::ToolErrors { count: totals.failed_tool_calls }
         } else if self.fail_on.background && totals.background_stopped > 0 {
             Reason::BackgroundStopped { count: totals.background_stopped }
-        } else if self.fail_on.empty && !journal.tally().spoke() {
+        } else if self.fail_on.empty && !journal.tally().has_text() {
             Reason::NoText
         } else {
             return Ok(());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Clock, Journal, Past};
+use ibeam_core::{Clock, Journal, ResumedState};
 use ibeam_protocol::*;
 use proptest::prelude::*;
 use serde_json::json;
@@ -98,7 +98,7 @@ fn journal(turns: &[Vec<usize>]) -> Vec<Event> {
 
 /// The messages of the next request, after a prompt.
 fn resumed(events: &[Event]) -> (Vec<Arc<Message>>, u64) {
-    let mut past: Past = events.iter().collect();
+    let mut past: ResumedState = events.iter().collect();
     let gaps = past.gaps();
     let seq = events.iter().map(|event| event.seq + 1).max().unwrap_or_default();
     past.fold(&Event { seq, at_ms: 0, kind: user("go on") });

@@ -32,8 +32,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
-    Access, Clock, FailOn, Gate, Headless, History, Journal, ModelEvent, ModelRequest, ModelStream, Provider,
-    ProviderError, Redactor, Retry, RetryPolicy, Run, Stop, Tool, ToolContext, ToolSet,
+    Access, Clock, FailOn, Gate, History, Journal, ModelEvent, ModelRequest, ModelStream, NoApprover,
+    Provider, ProviderError, Redactor, Retry, RetryPolicy, Run, Stop, Tool, ToolContext, ToolSet,
 };
 use ibeam_policy::{ApprovalMode, Policy};
 use ibeam_protocol::*;
@@ -119,7 +119,7 @@ fn calls(calls: Vec<ToolCall>) -> Line {
 }
 
 fn failing(retry: Retry) -> Line {
-    let reason = Reason::ProviderFailed { provider: "p".to_owned(), said: "down".to_owned() };
+    let reason = Reason::ProviderFailed { provider: "p".to_owned(), detail: "down".to_owned() };
     Line::Fail(ProviderError { failure: reason.into(), retry })
 }
 
@@ -168,7 +168,7 @@ impl Tool for Probe {
                 "repeat" => long.as_str(),
                 _ => call.arguments["say"].as_str().unwrap_or("done"),
             };
-            ToolOutcome::Success { output: ToolOutput::Free(json!(call.id)), for_model: said.into() }
+            ToolOutcome::Success { output: ToolOutput::Other(json!(call.id)), for_model: said.into() }
         })
     }
 }
@@ -217,7 +217,7 @@ fn stage(lines: Vec<Line>) -> Stage {
         head,
         provider: provider.clone(),
         tools,
-        gate: Gate::new(policy, Arc::new(Headless)),
+        gate: Gate::new(policy, Arc::new(NoApprover)),
         hooks: Arc::new(ibeam_core::NoHooks),
         retry: RetryPolicy::default(),
         fail_on: FailOn::default(),
@@ -229,8 +229,8 @@ fn stage(lines: Vec<Line>) -> Stage {
         prices: None,
         background: Arc::new(ibeam_core::NoBackground),
         await_background: false,
-        obstacle: Arc::new(|| None),
-        file_time: Duration::from_secs(60),
+        precondition: Arc::new(|| None),
+        file_timeout: Duration::from_secs(60),
         stop: Stop::default(),
     };
     Stage { provider, run, most }
@@ -242,7 +242,7 @@ fn play(stage: &Stage, past: &[Event]) -> (RunOutcome, Vec<Event>) {
     runtime.block_on(async {
         let (sender, mut receiver) = mpsc::channel::<ibeam_core::Envelope>(4);
         let mut journal = Journal::new(past.iter().collect(), Arc::clone(&stage.run.clock), sender)
-            .redacting(Redactor::new([SECRET.to_owned()]));
+            .with_redactor(Redactor::new([SECRET.to_owned()]));
         let reader = async {
             let mut events = Vec::new();
             while let Some(envelope) = receiver.recv().await {
@@ -530,19 +530,19 @@ fn a_run_on_an_interrupted_session_closes_what_was_open() {
 fn pauses_grow_honour_the_provider_and_stay_within_bounds() {
     let policy = RetryPolicy::default();
     let error = |retry, retry_after_ms| {
-        let reason = Reason::RateLimited { provider: "p".into(), said: String::new() };
+        let reason = Reason::RateLimited { provider: "p".into(), detail: String::new() };
         let failure = Failure { retry_after_ms, ..reason.into() };
         ProviderError { failure, retry }
     };
     let patient = error(Retry::Backoff, None);
     for jitter in [0.0, 0.5, 1.0] {
         for attempt in 1..6 {
-            let pause = policy.pause(&patient, attempt, jitter).unwrap();
-            assert!(pause >= policy.backoff_base && pause <= policy.longest_pause);
+            let pause = policy.delay(&patient, attempt, jitter).unwrap();
+            assert!(pause >= policy.backoff_base && pause <= policy.max_delay);
         }
     }
-    assert_eq!(policy.pause(&patient, 6, 0.0), None);
-    assert!(policy.pause(&error(Retry::Backoff, Some(2000)), 1, 0.0).unwrap() >= Duration::from_secs(2));
-    assert_eq!(policy.pause(&error(Retry::Backoff, Some(3_600_000)), 1, 0.0), None);
-    assert_eq!(policy.pause(&error(Retry::Never, None), 1, 0.0), None);
+    assert_eq!(policy.delay(&patient, 6, 0.0), None);
+    assert!(policy.delay(&error(Retry::Backoff, Some(2000)), 1, 0.0).unwrap() >= Duration::from_secs(2));
+    assert_eq!(policy.delay(&error(Retry::Backoff, Some(3_600_000)), 1, 0.0), None);
+    assert_eq!(policy.delay(&error(Retry::Never, None), 1, 0.0), None);
 }

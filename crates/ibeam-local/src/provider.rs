@@ -63,7 +63,7 @@ impl Provider for LocalProvider {
             .name("embedded-model".to_owned())
             .spawn(move || shared.answer(&request, &sender));
         if let Err(error) = thread {
-            let reason = Reason::System { what: "a thread".to_owned(), said: error.to_string() };
+            let reason = Reason::System { what: "a thread".to_owned(), detail: error.to_string() };
             // The channel is new and empty: this cannot fail.
             let _ = failed.try_send(Err(failure(reason)));
         }
@@ -81,7 +81,7 @@ async fn next_event(
         Some(Ok(event)) if !matches!(event, ModelEvent::Finished(_)) => (Ok(event), Some(receiver)),
         Some(last) => (last, None),
         None => (
-            Err(failure(Reason::LocalModel { said: "the generation ended without a result".to_owned() })),
+            Err(failure(Reason::LocalModel { detail: "the generation ended without a result".to_owned() })),
             None,
         ),
     })
@@ -203,11 +203,11 @@ fn reason(error: LocalError) -> Reason {
             Reason::ModelNotInstalled { model: MODEL_NAME.to_owned(), unused_key: None }
         }
         LocalError::ContextFull { .. } => {
-            Reason::ContextTooLong { provider: MODEL_NAME.to_owned(), said: error.to_string() }
+            Reason::ContextTooLong { provider: MODEL_NAME.to_owned(), detail: error.to_string() }
         }
         LocalError::Unreadable { .. }
         | LocalError::Unsupported { .. }
         | LocalError::Inference(_)
-        | LocalError::Tokenize(_) => Reason::LocalModel { said: error.to_string() },
+        | LocalError::Tokenize(_) => Reason::LocalModel { detail: error.to_string() },
     }
 }

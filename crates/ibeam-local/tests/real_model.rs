@@ -64,7 +64,7 @@ fn ask(provider: &LocalProvider, messages: &[Arc<Message>]) -> (Answer, String) 
             match event.unwrap() {
                 ModelEvent::TextDelta(delta) => text.push_str(&delta),
                 ModelEvent::ThinkingDelta(_) => panic!("the embedded model does not think aloud"),
-                ModelEvent::ToolCallBegan => {}
+                ModelEvent::ToolCallStarted => {}
                 ModelEvent::Finished(answer) => return (*answer, text),
             }
         }

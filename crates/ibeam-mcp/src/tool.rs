@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Tool, ToolContext, ToolSet};
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolSpec, show_hidden, show_on_one_line};
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolSpec, escape_invisible, escape_to_one_line};
 use serde_json::{Map, Value, json};
 
 use crate::connection::ListedTool;
@@ -89,11 +89,11 @@ impl Tool for McpTool {
 
 fn spec(name: &str, server: &str, tool: &ListedTool) -> ToolSpec {
     // A description is an instruction to the model: nothing in it may be hidden from people.
-    let description = show_hidden(tool.description.as_deref().unwrap_or_default());
+    let description = escape_invisible(tool.description.as_deref().unwrap_or_default());
     let description = match description.char_indices().nth(DESCRIPTION) {
         Some((end, _)) => format!("{}…", description.get(..end).unwrap_or_default()),
         None if description.trim().is_empty() => {
-            format!("`{}` of the MCP server `{server}`", show_on_one_line(&tool.name))
+            format!("`{}` of the MCP server `{server}`", escape_to_one_line(&tool.name))
         }
         None => description.into_owned(),
     };
@@ -125,7 +125,7 @@ fn show_hidden_texts(schema: &mut Value) {
             for (name, value) in fields {
                 match value {
                     Value::String(text) if matches!(name.as_str(), "description" | "title" | "$comment") => {
-                        *text = show_hidden(text).into_owned();
+                        *text = escape_invisible(text).into_owned();
                     }
                     value => show_hidden_texts(value),
                 }

@@ -1,6 +1,6 @@
 # Every word people read, in English: the fallback and the measure of the other files.
 # Sentences after `error:`, `hint:` and `warning:` are lower case without a full stop, values in backticks.
-# `said` holds the words of another program and may be empty; it stands last.
+# `detail` holds the words of another program and may be empty; it stands last.
 
 ## Lines of `--output-format text`
 action-read = Read file
@@ -42,9 +42,9 @@ action-other = Called tool `{ $tool }`
 action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
-reason-usage = { $said }
+reason-usage = { $detail }
     .hint = `ibeam --help` lists the commands and flags
-reason-command-usage = { $said }
+reason-command-usage = { $detail }
     .hint = `{ $command } --help` lists its arguments and flags
 reason-empty-prompt = the prompt is empty
     .hint = give it as an argument, `ibeam -p "…"`, or on stdin
@@ -62,7 +62,7 @@ reason-no-key = no API key for `{ $provider }`
         [yes] `--model embedded` uses the embedded model, which needs no key
        *[no] `ibeam setup` installs a small model that needs no key
     }
-reason-key-refused = `{ $provider }` refused the API key: { $said }
+reason-key-refused = `{ $provider }` refused the API key: { $detail }
     .hint = `ibeam login { $provider }` stores another key; `ibeam status` shows which one is used
 reason-unknown-provider = no provider is called `{ $provider }`
     .hint = `ibeam models --providers` lists the providers
@@ -73,27 +73,27 @@ reason-model-without-provider = no provider is known for the model `{ $model }`
 reason-model-not-installed = the embedded model `{ $model }` is not set up
     .hint = `ibeam setup` downloads it (1.1 GB); a run with `--setup` does so first
     .hint-provider = to use a provider instead, run `ibeam login PROVIDER`
-reason-setup-failed = the embedded model could not be installed: { $said }
+reason-setup-failed = the embedded model could not be installed: { $detail }
     .hint = run `ibeam setup` again to continue, or choose a source: `ibeam setup --from registry|hub|FILE`
-reason-local-model = cannot run the embedded model: { $said }
+reason-local-model = cannot run the embedded model: { $detail }
     .hint = `ibeam doctor` shows what is missing; `ibeam setup` installs the model again
 reason-no-local-engine = this program was built without the embedded model
     .hint = choose a provider with `ibeam login PROVIDER`, or build it with the feature `embedded`
-reason-bad-request = `{ $provider }` rejected the request: { $said }
+reason-bad-request = `{ $provider }` rejected the request: { $detail }
     .hint = another model may accept it: `--model PROVIDER/NAME`
-reason-context-too-long = the conversation is too long for the model of `{ $provider }`: { $said }
+reason-context-too-long = the conversation is too long for the model of `{ $provider }`: { $detail }
     .hint = start a new session, or choose a model with more context with `--model`
 
 ## Failures: provider, network
-reason-rate-limited = `{ $provider }` limits the rate of requests: { $said }
+reason-rate-limited = `{ $provider }` limits the rate of requests: { $detail }
     .hint = try again later, or choose another model with `--model`
-reason-provider-failed = `{ $provider }` failed: { $said }
+reason-provider-failed = `{ $provider }` failed: { $detail }
     .hint = try again later, or choose another model with `--model`
 reason-answer-truncated = the answer of `{ $provider }` ended before it was complete
     .hint = try again; a proxy on the way may be cutting long answers
-reason-unreachable = cannot reach `{ $address }`: { $said }
+reason-unreachable = cannot reach `{ $address }`: { $detail }
     .hint = check the address, the network and `HTTPS_PROXY`
-reason-tls = no secure connection to `{ $address }`: { $said }
+reason-tls = no secure connection to `{ $address }`: { $detail }
     .hint = check the clock and the certificates of this system
 reason-answer-too-slow = the answer of `{ $provider }` was not complete after { $seconds } s
     .hint = ask for smaller steps, or raise `timeouts.answer`
@@ -132,7 +132,7 @@ reason-refused-with-message = the model declined to answer: { $message }
     .hint = put the task differently, or choose another model with `--model`
 reason-refused = the model declined to answer
     .hint = put the task differently, or choose another model with `--model`
-reason-prompt-refused = the hook `{ $hook }` refused the prompt: { $said }
+reason-prompt-refused = the hook `{ $hook }` refused the prompt: { $detail }
     .hint = put the prompt differently; the files that name hooks are listed in docs/hooks.md
 reason-timed-out = the run took longer than { $seconds } s
     .hint = raise `--timeout`, or continue with `--continue`
@@ -155,16 +155,16 @@ reason-no-text = the run gave no text, only tool calls
     .hint = leave `--fail-on empty` out to take that as a success
 
 ## Failures: sessions, files, system
-reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $said }
+reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $detail }
     .hint = `ibeam sessions check { $session } --repair` keeps what is whole and moves the rest aside
     .hint-others = `ibeam ls` lists the other sessions
 reason-unknown-session = there is no session `{ $session }`
     .hint = `ibeam ls` lists the sessions
 reason-unknown-run = `{ $source }` has no run { $run }; it has { $runs }
     .hint = leave `--run` out to see all of them
-reason-stream-damaged = `{ $source }` is not a valid stream (line { $line }: { $said })
+reason-stream-damaged = `{ $source }` is not a valid stream (line { $line }: { $detail })
     .hint = check that it is the right file and complete; `ibeam check FILE` lists what is wrong in a stream of ibeam
-reason-retold = { $said }
+reason-retold = { $detail }
     .hint = the last line of the stream has its class and its exit code
 reason-no-session-to-continue = there is no session to continue in `{ $cwd }`
     .hint = leave `--continue` out to begin one; `ibeam ls` lists the sessions
@@ -183,32 +183,32 @@ reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
     .hint = give the prompt as an argument and close stdin with `</dev/null`
 reason-workspace-gone = the workspace `{ $path }` was removed while the run worked in it
     .hint-resume = the session is kept; resume it with `--resume` in another directory
-reason-no-input = cannot read `{ $path }`: { $said }
+reason-no-input = cannot read `{ $path }`: { $detail }
     .hint = check the path and its permissions
-reason-cannot-create = cannot create `{ $path }`: { $said }
+reason-cannot-create = cannot create `{ $path }`: { $detail }
     .hint = check that its directory exists, can be written and has free space
 reason-name-taken = `{ $path }` already exists and was not made by this program; nothing was changed
     .hint = move it away, or choose another directory and put it before this one in PATH
-reason-io = reading or writing failed at { $what }: { $said }
+reason-io = reading or writing failed at { $what }: { $detail }
     .hint = check the free space and the permissions
 reason-output-closed = the reader of stdout went away
     .hint = the session is kept; `--continue` resumes it
-reason-system = the system refused { $what }: { $said }
+reason-system = the system refused { $what }: { $detail }
     .hint = `ulimit -a` shows the limits on processes and open files
-reason-no-sandbox = cannot set up the command sandbox: { $said }
+reason-no-sandbox = cannot set up the command sandbox: { $detail }
     .hint = `--sandbox disabled` runs without it; a command then runs only if a rule allows it (`--allow`, `--force`)
     .hint-doctor = `ibeam doctor --sandbox` shows what this system refuses
 reason-untrusted = `{ $what }` comes from { $path }, and this workspace is not trusted
     .hint = check the file, then add `--trust`
-reason-bad-config = the configuration in `{ $place }` is wrong: { $said }
+reason-bad-config = the configuration in `{ $place }` is wrong: { $detail }
     .hint = `ibeam config explain` shows which file or variable sets each value
-reason-unreadable-config = cannot read the configuration `{ $path }`: { $said }
+reason-unreadable-config = cannot read the configuration `{ $path }`: { $detail }
     .hint = check who may read it; `ibeam config path` lists the files of the configuration
-reason-mcp-server-failed = the required MCP server `{ $server }` did not start: { $said }
+reason-mcp-server-failed = the required MCP server `{ $server }` did not start: { $detail }
     .hint = `ibeam mcp list` shows which file names it; with `required = false`, runs continue without it
 reason-signalled = stopped by `{ $signal }`
     .hint-resume = the session is kept; continue with `--continue`
-reason-internal = internal error: { $said }
+reason-internal = internal error: { $detail }
     .hint = this is a bug in ibeam; `ibeam about` prints what a report needs
 failure-retry-after = { $message }; try again in { $time }
 failure-near-name = did you mean `{ $near }`?
@@ -276,15 +276,15 @@ notice-time-near = { $percent } % of the time of this run is used; the model was
 notice-unknown-config-key = `{ $key }` in `{ $path }` is not a known setting and was ignored
 notice-untrusted-config-key = `{ $key }` in `{ $path }` was ignored: only a trusted workspace may set it (`--trust`)
 notice-forbidden-config-key = `{ $key }` in `{ $path }` was ignored: no project may set it so; the user's configuration can
-notice-mcp-server-failed = the MCP server `{ $server }` did not start: { $said }
+notice-mcp-server-failed = the MCP server `{ $server }` did not start: { $detail }
 notice-mcp-server-untrusted = the MCP server `{ $server }` of `{ $path }` was not started: only a trusted workspace may start programs (`--approve-mcps` or `--trust`)
 notice-mcp-server-unsupported = the MCP server `{ $server }` is reached over HTTP, which this version does not support; servers with a `command` are
-notice-hook-failed = the hook `{ $hook }` ({ $event }) failed, and the run continued without it: { $said }
+notice-hook-failed = the hook `{ $hook }` ({ $event }) failed, and the run continued without it: { $detail }
 notice-hooks-untrusted = the hooks of `{ $path }` were not run: only a trusted workspace may run programs (`--trust`)
 notice-hooks-not-run = `{ $path }` has hooks that this version does not run: { $what }
 notice-trust-changed = `{ $path }` has changed since this workspace was trusted: what its files would widen or run does not count until it is trusted again (`ibeam trust show`, `--trust`)
-notice-trust-not-kept = what was trusted or approved counts for this run only, because `{ $path }` could not be written: { $said }
-notice-trust-unreadable = `{ $path }` cannot be used, so no workspace is trusted: { $said }
+notice-trust-not-kept = what was trusted or approved counts for this run only, because `{ $path }` could not be written: { $detail }
+notice-trust-unreadable = `{ $path }` cannot be used, so no workspace is trusted: { $detail }
 notice-rules-lost = `{ $path }` is empty or missing, but it held permission rules in the last run; they do not apply now
 notice-git-objects-hidden = commands cannot read the objects of git, so most git commands fail: git tracks `{ $path }`, which a rule denies to read (`--allow '{ $rule }'` shows them)
 notice-mcp-tools-changed = tools of the MCP server `{ $server }` are not those that were approved and will not be called: { $tools } (`--approve-mcps` approves them)
@@ -332,7 +332,7 @@ session-orphans = payloads that no record names: { $count } (harmless)
 session-torn = torn last record: { $bytes } bytes (the next run keeps it aside)
 session-gaps = events missing, repeated or moved: { $count } places (records that did not fit on a full disk, or a journal that was edited)
 session-open-calls = calls without a result: { $count } (the next run tells the model)
-session-damage = first damage: `{ $file }`, line { $line }: { $said }
+session-damage = first damage: `{ $file }`, line { $line }: { $detail }
 session-moved = moved aside: `{ $path }`
 
 ## `replay`
@@ -359,7 +359,7 @@ ask-allow = allow `{ $what }`? [y/N]
 ask-allow-this = allow this? [y/N]
 ask-no-rule = asked because no rule covers it
 ask-rule = asked because of the rule `{ $rule }`
-ask-hook = asked by the hook `{ $hook }`: { $said }
+ask-hook = asked by the hook `{ $hook }`: { $detail }
 
 ## `policy`
 policy-allowed = allowed by `{ $rule }`

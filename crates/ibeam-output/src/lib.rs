@@ -23,7 +23,7 @@ pub use catalogue::{
     SessionLine, ShimLine, SubcommandLine,
 };
 pub use html::Html;
-pub use ibeam_protocol::{escape_hidden_in_json, show_hidden, show_on_one_line};
+pub use ibeam_protocol::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use ibeam_wire::Contract;
 pub use json::{Json, result_line_to_object, to_line};
 pub use locale::Locale;

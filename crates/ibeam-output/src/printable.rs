@@ -1,12 +1,12 @@
 //! Foreign text on its way to people: nothing in it may move a cursor, colour a line or reverse its order.
 
-use ibeam_protocol::hidden::is_hidden;
+use ibeam_protocol::invisible::is_invisible;
 
 /// On one line: control characters, line ends and all that is not seen become escapes like `\n`, `\u{1b}`.
 pub(crate) fn one_line(text: &str) -> String {
     // One selector or joiner belongs to the writing of many emoji, and misleads nobody.
     let is_of_writing = |c| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
-    escaped(text, |c| c.is_control() || (is_hidden(c) && !is_of_writing(c)))
+    escaped(text, |c| c.is_control() || (is_invisible(c) && !is_of_writing(c)))
 }
 
 /// Over several lines: `\n` and tabs stay, `\r` goes, other control characters become escapes.

@@ -10,7 +10,7 @@ const RANGES_LIMIT: usize = 1024;
 
 /// Where an event stands among those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EventPlace {
+pub enum EventPosition {
     /// Its number is the next one.
     Next,
     /// Numbers before it are missing so far.
@@ -34,29 +34,29 @@ pub struct EventOrder {
 
 impl EventOrder {
     /// Takes the number of the next event, and returns where it stands.
-    pub fn place(&mut self, seq: u64) -> EventPlace {
+    pub fn check(&mut self, seq: u64) -> EventPosition {
         self.gaps += u64::from(seq != self.expected);
         self.expected = seq.saturating_add(1);
         if seq >= self.next {
             let missing = self.next..seq;
             self.next = self.expected;
             if missing.is_empty() {
-                return EventPlace::Next;
+                return EventPosition::Next;
             }
             let is_full = self.missing.len() >= RANGES_LIMIT;
             match self.missing.last_mut().filter(|_| is_full) {
                 Some(last) => last.end = missing.end,
                 None => self.missing.push(missing),
             }
-            return EventPlace::AfterGap;
+            return EventPosition::AfterGap;
         }
         let Some(index) = self.missing.iter().position(|range| range.contains(&seq)) else {
-            return EventPlace::Repeated;
+            return EventPosition::Repeated;
         };
         let range = self.missing.remove(index);
         let rest = [range.start..seq, seq + 1..range.end].into_iter().filter(|range| !range.is_empty());
         self.missing.splice(index..index, rest);
-        EventPlace::Late
+        EventPosition::Late
     }
 
     /// The number of the event that is recorded next: larger than every one so far.
@@ -72,13 +72,13 @@ impl EventOrder {
 
 #[cfg(test)]
 mod tests {
-    use super::EventPlace::{AfterGap, Late, Next, Repeated};
+    use super::EventPosition::{AfterGap, Late, Next, Repeated};
     use super::*;
 
     #[track_caller]
-    fn check(numbers: &[u64], expect: &[EventPlace], gaps: u64) {
+    fn check(numbers: &[u64], expect: &[EventPosition], gaps: u64) {
         let mut order = EventOrder::default();
-        let places: Vec<EventPlace> = numbers.iter().map(|seq| order.place(*seq)).collect();
+        let places: Vec<EventPosition> = numbers.iter().map(|seq| order.check(*seq)).collect();
         assert_eq!((places.as_slice(), order.gaps()), (expect, gaps), "{numbers:?}");
         assert_eq!(order.next(), numbers.iter().max().map_or(0, |largest| largest + 1));
     }
@@ -102,10 +102,10 @@ mod tests {
     fn a_journal_full_of_gaps_costs_no_more_memory() {
         let mut order = EventOrder::default();
         for seq in 0..10_000 {
-            assert_eq!(order.place(2 * seq + 1), AfterGap);
+            assert_eq!(order.check(2 * seq + 1), AfterGap);
         }
         assert_eq!((order.missing.len(), order.gaps()), (RANGES_LIMIT, 10_000));
-        assert_eq!((order.place(0), order.place(0)), (Late, Repeated));
-        assert_eq!(order.place(u64::MAX), AfterGap);
+        assert_eq!((order.check(0), order.check(0)), (Late, Repeated));
+        assert_eq!(order.check(u64::MAX), AfterGap);
     }
 }

@@ -40,9 +40,16 @@ pub struct UnusedKey {
 pub enum Reason {
     // ---- usage
     /// The command line cannot be understood.
-    Usage { said: String },
+    Usage {
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// The arguments of a sub-command cannot be understood.
-    CommandUsage { command: String, said: String },
+    CommandUsage {
+        command: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// No prompt, or a blank one.
     EmptyPrompt,
     /// `--output-format` without print mode.
@@ -63,7 +70,11 @@ pub enum Reason {
         embedded: bool,
     },
     /// The provider refused the key.
-    KeyRefused { provider: String, said: String },
+    KeyRefused {
+        provider: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// No such provider.
     UnknownProvider {
         provider: String,
@@ -87,26 +98,56 @@ pub enum Reason {
         unused_key: Option<UnusedKey>,
     },
     /// The embedded model could not be fetched or installed.
-    SetupFailed { said: String },
+    SetupFailed {
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// The embedded model cannot be loaded or run.
-    LocalModel { said: String },
+    LocalModel {
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// The program was built without the embedded model.
     NoLocalEngine,
     /// The provider rejected the request.
-    BadRequest { provider: String, said: String },
+    BadRequest {
+        provider: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// The conversation is too long for the model.
-    ContextTooLong { provider: String, said: String },
+    ContextTooLong {
+        provider: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     // ---- provider, network
     /// Too many requests, after the retries.
-    RateLimited { provider: String, said: String },
+    RateLimited {
+        provider: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// The provider failed: 5xx, an error object, an answer that breaks its own protocol.
-    ProviderFailed { provider: String, said: String },
+    ProviderFailed {
+        provider: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// The stream ended without its terminal event.
     AnswerTruncated { provider: String },
     /// No connection, or it broke.
-    Unreachable { address: String, said: String },
+    Unreachable {
+        address: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// The certificate or the TLS handshake failed.
-    Tls { address: String, said: String },
+    Tls {
+        address: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// Nothing came for too long.
     Stalled { provider: String, waited_ms: u64 },
     /// The answer kept coming and was not complete within its time.
@@ -135,7 +176,11 @@ pub enum Reason {
     /// The model declined and gave a message.
     RefusedWithMessage { message: String },
     /// A hook refused the prompt.
-    PromptRefused { hook: String, said: String },
+    PromptRefused {
+        hook: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// `--timeout`.
     TimedOut { timeout_ms: u64 },
     /// `--fail-on denied`.
@@ -148,15 +193,29 @@ pub enum Reason {
     NoText,
     // ---- sessions, files, system
     /// A session file is damaged.
-    SessionDamaged { session: String, line: u64, said: String },
+    SessionDamaged {
+        session: String,
+        line: u64,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// No such session.
     UnknownSession { session: String },
     /// `--run` names a run that is not there.
     UnknownRun { source: String, run: u64, runs: u64 },
     /// A file is no stream from this line on.
-    StreamDamaged { source: String, line: u64, said: String },
+    StreamDamaged {
+        source: String,
+        line: u64,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// A run of a stream failed, in the words of that stream.
-    Retold { said: String },
+    #[serde(rename = "retold")]
+    ReplayedFailure {
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// `--continue` with no session in this workspace.
     NoSessionToContinue { cwd: String },
     /// The session belongs to another workspace, which is still there.
@@ -170,33 +229,69 @@ pub enum Reason {
     /// stdin was to be the prompt and never ended or never began.
     StdinSilent { waited_ms: u64 },
     /// A file or directory given by the user is not to be had.
-    NoInput { path: String, said: String },
+    NoInput {
+        path: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// The workspace was removed while the run worked in it.
     WorkspaceGone { path: String },
     /// A directory or file of ours cannot be made.
-    CannotCreate { path: String, said: String },
+    CannotCreate {
+        path: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// Something of somebody else's has the name of a link of ours.
     NameTaken { path: String },
     /// Reading or writing failed: disk full, output closed.
-    Io { what: String, said: String },
+    Io {
+        what: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// The reader of stdout went away.
     OutputClosed,
     /// The system refused a process, thread or descriptor.
-    System { what: String, said: String },
+    System {
+        what: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// The sandbox that should hold commands is not to be had.
-    NoSandbox { said: String },
+    NoSandbox {
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// What was asked for stands in a file of the project, and the workspace is not trusted.
     Untrusted { what: String, path: String },
     /// A configuration file is wrong.
-    BadConfig { path: String, line: Option<u64>, column: Option<u64>, said: String },
+    BadConfig {
+        path: String,
+        line: Option<u64>,
+        column: Option<u64>,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// A configuration file cannot be read.
-    UnreadableConfig { path: String, said: String },
+    UnreadableConfig {
+        path: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// An MCP server that the configuration requires did not start.
-    McpServerFailed { server: String, said: String },
+    McpServerFailed {
+        server: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
     /// A signal asked to stop.
     Signalled(Signal),
     /// A bug of ours.
-    Internal { said: String },
+    Internal {
+        #[serde(rename = "said")]
+        detail: String,
+    },
 }
 
 /// The signals that end a run in order.
@@ -215,37 +310,37 @@ pub enum Signal {
 
 impl Reason {
     /// Whether the session of a run that failed so can be resumed.
-    pub fn leaves_session(&self) -> bool {
-        !matches!(self, Self::SessionRemoved { .. }) && self.code().leaves_session()
+    pub fn is_resumable(&self) -> bool {
+        !matches!(self, Self::SessionRemoved { .. }) && self.code().is_resumable()
     }
 
     /// What another program or the system said, where the reason holds that; else the word of its class.
-    pub fn said(&self) -> &str {
+    pub fn detail(&self) -> &str {
         match self {
-            Self::Usage { said }
-            | Self::CommandUsage { said, .. }
-            | Self::KeyRefused { said, .. }
-            | Self::SetupFailed { said }
-            | Self::LocalModel { said }
-            | Self::BadRequest { said, .. }
-            | Self::ContextTooLong { said, .. }
-            | Self::RateLimited { said, .. }
-            | Self::ProviderFailed { said, .. }
-            | Self::Unreachable { said, .. }
-            | Self::Tls { said, .. }
-            | Self::SessionDamaged { said, .. }
-            | Self::StreamDamaged { said, .. }
-            | Self::Retold { said }
-            | Self::NoInput { said, .. }
-            | Self::CannotCreate { said, .. }
-            | Self::Io { said, .. }
-            | Self::System { said, .. }
-            | Self::BadConfig { said, .. }
-            | Self::UnreadableConfig { said, .. }
-            | Self::McpServerFailed { said, .. }
-            | Self::PromptRefused { said, .. }
-            | Self::Internal { said }
-            | Self::RefusedWithMessage { message: said } => said,
+            Self::Usage { detail }
+            | Self::CommandUsage { detail, .. }
+            | Self::KeyRefused { detail, .. }
+            | Self::SetupFailed { detail }
+            | Self::LocalModel { detail }
+            | Self::BadRequest { detail, .. }
+            | Self::ContextTooLong { detail, .. }
+            | Self::RateLimited { detail, .. }
+            | Self::ProviderFailed { detail, .. }
+            | Self::Unreachable { detail, .. }
+            | Self::Tls { detail, .. }
+            | Self::SessionDamaged { detail, .. }
+            | Self::StreamDamaged { detail, .. }
+            | Self::ReplayedFailure { detail }
+            | Self::NoInput { detail, .. }
+            | Self::CannotCreate { detail, .. }
+            | Self::Io { detail, .. }
+            | Self::System { detail, .. }
+            | Self::BadConfig { detail, .. }
+            | Self::UnreadableConfig { detail, .. }
+            | Self::McpServerFailed { detail, .. }
+            | Self::PromptRefused { detail, .. }
+            | Self::Internal { detail }
+            | Self::RefusedWithMessage { message: detail } => detail,
             Self::EmptyPrompt
             | Self::FormatWithoutPrint
             | Self::NotText { .. }
@@ -350,7 +445,7 @@ impl Reason {
                 C::Config
             }
             Self::Signalled(signal) => C::Signal(*signal),
-            Self::Internal { .. } | Self::Retold { .. } => C::Internal,
+            Self::Internal { .. } | Self::ReplayedFailure { .. } => C::Internal,
         }
     }
 }
@@ -519,7 +614,7 @@ impl FailureCode {
     }
 
     /// Whether the session of a run that ended so can be gone on with: all but those that could not be written.
-    pub fn leaves_session(self) -> bool {
+    pub fn is_resumable(self) -> bool {
         match self {
             Self::Data | Self::CantCreate => false,
             Self::Usage
@@ -551,7 +646,7 @@ impl FailureCode {
     }
 
     /// Whether the same run may succeed later, unchanged.
-    pub fn retryable(self) -> bool {
+    pub fn is_retryable(self) -> bool {
         match self {
             Self::RateLimited | Self::Provider | Self::Network | Self::Stalled | Self::Empty | Self::Busy => {
                 true

@@ -7,8 +7,8 @@
 pub mod event;
 pub mod event_order;
 pub mod failure;
-pub mod hidden;
 pub mod id;
+pub mod invisible;
 pub mod message;
 pub mod notice;
 pub mod path_text;
@@ -20,10 +20,10 @@ pub mod usage;
 pub use event::{
     Compacted, Event, EventKind, PermissionDecided, RunFinished, SessionStarted, ShortenedResults,
 };
-pub use event_order::{EventOrder, EventPlace};
+pub use event_order::{EventOrder, EventPosition};
 pub use failure::{Failure, FailureCode, Reason, Signal, UnusedKey};
-pub use hidden::{escape_hidden_in_json, show_hidden, show_on_one_line};
 pub use id::{CallId, ModelCallId, SessionId};
+pub use invisible::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use message::{Answer, Block, Message, Provenance, StopReason, ToolResult};
 pub use notice::Notice;
 pub use run::{

@@ -106,18 +106,21 @@ pub enum Notice {
         path: String,
     },
     /// The workspace is trusted, or servers are approved, and that could not be remembered.
-    TrustNotKept {
+    #[serde(rename = "trust_not_kept")]
+    TrustNotSaved {
         /// The file of what is remembered.
         path: String,
         /// What went wrong.
-        said: String,
+        #[serde(rename = "said")]
+        detail: String,
     },
     /// What is remembered of trust cannot be read; nothing is trusted by it.
     TrustUnreadable {
         /// The file of what is remembered.
         path: String,
         /// What went wrong.
-        said: String,
+        #[serde(rename = "said")]
+        detail: String,
     },
     /// A configuration file without content, which held permission rules in the last run.
     RulesLost {
@@ -148,7 +151,8 @@ pub enum Notice {
         /// The server.
         server: String,
         /// What went wrong.
-        said: String,
+        #[serde(rename = "said")]
+        detail: String,
     },
     /// A project's file asks for an MCP server, and the workspace is not trusted.
     McpServerUntrusted {
@@ -169,7 +173,8 @@ pub enum Notice {
         /// The event it was told of.
         event: String,
         /// What went wrong.
-        said: String,
+        #[serde(rename = "said")]
+        detail: String,
     },
     /// A project's file has hooks, and the workspace is not trusted.
     HooksUntrusted {
@@ -250,7 +255,7 @@ impl Notice {
             | Self::HooksUntrusted { .. }
             | Self::HooksNotRun { .. }
             | Self::TrustChanged { .. }
-            | Self::TrustNotKept { .. }
+            | Self::TrustNotSaved { .. }
             | Self::TrustUnreadable { .. }
             | Self::RulesLost { .. }
             | Self::GitObjectsHidden { .. }

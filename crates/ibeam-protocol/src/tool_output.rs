@@ -33,7 +33,8 @@ pub enum ToolOutput {
     /// A tool of an MCP server
     Mcp(McpOutput),
     /// A tool without a key of its own on the wire
-    Free(Value),
+    #[serde(rename = "free")]
+    Other(Value),
 }
 
 /// A part of a text file.

@@ -85,7 +85,7 @@ fn read(wire: Wire, bytes: &[u8]) -> usize {
         for event in meant.drain(..) {
             match black_box(event) {
                 ModelEvent::TextDelta(_) => texts += 1,
-                ModelEvent::ThinkingDelta(_) | ModelEvent::ToolCallBegan => {}
+                ModelEvent::ThinkingDelta(_) | ModelEvent::ToolCallStarted => {}
                 ModelEvent::Finished(_) => finished = true,
             }
         }

@@ -61,11 +61,11 @@ impl Download {
 }
 
 fn unreachable(url: &str, error: &dyn std::error::Error) -> Failure {
-    let mut said = error.to_string();
+    let mut detail = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
-        said = inner.to_string();
+        detail = inner.to_string();
         cause = inner.source();
     }
-    Reason::Unreachable { address: url.to_owned(), said }.into()
+    Reason::Unreachable { address: url.to_owned(), detail }.into()
 }

@@ -89,10 +89,10 @@ impl Origin {
         let (reason, retry) = match fault {
             WireFault::Truncated => (Reason::AnswerTruncated { provider }, Retry::Fast),
             WireFault::Protocol(how) => {
-                (Reason::ProviderFailed { provider, said: self.said(&how) }, Retry::Once)
+                (Reason::ProviderFailed { provider, detail: self.said(&how) }, Retry::Once)
             }
             WireFault::TooLarge(how) => {
-                (Reason::ProviderFailed { provider, said: self.said(&how) }, Retry::Never)
+                (Reason::ProviderFailed { provider, detail: self.said(&how) }, Retry::Never)
             }
             WireFault::Reported(error) => {
                 let status = error.status.or_else(|| status_of(&error.kind)).unwrap_or(500);
@@ -128,8 +128,8 @@ impl Origin {
         let last = chain.pop().unwrap_or_else(|| "the request could not be sent".to_owned());
         let address = self.address.clone();
         let (reason, retry) = if let Some(tls) = tls {
-            let said = self.said(&format!("{tls}; SSL_CERT_FILE names further authorities"));
-            (Reason::Tls { address, said }, Retry::Never)
+            let detail = self.said(&format!("{tls}; SSL_CERT_FILE names further authorities"));
+            (Reason::Tls { address, detail }, Retry::Never)
         } else if error.is_builder() {
             (self.unreachable("the base URL is not valid"), Retry::Never)
         } else if whole.contains("tunnel") || whole.contains("proxy") || whole.contains("socks") {
@@ -150,35 +150,35 @@ impl Origin {
 
     /// A configuration that no request can be made of.
     pub(crate) fn unusable(&self, said: &str) -> ProviderError {
-        let reason = Reason::BadRequest { provider: self.provider.clone(), said: self.said(said) };
+        let reason = Reason::BadRequest { provider: self.provider.clone(), detail: self.said(said) };
         self.error(reason, Retry::Never, Head::default())
     }
 
     fn unreachable(&self, said: &str) -> Reason {
-        Reason::Unreachable { address: self.address.clone(), said: self.said(said) }
+        Reason::Unreachable { address: self.address.clone(), detail: self.said(said) }
     }
 
     fn classify(&self, status: u16, error: &ReportedError) -> (Reason, Retry) {
         let provider = self.provider.clone();
-        let said = self.said(&error.message);
+        let detail = self.said(&error.message);
         let words = format!("{} {}", error.kind, error.message).to_lowercase();
         match status {
-            413 => (Reason::ContextTooLong { provider, said }, Retry::Never),
+            413 => (Reason::ContextTooLong { provider, detail }, Retry::Never),
             400 | 422 | 500 if is_context(&words) => {
-                (Reason::ContextTooLong { provider, said }, Retry::Never)
+                (Reason::ContextTooLong { provider, detail }, Retry::Never)
             }
             400 | 404 | 422 if self.is_model(status, &words) => (
                 Reason::UnknownModel { model: self.model.clone(), provider: Some(provider), near: None },
                 Retry::Never,
             ),
-            401 | 403 => (Reason::KeyRefused { provider, said }, Retry::Never),
-            402 => (Reason::RateLimited { provider, said }, Retry::Never),
+            401 | 403 => (Reason::KeyRefused { provider, detail }, Retry::Never),
+            402 => (Reason::RateLimited { provider, detail }, Retry::Never),
             429 if words.contains("insufficient_quota") => {
-                (Reason::RateLimited { provider, said }, Retry::Never)
+                (Reason::RateLimited { provider, detail }, Retry::Never)
             }
-            429 => (Reason::RateLimited { provider, said }, Retry::Backoff),
-            408 | 409 | 425 | 500.. => (Reason::ProviderFailed { provider, said }, Retry::Backoff),
-            _ => (Reason::BadRequest { provider, said }, Retry::Never),
+            429 => (Reason::RateLimited { provider, detail }, Retry::Backoff),
+            408 | 409 | 425 | 500.. => (Reason::ProviderFailed { provider, detail }, Retry::Backoff),
+            _ => (Reason::BadRequest { provider, detail }, Retry::Never),
         }
     }
 

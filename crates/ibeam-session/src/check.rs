@@ -91,7 +91,7 @@ struct Facts {
 
 impl Facts {
     fn hear(&mut self, seq: u64, kind: &EventKind) {
-        self.order.place(seq);
+        self.order.check(seq);
         if let EventKind::ToolCallStarted { model_call_id, call } = kind {
             self.open.insert((model_call_id.clone(), call.id.clone()));
         } else if let EventKind::ToolCallFinished { model_call_id, call, .. } = kind {

@@ -100,7 +100,7 @@ pub(crate) async fn run(
         ));
     }
     let Some(_turn) = descriptors::take_turn(context).await else { return interrupted() };
-    let flag = EndFlag::after(context.file_time);
+    let flag = EndFlag::after(context.file_timeout);
     let raise = Raise(flag.clone());
     let late = Late::new(&RUNNING_LATE);
     let ending = late.clone();
@@ -109,7 +109,7 @@ pub(crate) async fn run(
         ending.end();
         outcome
     });
-    let longest = context.file_time.saturating_add(GRACE);
+    let longest = context.file_timeout.saturating_add(GRACE);
     let ended = tokio::select! {
         biased;
         ended = &mut running => Some(ended),
@@ -128,7 +128,7 @@ pub(crate) async fn run(
             if context.stop.requested().is_some() {
                 interrupted_unknown()
             } else {
-                overdue(context.file_time)
+                overdue(context.file_timeout)
             }
         }
     }

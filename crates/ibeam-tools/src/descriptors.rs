@@ -76,7 +76,7 @@ pub(crate) fn check_start(context: &ToolContext, outcome: &ToolOutcome) {
 }
 
 fn end_run(context: &ToolContext, errno: Errno) {
-    context.stop.request(Reason::System { what: "descriptor".to_owned(), said: errno.to_string() });
+    context.stop.request(Reason::System { what: "descriptor".to_owned(), detail: errno.to_string() });
 }
 
 /// Checks that what one call needs can be opened.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::Encoding;
-use ibeam_protocol::show_hidden;
+use ibeam_protocol::escape_invisible;
 use url::Url;
 
 use crate::fetch::{Fetched, Rest};
@@ -58,7 +58,7 @@ pub(crate) async fn page(fetched: Fetched, limit: usize) -> Result<Page, String>
         }
     };
     // Instructions can be hidden in characters that nobody sees on the page.
-    Ok(Page { text: shortened(show_hidden(&text).into_owned(), limit, rest), url })
+    Ok(Page { text: shortened(escape_invisible(&text).into_owned(), limit, rest), url })
 }
 
 /// The type without its parameters, and its charset.

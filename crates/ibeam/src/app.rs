@@ -157,7 +157,7 @@ impl App {
 /// `NoInput` for the workspace; `CannotCreate` where no home says where.
 pub(crate) fn located(flags: &Flags) -> Result<(PathBuf, Dirs), Reason> {
     let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
-    let no_input = |said: String| Reason::NoInput { path: given.display().to_string(), said };
+    let no_input = |detail: String| Reason::NoInput { path: given.display().to_string(), detail };
     let unread = |error: io::Error| {
         resource_exhaustion::from_io_error(&error).unwrap_or_else(|| no_input(error.to_string()))
     };
@@ -201,7 +201,7 @@ fn refused(flags: &Flags) -> Result<(), Reason> {
     }
     // Where it comes first, it has been taken off.
     if let Some(dialect) = &flags.dialect {
-        return Err(Reason::Usage { said: format!("`--dialect {dialect}` must be the first argument") });
+        return Err(Reason::Usage { detail: format!("`--dialect {dialect}` must be the first argument") });
     }
     Ok(())
 }
@@ -242,13 +242,13 @@ fn refuse_nothing(flags: &Flags) -> Result<(), Reason> {
     for (flag, text) in given {
         if text.trim().is_empty() {
             return Err(Reason::Usage {
-                said: format!("`{flag}` is empty; give it a value or leave it out"),
+                detail: format!("`{flag}` is empty; give it a value or leave it out"),
             });
         }
     }
     if flags.heartbeat == Some(0) {
-        let said = "`--heartbeat 0` should be a number of seconds above 0".to_owned();
-        return Err(Reason::Usage { said });
+        let detail = "`--heartbeat 0` should be a number of seconds above 0".to_owned();
+        return Err(Reason::Usage { detail });
     }
     Ok(())
 }
@@ -267,6 +267,9 @@ fn asked_contract(flags: &Flags, dialect_writer: Option<&DialectWriter>) -> Resu
     let Some(name) = flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")) else { return Ok(None) };
     let known = Contract::from_name(&name);
     known.map(Some).ok_or_else(|| Reason::Usage {
-        said: format!("unknown contract `{name}`; use {}", Contract::ALL.map(Contract::as_str).join(" or ")),
+        detail: format!(
+            "unknown contract `{name}`; use {}",
+            Contract::ALL.map(Contract::as_str).join(" or ")
+        ),
     })
 }

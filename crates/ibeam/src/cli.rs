@@ -488,17 +488,17 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
 /// Explains why `args` cannot be parsed, with the help of the command that they name.
 fn unparsed(args: &[OsString], names_command: bool, error: clap::Error) -> ParseExit {
     if !names_command {
-        return ParseExit::Error(Reason::Usage { said: suggestion::message(error) });
+        return ParseExit::Error(Reason::Usage { detail: suggestion::message(error) });
     }
     let CommandPath { name, subcommands } = CommandPath::find(args);
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let said = format!("`{name}` needs a command: {}", subcommands.join(", "));
+        let detail = format!("`{name}` needs a command: {}", subcommands.join(", "));
         let args: Vec<OsString> = args.iter().cloned().chain(["-h".into()]).collect();
-        let reason = Reason::CommandUsage { command: name, said };
+        let reason = Reason::CommandUsage { command: name, detail };
         return ParseExit::MissingSubcommand { help: help::text(&args), reason };
     }
-    let said = suggestion::message(error);
-    ParseExit::Error(Reason::CommandUsage { command: name, said })
+    let detail = suggestion::message(error);
+    ParseExit::Error(Reason::CommandUsage { command: name, detail })
 }
 
 /// Whether a command is given more words than it takes.

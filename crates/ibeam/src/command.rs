@@ -26,7 +26,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use ibeam_dialects::DialectName;
-use ibeam_output::{escape_hidden_in_json, show_hidden};
+use ibeam_output::{escape_invisible, escape_invisible_in_json};
 use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ pub(crate) fn execute(app: &App, command: &Command, stdout: &mut File) -> Result
         Command::Mcp { what } => mcp::mcp(app, what, stdout),
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
-        Command::Resume { .. } => Err(Reason::Internal { said: "`resume` is a run".to_owned() }.into()),
+        Command::Resume { .. } => Err(Reason::Internal { detail: "`resume` is a run".to_owned() }.into()),
         // Those whose good ends differ.
         Command::Policy { what } => return policy::policy(app, what, stdout),
         Command::Offline(command) => return execute_offline(app, command, stdout),
@@ -144,13 +144,13 @@ pub(crate) fn execute_offline(
 /// Writes text for people to stdout, with every character that is not seen written out: some of it is foreign. A reader
 /// that has gone is a failure like any other.
 fn say(stdout: &mut File, text: &str) -> Result<(), Failure> {
-    write(stdout, &show_hidden(text))
+    write(stdout, &escape_invisible(text))
 }
 
 fn write(stdout: &mut File, text: &str) -> Result<(), Failure> {
     stdout.write_all(text.as_bytes()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Reason::OutputClosed.into(),
-        _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() }.into(),
+        _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() }.into(),
     })
 }
 
@@ -158,7 +158,7 @@ fn write(stdout: &mut File, text: &str) -> Result<(), Failure> {
 fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> Result<(), Failure> {
     match format {
         ReportFormat::Text => say(stdout, text),
-        ReportFormat::Json => write(stdout, &format!("{}\n", escape_hidden_in_json(&json.to_string()))),
+        ReportFormat::Json => write(stdout, &format!("{}\n", escape_invisible_in_json(&json.to_string()))),
     }
 }
 

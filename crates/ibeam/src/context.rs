@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use ibeam_output::show_on_one_line;
+use ibeam_output::escape_to_one_line;
 use ibeam_policy::PathPolicy;
 use ibeam_protocol::{PermissionMode, Sandbox, SandboxMode};
 
@@ -99,7 +99,7 @@ impl Context {
 
 /// A path on one line: a directory may have any name, and a line of its own would be an instruction.
 fn path_text(path: &Path) -> String {
-    show_on_one_line(&path.to_string_lossy())
+    escape_to_one_line(&path.to_string_lossy())
 }
 
 fn date_of(now_ms: u64) -> Option<String> {

@@ -27,11 +27,11 @@ impl Credentials {
     /// # Errors
     /// `BadConfig` when it cannot be read, others may read it, or it is not ours to read.
     pub(crate) fn load(path: &Path) -> Result<Self, Reason> {
-        let bad = |said: String| Reason::BadConfig {
+        let bad = |detail: String| Reason::BadConfig {
             path: path.display().to_string(),
             line: None,
             column: None,
-            said,
+            detail,
         };
         let mut keys = BTreeMap::new();
         match read(path) {
@@ -40,7 +40,7 @@ impl Credentials {
                     let before = error.span().and_then(|span| text.get(..span.start));
                     let line = before.map(|before| before.matches('\n').count() as u64 + 1);
                     let path = path.display().to_string();
-                    Reason::BadConfig { path, line, column: None, said: error.message().to_owned() }
+                    Reason::BadConfig { path, line, column: None, detail: error.message().to_owned() }
                 })?;
                 if let Some(table) = document.get("keys").and_then(Item::as_table_like) {
                     for (provider, key) in table.iter() {
@@ -112,7 +112,7 @@ impl Credentials {
         document.insert("keys", Item::Table(table));
         write(&self.path, document.to_string().as_bytes()).map_err(|error| Reason::CannotCreate {
             path: self.path.display().to_string(),
-            said: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
+            detail: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
         })
     }
 }

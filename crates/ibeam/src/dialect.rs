@@ -76,8 +76,8 @@ impl DialectOptions {
     /// Here an unknown id claims a new session; in other programs it is an error, and their clients rely on it.
     pub(crate) fn session_error(&self, name: &str, exists: bool) -> Option<Reason> {
         if self.new_session {
-            let said = format!("there is a session `{name}` already; `--resume` goes on with it");
-            return exists.then_some(Reason::Usage { said });
+            let detail = format!("there is a session `{name}` already; `--resume` goes on with it");
+            return exists.then_some(Reason::Usage { detail });
         }
         match self.dialect {
             DialectName::Claude | DialectName::Codex if !exists => {
@@ -192,7 +192,7 @@ fn names() -> String {
 
 /// The text behind a flag that takes a file.
 fn file(env: &Env<'_>, path: &str) -> Result<String, Reason> {
-    (env.read)(path).map_err(|error| Reason::NoInput { path: path.to_owned(), said: error.to_string() })
+    (env.read)(path).map_err(|error| Reason::NoInput { path: path.to_owned(), detail: error.to_string() })
 }
 
 /// What the model is told where its answer should keep a schema.

@@ -52,7 +52,7 @@ impl Dirs {
             let base = given.or_else(|| Some(home.as_ref()?.join(usual)));
             base.map(|base| base.join("ibeam")).ok_or_else(|| Reason::CannotCreate {
                 path: format!("${variable}"),
-                said: "there is no home directory; set HOME or the XDG variables".to_owned(),
+                detail: "there is no home directory; set HOME or the XDG variables".to_owned(),
             })
         };
         let config = ours("XDG_CONFIG_HOME", ".config")?;
@@ -143,7 +143,8 @@ fn home() -> Result<Option<PathBuf>, Reason> {
     match access(&given, Access::EXEC_OK) {
         Err(Errno::ACCESS) => Err(Reason::CannotCreate {
             path: given.display().to_string(),
-            said: "this user may not enter the directory that HOME names; set HOME to another one".to_owned(),
+            detail: "this user may not enter the directory that HOME names; set HOME to another one"
+                .to_owned(),
         }),
         Ok(()) | Err(_) => Ok(Some(given)),
     }
@@ -168,6 +169,6 @@ fn relative(variable: &str, path: &Path) -> Reason {
         path: format!("${variable}"),
         line: None,
         column: None,
-        said: format!("`{}` is a relative path; set {variable} to an absolute one", path.display()),
+        detail: format!("`{}` is a relative path; set {variable} to an absolute one", path.display()),
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use ibeam_output::{Catalogue, EventWriter, Explanation, error_object, escape_hidden_in_json};
+use ibeam_output::{Catalogue, EventWriter, Explanation, error_object, escape_invisible_in_json};
 use ibeam_protocol::{Event, EventKind, Failure, Reason, RunFinished, RunOutcome, RunTotals, SessionStarted};
 use rustix::fs::OFlags;
 
@@ -55,9 +55,9 @@ impl From<Reason> for Failed {
 impl Failed {
     /// Names the command in a usage error, so that the hint leads to the help of that command.
     pub(crate) fn in_command(mut self, command: Option<&str>) -> Self {
-        if let (Reason::Usage { said }, Some(command)) = (&self.failure.reason, command) {
-            let (command, said) = (command.to_owned(), said.clone());
-            self.failure.reason = Reason::CommandUsage { command, said };
+        if let (Reason::Usage { detail }, Some(command)) = (&self.failure.reason, command) {
+            let (command, detail) = (command.to_owned(), detail.clone());
+            self.failure.reason = Reason::CommandUsage { command, detail };
         }
         self
     }
@@ -86,8 +86,10 @@ static REPORT: OnceLock<Report> = OnceLock::new();
 pub(crate) fn report_as(report: Report) -> Result<(), Reason> {
     let Report { file, .. } = REPORT.get_or_init(|| report);
     let Some(path) = file else { return Ok(()) };
-    let cannot =
-        |error: io::Error| Reason::CannotCreate { path: path.display().to_string(), said: error.to_string() };
+    let cannot = |error: io::Error| Reason::CannotCreate {
+        path: path.display().to_string(),
+        detail: error.to_string(),
+    };
     emptied(path).map(drop).map_err(cannot)
 }
 
@@ -225,7 +227,7 @@ fn tell(failed: &Failed, catalogue: &Catalogue) {
         ErrorFormat::Text if failed.is_reader_done() => {}
         ErrorFormat::Text => stderr::say(&failed.explained(catalogue).to_string()),
         ErrorFormat::Json => {
-            stderr::say(&escape_hidden_in_json(&error_object(failure, run.as_deref())));
+            stderr::say(&escape_invisible_in_json(&error_object(failure, run.as_deref())));
         }
     }
 }
@@ -234,7 +236,7 @@ fn tell(failed: &Failed, catalogue: &Catalogue) {
 pub(crate) fn fail_on_panic() {
     std::panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
         let reason =
-            Reason::Internal { said: panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ") };
+            Reason::Internal { detail: panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ") };
         leave(&reason);
     }));
 }

@@ -64,7 +64,7 @@ fn is_branch(name: &str) -> bool {
         && !name.is_empty()
         && !name.contains("..")
         && !name.contains(is_odd)
-        && ibeam_output::show_hidden(name) == name
+        && ibeam_output::escape_invisible(name) == name
 }
 
 fn is_hash(text: &str) -> bool {

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Heard, Hooks, Moment, Redactor, Word};
+use ibeam_core::{HookDecision, HookEvent, HookOutput, Hooks, Redactor};
 use ibeam_protocol::{Notice, RunOutcome, SandboxMode, SessionId, SessionStarted};
 use serde_json::{Value, json};
 
@@ -131,14 +131,14 @@ impl HookRunner {
     fn notify_all<'a>(
         &'a self,
         invocations: impl IntoIterator<Item = HookInvocation<'a>>,
-    ) -> Option<BoxFuture<'a, Heard>> {
+    ) -> Option<BoxFuture<'a, HookOutput>> {
         let invocations: Vec<_> =
             invocations.into_iter().filter(|invocation| !invocation.hooks.is_empty()).collect();
         if invocations.is_empty() {
             return None;
         }
         Some(Box::pin(async move {
-            let mut all = Heard::default();
+            let mut all = HookOutput::default();
             for invocation in invocations {
                 let heard = self.run(&invocation).await.heard;
                 all.notices.extend(heard.notices);
@@ -148,7 +148,7 @@ impl HookRunner {
         }))
     }
 
-    fn at_prompt<'a>(&'a self, content: &[String]) -> Option<BoxFuture<'a, Heard>> {
+    fn at_prompt<'a>(&'a self, content: &[String]) -> Option<BoxFuture<'a, HookOutput>> {
         let particular = json!({"prompt": content.join("\n\n"), "attachments": []});
         let invocation = self.invocation(Event::BeforeSubmitPrompt, None, particular);
         if invocation.hooks.is_empty() {
@@ -157,12 +157,12 @@ impl HookRunner {
         Some(Box::pin(async move {
             let mut verdict = self.run(&invocation).await;
             let notices = std::mem::take(&mut verdict.heard.notices);
-            let word = verdict.objection().map_or(Word::Nothing, Word::Object);
-            Heard { word, notices, ..Heard::default() }
+            let word = verdict.objection().map_or(HookDecision::Continue, HookDecision::Block);
+            HookOutput { decision: word, notices, ..HookOutput::default() }
         }))
     }
 
-    fn at_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, Heard>> {
+    fn at_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, HookOutput>> {
         let (status, _) = status(outcome);
         let stop = self.invocation(Event::Stop, None, json!({"status": status, "loop_count": 0}));
         self.notify_all([stop].into_iter().chain(self.only_run.then(|| self.session_end(outcome))))
@@ -175,13 +175,13 @@ impl HookRunner {
     }
 
     /// Tells of the end of a session of several runs; `None` when nobody listens.
-    pub(crate) fn end_session<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, Heard>> {
+    pub(crate) fn end_session<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, HookOutput>> {
         self.notify_all([self.session_end(outcome)])
     }
 }
 
 impl Hooks for HookRunner {
-    fn hear_ends(&self) -> bool {
+    fn wants_tool_results(&self) -> bool {
         let after =
             [Event::PostToolUse, Event::PostToolUseFailure, Event::AfterShellExecution, Event::AfterFileEdit];
         after.iter().any(|event| self.listed.hooks.contains_key(event))
@@ -191,19 +191,21 @@ impl Hooks for HookRunner {
         self.grace
     }
 
-    fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
+    fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
         if self.listed.hooks.is_empty() {
             return None;
         }
         match moment {
-            Moment::RunBegins if self.begun.swap(true, Ordering::Relaxed) => None,
-            Moment::RunBegins => {
+            HookEvent::RunStart if self.begun.swap(true, Ordering::Relaxed) => None,
+            HookEvent::RunStart => {
                 self.notify_all([self.invocation(Event::SessionStart, None, self.documents.session_start())])
             }
-            Moment::Prompt(content) => self.at_prompt(content),
-            Moment::Call { call, access, rewritten } => self.before_call(call, access, rewritten),
-            Moment::CallEnded(ended) => self.after_call(ended),
-            Moment::RunEnds(outcome) => self.at_end(outcome),
+            HookEvent::PromptSubmit(content) => self.at_prompt(content),
+            HookEvent::BeforeToolCall { call, access, is_rewritten: rewritten } => {
+                self.before_call(call, access, rewritten)
+            }
+            HookEvent::AfterToolCall(ended) => self.after_call(ended),
+            HookEvent::RunEnd(outcome) => self.at_end(outcome),
         }
     }
 }

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use ibeam_output::{show_hidden, show_on_one_line};
+use ibeam_output::{escape_invisible, escape_to_one_line};
 use ibeam_policy::PathPolicy;
 use sha2::{Digest, Sha256};
 
@@ -99,11 +99,11 @@ impl Instructions {
     pub(crate) fn as_system(&self) -> String {
         let mut said = String::new();
         for (name, text) in &self.texts {
-            let (name, text) = (show_on_one_line(name), show_hidden(text.trim()));
+            let (name, text) = (escape_to_one_line(name), escape_invisible(text.trim()));
             said.push_str(&format!("\n# Instructions of the project, from {name}\n\n{text}\n"));
         }
         if !self.elsewhere.is_empty() {
-            let elsewhere: Vec<String> = self.elsewhere.iter().map(|line| show_on_one_line(line)).collect();
+            let elsewhere: Vec<String> = self.elsewhere.iter().map(|line| escape_to_one_line(line)).collect();
             said.push_str(&format!(
                 "\n# Rules of the project for some files; read one before you work on what it is about\n\n{}\n",
                 elsewhere.join("\n")

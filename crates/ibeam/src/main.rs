@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     let mut stdout = match stdout::take() {
         Ok(stdout) => stdout,
         Err(error) => {
-            let reason = Reason::Io { what: "stdout".to_owned(), said: error.to_string() };
+            let reason = Reason::Io { what: "stdout".to_owned(), detail: error.to_string() };
             return exit::fail(&reason.into(), &environment::catalogue(None));
         }
     };
@@ -195,7 +195,7 @@ fn dispatch(
         }
     };
     if app.flags.fork && target == Target::New {
-        return Err(Reason::Usage { said: "`--fork` needs `--resume` or `--continue`".to_owned() }.into());
+        return Err(Reason::Usage { detail: "`--fork` needs `--resume` or `--continue`".to_owned() }.into());
     }
     if let (Target::Named(name), Some(dialect_writer)) = (&target, &app.dialect_writer)
         && let Ok(id) = name.parse()
@@ -226,8 +226,8 @@ fn dispatch(
                 run::converse(app, &target, dialect_writer, stdout, started()?)?
             }
             Some((_, Input::Prompt)) if format != Format::StreamJson => {
-                let said = "`--dialect` needs `--output-format stream-json`".to_owned();
-                return Err(Reason::Usage { said }.into());
+                let detail = "`--dialect` needs `--output-format stream-json`".to_owned();
+                return Err(Reason::Usage { detail }.into());
             }
             Some(_) | None => run::print(app, &target, &words, format, stdout, started()?)?,
         },

@@ -107,8 +107,8 @@ impl Servers {
                     McpStatus::Connected
                 }
                 Err(error) => {
-                    let said = error.to_string();
-                    self.notices.push(Notice::McpServerFailed { server: name.clone(), said });
+                    let detail = error.to_string();
+                    self.notices.push(Notice::McpServerFailed { server: name.clone(), detail });
                     McpStatus::Failed
                 }
             };
@@ -125,8 +125,8 @@ impl Servers {
         let store = &app.trust.store;
         if app.flags.approve_mcps {
             let servers = self.running.iter().map(|server| (server.as_ref(), workspace(server)));
-            if let Err(said) = trust::approve_tools(store, servers) {
-                self.notices.push(Notice::TrustNotKept { path: store.path().display().to_string(), said });
+            if let Err(detail) = trust::approve_tools(store, servers) {
+                self.notices.push(Notice::TrustNotSaved { path: store.path().display().to_string(), detail });
             }
             return;
         }
@@ -153,10 +153,10 @@ impl Servers {
         let ServerDeclaration { name: server, mut status, source, required, .. } = declaration;
         match outcome {
             Ok(running) => self.running.extend(running.map(Arc::new)),
-            Err(said) if required => return Err(Reason::McpServerFailed { server, said }),
-            Err(said) => {
+            Err(detail) if required => return Err(Reason::McpServerFailed { server, detail }),
+            Err(detail) => {
                 status = McpStatus::Failed;
-                self.notices.push(Notice::McpServerFailed { server: server.clone(), said });
+                self.notices.push(Notice::McpServerFailed { server: server.clone(), detail });
             }
         }
         match status {

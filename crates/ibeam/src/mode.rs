@@ -43,7 +43,7 @@ pub(crate) fn infer(given: Circumstances) -> Result<RunMode, Reason> {
     let mode = match (prints, given.format) {
         (_, Some(Format::Html)) => {
             return Err(Reason::Usage {
-                said: "`--output-format html` is a format of `ibeam replay`".to_owned(),
+                detail: "`--output-format html` is a format of `ibeam replay`".to_owned(),
             });
         }
         (true, format) => RunMode::Print(format.unwrap_or(usual_format(given.contract))),
@@ -81,9 +81,9 @@ pub(crate) fn check_partial(
     printed: Option<Format>,
 ) -> Result<(), Reason> {
     if partial && contract == Contract::Two && printed != Some(Format::StreamJson) {
-        let said =
+        let detail =
             "`--stream-partial-output` needs `--print` and `--output-format stream-json` under contract 2";
-        return Err(Reason::Usage { said: said.to_owned() });
+        return Err(Reason::Usage { detail: detail.to_owned() });
     }
     Ok(())
 }

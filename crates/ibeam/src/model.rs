@@ -118,15 +118,15 @@ pub(crate) fn aliases(app: &App) -> Vec<(String, String)> {
 /// `Usage` for an address or a key that is given for a model that nobody named.
 fn unnamed(app: &App) -> Result<ModelChoice, Reason> {
     if let Some(url) = &app.flags.endpoint {
-        let said = format!(
+        let detail = format!(
             "`--endpoint {url}` needs `--model NAME`, the name of a model of that server; \
              `ibeam models --endpoint {url}` lists them"
         );
-        return Err(Reason::Usage { said });
+        return Err(Reason::Usage { detail });
     }
     if app.flags.api_key.is_some() {
-        let said = "`--api-key` needs `--model PROVIDER/NAME`, which says whose key it is".to_owned();
-        return Err(Reason::Usage { said });
+        let detail = "`--api-key` needs `--model PROVIDER/NAME`, which says whose key it is".to_owned();
+        return Err(Reason::Usage { detail });
     }
     if let Some(provider) = ConfiguredProvider::first_with_key(app)
         && let Some(model) = default_model(&provider.name)

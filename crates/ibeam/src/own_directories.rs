@@ -100,8 +100,8 @@ impl Dirs {
 
 impl OwnDirectory {
     fn refused(&self, path: &Path, what: &str) -> Reason {
-        let said = format!("{what}; set {} to another directory", self.variable);
-        Reason::CannotCreate { path: path.display().to_string(), said }
+        let detail = format!("{what}; set {} to another directory", self.variable);
+        Reason::CannotCreate { path: path.display().to_string(), detail }
     }
 
     /// Makes the directory and those above it that are missing, for this user alone.
@@ -207,9 +207,9 @@ impl OwnDirectory {
 /// Adds the way out for a run that need not be kept.
 fn or_ephemeral(reason: Reason) -> Reason {
     match reason {
-        Reason::CannotCreate { path, said } => {
-            let said = format!("{said}, or keep no session with `--ephemeral`");
-            Reason::CannotCreate { path, said }
+        Reason::CannotCreate { path, detail } => {
+            let detail = format!("{detail}, or keep no session with `--ephemeral`");
+            Reason::CannotCreate { path, detail }
         }
         reason => reason,
     }
@@ -282,8 +282,8 @@ mod tests {
             symlink(made(root, "kept"), root.join("home/.config/ibeam")).unwrap();
         };
         for found in [resolved(linked, "home"), resolved(filled, "workspace"), resolved(elsewhere, "home")] {
-            let Err(Reason::CannotCreate { said, .. }) = found else { panic!("{found:?}") };
-            assert!(said.contains("symbolic link") && said.contains("XDG_CONFIG_HOME"), "{said}");
+            let Err(Reason::CannotCreate { detail, .. }) = found else { panic!("{found:?}") };
+            assert!(detail.contains("symbolic link") && detail.contains("XDG_CONFIG_HOME"), "{detail}");
         }
         assert_eq!(resolved(elsewhere, "workspace").unwrap(), None);
     }
@@ -300,7 +300,7 @@ mod tests {
         fs::set_permissions(&directory.path, Permissions::from_mode(0o775)).unwrap();
         directory.check().unwrap();
         fs::set_permissions(&directory.path, Permissions::from_mode(0o777)).unwrap();
-        let Err(Reason::CannotCreate { said, .. }) = directory.check() else { panic!("it is taken") };
-        assert!(said.contains("every user may write it") && said.contains("XDG_DATA_HOME"), "{said}");
+        let Err(Reason::CannotCreate { detail, .. }) = directory.check() else { panic!("it is taken") };
+        assert!(detail.contains("every user may write it") && detail.contains("XDG_DATA_HOME"), "{detail}");
     }
 }

@@ -265,7 +265,7 @@ impl State {
                 (io::ErrorKind::BrokenPipe, _) => Reason::OutputClosed,
                 // A reader that does not read is given up only after a stop: that is what ended the run.
                 (io::ErrorKind::TimedOut, Some(reason)) => reason.clone(),
-                _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() },
+                _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() },
             };
             stop.request(self.unwritten.get_or_insert(reason).clone());
         }

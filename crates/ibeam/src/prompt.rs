@@ -88,7 +88,7 @@ fn read_stdin(
     to_the_end: bool,
     patience: Patience,
 ) -> Result<(Option<String>, Option<Notice>), Reason> {
-    let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), said: error.to_string() };
+    let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() };
     let stdin = io::stdin();
     let Ok(stat) = fstat(stdin.as_fd()) else { return Ok((None, None)) };
     let kind = FileType::from_raw_mode(stat.st_mode);
@@ -96,7 +96,7 @@ fn read_stdin(
         return Ok((None, None));
     }
     if kind == FileType::Directory {
-        return Err(Reason::NoInput { path: "stdin".to_owned(), said: "it is a directory".to_owned() });
+        return Err(Reason::NoInput { path: "stdin".to_owned(), detail: "it is a directory".to_owned() });
     }
     let first = match (beside_prompt && !to_the_end, kind == FileType::Socket) {
         (true, true) => Some(SOCKET_PATIENCE.min(patience.context)),

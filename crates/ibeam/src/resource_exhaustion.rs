@@ -19,7 +19,7 @@ pub(crate) fn check_descriptors(more: usize) -> Result<(), Reason> {
     let held: Result<Vec<OwnedFd>, Errno> = (0..DESCRIPTORS + more).map(open).collect();
     match held {
         Ok(_) => Ok(()),
-        Err(errno) => Err(Reason::System { what: "descriptor".to_owned(), said: errno.to_string() }),
+        Err(errno) => Err(Reason::System { what: "descriptor".to_owned(), detail: errno.to_string() }),
     }
 }
 
@@ -32,5 +32,5 @@ pub(crate) fn from_io_error(error: &io::Error) -> Option<Reason> {
         Errno::AGAIN => "thread",
         _ => return None,
     };
-    Some(Reason::System { what: what.to_owned(), said: error.to_string() })
+    Some(Reason::System { what: what.to_owned(), detail: error.to_string() })
 }

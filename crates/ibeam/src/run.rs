@@ -127,7 +127,7 @@ fn print_on(
             dialect_writer.event_writer()
         }
     };
-    let approver = Arc::new(ibeam_core::Headless);
+    let approver = Arc::new(ibeam_core::NoApprover);
     let hooks = hooks.into_runner(app, &started.head, true);
     let further = app.flags.append_system_prompt.clone();
     let foundation = Foundation {
@@ -146,7 +146,7 @@ fn print_on(
     let pump = Pump { printer: Arc::clone(&printer) };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&run.run.clock), events)
-        .redacting(Redactor::new(crate::model::all_secrets(app)));
+        .with_redactor(Redactor::new(crate::model::all_secrets(app)));
     let outcome = runtime.block_on(async {
         heartbeat::start(app.flags.heartbeat);
         let outcome = end_of(&shutdown, &run.run, &mut journal, gathered.blocks, notices).await;
@@ -219,7 +219,7 @@ async fn unless_stopped<T: Send + 'static>(
     tokio::select! {
         biased;
         reason = stop.wait() => Err(reason),
-        done = done => done.unwrap_or_else(|_| Err(Reason::Internal { said: "stdin was lost".to_owned() })),
+        done = done => done.unwrap_or_else(|_| Err(Reason::Internal { detail: "stdin was lost".to_owned() })),
     }
 }
 
@@ -237,8 +237,8 @@ async fn end_of(
             RunOutcome::Failed(failure) => Err(Failed { failure, run: Some(Box::new(finished)) }),
         },
         Err(_closed) => {
-            let said = "the event stream closed without a reason".to_owned();
-            Err(run.stop.requested().cloned().unwrap_or(Reason::Internal { said }).into())
+            let detail = "the event stream closed without a reason".to_owned();
+            Err(run.stop.requested().cloned().unwrap_or(Reason::Internal { detail }).into())
         }
     }
 }
@@ -291,5 +291,5 @@ fn no_thread(error: io::Error) -> Failure {
 }
 
 fn system(what: &str, error: &io::Error) -> Reason {
-    Reason::System { what: what.to_owned(), said: error.to_string() }
+    Reason::System { what: what.to_owned(), detail: error.to_string() }
 }

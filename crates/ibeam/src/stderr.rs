@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ibeam_output::show_hidden;
+use ibeam_output::escape_invisible;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
@@ -18,7 +18,7 @@ static STUCK: AtomicBool = AtomicBool::new(false);
 
 /// Says `text` and ends the line. What is not seen is written out: paths and the words of others are in it.
 pub(crate) fn say(text: &str) {
-    whisper(&format!("{}\n", show_hidden(text)));
+    whisper(&format!("{}\n", escape_invisible(text)));
 }
 
 /// Says `text` as it is.

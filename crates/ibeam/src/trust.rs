@@ -63,7 +63,7 @@ impl Trust {
             Ok(None) | Err(_) => TrustState::Unknown,
         };
         match remembered {
-            Err(said) => notices.push(Notice::TrustUnreadable { path: path(), said }),
+            Err(detail) => notices.push(Notice::TrustUnreadable { path: path(), detail }),
             Ok(known) if flags.trust => {
                 let kept = match (files.fingerprints(), known) {
                     // What cannot be read cannot be known again; whoever needs it says what is wrong with it.
@@ -73,8 +73,8 @@ impl Trust {
                         store.trust(workspace, TrustedWorkspace { at_ms: now_ms(), files: now })
                     }
                 };
-                if let Err(said) = kept {
-                    notices.push(Notice::TrustNotKept { path: path(), said });
+                if let Err(detail) = kept {
+                    notices.push(Notice::TrustNotSaved { path: path(), detail });
                 }
             }
             Ok(_) => {}

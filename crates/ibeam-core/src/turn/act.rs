@@ -14,7 +14,7 @@ use ibeam_protocol::{Answer, EventKind, ModelCallId, PermissionDecided, ToolCall
 use super::repetition::Repetition;
 use super::{Ended, Run};
 use crate::gate::Decision;
-use crate::hook::{EndedCall, Objection};
+use crate::hook::{FinishedCall, HookBlock};
 use crate::journal::Journal;
 use crate::tool::{Tool, ToolContext};
 
@@ -34,7 +34,7 @@ pub(super) struct Acted {
 /// A call before it starts.
 pub(super) enum Planned {
     /// To be put to the gate, with what a hook has against it.
-    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, objection: Option<Objection> },
+    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, objection: Option<HookBlock> },
     /// Cannot run; the outcome is known.
     Settled { call: ToolCall, outcome: ToolOutcome },
 }
@@ -117,16 +117,16 @@ impl Run {
         planned: &mut Vec<Planned>,
         finished: &mut Vec<(ToolCall, Arc<str>)>,
     ) -> Result<(), Ended> {
-        let context = ToolContext::new(self.stop.clone(), self.file_time);
+        let context = ToolContext::new(self.stop.clone(), self.file_timeout);
         let mut waiting = std::mem::take(planned).into_iter();
         let mut running = FuturesUnordered::new();
         let mut open: Vec<ToolCall> = Vec::new();
-        let mut ended: Vec<EndedCall> = Vec::new();
-        let hear_ends = self.hooks.hear_ends();
+        let mut ended: Vec<FinishedCall> = Vec::new();
+        let wants_results = self.hooks.wants_tool_results();
         let mut finish = async |journal: &mut Journal, call: ToolCall, outcome: ToolOutcome, duration| {
             finished.push((call.clone(), outcome.for_model()));
-            if hear_ends {
-                ended.push(EndedCall { call: call.clone(), outcome: outcome.clone(), duration });
+            if wants_results {
+                ended.push(FinishedCall { call: call.clone(), outcome: outcome.clone(), duration });
             }
             let model_call_id = model_call_id.clone();
             journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await

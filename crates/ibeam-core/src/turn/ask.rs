@@ -97,7 +97,7 @@ impl Run {
     ) -> Result<Asked, Ended> {
         let (mut request, mut reply) = self.ask_fitting(journal, tools, gauge).await?;
         if let Reply::Interrupted(error) = &reply
-            && let Some(pause) = self.retry.pause(error, 1, fastrand::f64())
+            && let Some(pause) = self.retry.delay(error, 1, fastrand::f64())
         {
             let reason = Box::new(error.failure.reason.clone());
             journal.record(EventKind::Notice(Notice::AnswerInterrupted { reason })).await?;
@@ -173,7 +173,7 @@ impl Run {
                 }
                 Attempt::Failed { error, progress: Progress::Text } => return Ok(Reply::Interrupted(error)),
                 Attempt::Failed { error, progress } => {
-                    let pause = self.retry.pause(&error, attempt, fastrand::f64());
+                    let pause = self.retry.delay(&error, attempt, fastrand::f64());
                     let spent = self.clock.monotonic().saturating_sub(began);
                     let in_time = |pause: &Duration| self.retry.has_time(spent, *pause);
                     let Some(pause) = pause.filter(in_time).filter(|_| progress == Progress::NoText) else {
@@ -207,12 +207,12 @@ impl Run {
                 Some(Ok(ModelEvent::ThinkingDelta(text))) => {
                     journal.record(EventKind::ThinkingDelta { text }).await?;
                 }
-                Some(Ok(ModelEvent::ToolCallBegan)) => has_call = true,
+                Some(Ok(ModelEvent::ToolCallStarted)) => has_call = true,
                 Some(Ok(ModelEvent::Finished(answer))) => return Ok(Attempt::Answered(answer)),
                 Some(Err(error)) => break error,
                 None => {
-                    let said = "a provider's stream ended without an end".to_owned();
-                    let failure = Reason::Internal { said }.into();
+                    let detail = "a provider's stream ended without an end".to_owned();
+                    let failure = Reason::Internal { detail }.into();
                     break ProviderError { failure, retry: Retry::Never };
                 }
             }

@@ -162,11 +162,11 @@ impl Run {
         let too_long = |why: &str| {
             let window = self.context_window.map_or(String::new(), |window| format!(" of {window}"));
             let mut failure = refusal.clone().unwrap_or_else(|| self.too_long("").into());
-            let said = match &failure.reason {
-                Reason::ContextTooLong { said, .. } if !said.is_empty() => format!("{said}; "),
+            let detail = match &failure.reason {
+                Reason::ContextTooLong { detail, .. } if !detail.is_empty() => format!("{detail}; "),
                 _ => String::new(),
             };
-            failure.reason = self.too_long(&format!("{said}about {before_tokens} tokens{window}; {why}"));
+            failure.reason = self.too_long(&format!("{detail}about {before_tokens} tokens{window}; {why}"));
             failure
         };
         if older.is_empty() {
@@ -183,7 +183,7 @@ impl Run {
             Ok(Reply::Complete(answered)) => answered,
             Ok(Reply::Interrupted(ProviderError { failure, .. })) | Err(Ended::Failed(failure)) => {
                 let too_long =
-                    too_long(&format!("the request for a summary failed: {}", failure.reason.said()));
+                    too_long(&format!("the request for a summary failed: {}", failure.reason.detail()));
                 return match is_too_long(&failure) {
                     true => Ok(Summarised::Unhelpful(too_long)),
                     false => Err(too_long.into()),
@@ -229,8 +229,8 @@ impl Run {
         Some(window - answer)
     }
 
-    fn too_long(&self, said: &str) -> Reason {
-        Reason::ContextTooLong { provider: self.head.model.provider.clone(), said: said.to_owned() }
+    fn too_long(&self, detail: &str) -> Reason {
+        Reason::ContextTooLong { provider: self.head.model.provider.clone(), detail: detail.to_owned() }
     }
 }
 

@@ -4,13 +4,13 @@ use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome};
 
 use super::act::Planned;
 use super::{Ended, Run};
-use crate::hook::{EndedCall, Heard, Moment, Objection, Word};
-use crate::journal::{Closed, Journal};
+use crate::hook::{FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput};
+use crate::journal::{Journal, JournalClosed};
 
 impl Run {
     /// Tells of a moment and records what people should know of the answer; a stop ends the hooks.
-    async fn hear(&self, journal: &mut Journal, moment: Moment<'_>) -> Result<Heard, Ended> {
-        let Some(hearing) = self.hooks.tell(moment) else { return Ok(Heard::default()) };
+    async fn hear(&self, journal: &mut Journal, moment: HookEvent<'_>) -> Result<HookOutput, Ended> {
+        let Some(hearing) = self.hooks.run(moment) else { return Ok(HookOutput::default()) };
         let mut heard = tokio::select! {
             biased;
             reason = self.stop.wait() => return Err(reason.into()),
@@ -28,11 +28,11 @@ impl Run {
     /// `PromptRefused`: it has not become part of the conversation.
     pub(super) async fn open(&self, journal: &mut Journal, mut prompt: Vec<String>) -> Result<(), Ended> {
         let (kind, failure) = match self.put_prompt_to_hooks(journal, &prompt).await {
-            Ok((_, Word::Object(Objection { hook, message, for_people, unless_approved: _ }))) => {
-                let reason = Reason::PromptRefused { hook, said: for_people.unwrap_or(message) };
+            Ok((_, HookDecision::Block(HookBlock { hook, message, for_people, ask: _ }))) => {
+                let reason = Reason::PromptRefused { hook, detail: for_people.unwrap_or(message) };
                 (EventKind::PromptWithheld { content: prompt }, Some(Failure::from(reason)))
             }
-            Ok((context, Word::Nothing | Word::Rewrite { .. })) => {
+            Ok((context, HookDecision::Continue | HookDecision::UpdateInput { .. })) => {
                 prompt.extend(context);
                 (EventKind::UserMessage { content: prompt }, None)
             }
@@ -48,11 +48,11 @@ impl Run {
         &self,
         journal: &mut Journal,
         prompt: &[String],
-    ) -> Result<(Vec<String>, Word), Ended> {
-        let mut context = self.hear(journal, Moment::RunBegins).await?.context;
-        let heard = self.hear(journal, Moment::Prompt(prompt)).await?;
+    ) -> Result<(Vec<String>, HookDecision), Ended> {
+        let mut context = self.hear(journal, HookEvent::RunStart).await?.context;
+        let heard = self.hear(journal, HookEvent::PromptSubmit(prompt)).await?;
         context.extend(heard.context);
-        Ok((context, heard.word))
+        Ok((context, heard.decision))
     }
 
     /// Puts a call to the hooks. Arguments of theirs become canonical, are put to them once more, and to the rules
@@ -64,21 +64,25 @@ impl Run {
     ) -> Result<(), Ended> {
         for rewritten in [false, true] {
             let Planned::Ready { call, tool, access, objection } = planned else { return Ok(()) };
-            match self.hear(journal, Moment::Call { call, access, rewritten }).await?.word {
-                Word::Nothing => return Ok(()),
-                Word::Object(found) => {
+            match self
+                .hear(journal, HookEvent::BeforeToolCall { call, access, is_rewritten: rewritten })
+                .await?
+                .decision
+            {
+                HookDecision::Continue => return Ok(()),
+                HookDecision::Block(found) => {
                     *objection = Some(found);
                     return Ok(());
                 }
-                Word::Rewrite { hook, arguments } => match tool.canonical(&arguments) {
+                HookDecision::UpdateInput { hook, arguments } => match tool.canonical(&arguments) {
                     Ok(arguments) => {
                         *access = tool.access(&arguments);
                         call.arguments = arguments;
                     }
                     Err(said) => {
                         let message = format!("a hook changed the arguments to some that cannot be: {said}");
-                        let (for_people, unless_approved) = (None, false);
-                        *objection = Some(Objection { hook, message, for_people, unless_approved });
+                        let (for_people, ask) = (None, false);
+                        *objection = Some(HookBlock { hook, message, for_people, ask });
                         return Ok(());
                     }
                 },
@@ -88,16 +92,24 @@ impl Run {
     }
 
     /// Tells of calls that ended, in the order of their ends.
-    pub(super) async fn tell_ends(&self, journal: &mut Journal, ended: Vec<EndedCall>) -> Result<(), Ended> {
+    pub(super) async fn tell_ends(
+        &self,
+        journal: &mut Journal,
+        ended: Vec<FinishedCall>,
+    ) -> Result<(), Ended> {
         for ended in ended {
-            self.hear(journal, Moment::CallEnded(&ended)).await?;
+            self.hear(journal, HookEvent::AfterToolCall(&ended)).await?;
         }
         Ok(())
     }
 
     /// Tells of the end, whatever it is; after a stop only as long as that allows.
-    pub(super) async fn close(&self, journal: &mut Journal, outcome: &RunOutcome) -> Result<(), Closed> {
-        let Some(hearing) = self.hooks.tell(Moment::RunEnds(outcome)) else { return Ok(()) };
+    pub(super) async fn close(
+        &self,
+        journal: &mut Journal,
+        outcome: &RunOutcome,
+    ) -> Result<(), JournalClosed> {
+        let Some(hearing) = self.hooks.run(HookEvent::RunEnd(outcome)) else { return Ok(()) };
         let patience = async {
             self.stop.wait().await;
             self.clock.sleep(self.hooks.grace()).await;
@@ -105,7 +117,7 @@ impl Run {
         let heard = tokio::select! {
             biased;
             heard = hearing => heard,
-            () = patience => Heard::default(),
+            () = patience => HookOutput::default(),
         };
         for notice in heard.notices {
             journal.record(EventKind::Notice(notice)).await?;

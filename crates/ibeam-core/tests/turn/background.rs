@@ -63,7 +63,7 @@ fn what_had_to_be_stopped_can_be_made_a_failure() {
 fn nothing_goes_on_where_the_workspace_is_gone() {
     let mut stage = stage(vec![calls(vec![call("1", "look", json!({}))]), say(&["never"])]);
     let looked = AtomicUsize::new(0);
-    stage.run.obstacle = Arc::new(move || {
+    stage.run.precondition = Arc::new(move || {
         let gone = looked.fetch_add(1, Ordering::SeqCst) > 0;
         gone.then(|| Reason::WorkspaceGone { path: "/w".into() })
     });

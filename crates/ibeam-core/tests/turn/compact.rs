@@ -3,7 +3,7 @@
 use super::*;
 
 fn too_long() -> Line {
-    let reason = Reason::ContextTooLong { provider: "p".into(), said: "prompt is too long".into() };
+    let reason = Reason::ContextTooLong { provider: "p".into(), detail: "prompt is too long".into() };
     Line::Fail(ProviderError { failure: reason.into(), retry: Retry::Never })
 }
 
@@ -165,7 +165,7 @@ fn f060_a_summary_that_fails_leaves_the_conversation_as_it_was() {
         let (outcome, events) = play(&stage, &[]);
         let RunOutcome::Failed(failure) = outcome else { panic!() };
         assert_eq!(failure.reason.code(), FailureCode::Context);
-        assert!(failure.reason.said().contains("prompt is too long; about "), "{:?}", failure.reason);
+        assert!(failure.reason.detail().contains("prompt is too long; about "), "{:?}", failure.reason);
         assert!(events.iter().all(|event| !word(&event.kind).starts_with("Compacted")));
         let history = History::replay(&events);
         assert_eq!(history.messages().len(), 5, "prompt, two answers, two results");
@@ -178,7 +178,7 @@ fn a_summary_that_does_not_shorten_ends_the_run() {
     let stage = stage(vec![long_call("1", 400), long_call("2", 100), too_long(), say(&[&long])]);
     let (outcome, _) = play(&stage, &[]);
     let RunOutcome::Failed(failure) = outcome else { panic!() };
-    assert!(failure.reason.said().contains("with a summary"), "{:?}", failure.reason);
+    assert!(failure.reason.detail().contains("with a summary"), "{:?}", failure.reason);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_first_prompt_that_is_too_long_cannot_be_shortened() {
     let stage = stage(vec![too_long()]);
     let (outcome, _) = play(&stage, &[]);
     let RunOutcome::Failed(failure) = outcome else { panic!() };
-    assert!(failure.reason.said().contains("no older part"), "{:?}", failure.reason);
+    assert!(failure.reason.detail().contains("no older part"), "{:?}", failure.reason);
 }
 
 #[test]

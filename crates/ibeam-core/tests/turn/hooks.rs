@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Approver, Asked, Gate, Heard, Hooks, Moment, Objection, Word};
+use ibeam_core::{ApprovalRequest, Approver, Gate, HookBlock, HookDecision, HookEvent, HookOutput, Hooks};
 use ibeam_policy::{Access, Policy};
 use ibeam_protocol::{EventKind, Notice, PermissionMode, Reason, RunOutcome, ToolCall, ToolOutcome};
 use proptest::prelude::*;
@@ -15,15 +15,15 @@ use super::{Stage, call, calls, play, say, stage};
 /// Says one thing to each call, another to the prompt, and keeps what it was told.
 #[derive(Default)]
 struct Watcher {
-    of_calls: Word,
-    of_prompt: Word,
+    of_calls: HookDecision,
+    of_prompt: HookDecision,
     context: Vec<String>,
     notices: Vec<Notice>,
     told: Mutex<Vec<String>>,
 }
 
 impl Hooks for Watcher {
-    fn hear_ends(&self) -> bool {
+    fn wants_tool_results(&self) -> bool {
         true
     }
 
@@ -31,36 +31,36 @@ impl Hooks for Watcher {
         Duration::ZERO
     }
 
-    fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
+    fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
         let (told, word) = match moment {
-            Moment::RunBegins => ("begin".to_owned(), Word::Nothing),
-            Moment::Prompt(content) => (content.join("|"), self.of_prompt.clone()),
-            Moment::Call { call, rewritten, .. } => {
+            HookEvent::RunStart => ("begin".to_owned(), HookDecision::Continue),
+            HookEvent::PromptSubmit(content) => (content.join("|"), self.of_prompt.clone()),
+            HookEvent::BeforeToolCall { call, is_rewritten: rewritten, .. } => {
                 let again = if rewritten { " again" } else { "" };
                 (format!("{} {}{again}", call.name, call.arguments), self.of_calls.clone())
             }
-            Moment::CallEnded(ended) => {
+            HookEvent::AfterToolCall(ended) => {
                 let how = match ended.outcome {
                     ToolOutcome::Success { .. } => "done",
                     ToolOutcome::Failure { .. } => "failed",
                     ToolOutcome::Rejected { .. } => "rejected",
                 };
-                (format!("{} {how}", ended.call.name), Word::Nothing)
+                (format!("{} {how}", ended.call.name), HookDecision::Continue)
             }
-            Moment::RunEnds(outcome) => {
+            HookEvent::RunEnd(outcome) => {
                 let how = if *outcome == RunOutcome::Completed { "end" } else { "failed end" };
-                (how.to_owned(), Word::Nothing)
+                (how.to_owned(), HookDecision::Continue)
             }
         };
         self.told.lock().unwrap().push(told);
         let context = self.context.clone();
-        Some(Box::pin(async move { Heard { word, context, notices: self.notices.clone() } }))
+        Some(Box::pin(async move { HookOutput { decision: word, context, notices: self.notices.clone() } }))
     }
 }
 
-fn objects(unless_approved: bool) -> Word {
+fn objects(ask: bool) -> HookDecision {
     let for_people = Some("not on Fridays".into());
-    Word::Object(Objection { hook: "guard".into(), message: "not here".into(), for_people, unless_approved })
+    HookDecision::Block(HookBlock { hook: "guard".into(), message: "not here".into(), for_people, ask })
 }
 
 fn watched(mut stage: Stage, watcher: Watcher) -> (Stage, Arc<Watcher>) {
@@ -73,7 +73,7 @@ fn watched(mut stage: Stage, watcher: Watcher) -> (Stage, Arc<Watcher>) {
 struct Willing;
 
 impl Approver for Willing {
-    fn decide<'a>(&'a self, _: &'a ToolCall, _: &'a Access, _: Asked<'a>) -> BoxFuture<'a, bool> {
+    fn decide<'a>(&'a self, _: &'a ToolCall, _: &'a Access, _: ApprovalRequest<'a>) -> BoxFuture<'a, bool> {
         Box::pin(std::future::ready(true))
     }
 }
@@ -91,9 +91,9 @@ fn every_moment_is_told_in_its_order() {
 
 #[test]
 fn a_refused_call_does_not_run_and_says_who_refused() {
-    for unless_approved in [false, true] {
+    for ask in [false, true] {
         let line = calls(vec![call("1", "change", json!({}))]);
-        let watcher = Watcher { of_calls: objects(unless_approved), ..Watcher::default() };
+        let watcher = Watcher { of_calls: objects(ask), ..Watcher::default() };
         let (stage, watcher) = watched(stage(vec![line, say(&["done"])]), watcher);
         let (outcome, events) = play(&stage, &[]);
         assert_eq!(outcome, RunOutcome::Completed);
@@ -120,9 +120,9 @@ fn a_refused_call_does_not_run_and_says_who_refused() {
 
 #[test]
 fn a_person_may_lift_what_a_hook_asks_about_and_nothing_else() {
-    for (unless_approved, runs) in [(true, true), (false, false)] {
+    for (ask, runs) in [(true, true), (false, false)] {
         let line = calls(vec![call("1", "change", json!({}))]);
-        let watcher = Watcher { of_calls: objects(unless_approved), ..Watcher::default() };
+        let watcher = Watcher { of_calls: objects(ask), ..Watcher::default() };
         let (mut stage, _) = watched(stage(vec![line, say(&["done"])]), watcher);
         let policy = Policy::new(PermissionMode::Default, "/w".into(), "/home/nobody".into());
         stage.run.gate = Gate::new(policy, Arc::new(Willing));
@@ -134,7 +134,7 @@ fn a_person_may_lift_what_a_hook_asks_about_and_nothing_else() {
 #[test]
 fn other_arguments_of_a_hook_are_what_runs_and_they_are_judged_again() {
     let line = calls(vec![call("1", "look", json!({"say": "a"}))]);
-    let word = Word::Rewrite { hook: "guard".into(), arguments: json!({"say": "b"}) };
+    let word = HookDecision::UpdateInput { hook: "guard".into(), arguments: json!({"say": "b"}) };
     let watcher = Watcher { of_calls: word, ..Watcher::default() };
     let (stage, watcher) = watched(stage(vec![line, say(&["done"])]), watcher);
     let (_, events) = play(&stage, &[]);
@@ -150,7 +150,7 @@ fn other_arguments_of_a_hook_are_what_runs_and_they_are_judged_again() {
 #[test]
 fn arguments_of_a_hook_that_cannot_be_refuse_the_call() {
     let line = calls(vec![call("1", "look", json!({}))]);
-    let word = Word::Rewrite { hook: "guard".into(), arguments: json!("no object") };
+    let word = HookDecision::UpdateInput { hook: "guard".into(), arguments: json!("no object") };
     let watcher = Watcher { of_calls: word, ..Watcher::default() };
     let (stage, _) = watched(stage(vec![line, say(&["done"])]), watcher);
     let (_, events) = play(&stage, &[]);
@@ -163,7 +163,10 @@ fn a_refused_prompt_never_becomes_part_of_the_conversation() {
     let (stage, watcher) = watched(stage(vec![]), watcher);
     let (outcome, events) = play(&stage, &[]);
     let RunOutcome::Failed(failure) = outcome else { panic!("{outcome:?}") };
-    assert_eq!(failure.reason, Reason::PromptRefused { hook: "guard".into(), said: "not on Fridays".into() });
+    assert_eq!(
+        failure.reason,
+        Reason::PromptRefused { hook: "guard".into(), detail: "not on Fridays".into() }
+    );
     assert!(!events.iter().any(|event| matches!(event.kind, EventKind::UserMessage { .. })));
     assert!(ibeam_core::History::replay(&events).messages().is_empty());
     let told =
@@ -187,7 +190,7 @@ fn context_of_a_hook_is_text_of_the_users() {
 
 #[test]
 fn what_hooks_have_for_people_is_recorded() {
-    let notice = Notice::HookFailed { hook: "h".into(), event: "e".into(), said: "s".into() };
+    let notice = Notice::HookFailed { hook: "h".into(), event: "e".into(), detail: "s".into() };
     let watcher = Watcher { notices: vec![notice.clone()], ..Watcher::default() };
     let (stage, _) = watched(stage(vec![say(&["done"])]), watcher);
     let (_, events) = play(&stage, &[]);
@@ -201,16 +204,18 @@ fn what_hooks_have_for_people_is_recorded() {
 fn a_stop_does_not_wait_for_hooks() {
     struct Silent;
     impl Hooks for Silent {
-        fn hear_ends(&self) -> bool {
+        fn wants_tool_results(&self) -> bool {
             false
         }
         fn grace(&self) -> Duration {
             Duration::from_secs(1)
         }
-        fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
+        fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
             match moment {
-                Moment::Call { .. } | Moment::RunEnds(_) => Some(Box::pin(std::future::pending())),
-                Moment::RunBegins | Moment::Prompt(_) | Moment::CallEnded(_) => None,
+                HookEvent::BeforeToolCall { .. } | HookEvent::RunEnd(_) => {
+                    Some(Box::pin(std::future::pending()))
+                }
+                HookEvent::RunStart | HookEvent::PromptSubmit(_) | HookEvent::AfterToolCall(_) => None,
             }
         }
     }
@@ -230,15 +235,15 @@ fn a_stop_does_not_wait_for_hooks() {
 fn a_prompt_that_was_not_judged_is_no_part_of_the_conversation() {
     struct Silent;
     impl Hooks for Silent {
-        fn hear_ends(&self) -> bool {
+        fn wants_tool_results(&self) -> bool {
             false
         }
         fn grace(&self) -> Duration {
             Duration::ZERO
         }
-        fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
-            matches!(moment, Moment::Prompt(_))
-                .then(|| Box::pin(std::future::pending()) as BoxFuture<'a, Heard>)
+        fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
+            matches!(moment, HookEvent::PromptSubmit(_))
+                .then(|| Box::pin(std::future::pending()) as BoxFuture<'a, HookOutput>)
         }
     }
     let mut stage = stage(vec![]);
@@ -265,8 +270,8 @@ proptest! {
         value in "[a-z]{0,6}",
     ) {
         let word = match kind {
-            0 => Word::Nothing,
-            1 => Word::Rewrite { hook: "h".into(), arguments: json!({ key: value }) },
+            0 => HookDecision::Continue,
+            1 => HookDecision::UpdateInput { hook: "h".into(), arguments: json!({ key: value }) },
             kind => objects(kind == 2),
         };
         let line = || calls(vec![call("1", tool, json!({}))]);

@@ -67,14 +67,14 @@ fn each_answer_of_a_run_may_be_continued_once() {
 /// What follows in the answer is not known, so nothing may be made of it.
 #[test]
 fn an_answer_that_breaks_off_after_a_call_began_is_not_continued() {
-    let events = vec![ModelEvent::TextDelta("one ".to_owned()), ModelEvent::ToolCallBegan];
+    let events = vec![ModelEvent::TextDelta("one ".to_owned()), ModelEvent::ToolCallStarted];
     check(
         &stage(vec![broken_after(events, Retry::Fast), say(&["never"])]),
         "Started User Text(one ) Failed(provider)",
     );
     // Without any text the request is simply repeated.
     check(
-        &stage(vec![broken_after(vec![ModelEvent::ToolCallBegan], Retry::Fast), say(&["ok"])]),
+        &stage(vec![broken_after(vec![ModelEvent::ToolCallStarted], Retry::Fast), say(&["ok"])]),
         "Started User Retrying(1) Text(ok) Answer Completed",
     );
 }

@@ -18,13 +18,13 @@ fn a_secret_that_a_tool_says_reaches_neither_the_record_nor_the_model() {
 
 #[test]
 fn a_secret_that_a_failure_tells_is_taken_out() {
-    let reason = Reason::ProviderFailed { provider: "p".into(), said: format!("bad key {SECRET}") };
+    let reason = Reason::ProviderFailed { provider: "p".into(), detail: format!("bad key {SECRET}") };
     let error = ProviderError { failure: reason.into(), retry: Retry::Once };
     let stage = stage(vec![Line::Fail(error.clone()), Line::Fail(error)]);
     let (outcome, events) = play(&stage, &[]);
     assert!(!serde_json::to_string(&events).unwrap().contains(SECRET));
     let RunOutcome::Failed(failure) = outcome else { panic!() };
-    assert_eq!(failure.reason.said(), "bad key ***", "the caller tells it too");
+    assert_eq!(failure.reason.detail(), "bad key ***", "the caller tells it too");
 }
 
 /// The text and the reasoning that were recorded.

@@ -48,8 +48,8 @@ pub(crate) fn words(notice: &Notice, catalogue: &Catalogue) -> Words {
         Notice::ForbiddenConfigKey { path, key } => {
             Words::new("notice-forbidden-config-key").text("path", path).text("key", key)
         }
-        Notice::McpServerFailed { server, said } => {
-            Words::new("notice-mcp-server-failed").text("server", server).text("said", said)
+        Notice::McpServerFailed { server, detail } => {
+            Words::new("notice-mcp-server-failed").text("server", server).text("detail", detail)
         }
         Notice::McpServerUntrusted { server, path } => {
             Words::new("notice-mcp-server-untrusted").text("server", server).text("path", path)
@@ -57,19 +57,19 @@ pub(crate) fn words(notice: &Notice, catalogue: &Catalogue) -> Words {
         Notice::McpServerUnsupported { server } => {
             Words::new("notice-mcp-server-unsupported").text("server", server)
         }
-        Notice::HookFailed { hook, event, said } => {
-            Words::new("notice-hook-failed").text("hook", hook).text("event", event).text("said", said)
+        Notice::HookFailed { hook, event, detail } => {
+            Words::new("notice-hook-failed").text("hook", hook).text("event", event).text("detail", detail)
         }
         Notice::HooksUntrusted { path } => Words::new("notice-hooks-untrusted").text("path", path),
         Notice::HooksNotRun { path, what } => {
             Words::new("notice-hooks-not-run").text("path", path).text("what", what)
         }
         Notice::TrustChanged { path } => Words::new("notice-trust-changed").text("path", path),
-        Notice::TrustNotKept { path, said } => {
-            Words::new("notice-trust-not-kept").text("path", path).text("said", said)
+        Notice::TrustNotSaved { path, detail } => {
+            Words::new("notice-trust-not-kept").text("path", path).text("detail", detail)
         }
-        Notice::TrustUnreadable { path, said } => {
-            Words::new("notice-trust-unreadable").text("path", path).text("said", said)
+        Notice::TrustUnreadable { path, detail } => {
+            Words::new("notice-trust-unreadable").text("path", path).text("detail", detail)
         }
         Notice::RulesLost { path } => Words::new("notice-rules-lost").text("path", path),
         Notice::GitObjectsHidden { path, rule } => {

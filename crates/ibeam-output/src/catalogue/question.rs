@@ -1,6 +1,6 @@
 //! The question that a person is asked before a call: what exactly would run, and why it is asked.
 
-use ibeam_protocol::show_hidden;
+use ibeam_protocol::escape_invisible;
 
 use super::Catalogue;
 use super::words::Words;
@@ -24,12 +24,12 @@ impl Catalogue {
     pub fn question(&self, question: &ApprovalQuestion<'_>) -> String {
         let ApprovalQuestion { subject: what, rule, reason } = question;
         let why = match rule.strip_prefix("hook: ") {
-            Some(hook) => Words::new("ask-hook").text("hook", hook).text("said", reason),
+            Some(hook) => Words::new("ask-hook").text("hook", hook).text("detail", reason),
             None if rule.contains('(') => Words::new("ask-rule").text("rule", rule),
             None => Words::new("ask-no-rule"),
         };
         let why = self.say(&why, None);
-        let what = show_hidden(what);
+        let what = escape_invisible(what);
         if !what.contains('\n') {
             return format!("{why}\n{} ", self.say(&Words::new("ask-allow").exact("what", &what), None));
         }

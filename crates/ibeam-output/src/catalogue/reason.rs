@@ -6,9 +6,9 @@ use super::words::Words;
 
 pub(crate) fn words(reason: &Reason) -> Words {
     match reason {
-        Reason::Usage { said } => Words::new("reason-usage").text("said", said),
-        Reason::CommandUsage { command, said } => {
-            Words::new("reason-command-usage").text("command", command).text("said", said)
+        Reason::Usage { detail } => Words::new("reason-usage").text("detail", detail),
+        Reason::CommandUsage { command, detail } => {
+            Words::new("reason-command-usage").text("command", command).text("detail", detail)
         }
         Reason::EmptyPrompt => Words::new("reason-empty-prompt"),
         Reason::FormatWithoutPrint => Words::new("reason-format-without-print"),
@@ -18,8 +18,8 @@ pub(crate) fn words(reason: &Reason) -> Words {
             .text("provider", provider)
             .text("variable", variable)
             .text("embedded", if *embedded { "yes" } else { "no" }),
-        Reason::KeyRefused { provider, said } => {
-            Words::new("reason-key-refused").text("provider", provider).text("said", said)
+        Reason::KeyRefused { provider, detail } => {
+            Words::new("reason-key-refused").text("provider", provider).text("detail", detail)
         }
         Reason::UnknownProvider { provider, near: _ } => {
             Words::new("reason-unknown-provider").text("provider", provider)
@@ -33,28 +33,30 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::ModelNotInstalled { model, unused_key: _ } => {
             Words::new("reason-model-not-installed").text("model", model)
         }
-        Reason::SetupFailed { said } => Words::new("reason-setup-failed").text("said", said),
-        Reason::LocalModel { said } => Words::new("reason-local-model").text("said", said),
+        Reason::SetupFailed { detail } => Words::new("reason-setup-failed").text("detail", detail),
+        Reason::LocalModel { detail } => Words::new("reason-local-model").text("detail", detail),
         Reason::NoLocalEngine => Words::new("reason-no-local-engine"),
-        Reason::BadRequest { provider, said } => {
-            Words::new("reason-bad-request").text("provider", provider).text("said", said)
+        Reason::BadRequest { provider, detail } => {
+            Words::new("reason-bad-request").text("provider", provider).text("detail", detail)
         }
-        Reason::ContextTooLong { provider, said } => {
-            Words::new("reason-context-too-long").text("provider", provider).text("said", said)
+        Reason::ContextTooLong { provider, detail } => {
+            Words::new("reason-context-too-long").text("provider", provider).text("detail", detail)
         }
-        Reason::RateLimited { provider, said } => {
-            Words::new("reason-rate-limited").text("provider", provider).text("said", said)
+        Reason::RateLimited { provider, detail } => {
+            Words::new("reason-rate-limited").text("provider", provider).text("detail", detail)
         }
-        Reason::ProviderFailed { provider, said } => {
-            Words::new("reason-provider-failed").text("provider", provider).text("said", said)
+        Reason::ProviderFailed { provider, detail } => {
+            Words::new("reason-provider-failed").text("provider", provider).text("detail", detail)
         }
         Reason::AnswerTruncated { provider } => {
             Words::new("reason-answer-truncated").text("provider", provider)
         }
-        Reason::Unreachable { address, said } => {
-            Words::new("reason-unreachable").text("address", address).text("said", said)
+        Reason::Unreachable { address, detail } => {
+            Words::new("reason-unreachable").text("address", address).text("detail", detail)
         }
-        Reason::Tls { address, said } => Words::new("reason-tls").text("address", address).text("said", said),
+        Reason::Tls { address, detail } => {
+            Words::new("reason-tls").text("address", address).text("detail", detail)
+        }
         Reason::Stalled { provider, waited_ms } => {
             Words::new("reason-stalled").text("provider", provider).seconds(*waited_ms)
         }
@@ -80,27 +82,27 @@ pub(crate) fn words(reason: &Reason) -> Words {
             Words::new("reason-refused-with-message").text("message", message)
         }
         Reason::Refused => Words::new("reason-refused"),
-        Reason::PromptRefused { hook, said } => {
-            Words::new("reason-prompt-refused").text("hook", hook).text("said", said)
+        Reason::PromptRefused { hook, detail } => {
+            Words::new("reason-prompt-refused").text("hook", hook).text("detail", detail)
         }
         Reason::TimedOut { timeout_ms } => Words::new("reason-timed-out").seconds(*timeout_ms),
         Reason::Denied { count } => Words::new("reason-denied").count("count", *count),
         Reason::ToolErrors { count } => Words::new("reason-tool-errors").count("count", *count),
         Reason::BackgroundStopped { count } => Words::new("reason-background-stopped").count("count", *count),
         Reason::NoText => Words::new("reason-no-text"),
-        Reason::SessionDamaged { session, line, said } => Words::new("reason-session-damaged")
+        Reason::SessionDamaged { session, line, detail } => Words::new("reason-session-damaged")
             .text("session", session)
             .text("line", &line.to_string())
-            .text("said", said),
+            .text("detail", detail),
         Reason::UnknownSession { session } => Words::new("reason-unknown-session").text("session", session),
         Reason::UnknownRun { source, run, runs } => {
             Words::new("reason-unknown-run").text("source", source).count("run", *run).count("runs", *runs)
         }
-        Reason::StreamDamaged { source, line, said } => Words::new("reason-stream-damaged")
+        Reason::StreamDamaged { source, line, detail } => Words::new("reason-stream-damaged")
             .text("source", source)
             .text("line", &line.to_string())
-            .text("said", said),
-        Reason::Retold { said } => Words::new("reason-retold").text("said", said),
+            .text("detail", detail),
+        Reason::ReplayedFailure { detail } => Words::new("reason-retold").text("detail", detail),
         Reason::NoSessionToContinue { cwd } => Words::new("reason-no-session-to-continue").text("cwd", cwd),
         Reason::SessionElsewhere { session, cwd } => {
             Words::new("reason-session-elsewhere").text("session", session).text("cwd", cwd)
@@ -118,29 +120,33 @@ pub(crate) fn words(reason: &Reason) -> Words {
         Reason::SessionRemoved { path } => Words::new("reason-session-removed").text("path", path),
         Reason::StdinSilent { waited_ms } => Words::new("reason-stdin-silent").seconds(*waited_ms),
         Reason::WorkspaceGone { path } => Words::new("reason-workspace-gone").text("path", path),
-        Reason::NoInput { path, said } => Words::new("reason-no-input").text("path", path).text("said", said),
-        Reason::CannotCreate { path, said } => {
-            Words::new("reason-cannot-create").text("path", path).text("said", said)
+        Reason::NoInput { path, detail } => {
+            Words::new("reason-no-input").text("path", path).text("detail", detail)
+        }
+        Reason::CannotCreate { path, detail } => {
+            Words::new("reason-cannot-create").text("path", path).text("detail", detail)
         }
         Reason::NameTaken { path } => Words::new("reason-name-taken").text("path", path),
-        Reason::Io { what, said } => Words::new("reason-io").text("what", what).text("said", said),
+        Reason::Io { what, detail } => Words::new("reason-io").text("what", what).text("detail", detail),
         Reason::OutputClosed => Words::new("reason-output-closed"),
-        Reason::System { what, said } => Words::new("reason-system").text("what", what).text("said", said),
-        Reason::NoSandbox { said } => Words::new("reason-no-sandbox").text("said", said),
+        Reason::System { what, detail } => {
+            Words::new("reason-system").text("what", what).text("detail", detail)
+        }
+        Reason::NoSandbox { detail } => Words::new("reason-no-sandbox").text("detail", detail),
         Reason::Untrusted { what, path } => {
             Words::new("reason-untrusted").text("what", what).text("path", path)
         }
-        Reason::BadConfig { path, line, column, said } => {
-            Words::new("reason-bad-config").text("place", &place(path, *line, *column)).text("said", said)
+        Reason::BadConfig { path, line, column, detail } => {
+            Words::new("reason-bad-config").text("place", &place(path, *line, *column)).text("detail", detail)
         }
-        Reason::UnreadableConfig { path, said } => {
-            Words::new("reason-unreadable-config").text("path", path).text("said", said)
+        Reason::UnreadableConfig { path, detail } => {
+            Words::new("reason-unreadable-config").text("path", path).text("detail", detail)
         }
-        Reason::McpServerFailed { server, said } => {
-            Words::new("reason-mcp-server-failed").text("server", server).text("said", said)
+        Reason::McpServerFailed { server, detail } => {
+            Words::new("reason-mcp-server-failed").text("server", server).text("detail", detail)
         }
         Reason::Signalled(signal) => Words::new("reason-signalled").text("signal", signal_name(*signal)),
-        Reason::Internal { said } => Words::new("reason-internal").text("said", said),
+        Reason::Internal { detail } => Words::new("reason-internal").text("detail", detail),
     }
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn words(line: &SessionLine<'_>) -> Words {
         SessionLine::Gaps { count } => Words::new("session-gaps").count("count", count),
         SessionLine::OpenCalls { count } => Words::new("session-open-calls").count("count", count),
         SessionLine::Damage { file, line, message: said } => {
-            Words::new("session-damage").text("file", file).count("line", line).text("said", said)
+            Words::new("session-damage").text("file", file).count("line", line).text("detail", said)
         }
         SessionLine::MovedAside { path } => Words::new("session-moved").text("path", path),
     }

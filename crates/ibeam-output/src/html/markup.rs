@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use ibeam_protocol::show_hidden;
+use ibeam_protocol::escape_invisible;
 
 /// A piece of a page.
 #[derive(Default)]
@@ -17,7 +17,7 @@ impl Markup {
 
     /// Foreign text. What is not seen in it is written out.
     pub(super) fn text(&mut self, text: &str) -> &mut Self {
-        for c in show_hidden(text).chars() {
+        for c in escape_invisible(text).chars() {
             match c {
                 '&' => self.0.push_str("&amp;"),
                 '<' => self.0.push_str("&lt;"),

@@ -95,13 +95,13 @@ impl<'a> ErrorLine<'a> {
             code: code.as_str(),
             message,
             exit_code: code.exit_code(),
-            retryable: code.retryable(),
+            retryable: code.is_retryable(),
             retry_after_ms: *retry_after_ms,
             http_status: *http_status,
             request_id: request_id.as_deref(),
             session_id: run.map(|run| run.session_id),
             ibeam: run.map(|run| RunSummary::new(&run.totals, None)),
-            resumable: run.map(|run| reason.leaves_session() && !run.ephemeral),
+            resumable: run.map(|run| reason.is_resumable() && !run.ephemeral),
             result: said.filter(|said| !said.is_empty()),
         }
     }

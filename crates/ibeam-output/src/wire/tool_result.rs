@@ -31,7 +31,7 @@ impl Serialize for ToolResultObject<'_> {
                     | ToolOutput::Todos(_)
                     | ToolOutput::WebFetch(_)
                     | ToolOutput::Mcp(_)
-                    | ToolOutput::Free(_) => false,
+                    | ToolOutput::Other(_) => false,
                 };
                 ResultObject { arm: Arm::Success(Success::new(output)), is_background }
             }

@@ -189,7 +189,7 @@ impl<'a> Success<'a> {
                 Self::WebFetch(WebFetchSuccess { url, markdown })
             }
             ToolOutput::Mcp(output) => Self::mcp(output, false),
-            ToolOutput::Free(value) => Self::Free(value),
+            ToolOutput::Other(value) => Self::Free(value),
         }
     }
 

@@ -76,7 +76,7 @@ fn every_exit_code_has_its_row() {
         let start = format!("| {exit} | `{}` |", code.as_str());
         let row = DOCS.lines().find(|line| line.starts_with(&start));
         let row = row.unwrap_or_else(|| panic!("no row begins {start}"));
-        assert_eq!(row.ends_with("| yes |"), code.retryable(), "{row}");
+        assert_eq!(row.ends_with("| yes |"), code.is_retryable(), "{row}");
     }
 }
 

@@ -8,7 +8,7 @@ use crate::story::{self, Story};
 
 fn limited() -> Failure {
     Failure {
-        reason: Reason::RateLimited { provider: "openai".into(), said: "slow\u{7} down\nplease".into() },
+        reason: Reason::RateLimited { provider: "openai".into(), detail: "slow\u{7} down\nplease".into() },
         http_status: Some(429),
         request_id: Some("req_7".into()),
         retry_after_ms: Some(2000),

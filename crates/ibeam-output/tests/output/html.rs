@@ -85,9 +85,11 @@ fn outcome(kind: u8, text: &str) -> ToolOutcome {
     match kind {
         0 => ToolOutcome::error(text),
         1 => ToolOutcome::Rejected { reason: text.to_owned() },
-        2 => story::success(ToolOutput::Free(json!({ text: [text, 1, { text: text }], "diffString": text }))),
+        2 => {
+            story::success(ToolOutput::Other(json!({ text: [text, 1, { text: text }], "diffString": text })))
+        }
         3 => ToolOutcome::Failure { failure: ToolFailure::Interrupted, for_model: text.into() },
-        _ => story::success(ToolOutput::Free(json!(text))),
+        _ => story::success(ToolOutput::Other(json!(text))),
     }
 }
 
@@ -115,7 +117,7 @@ proptest! {
         let totals = RunTotals { turns: 1, files_changed: vec![first.clone().into()], ..RunTotals::default() };
         let events = match end {
             0 => story.ended(RunOutcome::Completed, totals),
-            1 => story.failed(Reason::ProviderFailed { provider: first.clone(), said: first }),
+            1 => story.failed(Reason::ProviderFailed { provider: first.clone(), detail: first }),
             _ => story.done(),
         };
         tags(&page(&events, Locale::En));

@@ -37,7 +37,7 @@ fn story(steps: &[Step]) -> Story {
             let call = story::call(name, json!({"path": argument, "command": argument}));
             let outcome = match outcome {
                 0 => ToolOutcome::error(argument.clone()),
-                2 if name == "weather" => story::success(ibeam_protocol::ToolOutput::Free(json!(argument))),
+                2 if name == "weather" => story::success(ibeam_protocol::ToolOutput::Other(json!(argument))),
                 _ => ToolOutcome::Rejected { reason: argument.clone() },
             };
             story.call(&call, outcome)

@@ -106,7 +106,7 @@ impl Story {
             usage: None,
             request_id: None,
         };
-        let reason = Reason::ProviderFailed { provider: "p".into(), said: text.into() };
+        let reason = Reason::ProviderFailed { provider: "p".into(), detail: text.into() };
         self.then(EventKind::ModelRequestFinished {
             model_call_id: "m1".into(),
             answer: Box::new(answer),

@@ -159,7 +159,7 @@ fn writing_over_a_file_is_an_edit() {
 fn a_tool_without_a_phrase_is_named() {
     let call = story::call("weather", json!({}));
     check(
-        &Story::new().call(&call, story::success(ToolOutput::Free(json!(1)))).done(),
+        &Story::new().call(&call, story::success(ToolOutput::Other(json!(1)))).done(),
         BARE,
         "Called tool `weather`\n",
     );

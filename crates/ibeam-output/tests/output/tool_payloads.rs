@@ -315,7 +315,7 @@ fn another_tool_is_a_function_with_its_arguments_as_text() {
     check(
         "weather",
         json!({"city": "Oslo"}),
-        story::success(ToolOutput::Free(json!({"degrees": -3}))),
+        story::success(ToolOutput::Other(json!({"degrees": -3}))),
         r#"{"function":{"name":"weather","arguments":"{\"city\":\"Oslo\"}","result":{"success":{"degrees":-3}}}}"#,
     );
 }

@@ -79,7 +79,7 @@ fn several_ways_out_are_several_lines() {
 #[test]
 fn a_sentence_whose_other_end_said_nothing_has_no_colon() {
     for locale in Locale::ALL {
-        let reason = Reason::ProviderFailed { provider: "groq".into(), said: String::new() };
+        let reason = Reason::ProviderFailed { provider: "groq".into(), detail: String::new() };
         let message = Catalogue::new(locale).reason(&reason).message;
         assert!(!message.ends_with([':', ' ', '\u{a0}']), "{message:?}");
     }
@@ -88,7 +88,7 @@ fn a_sentence_whose_other_end_said_nothing_has_no_colon() {
 #[test]
 fn foreign_words_stay_on_their_line() {
     check(
-        &Reason::ProviderFailed { provider: "groq".into(), said: "\u{1b}[31mno\r\nerror: fake\n".into() },
+        &Reason::ProviderFailed { provider: "groq".into(), detail: "\u{1b}[31mno\r\nerror: fake\n".into() },
         "error: `groq` failed: \\u{1b}[31mno\\r\\nerror: fake\n\
          hint: try again later, or choose another model with `--model`",
     );
@@ -98,7 +98,9 @@ fn foreign_words_stay_on_their_line() {
 fn a_place_in_a_file_is_what_editors_open() {
     let at = |line, column| {
         let path = "c.toml".into();
-        Catalogue::new(Locale::En).reason(&Reason::BadConfig { path, line, column, said: "x".into() }).message
+        Catalogue::new(Locale::En)
+            .reason(&Reason::BadConfig { path, line, column, detail: "x".into() })
+            .message
     };
     assert_eq!(at(Some(3), Some(7)), "the configuration in `c.toml:3:7` is wrong: x");
     assert_eq!(at(Some(3), None), "the configuration in `c.toml:3` is wrong: x");
@@ -120,7 +122,7 @@ fn milliseconds_are_said_in_seconds() {
 
 #[test]
 fn a_retry_says_why_and_when() {
-    let reason = Reason::ProviderFailed { provider: "groq".into(), said: "overloaded".into() };
+    let reason = Reason::ProviderFailed { provider: "groq".into(), detail: "overloaded".into() };
     assert_eq!(
         Catalogue::new(Locale::En).retrying(2, 1480, &reason),
         "`groq` failed: overloaded (attempt 2); trying again in 1.5 s"
@@ -141,7 +143,7 @@ fn counts_choose_their_plural() {
 fn the_providers_id_of_the_request_is_one_more_hint() {
     let failure = Failure {
         request_id: Some("req_7".into()),
-        ..Failure::from(Reason::BadRequest { provider: "openai".into(), said: "no".into() })
+        ..Failure::from(Reason::BadRequest { provider: "openai".into(), detail: "no".into() })
     };
     let hints = Catalogue::new(Locale::En).failure(&failure).hints;
     assert_eq!(hints.last().unwrap(), "the provider knows the failed request as `req_7`");
@@ -191,28 +193,28 @@ fn headings_of_help_are_localised_and_an_unknown_id_comes_back() {
 pub(crate) fn every_reason() -> Vec<Reason> {
     let s = || "value".to_owned();
     vec![
-        Reason::Usage { said: s() },
-        Reason::CommandUsage { command: s(), said: s() },
+        Reason::Usage { detail: s() },
+        Reason::CommandUsage { command: s(), detail: s() },
         Reason::EmptyPrompt,
         Reason::FormatWithoutPrint,
         Reason::NotText { what: s() },
         Reason::Unsupported { what: s() },
         Reason::NoKey { provider: s(), variable: s(), embedded: true },
-        Reason::KeyRefused { provider: s(), said: s() },
+        Reason::KeyRefused { provider: s(), detail: s() },
         Reason::UnknownProvider { provider: s(), near: Some(s()) },
         Reason::UnknownModel { model: s(), provider: Some(s()), near: None },
         Reason::UnknownModel { model: s(), provider: None, near: Some(s()) },
         Reason::ModelNotInstalled { model: s(), unused_key: Some(unused_key()) },
-        Reason::SetupFailed { said: s() },
-        Reason::LocalModel { said: s() },
+        Reason::SetupFailed { detail: s() },
+        Reason::LocalModel { detail: s() },
         Reason::NoLocalEngine,
-        Reason::BadRequest { provider: s(), said: s() },
-        Reason::ContextTooLong { provider: s(), said: s() },
-        Reason::RateLimited { provider: s(), said: s() },
-        Reason::ProviderFailed { provider: s(), said: s() },
+        Reason::BadRequest { provider: s(), detail: s() },
+        Reason::ContextTooLong { provider: s(), detail: s() },
+        Reason::RateLimited { provider: s(), detail: s() },
+        Reason::ProviderFailed { provider: s(), detail: s() },
         Reason::AnswerTruncated { provider: s() },
-        Reason::Unreachable { address: s(), said: s() },
-        Reason::Tls { address: s(), said: s() },
+        Reason::Unreachable { address: s(), detail: s() },
+        Reason::Tls { address: s(), detail: s() },
         Reason::Stalled { provider: s(), waited_ms: 1 },
         Reason::AnswerTooSlow { provider: s(), waited_ms: 1 },
         Reason::TurnLimit { limit: 2 },
@@ -231,11 +233,11 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::ToolErrors { count: 1 },
         Reason::BackgroundStopped { count: 1 },
         Reason::NoText,
-        Reason::SessionDamaged { session: s(), line: 1, said: s() },
+        Reason::SessionDamaged { session: s(), line: 1, detail: s() },
         Reason::UnknownSession { session: s() },
         Reason::UnknownRun { source: s(), run: 3, runs: 2 },
-        Reason::StreamDamaged { source: s(), line: 1, said: s() },
-        Reason::Retold { said: s() },
+        Reason::StreamDamaged { source: s(), line: 1, detail: s() },
+        Reason::ReplayedFailure { detail: s() },
         Reason::NoSessionToContinue { cwd: s() },
         Reason::SessionElsewhere { session: s(), cwd: s() },
         Reason::SessionBusy { session: s(), holder: s() },
@@ -244,20 +246,20 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::StdinSilent { waited_ms: 1 },
         Reason::InputTooLarge { what: s(), limit_bytes: 16 << 20 },
         Reason::WorkspaceGone { path: s() },
-        Reason::NoInput { path: s(), said: s() },
-        Reason::CannotCreate { path: s(), said: s() },
+        Reason::NoInput { path: s(), detail: s() },
+        Reason::CannotCreate { path: s(), detail: s() },
         Reason::NameTaken { path: s() },
-        Reason::Io { what: s(), said: s() },
+        Reason::Io { what: s(), detail: s() },
         Reason::OutputClosed,
-        Reason::System { what: s(), said: s() },
-        Reason::NoSandbox { said: s() },
+        Reason::System { what: s(), detail: s() },
+        Reason::NoSandbox { detail: s() },
         Reason::Untrusted { what: s(), path: s() },
-        Reason::BadConfig { path: s(), line: Some(1), column: Some(2), said: s() },
-        Reason::UnreadableConfig { path: s(), said: s() },
-        Reason::McpServerFailed { server: s(), said: s() },
-        Reason::PromptRefused { hook: s(), said: s() },
+        Reason::BadConfig { path: s(), line: Some(1), column: Some(2), detail: s() },
+        Reason::UnreadableConfig { path: s(), detail: s() },
+        Reason::McpServerFailed { server: s(), detail: s() },
+        Reason::PromptRefused { hook: s(), detail: s() },
         Reason::Signalled(Signal::Term),
-        Reason::Internal { said: s() },
+        Reason::Internal { detail: s() },
     ]
 }
 
@@ -286,15 +288,15 @@ fn every_notice() -> Vec<Notice> {
         Notice::UnknownConfigKey { path: s(), key: s() },
         Notice::UntrustedConfigKey { path: s(), key: s() },
         Notice::ForbiddenConfigKey { path: s(), key: s() },
-        Notice::McpServerFailed { server: s(), said: s() },
+        Notice::McpServerFailed { server: s(), detail: s() },
         Notice::McpServerUntrusted { server: s(), path: s() },
         Notice::McpServerUnsupported { server: s() },
-        Notice::HookFailed { hook: s(), event: s(), said: s() },
+        Notice::HookFailed { hook: s(), event: s(), detail: s() },
         Notice::HooksUntrusted { path: s() },
         Notice::HooksNotRun { path: s(), what: s() },
         Notice::TrustChanged { path: s() },
-        Notice::TrustNotKept { path: s(), said: s() },
-        Notice::TrustUnreadable { path: s(), said: s() },
+        Notice::TrustNotSaved { path: s(), detail: s() },
+        Notice::TrustUnreadable { path: s(), detail: s() },
         Notice::RulesLost { path: s() },
         Notice::GitObjectsHidden { path: s(), rule: s() },
         Notice::McpToolsChanged { server: s(), tools: s() },

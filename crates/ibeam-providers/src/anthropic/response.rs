@@ -279,7 +279,7 @@ impl Decoder {
             }
             BlockName::RedactedThinking => SlotContent::Redacted(block.data.unwrap_or_default()),
             BlockName::ToolUse => {
-                out.push(ModelEvent::ToolCallBegan);
+                out.push(ModelEvent::ToolCallStarted);
                 let arguments = whole_arguments(block.input);
                 self.bounds.take(&arguments)?;
                 SlotContent::Call(CallDraft {

@@ -186,7 +186,7 @@ impl Decoder {
         for call in calls {
             self.release_held(out);
             if self.calls.is_empty() {
-                out.push(ModelEvent::ToolCallBegan);
+                out.push(ModelEvent::ToolCallStarted);
             }
             self.calls.add(call, repaired, &mut self.bounds)?;
         }

@@ -133,7 +133,7 @@ async fn a_refused_key_is_tried_once_more_and_never_shown() {
     let (_, error) = fail(Act::Send(response("401 Unauthorized", "x-request-id: r\r\n", &body))).await;
     check(
         &error,
-        &Reason::KeyRefused { provider: provider(), said: "Incorrect key ***".into() },
+        &Reason::KeyRefused { provider: provider(), detail: "Incorrect key ***".into() },
         Retry::Once,
     );
     assert_eq!((error.failure.http_status, error.failure.request_id.as_deref()), (Some(401), Some("r")));
@@ -175,7 +175,7 @@ async fn an_unknown_model_is_named_and_a_wrong_path_is_not_one() {
     let (_, error) = fail(Act::Send(response("404 Not Found", "", "404 page not found"))).await;
     check(
         &error,
-        &Reason::BadRequest { provider: provider(), said: "404 page not found".into() },
+        &Reason::BadRequest { provider: provider(), detail: "404 page not found".into() },
         Retry::Never,
     );
 }
@@ -192,13 +192,13 @@ async fn a_conversation_that_is_too_long_is_told_apart_from_a_bad_request() {
         assert_eq!(error.retry, Retry::Never);
     }
     let (_, error) = fail(Act::Send(response("422 Unprocessable", "", r#"{"detail":"bad role"}"#))).await;
-    check(&error, &Reason::BadRequest { provider: provider(), said: "bad role".into() }, Retry::Never);
+    check(&error, &Reason::BadRequest { provider: provider(), detail: "bad role".into() }, Retry::Never);
 }
 
 #[tokio::test]
 async fn a_rate_limit_tells_how_long_to_wait_and_an_empty_account_is_not_asked_again() {
     let body = r#"{"error":{"message":"slow down","type":"rate_limit_exceeded"}}"#;
-    let limited = Reason::RateLimited { provider: provider(), said: "slow down".into() };
+    let limited = Reason::RateLimited { provider: provider(), detail: "slow down".into() };
     for (header, wait) in
         [("retry-after: 2\r\n", Some(2000)), ("retry-after: -5\r\n", None), ("retry-after: 2²\r\n", None)]
     {
@@ -208,13 +208,13 @@ async fn a_rate_limit_tells_how_long_to_wait_and_an_empty_account_is_not_asked_a
     }
     let empty = r#"{"error":{"message":"no money","type":"insufficient_quota"}}"#;
     let (_, error) = fail(Act::Send(response("429 Too Many Requests", "", empty))).await;
-    check(&error, &Reason::RateLimited { provider: provider(), said: "no money".into() }, Retry::Never);
+    check(&error, &Reason::RateLimited { provider: provider(), detail: "no money".into() }, Retry::Never);
 }
 
 #[tokio::test]
 async fn a_failing_provider_is_asked_again_patiently_and_its_page_is_cut_to_its_title() {
     let page = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>";
-    for (status, body, said) in [
+    for (status, body, detail) in [
         ("500 Internal Server Error", r#"{"error":{"message":"oops"}}"#, "oops"),
         ("502 Bad Gateway", page, "502 Bad Gateway"),
         ("502 Bad Gateway", "<html><title>Sorry</title></html>", "HTTP status 502: Sorry"),
@@ -223,7 +223,11 @@ async fn a_failing_provider_is_asked_again_patiently_and_its_page_is_cut_to_its_
         ("529 Overloaded", "", "HTTP status 529"),
     ] {
         let (_, error) = fail(Act::Send(response(status, "", body))).await;
-        check(&error, &Reason::ProviderFailed { provider: provider(), said: said.into() }, Retry::Backoff);
+        check(
+            &error,
+            &Reason::ProviderFailed { provider: provider(), detail: detail.into() },
+            Retry::Backoff,
+        );
     }
 }
 
@@ -231,10 +235,10 @@ async fn a_failing_provider_is_asked_again_patiently_and_its_page_is_cut_to_its_
 async fn an_error_under_a_status_of_success_is_an_error() {
     let overloaded = r#"{"error":{"message":"busy","code":503}}"#;
     let (_, error) = fail(Act::Send(response("200 OK", "", overloaded))).await;
-    check(&error, &Reason::ProviderFailed { provider: provider(), said: "busy".into() }, Retry::Backoff);
+    check(&error, &Reason::ProviderFailed { provider: provider(), detail: "busy".into() }, Retry::Backoff);
     assert_eq!(error.failure.http_status, None);
     let (_, error) = fail(Act::Send(response("200 OK", "", "<html><title>Login</title></html>"))).await;
-    check(&error, &Reason::ProviderFailed { provider: provider(), said: "Login".into() }, Retry::Once);
+    check(&error, &Reason::ProviderFailed { provider: provider(), detail: "Login".into() }, Retry::Once);
 }
 
 #[tokio::test]
@@ -297,8 +301,8 @@ async fn a_redirect_is_not_followed() {
     let headers = "location: http://elsewhere.example/v1?key=1\r\n";
     let (_, error) = fail(Act::Send(response("307 Temporary Redirect", headers, ""))).await;
     assert_eq!(error.retry, Retry::Never);
-    let Reason::Unreachable { said, .. } = error.failure.reason else { panic!("{error:?}") };
-    assert_eq!(said, "redirected to http://elsewhere.example, which is not followed");
+    let Reason::Unreachable { detail, .. } = error.failure.reason else { panic!("{error:?}") };
+    assert_eq!(detail, "redirected to http://elsewhere.example, which is not followed");
 }
 
 #[tokio::test]
@@ -307,9 +311,9 @@ async fn nobody_there_is_told_with_the_address() {
     let (_, error) = ask(&HttpProvider::new(endpoint(&format!("http://{free}")))).await;
     let error = error.unwrap();
     assert_eq!(error.retry, Retry::Fast);
-    let Reason::Unreachable { address, said } = &error.failure.reason else { panic!("{error:?}") };
+    let Reason::Unreachable { address, detail } = &error.failure.reason else { panic!("{error:?}") };
     assert_eq!(*address, free.to_string());
-    assert!(said.contains("refused"), "{said}");
+    assert!(detail.contains("refused"), "{detail}");
 }
 
 #[tokio::test]
@@ -341,8 +345,8 @@ async fn a_key_that_no_header_may_carry_is_refused_before_anything_is_sent() {
 async fn an_event_without_end_is_given_up() {
     let endless = open_stream(&format!("data: {}", "x".repeat(17 * 1024 * 1024)));
     let (_, error) = fail(Act::SendAndHold(endless)).await;
-    let said = "an event is longer than 16777216 bytes".into();
-    check(&error, &Reason::ProviderFailed { provider: provider(), said }, Retry::Once);
+    let detail = "an event is longer than 16777216 bytes".into();
+    check(&error, &Reason::ProviderFailed { provider: provider(), detail }, Retry::Once);
 }
 
 /// A packed body of a few kilobytes can be endless. Another one of that kind would be no better.
@@ -351,7 +355,7 @@ async fn an_answer_of_blanks_or_comments_without_end_is_given_up_at_once() {
     for unit in [" ", "\n", ": xyz\n", "event: x\n"] {
         let endless = open_stream(&unit.repeat(4 * 1024 * 1024 / unit.len()));
         let (_, error) = fail(Act::SendAndHold(endless)).await;
-        let said = "its answer has more than 1048576 bytes without an event".into();
-        check(&error, &Reason::ProviderFailed { provider: provider(), said }, Retry::Never);
+        let detail = "its answer has more than 1048576 bytes without an event".into();
+        check(&error, &Reason::ProviderFailed { provider: provider(), detail }, Retry::Never);
     }
 }

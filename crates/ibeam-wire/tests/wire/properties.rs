@@ -115,7 +115,7 @@ fn outcome(tool: Tool, text: &str, ending: Ending) -> ToolOutcome {
             created: true,
         })),
         (Ending::Success, Tool::Shell) => story::success(ToolOutput::Shell(shell(0))),
-        (Ending::Success, Tool::Weather) => story::success(ToolOutput::Free(json!(text))),
+        (Ending::Success, Tool::Weather) => story::success(ToolOutput::Other(json!(text))),
     }
 }
 

@@ -71,12 +71,13 @@ mod tests {
     #[track_caller]
     fn check(args: &[&str], suggests: Option<&str>) {
         let args: Vec<_> = args.iter().map(Into::into).collect();
-        let Err(ParseExit::Error(Reason::Usage { said } | Reason::CommandUsage { said, .. })) = parse(&args)
+        let Err(ParseExit::Error(Reason::Usage { detail } | Reason::CommandUsage { detail, .. })) =
+            parse(&args)
         else {
             panic!("{args:?} is understood")
         };
-        assert_eq!(said.contains("similar") || said.contains("' exists"), suggests.is_some(), "{said}");
-        assert!(suggests.is_none_or(|flag| said.contains(flag)), "{said}");
+        assert_eq!(detail.contains("similar") || detail.contains("' exists"), suggests.is_some(), "{detail}");
+        assert!(suggests.is_none_or(|flag| detail.contains(flag)), "{detail}");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub(super) fn check(
         }
         None => check_with_contract(unsaid, io::stdin().lock(), MOST),
     };
-    let found = found.map_err(|error| Reason::NoInput { path: name.clone(), said: error.to_string() })?;
+    let found = found.map_err(|error| Reason::NoInput { path: name.clone(), detail: error.to_string() })?;
     report(stdout, format, &as_text(basis, &name, &found), &as_json(&name, &found))?;
     Ok(if found.is_valid() { ExitCode::SUCCESS } else { ExitCode::from(BROKEN) })
 }

@@ -45,7 +45,7 @@ pub(super) fn convert(
     let report = match report {
         Some((path, Err(error))) => {
             let path = path.display().to_string();
-            return Err(Reason::CannotCreate { path, said: error.to_string() }.into());
+            return Err(Reason::CannotCreate { path, detail: error.to_string() }.into());
         }
         Some((path, Ok(file))) => Some((path, file)),
         None => None,
@@ -54,7 +54,7 @@ pub(super) fn convert(
     if let Some((path, mut file)) = report {
         let object = json!({ "from": from.as_str(), "to": to.as_str(), "losses": losses });
         file.write_all(format!("{object}\n").as_bytes())
-            .map_err(|error| Reason::Io { what: path.display().to_string(), said: error.to_string() })?;
+            .map_err(|error| Reason::Io { what: path.display().to_string(), detail: error.to_string() })?;
     }
     tell(basis, &name, to, &losses);
     let fails = !losses.is_empty() && basis.flags.fail_on.contains(&FailOnArg::Loss);
@@ -70,11 +70,11 @@ fn stream(
 ) -> Result<Losses, Failure> {
     let (mut line, mut out, mut number) = (Vec::new(), Vec::new(), 0);
     let wrong = |error: &ConvertError| {
-        let (line, said) = (error.line(), error.to_string());
+        let (line, detail) = (error.line(), error.to_string());
         // The reason says the line itself.
-        let said = said.strip_prefix(&format!("line {line}")).unwrap_or(&said);
-        let said = said.trim_start_matches([':', ',', ' ']).to_owned();
-        Reason::StreamDamaged { source: name.to_owned(), line, said }
+        let detail = detail.strip_prefix(&format!("line {line}")).unwrap_or(&detail);
+        let detail = detail.trim_start_matches([':', ',', ' ']).to_owned();
+        Reason::StreamDamaged { source: name.to_owned(), line, detail }
     };
     loop {
         line.clear();
@@ -86,8 +86,8 @@ fn stream(
         number += 1;
         let converted = match read as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
             true => {
-                let said = "longer than 1 GiB".to_owned();
-                Err(Reason::StreamDamaged { source: name.to_owned(), line: number, said })
+                let detail = "longer than 1 GiB".to_owned();
+                Err(Reason::StreamDamaged { source: name.to_owned(), line: number, detail })
             }
             false => converter.line(&line, &mut out).map_err(|error| wrong(&error)),
         };
@@ -106,12 +106,12 @@ fn say(stdout: &mut File, out: &mut Vec<u8>) -> Result<(), Failure> {
     out.clear();
     written.map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Reason::OutputClosed.into(),
-        _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() }.into(),
+        _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() }.into(),
     })
 }
 
 fn no_input(name: &str, error: &io::Error) -> Reason {
-    Reason::NoInput { path: name.to_owned(), said: error.to_string() }
+    Reason::NoInput { path: name.to_owned(), detail: error.to_string() }
 }
 
 /// What was lost, for people.

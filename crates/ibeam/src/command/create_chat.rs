@@ -11,8 +11,8 @@ use crate::run::{is_ephemeral, reason_of, session_options};
 
 pub(super) fn create_chat(app: &App, stdout: &mut File) -> Result<(), Failure> {
     if is_ephemeral(app) {
-        let said = "`create-chat` makes a session that is stored; `--ephemeral`, or `session.ephemeral`, forbids that";
-        return Err(Reason::Usage { said: said.to_owned() }.into());
+        let detail = "`create-chat` makes a session that is stored; `--ephemeral`, or `session.ephemeral`, forbids that";
+        return Err(Reason::Usage { detail: detail.to_owned() }.into());
     }
     app.dirs.create_sessions_dir()?;
     let id = SessionId::random();

@@ -13,7 +13,7 @@ pub(super) fn errors(basis: &Basis, format: ReportFormat, stdout: &mut File) -> 
     let mut text = format!("{:>4}  {:<13} {:<6} {}\n", "exit", "code", "retry", "meaning");
     let mut rows = Vec::new();
     for code in FailureCode::ALL {
-        let (exit, word, retryable) = (code.exit_code(), code.as_str(), code.retryable());
+        let (exit, word, retryable) = (code.exit_code(), code.as_str(), code.is_retryable());
         let again = if retryable { "yes" } else { "" };
         let signal = signal_name(code).map(|name| format!(" ({name})")).unwrap_or_default();
         text.push_str(&format!("{exit:>4}  {word:<13} {again:<6} {}{signal}\n", basis.catalogue.code(code)));
@@ -21,7 +21,7 @@ pub(super) fn errors(basis: &Basis, format: ReportFormat, stdout: &mut File) -> 
             "exit_code": exit,
             "code": word,
             "retryable": retryable,
-            "resumable": code.leaves_session(),
+            "resumable": code.is_resumable(),
             "meaning": basis.catalogue.code(code),
         }));
     }

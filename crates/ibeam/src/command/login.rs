@@ -24,17 +24,17 @@ pub(super) fn login(app: &App, provider: Option<&str>, stdout: &mut File) -> Res
     let key = match &app.flags.api_key {
         Some(key) => key.clone(),
         None if known_provider(&provider).is_some_and(KnownProvider::is_keyless) => {
-            let said = format!(
+            let detail = format!(
                 "`{provider}` needs no key: `--model {provider}/NAME` uses it; `ibeam login {provider} --api-key KEY` \
                  stores one all the same"
             );
-            return Err(Reason::Usage { said }.into());
+            return Err(Reason::Usage { detail }.into());
         }
         None => read_key(&provider)?,
     };
     let key = key.trim();
     if key.is_empty() || key.contains(char::is_whitespace) {
-        return Err(Reason::Usage { said: "a key is one word without spaces".to_owned() }.into());
+        return Err(Reason::Usage { detail: "a key is one word without spaces".to_owned() }.into());
     }
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
     credentials.store(&provider, key)?;
@@ -54,7 +54,7 @@ pub(super) fn logout(app: &App, provider: Option<&str>, stdout: &mut File) -> Re
 
 /// Reads one line, without echo on a terminal.
 fn read_key(provider: &str) -> Result<String, Failure> {
-    let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), said: error.to_string() };
+    let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() };
     let stdin = io::stdin();
     let quiet = if isatty(stdin.as_fd()) { Some(Quiet::begin(provider)?) } else { None };
     let mut key = String::new();
@@ -71,7 +71,7 @@ struct Quiet {
 impl Quiet {
     fn begin(provider: &str) -> Result<Self, Failure> {
         let failed =
-            |error: rustix::io::Errno| Reason::Io { what: "tty".to_owned(), said: error.to_string() };
+            |error: rustix::io::Errno| Reason::Io { what: "tty".to_owned(), detail: error.to_string() };
         drop(write!(io::stderr(), "key for {provider}: "));
         let before = tcgetattr(io::stdin()).map_err(failed)?;
         let mut silent = before.clone();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ibeam_core::Stop;
-use ibeam_output::{SubcommandLine, show_on_one_line};
+use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::{Failure, McpStatus, Reason};
 use serde_json::json;
 use toml_edit::{DocumentMut, Item, Table, value};
@@ -33,16 +33,19 @@ pub(super) fn mcp(app: &App, what: &McpCommand, stdout: &mut File) -> Result<(),
 /// Lists what the files name; starts nothing.
 fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let servers = declared_servers(app)?;
-    let width =
-        servers.iter().map(|server| show_on_one_line(&server.name).chars().count()).max().unwrap_or_default();
+    let width = servers
+        .iter()
+        .map(|server| escape_to_one_line(&server.name).chars().count())
+        .max()
+        .unwrap_or_default();
     let mut text = String::new();
     for server in &servers {
         let (status, source, reached) =
-            (word(server.status), show_on_one_line(&source(server)), reached(server));
-        let name = show_on_one_line(&server.name);
+            (word(server.status), escape_to_one_line(&source(server)), reached(server));
+        let name = escape_to_one_line(&server.name);
         text.push_str(&format!(
             "{name:width$}  {status:11}  {}  # {source}\n",
-            show_on_one_line(reached.trim_end())
+            escape_to_one_line(reached.trim_end())
         ));
     }
     if servers.is_empty() {
@@ -67,11 +70,11 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
     let server = find(app, name)?;
     match server.status {
         McpStatus::Untrusted => {
-            let said = format!(
+            let detail = format!(
                 "`{name}` is a server of `{}`, a file of the project; add `--approve-mcps` or `--trust` to start it",
                 server.source.path.display()
             );
-            return Err(Reason::Usage { said }.into());
+            return Err(Reason::Usage { detail }.into());
         }
         McpStatus::Unsupported => return Err(Reason::Unsupported { what: "MCP over HTTP".to_owned() }.into()),
         // Asking for it by name is reason enough to start it.
@@ -80,9 +83,9 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
     let stop = Stop::default();
     let listing = async {
         let system =
-            |error: io::Error| Reason::System { what: "sigaction".to_owned(), said: error.to_string() };
+            |error: io::Error| Reason::System { what: "sigaction".to_owned(), detail: error.to_string() };
         let _watch = signals::watch(&stop).map_err(system)?;
-        let failed = |said| Reason::McpServerFailed { server: name.to_owned(), said };
+        let failed = |detail| Reason::McpServerFailed { server: name.to_owned(), detail };
         let started = tokio::select! {
             biased;
             reason = stop.wait() => return Err(reason),
@@ -92,9 +95,9 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
         for tool in started.tools() {
             let first_line = tool.description.as_deref().unwrap_or_default().trim().lines().next();
             let reads = if tool.is_read_only() { " (only reads)" } else { "" };
-            let (name, said) =
-                (show_on_one_line(&tool.name), show_on_one_line(first_line.unwrap_or_default()));
-            text.push_str(&format!("{name}{reads}: {said}\n"));
+            let (name, detail) =
+                (escape_to_one_line(&tool.name), escape_to_one_line(first_line.unwrap_or_default()));
+            text.push_str(&format!("{name}{reads}: {detail}\n"));
         }
         started.shut_down(mcp::GRACE).await;
         Ok::<_, Reason>(text)
@@ -107,8 +110,12 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
 fn switch(app: &App, name: &str, enabled: bool, stdout: &mut File) -> Result<(), Failure> {
     let server = find(app, name)?;
     let path = &app.dirs.user_config;
-    let bad =
-        |said: String| Reason::BadConfig { path: path.display().to_string(), line: None, column: None, said };
+    let bad = |detail: String| Reason::BadConfig {
+        path: path.display().to_string(),
+        line: None,
+        column: None,
+        detail,
+    };
     // Half a file would be written back as a whole one.
     let bytes = match regular_file::read_whole(path, true, LARGEST, &|_| Ok(())) {
         Ok(bytes) => bytes,
@@ -121,10 +128,10 @@ fn switch(app: &App, name: &str, enabled: bool, stdout: &mut File) -> Result<(),
     set(&mut document, name, enabled).ok_or_else(|| bad("`mcp_servers` is no table".to_owned()))?;
     replace(path, document.to_string().as_bytes()).map_err(|error| Reason::CannotCreate {
         path: path.display().to_string(),
-        said: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
+        detail: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
     })?;
     let word = if enabled { "enabled" } else { "disabled" };
-    say(stdout, &format!("{word} `{}` in {}\n", show_on_one_line(&server.name), path.display()))
+    say(stdout, &format!("{word} `{}` in {}\n", escape_to_one_line(&server.name), path.display()))
 }
 
 fn set(document: &mut DocumentMut, name: &str, enabled: bool) -> Option<()> {
@@ -158,11 +165,11 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn find(app: &App, name: &str) -> Result<ServerDeclaration, Reason> {
     let servers = declared_servers(app)?;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-    let said = match names.as_slice() {
+    let detail = match names.as_slice() {
         [] => format!("no MCP server is called `{name}`; none is configured (docs/mcp.md)"),
         names => format!("no MCP server is called `{name}`; there are: {}", names.join(", ")),
     };
-    servers.into_iter().find(|server| server.name == name).ok_or(Reason::Usage { said })
+    servers.into_iter().find(|server| server.name == name).ok_or(Reason::Usage { detail })
 }
 
 /// What `list` says of a server that was not started.

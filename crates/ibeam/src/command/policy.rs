@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ibeam_output::{PolicyLine, show_on_one_line};
+use ibeam_output::{PolicyLine, escape_to_one_line};
 use ibeam_policy::{Access, AccessPart, Explanation, Policy, Rule, RuleFinding, RuleList, Verdict};
 use ibeam_protocol::{Failure, Reason};
 use ibeam_tools::{PathError, Workspace};
@@ -63,7 +63,7 @@ fn access(policy: &Policy, asked: &TestedAccess, cwd: Option<&str>) -> Result<Ac
     let TestedAccess { command, read, write, fetch, mcp } = asked;
     for (what, text) in [("COMMAND", command), ("--fetch", fetch), ("--cwd", &cwd.map(str::to_owned))] {
         if text.as_deref().is_some_and(|text| text.trim().is_empty()) {
-            return Err(Reason::Usage { said: format!("`{what}` of `policy test` is empty") });
+            return Err(Reason::Usage { detail: format!("`{what}` of `policy test` is empty") });
         }
     }
     if let Some(path) = read {
@@ -76,7 +76,7 @@ fn access(policy: &Policy, asked: &TestedAccess, cwd: Option<&str>) -> Result<Ac
         return Ok(Access::Fetch { url: url.clone() });
     }
     if let Some(name) = mcp {
-        let usage = || Reason::Usage { said: format!("`--mcp {name}` should be `SERVER:TOOL`") };
+        let usage = || Reason::Usage { detail: format!("`--mcp {name}` should be `SERVER:TOOL`") };
         let named = name.split_once(':').filter(|(server, tool)| !server.is_empty() && !tool.is_empty());
         let (server, tool) = named.ok_or_else(usage)?;
         return Ok(Access::Mcp { server: server.to_owned(), tool: tool.to_owned(), read_only: false });
@@ -88,11 +88,11 @@ fn access(policy: &Policy, asked: &TestedAccess, cwd: Option<&str>) -> Result<Ac
 
 /// Where a path leads from the workspace, links followed.
 fn resolved(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
-    let no_input = |path: String, said: String| Reason::NoInput { path, said };
+    let no_input = |path: String, detail: String| Reason::NoInput { path, detail };
     let workspace = Workspace::new(&policy.workspace, &policy.extra_dirs)
         .map_err(|error| no_input(policy.workspace.display().to_string(), error.to_string()))?;
     let resolved = workspace.resolve(path).map_err(|error| match error {
-        PathError::Empty | PathError::Nul => Reason::Usage { said: error.to_string() },
+        PathError::Empty | PathError::Nul => Reason::Usage { detail: error.to_string() },
         PathError::Unreachable(errno) => no_input(path.to_owned(), errno.to_string()),
     });
     resolved.map(|resolved| resolved.real)
@@ -106,7 +106,7 @@ fn as_text(app: &App, explained: &Explanation, rules: &[SetRule], has_bounds: bo
         line("", &say(PolicyLine::Unanalyzable { what }));
     }
     for part in &explained.parts {
-        line("", &show_on_one_line(&part.subject));
+        line("", &escape_to_one_line(&part.subject));
         if let Some((program, wrappers @ [_, ..])) = part.programs.split_last() {
             line("  ", &say(PolicyLine::RunsProgram { program, wrappers: &wrappers.join(" ") }));
         }
@@ -124,7 +124,8 @@ fn as_text(app: &App, explained: &Explanation, rules: &[SetRule], has_bounds: bo
                 true => PolicyLine::RuleApplies { rule, why },
                 false => PolicyLine::RuleDoesNotApply { rule, why },
             });
-            let origin = origin.map(|origin| format!("  # {}", show_on_one_line(origin))).unwrap_or_default();
+            let origin =
+                origin.map(|origin| format!("  # {}", escape_to_one_line(origin))).unwrap_or_default();
             line("  ", &format!("{:8}  {said}{origin}", word(*list)));
         }
     }
@@ -193,11 +194,11 @@ fn with_origins<'a>(part: &'a AccessPart, rules: &'a [SetRule]) -> Vec<(&'a Rule
 
 fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let rules = rules(app)?;
-    let shown = |set: &SetRule| show_on_one_line(&set.rule.to_string());
+    let shown = |set: &SetRule| escape_to_one_line(&set.rule.to_string());
     let width = rules.iter().map(|set| shown(set).chars().count()).max().unwrap_or_default();
     let mut text = String::new();
     for set in &rules {
-        let (list, rule, origin) = (&set.list, shown(set), show_on_one_line(&set.origin));
+        let (list, rule, origin) = (&set.list, shown(set), escape_to_one_line(&set.origin));
         text.push_str(&format!("{:5}  {rule:width$}  # {origin}\n", word(*list)));
     }
     if rules.is_empty() {
@@ -208,7 +209,11 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         let Some(setting) = app.config.get(path) else { continue };
         let key = path.join(".");
         let (value, origin) = (setting.value.to_string(), setting.origin.to_string());
-        text.push_str(&format!("{key} = {}  # {}\n", show_on_one_line(&value), show_on_one_line(&origin)));
+        text.push_str(&format!(
+            "{key} = {}  # {}\n",
+            escape_to_one_line(&value),
+            escape_to_one_line(&origin)
+        ));
         settings.push(json!({
             "key": key,
             "value": app.config.text(path),

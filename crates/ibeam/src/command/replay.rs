@@ -82,7 +82,7 @@ impl From<io::Error> for Ended {
     fn from(error: io::Error) -> Self {
         Self::Failed(match error.kind() {
             io::ErrorKind::BrokenPipe => Reason::OutputClosed,
-            _ => Reason::Io { what: "stdout".to_owned(), said: error.to_string() },
+            _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() },
         })
     }
 }
@@ -99,7 +99,7 @@ pub(super) fn replay(
         Source::File(path) => {
             let source = path.display().to_string();
             let file = File::open(&path)
-                .map_err(|error| Reason::NoInput { path: source.clone(), said: error.to_string() })?;
+                .map_err(|error| Reason::NoInput { path: source.clone(), detail: error.to_string() })?;
             stream(basis, &source, BufReader::new(file), options, stdout)
         }
     }

@@ -128,7 +128,7 @@ mod install {
     }
 
     fn failure(error: SetupError) -> Failure {
-        Reason::SetupFailed { said: error.to_string() }.into()
+        Reason::SetupFailed { detail: error.to_string() }.into()
     }
 
     fn gigabytes(bytes: u64) -> f64 {

@@ -39,7 +39,7 @@ pub(super) fn shim(
 ) -> Result<(), Failure> {
     let program = this_program()?;
     let directory = std::path::absolute(directory)
-        .map_err(|_| Reason::Usage { said: "the name of the directory is empty".to_owned() })?;
+        .map_err(|_| Reason::Usage { detail: "the name of the directory is empty".to_owned() })?;
     fs::create_dir_all(&directory).map_err(|error| match error.kind() {
         // It says so of whatever stands there and is no directory.
         io::ErrorKind::AlreadyExists => cannot_create(&directory, &io::ErrorKind::NotADirectory.into()),
@@ -81,7 +81,7 @@ pub(super) fn shim(
 fn this_program() -> Result<PathBuf, Reason> {
     std::env::current_exe().and_then(fs::canonicalize).map_err(|error| Reason::NoInput {
         path: std::env::args_os().next().unwrap_or_default().to_string_lossy().into_owned(),
-        said: error.to_string(),
+        detail: error.to_string(),
     })
 }
 
@@ -219,5 +219,5 @@ fn quoted(word: &OsStr) -> Vec<u8> {
 }
 
 fn cannot_create(path: &Path, error: &io::Error) -> Reason {
-    Reason::CannotCreate { path: path.display().to_string(), said: error.to_string() }
+    Reason::CannotCreate { path: path.display().to_string(), detail: error.to_string() }
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_output::{SubcommandLine, show_on_one_line};
+use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::{Failure, Reason};
 use serde_json::{Value, json};
 
@@ -30,17 +30,18 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
     for (path, trusted) in &document.workspaces {
         let since = date_of(trusted.at_ms);
         let files: Vec<&String> = trusted.files.keys().collect();
-        text.push_str(&format!("{}  # since {since}, {}\n", show_on_one_line(path), files_of(&files)));
+        text.push_str(&format!("{}  # since {since}, {}\n", escape_to_one_line(path), files_of(&files)));
         workspaces.push(json!({ "path": path, "since_ms": trusted.at_ms, "files": trusted.files }));
     }
     let mut servers = Vec::new();
     for (key, pinned) in &document.servers {
         let (workspace, name) =
             key.split_once('\0').map_or((None, key.as_str()), |(at, name)| (Some(at), name));
-        let of = workspace.map_or(String::new(), |workspace| format!(" of {}", show_on_one_line(workspace)));
+        let of =
+            workspace.map_or(String::new(), |workspace| format!(" of {}", escape_to_one_line(workspace)));
         let (since, count) = (date_of(pinned.at_ms), pinned.tools.len() as u64);
         let approved = app.catalogue.command(&SubcommandLine::ApprovedTools { since: &since, count });
-        text.push_str(&format!("MCP server {}{of}  # {approved}\n", show_on_one_line(name)));
+        text.push_str(&format!("MCP server {}{of}  # {approved}\n", escape_to_one_line(name)));
         servers.push(
             json!({ "name": name, "workspace": workspace, "since_ms": pinned.at_ms, "tools": pinned.tools }),
         );
@@ -77,10 +78,10 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
         document.servers.retain(|key, _| !key.starts_with(&before));
         was_there || servers > document.servers.len()
     });
-    let path = show_on_one_line(&path);
+    let path = escape_to_one_line(&path);
     let cannot_write = |error: String| Reason::CannotCreate {
         path: app.trust.store.path().display().to_string(),
-        said: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
+        detail: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
     };
     match forgotten.map_err(cannot_write)? {
         true => say(
@@ -88,7 +89,7 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
             &format!("{}\n", app.catalogue.command(&SubcommandLine::TrustRemoved { path: &path })),
         ),
         false => {
-            Err(Reason::Usage { said: format!("`{path}` is not trusted; `ibeam trust list` says what is") }
+            Err(Reason::Usage { detail: format!("`{path}` is not trusted; `ibeam trust list` says what is") }
                 .into())
         }
     }
@@ -124,13 +125,17 @@ fn show(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         rows.push(Row { what, file, now: app.trust.is_trusted() || app.flags.approve_mcps });
     }
     let word = app.trust.status();
-    let mut text = format!("{}: {word}\n", show_on_one_line(&app.workspace.display().to_string()));
+    let mut text = format!("{}: {word}\n", escape_to_one_line(&app.workspace.display().to_string()));
     for notice in app.trust.merge_notices(Vec::new()) {
         text.push_str(&format!("# {}\n", app.catalogue.notice(&notice)));
     }
     for Row { what, file, now } in &rows {
         let counts = if *now { "counts now " } else { "with --trust" };
-        text.push_str(&format!("{counts:12}  {}  # {}\n", show_on_one_line(what), show_on_one_line(file)));
+        text.push_str(&format!(
+            "{counts:12}  {}  # {}\n",
+            escape_to_one_line(what),
+            escape_to_one_line(file)
+        ));
     }
     if rows.is_empty() {
         text.push_str("the project's files would change nothing\n");
@@ -154,9 +159,9 @@ struct Row {
     now: bool,
 }
 
-fn unreadable(app: &App, said: String) -> Reason {
+fn unreadable(app: &App, detail: String) -> Reason {
     let path = app.trust.store.path().display().to_string();
-    Reason::BadConfig { path, line: None, column: None, said }
+    Reason::BadConfig { path, line: None, column: None, detail }
 }
 
 fn date_of(ms: u64) -> String {

@@ -206,9 +206,9 @@ impl Config {
             {
                 let (key, value, ruled) = (entry.path.join("."), &setting.value, &entry.value);
                 let (path, line) = (managed.path.display(), managed.line(entry.offset));
-                let said =
+                let detail =
                     format!("`{flag}` makes `{key}` {value}, but {path}:{line} rules that it is {ruled}");
-                return Err(Reason::Usage { said });
+                return Err(Reason::Usage { detail });
             }
         }
         Ok(())
@@ -250,7 +250,7 @@ impl Config {
         for (flag, name, text) in texts {
             let (Some(text), Some(key)) = (text, KEYS.iter().find(|key| key.path == name)) else { continue };
             let value = Value::parse(key.kind, &text).ok_or_else(|| Reason::Usage {
-                said: format!("`{flag} {text}` should be {}", key.kind.describe()),
+                detail: format!("`{flag} {text}` should be {}", key.kind.describe()),
             })?;
             self.set(key.path_words(), Some(value), Origin::Flag(flag.to_owned()));
         }
@@ -264,7 +264,7 @@ impl Config {
             let Some(key) = KEYS.iter().find(|key| key.path == name) else { continue };
             let value = Value::List(entries.clone());
             if key.kind == Kind::Tokens {
-                check_tokens(&value).map_err(|said| Reason::Usage { said })?;
+                check_tokens(&value).map_err(|detail| Reason::Usage { detail })?;
             }
             if !entries.is_empty() {
                 self.set(key.path_words(), Some(value), Origin::Flag(flag.to_owned()));
@@ -302,6 +302,6 @@ fn bad_text(name: &str, key: &Key, text: &str) -> Reason {
         path: name.to_owned(),
         line: None,
         column: None,
-        said: format!("`{text}` should be {}", key.kind.describe()),
+        detail: format!("`{text}` should be {}", key.kind.describe()),
     }
 }

@@ -24,15 +24,15 @@ pub(crate) enum Origin {
 
 impl Origin {
     /// What a wrong value from here is: `Usage` for a flag, else `BadConfig` with the place.
-    pub(crate) fn bad(&self, said: String) -> Reason {
+    pub(crate) fn bad(&self, detail: String) -> Reason {
         let (path, line) = match self {
-            Self::Flag(_) => return Reason::Usage { said },
+            Self::Flag(_) => return Reason::Usage { detail },
             Self::User { path, line } | Self::Project { path, line } | Self::Managed { path, line } => {
                 (path.display().to_string(), Some(*line))
             }
             Self::Default | Self::Env(_) => (self.to_string(), None),
         };
-        Reason::BadConfig { path, line, column: None, said }
+        Reason::BadConfig { path, line, column: None, detail }
     }
 }
 

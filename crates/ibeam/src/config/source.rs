@@ -68,7 +68,7 @@ fn found(path: &Path, read: io::Result<Vec<u8>>) -> Result<Option<Vec<u8>>, Reas
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => Ok(None),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-            Err(Reason::UnreadableConfig { path: path.display().to_string(), said: error.to_string() })
+            Err(Reason::UnreadableConfig { path: path.display().to_string(), detail: error.to_string() })
         }
         Err(error) => {
             Err(resource_exhaustion::from_io_error(&error).unwrap_or_else(|| bad(path, error.to_string())))
@@ -77,12 +77,12 @@ fn found(path: &Path, read: io::Result<Vec<u8>>) -> Result<Option<Vec<u8>>, Reas
 }
 
 /// The reason that names the file.
-pub(crate) fn bad(path: &Path, said: String) -> Reason {
-    Reason::BadConfig { path: path.display().to_string(), line: None, column: None, said }
+pub(crate) fn bad(path: &Path, detail: String) -> Reason {
+    Reason::BadConfig { path: path.display().to_string(), line: None, column: None, detail }
 }
 
 /// The reason that names the line and column in the file too, from 1.
-pub(crate) fn bad_at<N: TryInto<u64>>(path: &Path, line: N, column: N, said: String) -> Reason {
+pub(crate) fn bad_at<N: TryInto<u64>>(path: &Path, line: N, column: N, detail: String) -> Reason {
     let (line, column) = (line.try_into().ok(), column.try_into().ok());
-    Reason::BadConfig { path: path.display().to_string(), line, column, said }
+    Reason::BadConfig { path: path.display().to_string(), line, column, detail }
 }

@@ -25,10 +25,10 @@ fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
 #[track_caller]
 fn refused(args: &[&str], part: &str) {
     match translated(args) {
-        Err(ParseExit::Error(Reason::Usage { said })) => assert!(said.contains(part), "{said}"),
+        Err(ParseExit::Error(Reason::Usage { detail })) => assert!(detail.contains(part), "{detail}"),
         Err(ParseExit::Error(reason)) => panic!("{args:?}: {reason:?}"),
-        Err(ParseExit::Help(said) | ParseExit::MissingSubcommand { help: said, .. }) => {
-            panic!("{args:?}: {said}")
+        Err(ParseExit::Help(detail) | ParseExit::MissingSubcommand { help: detail, .. }) => {
+            panic!("{args:?}: {detail}")
         }
         Ok(translated) => panic!("{args:?}: {translated:?}"),
     }

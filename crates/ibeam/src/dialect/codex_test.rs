@@ -38,10 +38,10 @@ fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
 #[track_caller]
 fn refused(args: &[&str], part: &str) {
     match translated(args, None) {
-        Err(ParseExit::Error(Reason::Usage { said })) => assert!(said.contains(part), "{said}"),
+        Err(ParseExit::Error(Reason::Usage { detail })) => assert!(detail.contains(part), "{detail}"),
         Err(ParseExit::Error(reason)) => panic!("{args:?}: {reason:?}"),
-        Err(ParseExit::Help(said) | ParseExit::MissingSubcommand { help: said, .. }) => {
-            panic!("{args:?}: {said}")
+        Err(ParseExit::Help(detail) | ParseExit::MissingSubcommand { help: detail, .. }) => {
+            panic!("{args:?}: {detail}")
         }
         Ok(translated) => panic!("{args:?}: {translated:?}"),
     }
@@ -272,10 +272,10 @@ fn outside_of_a_git_repository_nothing_runs_unless_a_flag_says_so() {
     ] {
         match translated_where(args, None, only_w) {
             Ok(_) => assert!(expect, "{args:?} is taken"),
-            Err(ParseExit::Error(Reason::Usage { said })) => {
+            Err(ParseExit::Error(Reason::Usage { detail })) => {
                 assert!(
-                    !expect && said.contains("--skip-git-repo-check was not specified"),
-                    "{args:?}: {said}"
+                    !expect && detail.contains("--skip-git-repo-check was not specified"),
+                    "{args:?}: {detail}"
                 );
             }
             Err(_) => panic!("{args:?} fails otherwise"),

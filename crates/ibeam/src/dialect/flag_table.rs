@@ -129,8 +129,8 @@ pub(super) fn help<D>(usage: &str, table: &[Flag<D>]) -> String {
 }
 
 /// A usage error.
-pub(super) fn usage(said: impl Into<String>) -> Reason {
-    Reason::Usage { said: said.into() }
+pub(super) fn usage(detail: impl Into<String>) -> Reason {
+    Reason::Usage { detail: detail.into() }
 }
 
 fn texts(args: &[OsString]) -> Result<Vec<String>, Reason> {
@@ -182,7 +182,7 @@ mod tests {
                 assert_eq!(rest.words, words, "{args:?}");
                 assert_eq!(draft, values, "{args:?}");
             }
-            (Err(Reason::Usage { said }), Err(part)) => assert!(said.contains(part), "{said}"),
+            (Err(Reason::Usage { detail }), Err(part)) => assert!(detail.contains(part), "{detail}"),
             (read, expect) => panic!("{args:?}: {read:?}, not {expect:?}"),
         }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Approver, Asked, Stop};
+use ibeam_core::{Access, ApprovalRequest, Approver, Stop};
 use ibeam_protocol::{McpServer, Reason, Signal, ToolCall};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -239,7 +239,12 @@ impl Reader {
 }
 
 impl Approver for Host {
-    fn decide<'a>(&'a self, call: &'a ToolCall, access: &'a Access, asked: Asked<'a>) -> BoxFuture<'a, bool> {
+    fn decide<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        access: &'a Access,
+        asked: ApprovalRequest<'a>,
+    ) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let mut reason = asked.reason.to_owned();
             // Not every dialect has a field for the directory.
@@ -295,7 +300,7 @@ impl Drop for Question<'_> {
 fn next_line(stdin: &mut impl BufRead) -> Result<Option<String>, Reason> {
     let mut line = Vec::new();
     let read = stdin.take(MOST_BYTES).read_until(b'\n', &mut line);
-    let read = read.map_err(|error| Reason::Io { what: "stdin".to_owned(), said: error.to_string() })?;
+    let read = read.map_err(|error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() })?;
     let ends = line.pop_if(|last| *last == b'\n').is_some();
     if read as u64 == MOST_BYTES && !ends {
         return Err(usage("a line of stdin is longer than 64 MiB"));

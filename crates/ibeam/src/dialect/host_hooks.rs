@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
-use ibeam_core::{EndedCall, Heard, Hooks, Moment, Objection, Redactor, Word};
+use ibeam_core::{FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, Redactor};
 use ibeam_protocol::{CallId, Notice, RunOutcome, SessionStarted, ToolCall, ToolOutcome};
 use serde_json::{Map, Value, json};
 
@@ -20,7 +20,7 @@ use super::host::{Host, lock};
 use crate::hooks::JoinedHooks;
 use answer::{Answer, Permission};
 use call_form::CallForm;
-use registration::HookEvent;
+use registration::HostHookEvent;
 pub(super) use registration::{HostHook, registered};
 
 /// The hooks that a host registered, in a session.
@@ -30,7 +30,7 @@ pub(crate) struct HostHooks {
     head: SessionStarted,
     redactor: Redactor,
     /// The call whose input the hooks have just changed, and what they object to it.
-    changed: Mutex<Option<(CallId, Option<Objection>)>>,
+    changed: Mutex<Option<(CallId, Option<HookBlock>)>>,
     /// The failures that people know of.
     warned: Mutex<BTreeSet<String>>,
 }
@@ -41,8 +41,8 @@ type Callback = (String, Duration);
 /// The sum of the answers to one event: the first refusal, the first question, the first other input.
 #[derive(Default)]
 struct Verdict {
-    refused: Option<Objection>,
-    asked: Option<Objection>,
+    refused: Option<HookBlock>,
+    asked: Option<HookBlock>,
     input: Option<(String, Map<String, Value>)>,
     context: Vec<String>,
     notices: Vec<Notice>,
@@ -68,19 +68,19 @@ impl HostHooks {
     }
 
     /// Returns the callbacks of `event` for a tool that has any of these names.
-    fn callbacks(&self, event: HookEvent, names: &[&str]) -> Vec<Callback> {
+    fn callbacks(&self, event: HostHookEvent, names: &[&str]) -> Vec<Callback> {
         let hooks = self.hooks.iter().filter(|hook| hook.matches(event, names));
         hooks.flat_map(|hook| hook.callbacks.iter().map(|id| (id.clone(), hook.timeout))).collect()
     }
 
-    fn has(&self, event: HookEvent) -> bool {
+    fn has(&self, event: HostHookEvent) -> bool {
         self.hooks.iter().any(|hook| hook.event == event)
     }
 
     /// Calls hooks at the same time and sums up their answers in the order of the registration.
     async fn call(
         &self,
-        event: HookEvent,
+        event: HostHookEvent,
         callbacks: Vec<Callback>,
         particular: Value,
         id: Option<&CallId>,
@@ -114,7 +114,7 @@ impl HostHooks {
         verdict
     }
 
-    async fn answer(&self, event: HookEvent, request: Value, time: Duration) -> Result<Answer, String> {
+    async fn answer(&self, event: HostHookEvent, request: Value, time: Duration) -> Result<Answer, String> {
         let asked = self.host.request(self.host.request_id("hook"), request);
         match tokio::time::timeout(time, asked).await {
             Ok(Some(Ok(answer))) => answer::read(event, &answer),
@@ -124,8 +124,8 @@ impl HostHooks {
         }
     }
 
-    fn at_prompt<'a>(&'a self, content: &[String]) -> Option<BoxFuture<'a, Heard>> {
-        let event = HookEvent::UserPromptSubmit;
+    fn at_prompt<'a>(&'a self, content: &[String]) -> Option<BoxFuture<'a, HookOutput>> {
+        let event = HostHookEvent::UserPromptSubmit;
         let callbacks = self.callbacks(event, &[]);
         if callbacks.is_empty() {
             return None;
@@ -133,20 +133,20 @@ impl HostHooks {
         let particular = json!({ "prompt": content.join("\n\n") });
         Some(Box::pin(async move {
             let verdict = self.call(event, callbacks, particular, None).await;
-            let word = verdict.refused.or(verdict.asked).map_or(Word::Nothing, Word::Object);
-            Heard { word, context: verdict.context, notices: verdict.notices }
+            let word = verdict.refused.or(verdict.asked).map_or(HookDecision::Continue, HookDecision::Block);
+            HookOutput { decision: word, context: verdict.context, notices: verdict.notices }
         }))
     }
 
-    fn before_call<'a>(&'a self, call: &'a ToolCall, is_changed: bool) -> Option<BoxFuture<'a, Heard>> {
-        let event = HookEvent::PreToolUse;
+    fn before_call<'a>(&'a self, call: &'a ToolCall, is_changed: bool) -> Option<BoxFuture<'a, HookOutput>> {
+        let event = HostHookEvent::PreToolUse;
         // The input that the hooks themselves put in place is not put to them again.
         if let Some((id, objection)) = lock(&self.changed).take()
             && is_changed
             && id == call.id
         {
-            let word = objection.map_or(Word::Nothing, Word::Object);
-            return Some(Box::pin(async move { Heard { word, ..Heard::default() } }));
+            let word = objection.map_or(HookDecision::Continue, HookDecision::Block);
+            return Some(Box::pin(async move { HookOutput { decision: word, ..HookOutput::default() } }));
         }
         if !self.has(event) {
             return None;
@@ -158,8 +158,9 @@ impl HostHooks {
                 form
             }
             Err(said) => {
-                let word = Word::Object(refusal("the SDK", format!("no hook can judge the call: {said}")));
-                return Some(Box::pin(async move { Heard { word, ..Heard::default() } }));
+                let word =
+                    HookDecision::Block(refusal("the SDK", format!("no hook can judge the call: {said}")));
+                return Some(Box::pin(async move { HookOutput { decision: word, ..HookOutput::default() } }));
             }
         };
         let callbacks = self.callbacks(event, &form.names());
@@ -173,28 +174,30 @@ impl HostHooks {
             }
             let input = verdict.input.take().filter(|(_, input)| form.input.as_object() != Some(input));
             let word = match (verdict.refused, input) {
-                (Some(refused), _) => Word::Object(refused),
+                (Some(refused), _) => HookDecision::Block(refused),
                 (None, Some((hook, _))) if is_changed => {
                     let message = "it changed the input of a call that another hook has changed already";
-                    Word::Object(refusal(&hook, message.to_owned()))
+                    HookDecision::Block(refusal(&hook, message.to_owned()))
                 }
                 (None, Some((hook, input))) => match form.arguments(input) {
                     Ok(arguments) => {
                         *lock(&self.changed) = Some((call.id.clone(), verdict.asked));
-                        Word::Rewrite { hook, arguments }
+                        HookDecision::UpdateInput { hook, arguments }
                     }
-                    Err(said) => Word::Object(refusal(&hook, format!("`updatedInput` cannot be: {said}"))),
+                    Err(said) => {
+                        HookDecision::Block(refusal(&hook, format!("`updatedInput` cannot be: {said}")))
+                    }
                 },
-                (None, None) => verdict.asked.map_or(Word::Nothing, Word::Object),
+                (None, None) => verdict.asked.map_or(HookDecision::Continue, HookDecision::Block),
             };
-            Heard { word, notices: verdict.notices, ..Heard::default() }
+            HookOutput { decision: word, notices: verdict.notices, ..HookOutput::default() }
         }))
     }
 
-    fn after_call<'a>(&'a self, ended: &'a EndedCall) -> Option<BoxFuture<'a, Heard>> {
+    fn after_call<'a>(&'a self, ended: &'a FinishedCall) -> Option<BoxFuture<'a, HookOutput>> {
         let event = match &ended.outcome {
-            ToolOutcome::Success { .. } => HookEvent::PostToolUse,
-            ToolOutcome::Failure { .. } => HookEvent::PostToolUseFailure,
+            ToolOutcome::Success { .. } => HostHookEvent::PostToolUse,
+            ToolOutcome::Failure { .. } => HostHookEvent::PostToolUseFailure,
             // It never ran.
             ToolOutcome::Rejected { .. } => return None,
         };
@@ -205,7 +208,7 @@ impl HostHooks {
             Ok(form) => form,
             Err(said) => {
                 let notices = vec![failure(event, "the SDK", said)];
-                return Some(Box::pin(async move { Heard { notices, ..Heard::default() } }));
+                return Some(Box::pin(async move { HookOutput { notices, ..HookOutput::default() } }));
             }
         };
         let callbacks = self.callbacks(event, &form.names());
@@ -217,11 +220,13 @@ impl HostHooks {
             let milliseconds = u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX);
             particular.insert("duration_ms".to_owned(), milliseconds.into());
             match event {
-                HookEvent::PostToolUse => drop(particular.insert("tool_response".to_owned(), form.response)),
-                HookEvent::PreToolUse
-                | HookEvent::PostToolUseFailure
-                | HookEvent::UserPromptSubmit
-                | HookEvent::Stop => {
+                HostHookEvent::PostToolUse => {
+                    drop(particular.insert("tool_response".to_owned(), form.response))
+                }
+                HostHookEvent::PreToolUse
+                | HostHookEvent::PostToolUseFailure
+                | HostHookEvent::UserPromptSubmit
+                | HostHookEvent::Stop => {
                     particular.insert("error".to_owned(), (*ended.outcome.for_model()).into());
                     particular.insert("is_interrupt".to_owned(), false.into());
                 }
@@ -233,27 +238,27 @@ impl HostHooks {
     /// Calls hooks that cannot refuse anything.
     fn run_notifying<'a>(
         &'a self,
-        event: HookEvent,
+        event: HostHookEvent,
         callbacks: Vec<Callback>,
         particular: Value,
         id: Option<&'a CallId>,
-    ) -> BoxFuture<'a, Heard> {
+    ) -> BoxFuture<'a, HookOutput> {
         Box::pin(async move {
             let verdict = self.call(event, callbacks, particular, id).await;
-            if verdict.ends_run && event != HookEvent::Stop {
+            if verdict.ends_run && event != HostHookEvent::Stop {
                 self.host.interrupt_run();
             }
-            Heard { notices: verdict.notices, ..Heard::default() }
+            HookOutput { notices: verdict.notices, ..HookOutput::default() }
         })
     }
 
-    fn at_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, Heard>> {
+    fn at_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, HookOutput>> {
         match outcome {
             RunOutcome::Completed => {
-                let callbacks = self.callbacks(HookEvent::Stop, &[]);
+                let callbacks = self.callbacks(HostHookEvent::Stop, &[]);
                 let particular = json!({ "stop_hook_active": false });
                 (!callbacks.is_empty())
-                    .then(|| self.run_notifying(HookEvent::Stop, callbacks, particular, None))
+                    .then(|| self.run_notifying(HostHookEvent::Stop, callbacks, particular, None))
             }
             RunOutcome::Failed(_) => None,
         }
@@ -261,8 +266,8 @@ impl HostHooks {
 }
 
 impl Hooks for HostHooks {
-    fn hear_ends(&self) -> bool {
-        self.has(HookEvent::PostToolUse) || self.has(HookEvent::PostToolUseFailure)
+    fn wants_tool_results(&self) -> bool {
+        self.has(HostHookEvent::PostToolUse) || self.has(HostHookEvent::PostToolUseFailure)
     }
 
     fn grace(&self) -> Duration {
@@ -270,13 +275,15 @@ impl Hooks for HostHooks {
         Duration::ZERO
     }
 
-    fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
+    fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
         match moment {
-            Moment::RunBegins => None,
-            Moment::Prompt(content) => self.at_prompt(content),
-            Moment::Call { call, access: _, rewritten } => self.before_call(call, rewritten),
-            Moment::CallEnded(ended) => self.after_call(ended),
-            Moment::RunEnds(outcome) => self.at_end(outcome),
+            HookEvent::RunStart => None,
+            HookEvent::PromptSubmit(content) => self.at_prompt(content),
+            HookEvent::BeforeToolCall { call, access: _, is_rewritten: rewritten } => {
+                self.before_call(call, rewritten)
+            }
+            HookEvent::AfterToolCall(ended) => self.after_call(ended),
+            HookEvent::RunEnd(outcome) => self.at_end(outcome),
         }
     }
 }
@@ -293,7 +300,7 @@ impl CallForm {
 
 impl Verdict {
     /// Adds the answer of `hook` to `event`, or the failure in its place.
-    fn add(&mut self, event: HookEvent, hook: String, answer: Result<Answer, String>) {
+    fn add(&mut self, event: HostHookEvent, hook: String, answer: Result<Answer, String>) {
         let answer = match answer {
             Ok(answer) => answer,
             Err(said) if event.allows_refusal() => {
@@ -305,9 +312,9 @@ impl Verdict {
         };
         let Answer { permission, reason, for_people, input, context, ends_run, unused } = answer;
         self.ends_run |= ends_run;
-        let objection = |usual: &str, unless_approved| {
+        let objection = |usual: &str, ask| {
             let message = reason.clone().unwrap_or_else(|| usual.to_owned());
-            Objection { hook: hook.clone(), message, for_people, unless_approved }
+            HookBlock { hook: hook.clone(), message, for_people, ask }
         };
         match permission {
             Permission::Undecided => {}
@@ -329,14 +336,14 @@ impl Verdict {
             self.notices.push(failure(event, &hook, unusable(key)));
         }
         match input {
-            Some(input) if event == HookEvent::PreToolUse => {
+            Some(input) if event == HostHookEvent::PreToolUse => {
                 self.input.get_or_insert((hook.clone(), input));
             }
             Some(_) => self.notices.push(failure(event, &hook, unusable("updatedInput"))),
             None => {}
         }
         match context {
-            Some(context) if event == HookEvent::UserPromptSubmit => {
+            Some(context) if event == HostHookEvent::UserPromptSubmit => {
                 self.context.push(format!("Context from the hook `{hook}`:\n{context}"));
             }
             Some(_) => self.notices.push(failure(event, &hook, unusable("additionalContext"))),
@@ -351,10 +358,10 @@ fn unusable(key: &str) -> String {
 }
 
 /// Returns the refusal that nobody may overrule.
-fn refusal(hook: &str, message: String) -> Objection {
-    Objection { hook: hook.to_owned(), message, for_people: None, unless_approved: false }
+fn refusal(hook: &str, message: String) -> HookBlock {
+    HookBlock { hook: hook.to_owned(), message, for_people: None, ask: false }
 }
 
-fn failure(event: HookEvent, hook: &str, said: String) -> Notice {
-    Notice::HookFailed { hook: hook.to_owned(), event: event.name().to_owned(), said }
+fn failure(event: HostHookEvent, hook: &str, detail: String) -> Notice {
+    Notice::HookFailed { hook: hook.to_owned(), event: event.name().to_owned(), detail }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, EndedCall, Heard, Word};
+use ibeam_core::{Access, FinishedCall, HookDecision, HookOutput};
 use ibeam_protocol::ToolCall;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -31,7 +31,7 @@ impl HookRunner {
         call: &'a ToolCall,
         access: &'a Access,
         rewritten: bool,
-    ) -> Option<BoxFuture<'a, Heard>> {
+    ) -> Option<BoxFuture<'a, HookOutput>> {
         let told = ToolCallPayload::of(call, &self.workspace, self.sandboxed);
         let of_tool = self.invocation(Event::PreToolUse, Some(&told.name), self.documents.tool(&told));
         let of_access = told
@@ -49,8 +49,8 @@ impl HookRunner {
                 && let Some((hook, input)) = first.input.take()
                 && told.input != Value::Object(input.clone())
             {
-                let word = Word::Rewrite { hook, arguments: told.rewritten(input) };
-                return Heard { word, notices, ..Heard::default() };
+                let word = HookDecision::UpdateInput { hook, arguments: told.rewritten(input) };
+                return HookOutput { decision: word, notices, ..HookOutput::default() };
             }
             let mut second = Verdict::default();
             if let (None, Some(mut invocation)) = (&first.refused, of_access) {
@@ -61,12 +61,16 @@ impl HookRunner {
             // A refusal of either beats a question of the other.
             let refused = first.refused.take().or(second.refused.take());
             let objection = refused.or_else(|| first.objection()).or_else(|| second.objection());
-            Heard { word: objection.map_or(Word::Nothing, Word::Object), notices, ..Heard::default() }
+            HookOutput {
+                decision: objection.map_or(HookDecision::Continue, HookDecision::Block),
+                notices,
+                ..HookOutput::default()
+            }
         }))
     }
 
     /// Tells of a call that ended; `None` when nobody listens.
-    pub(super) fn after_call<'a>(&'a self, ended: &'a EndedCall) -> Option<BoxFuture<'a, Heard>> {
+    pub(super) fn after_call<'a>(&'a self, ended: &'a FinishedCall) -> Option<BoxFuture<'a, HookOutput>> {
         let told = ToolCallPayload::of(&ended.call, &self.workspace, self.sandboxed);
         let (event, document) = self.documents.ended(&told, ended);
         let of_tool = self.invocation(event, Some(&told.name), document);

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ibeam_core::{EndedCall, Redactor};
+use ibeam_core::{FinishedCall, Redactor};
 use ibeam_protocol::{PermissionMode, Reason, RunOutcome, SessionStarted, ToolFailure, ToolOutcome};
 use serde_json::{Value, json};
 
@@ -92,7 +92,7 @@ impl Documents {
     }
 
     /// `postToolUse` or `postToolUseFailure`.
-    pub(super) fn ended(&self, told: &ToolCallPayload<'_>, ended: &EndedCall) -> (Event, Value) {
+    pub(super) fn ended(&self, told: &ToolCallPayload<'_>, ended: &FinishedCall) -> (Event, Value) {
         let mut document = self.tool(told);
         let (event, more) = match failure_type(&ended.outcome) {
             None => (Event::PostToolUse, json!({"tool_output": ended.outcome.for_model()})),
@@ -116,9 +116,9 @@ pub(super) fn status(outcome: &RunOutcome) -> (&'static str, Option<&str>) {
         RunOutcome::Completed => ("completed", None),
         RunOutcome::Failed(failure) => match &failure.reason {
             reason @ (Reason::Signalled(_) | Reason::TimedOut { .. } | Reason::OutputClosed) => {
-                ("aborted", Some(reason.said()))
+                ("aborted", Some(reason.detail()))
             }
-            reason => ("error", Some(reason.said())),
+            reason => ("error", Some(reason.detail())),
         },
     }
 }

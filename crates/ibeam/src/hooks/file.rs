@@ -152,8 +152,10 @@ mod tests {
 
     #[track_caller]
     fn check_bad(text: &str, expect: &str, on_line: u64) {
-        let Err(Reason::BadConfig { said, line, column, .. }) = take(text) else { panic!("{text} is taken") };
-        assert!(said.contains(expect), "{said}");
+        let Err(Reason::BadConfig { detail, line, column, .. }) = take(text) else {
+            panic!("{text} is taken")
+        };
+        assert!(detail.contains(expect), "{detail}");
         assert!(line == Some(on_line) && column > Some(0), "{line:?} {column:?} {text}");
     }
 

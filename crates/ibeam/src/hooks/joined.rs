@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Heard, Hooks, Moment, Objection, Word};
+use ibeam_core::{HookBlock, HookDecision, HookEvent, HookOutput, Hooks};
 
 /// Hooks, and others behind them.
 pub(crate) struct JoinedHooks {
@@ -16,37 +16,37 @@ pub(crate) struct JoinedHooks {
 }
 
 impl Hooks for JoinedHooks {
-    fn hear_ends(&self) -> bool {
-        self.first.hear_ends() || self.second.hear_ends()
+    fn wants_tool_results(&self) -> bool {
+        self.first.wants_tool_results() || self.second.wants_tool_results()
     }
 
     fn grace(&self) -> Duration {
         self.first.grace().max(self.second.grace())
     }
 
-    fn tell<'a>(&'a self, moment: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
-        match (self.first.tell(moment), self.second.tell(moment)) {
+    fn run<'a>(&'a self, moment: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
+        match (self.first.run(moment), self.second.run(moment)) {
             (Some(first), Some(second)) => Some(Box::pin(joined(first, second))),
             (one, None) | (None, one) => one,
         }
     }
 }
 
-async fn joined(first: BoxFuture<'_, Heard>, second: BoxFuture<'_, Heard>) -> Heard {
+async fn joined(first: BoxFuture<'_, HookOutput>, second: BoxFuture<'_, HookOutput>) -> HookOutput {
     let mut heard = first.await;
-    match &heard.word {
-        Word::Object(Objection { unless_approved: false, .. }) | Word::Rewrite { .. } => return heard,
-        Word::Object(Objection { unless_approved: true, .. }) | Word::Nothing => {}
+    match &heard.decision {
+        HookDecision::Block(HookBlock { ask: false, .. }) | HookDecision::UpdateInput { .. } => return heard,
+        HookDecision::Block(HookBlock { ask: true, .. }) | HookDecision::Continue => {}
     }
-    let Heard { word, context, notices } = second.await;
+    let HookOutput { decision: word, context, notices } = second.await;
     heard.context.extend(context);
     heard.notices.extend(notices);
-    heard.word = match (heard.word, word) {
-        (Word::Nothing, word) => word,
+    heard.decision = match (heard.decision, word) {
+        (HookDecision::Continue, word) => word,
         // The first question counts; nothing lifts it.
-        (question, Word::Nothing | Word::Object(Objection { unless_approved: true, .. })) => question,
+        (question, HookDecision::Continue | HookDecision::Block(HookBlock { ask: true, .. })) => question,
         // The first is told of other arguments and asks again.
-        (_, word @ (Word::Object(_) | Word::Rewrite { .. })) => word,
+        (_, word @ (HookDecision::Block(_) | HookDecision::UpdateInput { .. })) => word,
     };
     heard
 }
@@ -57,10 +57,10 @@ mod tests {
 
     use super::*;
 
-    struct Fixed(Word);
+    struct Fixed(HookDecision);
 
     impl Hooks for Fixed {
-        fn hear_ends(&self) -> bool {
+        fn wants_tool_results(&self) -> bool {
             false
         }
 
@@ -68,37 +68,41 @@ mod tests {
             Duration::ZERO
         }
 
-        fn tell<'a>(&'a self, _: Moment<'a>) -> Option<BoxFuture<'a, Heard>> {
-            let heard = Heard { word: self.0.clone(), context: vec!["c".to_owned()], ..Heard::default() };
+        fn run<'a>(&'a self, _: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
+            let heard = HookOutput {
+                decision: self.0.clone(),
+                context: vec!["c".to_owned()],
+                ..HookOutput::default()
+            };
             Some(Box::pin(async move { heard }))
         }
     }
 
-    fn objection(hook: &str, unless_approved: bool) -> Word {
+    fn objection(hook: &str, ask: bool) -> HookDecision {
         let (hook, message) = (hook.to_owned(), String::new());
-        Word::Object(Objection { hook, message, for_people: None, unless_approved })
+        HookDecision::Block(HookBlock { hook, message, for_people: None, ask })
     }
 
     #[test]
     fn the_narrower_of_two_words_counts() {
-        let rewrite = |hook: &str| Word::Rewrite { hook: hook.to_owned(), arguments: json!({}) };
+        let rewrite = |hook: &str| HookDecision::UpdateInput { hook: hook.to_owned(), arguments: json!({}) };
         for (first, second, expect) in [
-            (Word::Nothing, objection("b", false), objection("b", false)),
+            (HookDecision::Continue, objection("b", false), objection("b", false)),
             (objection("a", false), objection("b", false), objection("a", false)),
             (objection("a", true), objection("b", true), objection("a", true)),
-            (objection("a", true), Word::Nothing, objection("a", true)),
+            (objection("a", true), HookDecision::Continue, objection("a", true)),
             (objection("a", true), objection("b", false), objection("b", false)),
             (objection("a", true), rewrite("b"), rewrite("b")),
             (rewrite("a"), objection("b", false), rewrite("a")),
-            (Word::Nothing, rewrite("b"), rewrite("b")),
+            (HookDecision::Continue, rewrite("b"), rewrite("b")),
         ] {
             let hooks = JoinedHooks {
                 first: Arc::new(Fixed(first.clone())),
                 second: Arc::new(Fixed(second.clone())),
             };
             let heard =
-                futures_util::FutureExt::now_or_never(hooks.tell(Moment::RunBegins).unwrap()).unwrap();
-            assert_eq!(heard.word, expect, "{first:?} {second:?}");
+                futures_util::FutureExt::now_or_never(hooks.run(HookEvent::RunStart).unwrap()).unwrap();
+            assert_eq!(heard.decision, expect, "{first:?} {second:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_core::{Access, EndedCall};
+use ibeam_core::{Access, FinishedCall};
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::{Map, Value, json};
@@ -94,7 +94,7 @@ impl<'a> ToolCallPayload<'a> {
 /// The event after what a call did, with its subject: a command that ran, a file that was changed.
 pub(super) fn post_tool_event(
     told: &ToolCallPayload<'_>,
-    ended: &EndedCall,
+    ended: &FinishedCall,
 ) -> Option<(Event, String, Value)> {
     match &ended.outcome {
         ToolOutcome::Success { output, .. } => match output {
@@ -112,7 +112,7 @@ pub(super) fn post_tool_event(
             | ToolOutput::Todos(_)
             | ToolOutput::WebFetch(_)
             | ToolOutput::Mcp(_)
-            | ToolOutput::Free(_) => None,
+            | ToolOutput::Other(_) => None,
         },
         ToolOutcome::Failure { failure, .. } => match failure {
             ToolFailure::CommandFailed(output) | ToolFailure::TimedOut { partial: output, .. } => {

@@ -1,6 +1,6 @@
 //! What the hooks of one event come to, one after the other.
 
-use ibeam_core::{Heard, Objection};
+use ibeam_core::{HookBlock, HookOutput};
 use ibeam_protocol::Notice;
 use serde_json::{Map, Value};
 
@@ -12,24 +12,24 @@ use super::file::Hook;
 #[derive(Default)]
 pub(super) struct Verdict {
     /// What goes on to the model and to people; its word is not set.
-    pub(super) heard: Heard,
-    pub(super) refused: Option<Objection>,
-    asked: Option<Objection>,
+    pub(super) heard: HookOutput,
+    pub(super) refused: Option<HookBlock>,
+    asked: Option<HookBlock>,
     /// Who wants other arguments, and which.
     pub(super) input: Option<(String, Map<String, Value>)>,
 }
 
 impl Verdict {
     /// The objection that counts.
-    pub(super) fn objection(self) -> Option<Objection> {
+    pub(super) fn objection(self) -> Option<HookBlock> {
         self.refused.or(self.asked)
     }
 
     /// Adds what `hook` says of `event`, or why it failed.
     pub(super) fn add(&mut self, event: Event, hook: &Hook, answer: Result<Answer, String>) {
-        let objection = |message, for_people, unless_approved| {
+        let objection = |message, for_people, ask| {
             let hook = hook.name.clone();
-            Objection { hook, message, for_people, unless_approved }
+            HookBlock { hook, message, for_people, ask }
         };
         let Answer { permission, message, for_people, input, context } = match answer {
             Ok(answer) => answer,
@@ -63,8 +63,8 @@ impl Verdict {
         }
     }
 
-    fn warn(&mut self, event: Event, hook: &Hook, said: String) {
+    fn warn(&mut self, event: Event, hook: &Hook, detail: String) {
         let event = event.name().to_owned();
-        self.heard.notices.push(Notice::HookFailed { hook: hook.name.clone(), event, said });
+        self.heard.notices.push(Notice::HookFailed { hook: hook.name.clone(), event, detail });
     }
 }

@@ -115,8 +115,10 @@ fn given(
         let (path, bytes) = match given.trim_start().starts_with('{') {
             true => (PathBuf::from("--mcp-config"), given.clone().into_bytes()),
             false => {
-                let no_input =
-                    |error: std::io::Error| Reason::NoInput { path: given.clone(), said: error.to_string() };
+                let no_input = |error: std::io::Error| Reason::NoInput {
+                    path: given.clone(),
+                    detail: error.to_string(),
+                };
                 (
                     PathBuf::from(given),
                     regular_file::read(Path::new(given), source::LARGEST).map_err(no_input)?,
@@ -212,7 +214,7 @@ fn declarations(
                     path: source.path.display().to_string(),
                     line: source.line,
                     column: None,
-                    said: format!("`mcp_servers.{name}` has neither `command` nor `url`"),
+                    detail: format!("`mcp_servers.{name}` has neither `command` nor `url`"),
                 });
             }
         };

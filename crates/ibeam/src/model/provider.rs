@@ -53,7 +53,7 @@ impl ConfiguredProvider {
                     path: format!("providers.{name}.wire"),
                     line: None,
                     column: None,
-                    said: format!("`{other}` should be \"openai\" or \"anthropic\""),
+                    detail: format!("`{other}` should be \"openai\" or \"anthropic\""),
                 });
             }
         };
@@ -81,7 +81,7 @@ impl ConfiguredProvider {
                     path: format!("providers.{name}"),
                     line: None,
                     column: None,
-                    said: "`base_url` is missing".to_owned(),
+                    detail: "`base_url` is missing".to_owned(),
                 });
             }
         };
@@ -128,11 +128,11 @@ impl ConfiguredProvider {
     /// # Errors
     /// `BadConfig` with what set the base URL; also for a base URL that cannot be used at all.
     pub(crate) fn check_encryption(&self, app: &App) -> Result<(), Reason> {
-        let bad = |said: String| Reason::BadConfig {
+        let bad = |detail: String| Reason::BadConfig {
             path: self.base_url_source.clone().unwrap_or_else(|| format!("providers.{}", self.name)),
             line: None,
             column: None,
-            said,
+            detail,
         };
         let server = PlainHttpServer::from_base_url(&self.base_url).map_err(bad)?;
         let carries_secret = self.key.is_some()
@@ -313,7 +313,7 @@ fn find_key(app: &App, name: &str, service: Option<&KnownProvider>) -> (Option<S
 fn refuse_contradiction(flag: &str, given: Option<&str>, ruled: Option<&Setting>) -> Result<(), Reason> {
     match (given, ruled) {
         (Some(given), Some(Setting { value: Value::Text(text), origin })) if given != text => {
-            Err(Reason::Usage { said: format!("`{flag}` contradicts {origin}") })
+            Err(Reason::Usage { detail: format!("`{flag}` contradicts {origin}") })
         }
         (Some(_), Some(_)) | (None, _) | (_, None) => Ok(()),
     }
@@ -328,10 +328,10 @@ fn headers(app: &App, provider: &str, with_configured: bool) -> Result<Vec<(Stri
         headers.push((header.to_owned(), value.to_owned()));
     }
     for header in &app.flags.header {
-        let (name, value) = header
-            .split_once(':')
-            .filter(|(name, _)| !name.trim().is_empty())
-            .ok_or_else(|| Reason::Usage { said: format!("`--header {header}` should be `Name: value`") })?;
+        let (name, value) =
+            header.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(|| {
+                Reason::Usage { detail: format!("`--header {header}` should be `Name: value`") }
+            })?;
         let same = app.config.children(&["providers", provider, "headers"]).into_iter();
         for same in same.filter(|same| same.eq_ignore_ascii_case(name.trim())) {
             let ruled = app.config.managed(&["providers", provider, "headers", same]);

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join};
-use ibeam_core::{Access, Approver, Asked, Journal, Redactor, Stop};
+use ibeam_core::{Access, ApprovalRequest, Approver, Journal, Redactor, Stop};
 use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason, RunOutcome, Signal, ToolCall};
 use tokio::runtime::Runtime;
@@ -82,7 +82,7 @@ fn chat_on(
     let watchdog = Watchdog::start(None)?;
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
-        .redacting(Redactor::new(crate::model::all_secrets(app)));
+        .with_redactor(Redactor::new(crate::model::all_secrets(app)));
     let mut notices = app.trust.merge_notices([started.notices, servers.notices.clone(), told].concat());
     let mut waiting = first;
     let outcome = loop {
@@ -175,7 +175,12 @@ struct Person {
 }
 
 impl Approver for Person {
-    fn decide<'a>(&'a self, call: &'a ToolCall, access: &'a Access, asked: Asked<'a>) -> BoxFuture<'a, bool> {
+    fn decide<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        access: &'a Access,
+        asked: ApprovalRequest<'a>,
+    ) -> BoxFuture<'a, bool> {
         Box::pin(async move {
             let what = match access {
                 Access::Command { text, directory: None } => text.clone(),
@@ -190,7 +195,7 @@ impl Approver for Person {
                 }
                 Access::Nothing => call.name.clone(),
             };
-            let Asked { rule, reason } = asked;
+            let ApprovalRequest { rule, reason } = asked;
             let question = self.catalogue.question(&ApprovalQuestion { subject: &what, rule, reason });
             let answer = self.typed.lock().await.answer(&question).await;
             answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))

@@ -132,7 +132,7 @@ fn converse_on(
     let pump = Pump { printer: Arc::clone(&printer) };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
-        .redacting(Redactor::new(crate::model::all_secrets(app)));
+        .with_redactor(Redactor::new(crate::model::all_secrets(app)));
     let mut notices = app.trust.merge_notices([started.notices, servers.notices.clone(), told].concat());
     let mut waiting = Some(first);
     let outcome = loop {

@@ -31,7 +31,7 @@ pub(super) fn prices(app: &App, model: &ModelInfo) -> Result<Option<Prices>, Rea
             path: format!("models.prices.{}", model.id),
             line: None,
             column: None,
-            said: format!(
+            detail: format!(
                 "`{text}` should be dollars for a million tokens, such as \"3/15\" or \"3/15/0.3/3.75\""
             ),
         };
@@ -58,8 +58,8 @@ pub(super) fn check_price(app: &App, model: &ModelInfo) -> Result<Option<Prices>
 /// `--max-cost` cannot be kept for a model of unknown price.
 fn no_price(model: &ModelInfo) -> Reason {
     let id = &model.id;
-    let said = format!(
+    let detail = format!(
         "`--max-cost` needs the price of `{id}`, which is not known; set `models.prices.\"{id}\" = \"IN/OUT\"` in dollars for a million tokens"
     );
-    Reason::Usage { said }
+    Reason::Usage { detail }
 }

@@ -81,7 +81,7 @@ pub(crate) fn rules(app: &App) -> Result<Vec<SetRule>, Reason> {
 fn extra_dirs(app: &App) -> Result<Vec<PathBuf>, Reason> {
     let resolved = app.flags.add_dir.iter().map(|directory| {
         let path = directory.display().to_string();
-        directory.canonicalize().map_err(|error| Reason::NoInput { path, said: error.to_string() })
+        directory.canonicalize().map_err(|error| Reason::NoInput { path, detail: error.to_string() })
     });
     resolved.collect()
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Approver, FailOn, Gate, Hooks, Obstacle, Provider, RetryPolicy, Run, Stop};
+use ibeam_core::{Approver, FailOn, Gate, Hooks, Provider, RetryPolicy, Run, RunPrecondition, Stop};
 use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted};
 use ibeam_tools::{BackgroundProcesses, PastContents, Timeouts, ToolSettings, Workspace};
 
@@ -116,8 +116,8 @@ pub(super) fn build(
         prices,
         background: Arc::new(background.clone()),
         await_background: waits_for_background(app)?,
-        obstacle,
-        file_time: app.config.timeout("files"),
+        precondition: obstacle,
+        file_timeout: app.config.timeout("files"),
         stop,
     };
     Ok(Ports { run, background, proxy })
@@ -159,13 +159,13 @@ fn waits_for_background(app: &App) -> Result<bool, Reason> {
             path: "background".to_owned(),
             line: None,
             column: None,
-            said: format!("`{other}` should be \"stop\" or \"wait\""),
+            detail: format!("`{other}` should be \"stop\" or \"wait\""),
         }),
     }
 }
 
 /// Tells when the directory of the run is no longer there.
-fn workspace_gone(workspace: Workspace) -> Obstacle {
+fn workspace_gone(workspace: Workspace) -> RunPrecondition {
     Arc::new(move || {
         let path = || workspace.root().display().to_string();
         workspace.is_gone().then(|| Reason::WorkspaceGone { path: path() })
@@ -181,7 +181,7 @@ pub(super) fn command_timeouts(app: &App) -> Result<Timeouts, Reason> {
             path: "timeouts.tool".to_owned(),
             line: None,
             column: None,
-            said: format!("{default:?} is longer than `timeouts.tool_longest`, {longest:?}"),
+            detail: format!("{default:?} is longer than `timeouts.tool_longest`, {longest:?}"),
         });
     }
     let grace = standard.grace.min(app.config.timeout("shutdown").mul_f32(0.6));
@@ -198,7 +198,7 @@ fn retry_policy(app: &App) -> RetryPolicy {
             .map_or(standard.fast_attempts, |attempts| attempts.min(standard.fast_attempts)),
         backoff_base: base,
         fast_base: standard.fast_base.min(base),
-        give_up_after: app.config.time(&["retry", "give_up_after"]).unwrap_or(standard.give_up_after),
+        max_elapsed: app.config.time(&["retry", "give_up_after"]).unwrap_or(standard.max_elapsed),
         ..standard
     }
 }

@@ -53,7 +53,7 @@ impl Guards {
         let mode = super::start::permission_mode(app);
         let policy = policy::policy(app, mode)?;
         let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
-            Reason::NoInput { path: app.workspace.display().to_string(), said: error.to_string() }
+            Reason::NoInput { path: app.workspace.display().to_string(), detail: error.to_string() }
         })?;
         let path_policy = policy.path_policy();
         let web = Web::new(app, &policy, printing)?;
@@ -106,7 +106,7 @@ impl Begun {
     /// `NoSandbox` with what the system refuses.
     pub(crate) fn stand(mut self) -> Result<Guards, Reason> {
         if let Some(making) = self.making {
-            let none = |said: String| Reason::NoSandbox { said };
+            let none = |detail: String| Reason::NoSandbox { detail };
             let made = making.join().map_err(|_| none("its making was lost".to_owned()))?;
             let layers = made.map_err(|refused| none(refused.to_string()))?;
             let Sandbox { writable, reason: notes, .. } = self.guards.sandbox;
@@ -150,7 +150,7 @@ fn report(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
         Tier::Namespaces => SandboxMode::Namespaces,
         Tier::Landlock => SandboxMode::Landlock,
         Tier::Supervision => {
-            return Err(Reason::NoSandbox { said: "commands are supervised only".to_owned() });
+            return Err(Reason::NoSandbox { detail: "commands are supervised only".to_owned() });
         }
     };
     // Without a network of their own, commands could reach others where the proxy is.

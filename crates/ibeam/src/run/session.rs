@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ibeam_core::{Past, Stop};
+use ibeam_core::{ResumedState, Stop};
 use ibeam_protocol::{Event, EventKind, Failure, Reason, SessionId};
 use ibeam_session::{Cancel, Damage, Durability, Options, Session, SessionError};
 use ibeam_tools::PastContents;
@@ -55,14 +55,14 @@ pub(super) struct Opened {
     pub(super) id: SessionId,
     /// `None` for a run that keeps no session.
     pub(super) session: Option<Session>,
-    pub(super) past: Past,
+    pub(super) past: ResumedState,
     pub(super) past_contents: PastContents,
 }
 
 /// What a stored session held before this run.
 #[derive(Default)]
 struct Stored {
-    past: Past,
+    past: ResumedState,
     past_contents: PastContents,
     /// The workspace it last worked in.
     cwd: Option<PathBuf>,
@@ -131,7 +131,7 @@ impl Opening {
                 Err(reason.into())
             }
             opened = opened => opened.unwrap_or_else(|_| {
-                Err(Reason::Internal { said: "the session was lost".to_owned() }.into())
+                Err(Reason::Internal { detail: "the session was lost".to_owned() }.into())
             }),
         }
     }
@@ -235,13 +235,13 @@ pub(crate) fn session_options(app: &App) -> Result<Options, Reason> {
         None | Some("default") => Durability::Written,
         Some("strict") => Durability::Synced,
         Some(other) => {
-            let said = format!("`session.durability` should be \"default\" or \"strict\", not {other:?}");
+            let detail = format!("`session.durability` should be \"default\" or \"strict\", not {other:?}");
             let origin = app.config.get(&["session", "durability"]).map(|setting| setting.origin.to_string());
             return Err(Reason::BadConfig {
                 path: origin.unwrap_or_default(),
                 line: None,
                 column: None,
-                said,
+                detail,
             });
         }
     };
@@ -274,7 +274,7 @@ pub(crate) fn reason_of(error: &SessionError, id: SessionId) -> Reason {
         }
         SessionError::Damaged { path, line, said } => damaged(id, path, *line, said),
         SessionError::Create { path, source } => {
-            Reason::CannotCreate { path: path.display().to_string(), said: source.to_string() }
+            Reason::CannotCreate { path: path.display().to_string(), detail: source.to_string() }
         }
         SessionError::Low { .. } | SessionError::Io { .. } | SessionError::Cancelled => session_io(error),
         SessionError::Removed { .. } => unwritten(error),
@@ -282,23 +282,23 @@ pub(crate) fn reason_of(error: &SessionError, id: SessionId) -> Reason {
 }
 
 /// Damage, with the file where it is not the first of the journal.
-pub(crate) fn damaged(id: SessionId, path: &Path, line: u64, said: &str) -> Reason {
-    let said = match path.file_name().and_then(|name| name.to_str()) {
-        Some("events.jsonl") | None => said.to_owned(),
-        Some(name) => format!("{said} (in `{name}`)"),
+pub(crate) fn damaged(id: SessionId, path: &Path, line: u64, detail: &str) -> Reason {
+    let detail = match path.file_name().and_then(|name| name.to_str()) {
+        Some("events.jsonl") | None => detail.to_owned(),
+        Some(name) => format!("{detail} (in `{name}`)"),
     };
-    Reason::SessionDamaged { session: id.to_string(), line, said }
+    Reason::SessionDamaged { session: id.to_string(), line, detail }
 }
 
 /// What it means for a run that its session cannot be written.
 pub(crate) fn unwritten(error: &SessionError) -> Reason {
     match error {
         SessionError::Removed { path } => Reason::SessionRemoved { path: path.display().to_string() },
-        error => Reason::Io { what: "session".to_owned(), said: error.to_string() },
+        error => Reason::Io { what: "session".to_owned(), detail: error.to_string() },
     }
 }
 
 /// The same where no session is named.
 pub(crate) fn session_io(error: &SessionError) -> Reason {
-    Reason::Io { what: "sessions".to_owned(), said: error.to_string() }
+    Reason::Io { what: "sessions".to_owned(), detail: error.to_string() }
 }

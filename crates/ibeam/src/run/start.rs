@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ibeam_core::{Past, Provider};
+use ibeam_core::{Provider, ResumedState};
 use ibeam_protocol::{Failure, Limits, Notice, PermissionMode, Sandbox, SessionId, SessionStarted};
 use ibeam_session::Session;
 use ibeam_tools::PastContents;
@@ -19,7 +19,7 @@ pub(super) struct Started {
     pub(super) provider: Arc<dyn Provider>,
     /// `None` for a run that keeps no session.
     pub(super) session: Option<Session>,
-    pub(super) past: Past,
+    pub(super) past: ResumedState,
     pub(super) past_contents: PastContents,
     pub(super) notices: Vec<Notice>,
 }

@@ -43,7 +43,7 @@ impl TypedLines {
             Some(line) => Some(line),
             None => self.arriving.recv().await,
         };
-        let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), said: error.to_string() };
+        let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() };
         line.transpose().map_err(failed)
     }
 

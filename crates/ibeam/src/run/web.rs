@@ -106,7 +106,7 @@ fn grants(app: &App, policy: &Policy) -> Result<Grants, Reason> {
     for (given, origin) in app.config.list(&["network", "allow"]) {
         grants.allow.push(given.parse().map_err(|error: BadGrant| origin.bad(error.to_string()))?);
     }
-    let bad = |error: BadGrant| Reason::Usage { said: error.to_string() };
+    let bad = |error: BadGrant| Reason::Usage { detail: error.to_string() };
     for rule in &policy.allow {
         if let Rule::WebFetch(domain) = rule {
             grants.allow.extend(Grant::of_pages(domain).map_err(bad)?);

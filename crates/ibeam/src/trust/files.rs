@@ -40,7 +40,7 @@ impl PolicyFiles {
     pub(crate) fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Reason> {
         match self.at(path) {
             Some(read) => read.clone(),
-            None => Err(Reason::Internal { said: format!("`{}` is no policy file", path.display()) }),
+            None => Err(Reason::Internal { detail: format!("`{}` is no policy file", path.display()) }),
         }
     }
 

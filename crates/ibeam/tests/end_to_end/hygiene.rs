@@ -1,6 +1,6 @@
 //! What reaches a reader: no key that the model says, and nothing of others' text that is not seen.
 
-use ibeam_protocol::hidden::is_hidden;
+use ibeam_protocol::invisible::is_invisible;
 use ibeam_testkit::{Answer, Finished, Workspace};
 use serde_json::json;
 
@@ -58,7 +58,7 @@ fn a_call_with_a_key_is_told_without_it_and_not_executed() {
 #[track_caller]
 fn check_shown(ran: &Finished, part: &str) {
     for text in [&ran.stdout, &ran.stderr] {
-        assert!(!text.contains(|c: char| is_hidden(c)), "{text:?}");
+        assert!(!text.contains(|c: char| is_invisible(c)), "{text:?}");
     }
     assert!(ran.stdout.contains(part), "{ran}");
 }

@@ -109,7 +109,7 @@ fn call(call_id: &str, body: &ToolCallBody) -> ToolCall {
 
 fn outcome(body: &ToolCallBody) -> ToolOutcome {
     let free = |value: &Value| ToolOutcome::Success {
-        output: ToolOutput::Free(value.clone()),
+        output: ToolOutput::Other(value.clone()),
         for_model: "".into(),
     };
     let Some((arm, payload)) = body.arm() else {
@@ -177,7 +177,7 @@ fn succeeded(end: ResultEvent) -> Result<RunFinished, String> {
 fn failed(end: ErrorEvent) -> Result<RunFinished, String> {
     Ok(RunFinished {
         session_id: id(&end.session_id.unwrap_or_default())?,
-        outcome: RunOutcome::Failed(Reason::Retold { said: end.message }.into()),
+        outcome: RunOutcome::Failed(Reason::ReplayedFailure { detail: end.message }.into()),
         // The line of a failure does not tell it.
         duration_ms: 0,
         totals: totals(end.ibeam),

@@ -31,7 +31,7 @@ impl Speed {
         }
         let times = text.parse().ok().filter(|times: &f64| times.is_finite() && *times > 0.0);
         times.map(Self::Times).ok_or_else(|| Reason::Usage {
-            said: format!("`--speed {text}` is neither `max`, `real` nor a number above 0"),
+            detail: format!("`--speed {text}` is neither `max`, `real` nor a number above 0"),
         })
     }
 }
@@ -55,7 +55,7 @@ impl Pace {
     pub(super) fn new(speed: Option<&str>, longest: Option<&str>) -> Result<Self, Reason> {
         let speed = speed.map_or(Ok(Speed::Max), Speed::parse)?;
         let wrong =
-            |text| Reason::Usage { said: format!("`--longest-pause {text}` is no time, such as `2s`") };
+            |text| Reason::Usage { detail: format!("`--longest-pause {text}` is no time, such as `2s`") };
         let longest = longest.map(|text| parse_time(text).ok_or_else(|| wrong(text))).transpose()?;
         let longest = longest.unwrap_or(LONGEST).min(LONGEST);
         Ok(Self { speed, longest, last_ms: None, due: Instant::now() })

@@ -31,7 +31,7 @@ pub(super) fn play(
         line.clear();
         number += 1;
         let unread =
-            |error: std::io::Error| Reason::NoInput { path: source.to_owned(), said: error.to_string() };
+            |error: std::io::Error| Reason::NoInput { path: source.to_owned(), detail: error.to_string() };
         lines
             .by_ref()
             .take(MAX_LINE_BYTES)
@@ -65,8 +65,8 @@ pub(super) fn play(
     }
 }
 
-fn damaged(source: &str, line: u64, said: String) -> Ended {
-    Ended::Failed(Reason::StreamDamaged { source: source.to_owned(), line, said })
+fn damaged(source: &str, line: u64, detail: String) -> Ended {
+    Ended::Failed(Reason::StreamDamaged { source: source.to_owned(), line, detail })
 }
 
 /// What was read so far, as far as it matters to what follows.

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::registration::HookEvent;
+use super::registration::HostHookEvent;
 use crate::dialect::control_protocol::at;
 
 /// The answer to one hook.
@@ -39,7 +39,7 @@ pub(super) enum Permission {
 ///
 /// # Errors
 /// The sentence that says why it is no answer.
-pub(super) fn read(event: HookEvent, answer: &Value) -> Result<Answer, String> {
+pub(super) fn read(event: HostHookEvent, answer: &Value) -> Result<Answer, String> {
     if !(answer.is_object() || answer.is_null()) {
         return Err("its answer is no object".to_owned());
     }
@@ -104,7 +104,7 @@ mod tests {
 
     #[track_caller]
     fn check(answer: Value, permission: Permission, reason: Option<&str>) {
-        let read = read(HookEvent::PreToolUse, &answer).unwrap();
+        let read = read(HostHookEvent::PreToolUse, &answer).unwrap();
         assert_eq!((read.permission, read.reason.as_deref()), (permission, reason), "{answer}");
     }
 
@@ -139,7 +139,7 @@ mod tests {
             json!({ "hookSpecificOutput": { "hookEventName": "Stop" } }),
             json!({ "hookSpecificOutput": { "updatedInput": "ls" } }),
         ] {
-            assert!(read(HookEvent::PreToolUse, &answer).is_err(), "{answer}");
+            assert!(read(HostHookEvent::PreToolUse, &answer).is_err(), "{answer}");
         }
     }
 
@@ -147,7 +147,7 @@ mod tests {
     fn inputs_contexts_and_unused_parts_are_taken() {
         let specific =
             json!({ "updatedInput": { "a": 1 }, "additionalContext": "c", "updatedMCPToolOutput": {} });
-        let read = read(HookEvent::PostToolUse, &json!({ "hookSpecificOutput": specific })).unwrap();
+        let read = read(HostHookEvent::PostToolUse, &json!({ "hookSpecificOutput": specific })).unwrap();
         assert_eq!(read.input, json!({ "a": 1 }).as_object().cloned());
         assert_eq!((read.context.as_deref(), read.unused), (Some("c"), vec!["updatedMCPToolOutput"]));
     }

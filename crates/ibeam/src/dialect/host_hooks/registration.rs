@@ -17,7 +17,7 @@ const LONGEST_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// An event that hooks of a host are called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum HookEvent {
+pub(crate) enum HostHookEvent {
     /// A call is about to be judged.
     PreToolUse,
     /// A call succeeded.
@@ -30,7 +30,7 @@ pub(crate) enum HookEvent {
     Stop,
 }
 
-impl HookEvent {
+impl HostHookEvent {
     const ALL: [Self; 5] =
         [Self::PreToolUse, Self::PostToolUse, Self::PostToolUseFailure, Self::UserPromptSubmit, Self::Stop];
 
@@ -89,7 +89,7 @@ impl Eq for Matcher {}
 /// The hooks of one entry of the registration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HostHook {
-    pub(super) event: HookEvent,
+    pub(super) event: HostHookEvent,
     /// `None` for every tool.
     matcher: Option<Matcher>,
     /// The ids under which the host knows them.
@@ -99,7 +99,7 @@ pub(crate) struct HostHook {
 
 impl HostHook {
     /// Whether the hooks want to be told of `event` of a tool that has any of these names.
-    pub(super) fn matches(&self, event: HookEvent, names: &[&str]) -> bool {
+    pub(super) fn matches(&self, event: HostHookEvent, names: &[&str]) -> bool {
         self.event == event
             && match &self.matcher {
                 Some(Matcher(regex)) => names.iter().any(|name| regex.is_match(name)),
@@ -118,7 +118,7 @@ pub(in crate::dialect) fn registered(request: &Value) -> Result<(Vec<HostHook>, 
         if entries.as_array().is_some_and(Vec::is_empty) {
             continue;
         }
-        match HookEvent::ALL.into_iter().find(|event| event.name() == name) {
+        match HostHookEvent::ALL.into_iter().find(|event| event.name() == name) {
             Some(event) => {
                 let entries = entries.as_array().ok_or_else(|| format!("`hooks.{name}` is no list"))?;
                 for entry in entries {
@@ -137,7 +137,7 @@ pub(in crate::dialect) fn registered(request: &Value) -> Result<(Vec<HostHook>, 
     Ok((hooks, unheard))
 }
 
-fn hook(event: HookEvent, entry: &Value) -> Result<HostHook, String> {
+fn hook(event: HostHookEvent, entry: &Value) -> Result<HostHook, String> {
     let name = event.name();
     let callbacks = at(entry, "/hookCallbackIds")
         .as_array()
@@ -177,8 +177,8 @@ mod tests {
     fn check(matcher: &Value, name: &str, expect: bool) {
         let entry = json!({ "matcher": matcher, "hookCallbackIds": ["hook_0"] });
         let (hooks, _) = registered(&json!({ "hooks": { "PreToolUse": [entry] } })).unwrap();
-        assert_eq!(hooks[0].matches(HookEvent::PreToolUse, &[name]), expect, "{matcher} {name}");
-        assert!(!hooks[0].matches(HookEvent::PostToolUse, &[name]));
+        assert_eq!(hooks[0].matches(HostHookEvent::PreToolUse, &[name]), expect, "{matcher} {name}");
+        assert!(!hooks[0].matches(HostHookEvent::PostToolUse, &[name]));
     }
 
     #[test]

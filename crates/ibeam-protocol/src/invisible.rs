@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// `text` with every character that is not seen written out. Line ends and tabs stay; `\r\n` becomes `\n`.
-pub fn show_hidden(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|c| is_hidden(c) || c == '\r') {
+pub fn escape_invisible(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| is_invisible(c) || c == '\r') {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 64);
@@ -19,7 +19,7 @@ pub fn show_hidden(text: &str) -> Cow<'_, str> {
         if c == '\r' && after == Some('\n') {
             continue;
         }
-        if is_hidden(c) && !is_of_an_emoji(before, c, after) {
+        if is_invisible(c) && !is_of_an_emoji(before, c, after) {
             // The format of a string cannot fail.
             let _ = write!(shown, "<U+{:04X}>", u32::from(c));
         } else {
@@ -31,18 +31,18 @@ pub fn show_hidden(text: &str) -> Cow<'_, str> {
 }
 
 /// Foreign text on one line, with every character that is not seen written out, line ends among them; a tab is a space.
-pub fn show_on_one_line(text: &str) -> String {
-    show_hidden(text).replace('\n', "<U+000A>").replace('\t', " ")
+pub fn escape_to_one_line(text: &str) -> String {
+    escape_invisible(text).replace('\n', "<U+000A>").replace('\t', " ")
 }
 
 /// JSON with every character that is not seen written as its escape: the same document, which no terminal obeys.
-pub fn escape_hidden_in_json(json: &str) -> Cow<'_, str> {
-    if !json.chars().any(is_hidden) {
+pub fn escape_invisible_in_json(json: &str) -> Cow<'_, str> {
+    if !json.chars().any(is_invisible) {
         return Cow::Borrowed(json);
     }
     let mut escaped = String::with_capacity(json.len() + 64);
     for c in json.chars() {
-        if is_hidden(c) {
+        if is_invisible(c) {
             for unit in c.encode_utf16(&mut [0; 2]) {
                 // The format of a string cannot fail.
                 let _ = write!(escaped, "\\u{unit:04x}");
@@ -55,7 +55,7 @@ pub fn escape_hidden_in_json(json: &str) -> Cow<'_, str> {
 }
 
 /// Unicode's control, format and private-use characters, its blanks that are no spaces, and selectors.
-pub fn is_hidden(c: char) -> bool {
+pub fn is_invisible(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
         '\u{ad}'
@@ -102,7 +102,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &str) {
-        assert_eq!(show_hidden(text), expect);
+        assert_eq!(escape_invisible(text), expect);
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn foreign_text_on_one_line_cannot_make_another() {
         assert_eq!(
-            show_on_one_line("a\n# Orders\tof\u{202e}mine\r\n"),
+            escape_to_one_line("a\n# Orders\tof\u{202e}mine\r\n"),
             "a<U+000A># Orders of<U+202E>mine<U+000A>"
         );
     }
@@ -143,10 +143,10 @@ mod tests {
     fn escaped_json_is_the_same_document() {
         let value = serde_json::json!({ "ti\u{202e}tle": "a\u{e0041}\u{1b}[2K\u{9b}\n\t日本" });
         let json = value.to_string();
-        let escaped = escape_hidden_in_json(&json);
-        assert!(!escaped.chars().any(is_hidden), "{escaped}");
+        let escaped = escape_invisible_in_json(&json);
+        assert!(!escaped.chars().any(is_invisible), "{escaped}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
-        assert!(matches!(escape_hidden_in_json("{\"a\": \"b\"}\n"), Cow::Borrowed(_)));
+        assert!(matches!(escape_invisible_in_json("{\"a\": \"b\"}\n"), Cow::Borrowed(_)));
     }
 
     /// Data can be hidden in a row of selectors behind a picture.
