@@ -3,7 +3,6 @@
 //! A command that needs nothing of this user's starts from less: what is broken or missing there does not stop it.
 
 use std::io;
-use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,20 +22,20 @@ use crate::resource_exhaustion;
 use crate::trust::Trust;
 
 /// What a command starts from that needs nothing of this user's.
-pub(crate) struct Basis {
+pub(crate) struct BaseContext {
     pub(crate) flags: Flags,
     /// The version of the output contract that was asked for.
-    asked: Option<Contract>,
+    requested_contract: Option<Contract>,
     pub(crate) config: Config,
     /// What is wrong with the configuration of a command that does not need it to be right.
-    pub(crate) faults: Vec<Reason>,
+    pub(crate) config_errors: Vec<Reason>,
     pub(crate) catalogue: Arc<Catalogue>,
 }
 
 /// What a command makes of a configuration that is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigUse {
-    /// It is refused.
+    /// It is reject_unsupported_flags.
     Needed,
     /// What could be read is shown; then the fault is the failure of the command.
     Shown,
@@ -45,8 +44,8 @@ pub(crate) enum ConfigUse {
 }
 
 /// What runs start from, and commands that look after what belongs to this user.
-pub(crate) struct App {
-    basis: Basis,
+pub(crate) struct AppContext {
+    pub(crate) base: BaseContext,
     pub(crate) dirs: Dirs,
     /// Where programs of ours are found.
     pub(crate) programs: Programs,
@@ -55,29 +54,21 @@ pub(crate) struct App {
     pub(crate) credentials: Credentials,
     /// Absolute and resolved.
     pub(crate) workspace: PathBuf,
-    pub(crate) started: Instant,
+    pub(crate) started_at: Instant,
     /// stdout in another program's dialect.
     pub(crate) dialect_writer: Option<DialectWriter>,
 }
 
-/// Whoever has all has the basis.
-impl Deref for App {
-    type Target = Basis;
-
-    fn deref(&self) -> &Basis {
-        &self.basis
-    }
-}
-
-impl Basis {
+impl BaseContext {
     /// Resolves the flags alone; the configuration counts where it is whole and there is a place for it.
     ///
     /// # Errors
     /// `Usage`, `NotText`, `Unsupported`.
     pub(crate) fn offline(flags: Flags, dialect_writer: Option<&DialectWriter>) -> Result<Self, Reason> {
-        let asked = refused(&flags).and_then(|()| asked_contract(&flags, dialect_writer))?;
+        let requested_contract =
+            reject_unsupported_flags(&flags).and_then(|()| requested_contract(&flags, dialect_writer))?;
         let whole = || {
-            let (workspace, dirs) = located(&flags)?;
+            let (workspace, dirs) = resolve_workspace(&flags)?;
             let config = Config::load(&flags, &dirs, &Trust::evaluate(&flags, &dirs, &workspace), &variable)?;
             let catalogue = catalogue_of(&config)?;
             Ok((config, catalogue))
@@ -88,21 +79,21 @@ impl Basis {
             Ok((config, catalogue))
         };
         let (config, catalogue) = whole().or_else(bare)?;
-        Ok(Self { flags, asked, config, faults: Vec::new(), catalogue })
+        Ok(Self { flags, requested_contract, config, config_errors: Vec::new(), catalogue })
     }
 
     /// The version of the output contract that was asked for.
-    pub(crate) fn asked(&self) -> Option<Contract> {
-        self.asked
+    pub(crate) fn requested_contract(&self) -> Option<Contract> {
+        self.requested_contract
     }
 
     /// The version of the output contract that holds.
     pub(crate) fn contract(&self) -> Contract {
-        self.asked.unwrap_or_default()
+        self.requested_contract.unwrap_or_default()
     }
 }
 
-impl App {
+impl AppContext {
     /// Resolves everything from the flags and the environment.
     ///
     /// # Errors
@@ -111,23 +102,24 @@ impl App {
         flags: Flags,
         dialect_writer: Option<DialectWriter>,
         config_use: ConfigUse,
-        started: Instant,
+        started_at: Instant,
     ) -> Result<Self, Reason> {
-        let asked = refused(&flags).and_then(|()| asked_contract(&flags, dialect_writer.as_ref()))?;
-        let (workspace, dirs) = located(&flags)?;
+        let requested_contract = reject_unsupported_flags(&flags)
+            .and_then(|()| requested_contract(&flags, dialect_writer.as_ref()))?;
+        let (workspace, dirs) = resolve_workspace(&flags)?;
         let added = flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
         let roots = std::iter::once(workspace.clone()).chain(added).collect();
         let programs = Programs::new(std::env::var_os("PATH").as_deref(), roots);
         let trust = Trust::evaluate(&flags, &dirs, &workspace);
         let is_needed = config_use == ConfigUse::Needed;
-        let (config, mut faults) = match is_needed {
+        let (config, mut config_errors) = match is_needed {
             true => (Config::load(&flags, &dirs, &trust, &variable)?, Vec::new()),
             false => Config::load_readable(&flags, &dirs, &trust, &variable)?,
         };
         let mut pass_over = |fault: Reason| match is_needed || fault.code() != FailureCode::Config {
             true => Err(fault),
             false => {
-                faults.push(fault);
+                config_errors.push(fault);
                 Ok(())
             }
         };
@@ -135,12 +127,12 @@ impl App {
         let credentials = Credentials::load(&dirs.credentials).or_else(|fault| pass_over(fault).map(none))?;
         let of_environment = |()| Arc::new(catalogue(None));
         let catalogue = catalogue_of(&config).or_else(|fault| pass_over(fault).map(of_environment))?;
-        let basis = Basis { flags, asked, config, faults, catalogue };
-        Ok(Self { basis, dirs, programs, trust, credentials, workspace, started, dialect_writer })
+        let base = BaseContext { flags, requested_contract, config, config_errors, catalogue };
+        Ok(Self { base, dirs, programs, trust, credentials, workspace, started_at, dialect_writer })
     }
 
     /// What to say of arguments of another program's that were left out.
-    pub(crate) fn ignored_arguments(&self) -> Option<Notice> {
+    pub(crate) fn ignored_arguments_notice(&self) -> Option<Notice> {
         let options = self
             .dialect_writer
             .as_ref()
@@ -155,7 +147,7 @@ impl App {
 ///
 /// # Errors
 /// `NoInput` for the workspace; `CannotCreate` where no home says where.
-pub(crate) fn located(flags: &Flags) -> Result<(PathBuf, Dirs), Reason> {
+pub(crate) fn resolve_workspace(flags: &Flags) -> Result<(PathBuf, Dirs), Reason> {
     let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let no_input = |detail: String| Reason::NoInput { path: given.display().to_string(), detail };
     let unread = |error: io::Error| {
@@ -186,10 +178,10 @@ fn catalogue_of(config: &Config) -> Result<Arc<Catalogue>, Reason> {
 
 /// Holds that the environment is text, and that no flag of the original is given whose feature this version does not
 /// have, where ignoring it would mislead.
-fn refused(flags: &Flags) -> Result<(), Reason> {
+fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
     let unsupported = |what: &str| Err(Reason::Unsupported { what: what.to_owned() });
     reject_non_utf8_variables()?;
-    refuse_nothing(flags)?;
+    reject_empty_values(flags)?;
     if flags.insecure {
         return unsupported("--insecure");
     }
@@ -211,7 +203,7 @@ fn refused(flags: &Flags) -> Result<(), Reason> {
 ///
 /// # Errors
 /// `Usage` with the flag.
-fn refuse_nothing(flags: &Flags) -> Result<(), Reason> {
+fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
     let texts = [
         ("--model", &flags.model),
         ("--api-key", &flags.api_key),
@@ -254,12 +246,15 @@ fn refuse_nothing(flags: &Flags) -> Result<(), Reason> {
 }
 
 /// The version of the output contract that flags and variables ask for; the usual one where they are wrong.
-pub(crate) fn contract_of(flags: &Flags, dialect_writer: Option<&DialectWriter>) -> Contract {
-    asked_contract(flags, dialect_writer).ok().flatten().unwrap_or_default()
+pub(crate) fn contract_or_default(flags: &Flags, dialect_writer: Option<&DialectWriter>) -> Contract {
+    requested_contract(flags, dialect_writer).ok().flatten().unwrap_or_default()
 }
 
 /// What `--contract`, else `IBEAM_CONTRACT` says.
-fn asked_contract(flags: &Flags, dialect_writer: Option<&DialectWriter>) -> Result<Option<Contract>, Reason> {
+fn requested_contract(
+    flags: &Flags,
+    dialect_writer: Option<&DialectWriter>,
+) -> Result<Option<Contract>, Reason> {
     if dialect_writer.is_some() {
         // A dialect is made of contract 1.
         return Ok(None);

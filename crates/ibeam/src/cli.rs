@@ -23,7 +23,7 @@ pub(crate) use self::parts::{
     ConfigCommand, McpCommand, PolicyCommand, SessionsCommand, TestedAccess, TrustCommand,
 };
 use self::words::FirstWord;
-use crate::exit::Report;
+use crate::exit::ErrorOutput;
 
 /// A coding agent for the command line that other programs can rely on.
 #[derive(Parser, Debug)]
@@ -508,10 +508,10 @@ fn has_surplus(args: &[OsString]) -> bool {
 }
 
 /// How a line that cannot be parsed wants to be told so.
-pub(crate) fn requested_report(args: &[OsString]) -> Report {
+pub(crate) fn requested_error_output(args: &[OsString]) -> ErrorOutput {
     let json = value_of(args, "--error-format") == Some("json");
     let format = if json { ErrorFormat::Json } else { ErrorFormat::Text };
-    Report { format, file: value_of(args, "--error-file").map(PathBuf::from) }
+    ErrorOutput { format, file: value_of(args, "--error-file").map(PathBuf::from) }
 }
 
 /// The language that a line asks for which is not parsed.

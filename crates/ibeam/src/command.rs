@@ -30,7 +30,7 @@ use ibeam_output::{escape_invisible, escape_invisible_in_json};
 use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
 
-use crate::app::{App, Basis, ConfigUse};
+use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Command, ConfigCommand, OfflineCommand, ReportFormat, TrustCommand};
 use crate::stderr;
 
@@ -41,10 +41,10 @@ pub(crate) use setup::install_if_missing;
 ///
 /// # Errors
 /// Whatever the command fails with.
-pub(crate) fn execute(app: &App, command: &Command, stdout: &mut File) -> Result<ExitCode, Failure> {
+pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) -> Result<ExitCode, Failure> {
     let config_use = config_use(command);
     if config_use == ConfigUse::Incidental {
-        app.faults.iter().for_each(|fault| warn_of(app, fault));
+        app.base.config_errors.iter().for_each(|fault| warn_of(app, fault));
     }
     let done = match command {
         Command::Login { provider } => login::login(app, provider.as_deref(), stdout),
@@ -65,10 +65,10 @@ pub(crate) fn execute(app: &App, command: &Command, stdout: &mut File) -> Result
         Command::Resume { .. } => Err(Reason::Internal { detail: "`resume` is a run".to_owned() }.into()),
         // Those whose good ends differ.
         Command::Policy { what } => return policy::policy(app, what, stdout),
-        Command::Offline(command) => return execute_offline(app, command, stdout),
+        Command::Offline(command) => return execute_offline(&app.base, command, stdout),
     };
     done?;
-    match app.faults.split_first() {
+    match app.base.config_errors.split_first() {
         Some((first, rest)) if config_use == ConfigUse::Shown => {
             rest.iter().for_each(|fault| warn_of(app, fault));
             Err(first.clone().into())
@@ -105,8 +105,8 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
     }
 }
 
-fn warn_of(app: &App, fault: &Reason) {
-    stderr::say(&format!("warning: {}", app.catalogue.reason(fault).message));
+fn warn_of(app: &AppContext, fault: &Reason) {
+    stderr::write_line(&format!("warning: {}", app.base.catalogue.reason(fault).message));
 }
 
 /// Carries out a command that needs nothing of this user's. Gives the exit code of a good end.
@@ -114,28 +114,28 @@ fn warn_of(app: &App, fault: &Reason) {
 /// # Errors
 /// Whatever the command fails with.
 pub(crate) fn execute_offline(
-    basis: &Basis,
+    base: &BaseContext,
     command: &OfflineCommand,
     stdout: &mut File,
 ) -> Result<ExitCode, Failure> {
     let done = match command {
         OfflineCommand::Replay { what, run, speed, longest_pause } => {
             let options =
-                replay::ReplayOptions::new(basis, *run, speed.as_deref(), longest_pause.as_deref(), stdout)?;
-            replay::replay(basis, what, &options, stdout)
+                replay::ReplayOptions::new(base, *run, speed.as_deref(), longest_pause.as_deref(), stdout)?;
+            replay::replay(base, what, &options, stdout)
         }
-        OfflineCommand::Errors { format } => errors::errors(basis, format.unwrap_or_default(), stdout),
-        OfflineCommand::Schema { format } => schema::schema(basis, format.unwrap_or_default(), stdout),
-        OfflineCommand::Shim { directory, dialect } => shim::shim(basis, directory, dialect, stdout),
+        OfflineCommand::Errors { format } => errors::errors(base, format.unwrap_or_default(), stdout),
+        OfflineCommand::Schema { format } => schema::schema(base, format.unwrap_or_default(), stdout),
+        OfflineCommand::Shim { directory, dialect } => shim::shim(base, directory, dialect, stdout),
         OfflineCommand::Completions { shell } => completions::completions(*shell, stdout),
         // Those whose good ends differ.
         OfflineCommand::Convert { from, to, losses, file } => {
             let to = to.unwrap_or(DialectName::Cursor);
-            return convert::convert(basis, (*from, to), file.as_deref(), losses.as_deref(), stdout);
+            return convert::convert(base, (*from, to), file.as_deref(), losses.as_deref(), stdout);
         }
         OfflineCommand::Check { file, format, json } => {
             let format = if *json { ReportFormat::Json } else { format.unwrap_or_default() };
-            return check::check(basis, file.as_deref(), format, stdout);
+            return check::check(base, file.as_deref(), format, stdout);
         }
     };
     done.map(|()| ExitCode::SUCCESS)
@@ -163,7 +163,7 @@ fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> 
 }
 
 /// What is missing, and the ways out, in one line.
-fn told(app: &App, reason: &Reason) -> String {
-    let explained = app.catalogue.reason(reason);
+fn told(app: &AppContext, reason: &Reason) -> String {
+    let explained = app.base.catalogue.reason(reason);
     format!("{}; {}", explained.message, explained.hints.join("; "))
 }

@@ -22,37 +22,37 @@ use crate::trust::now_ms;
 use crate::{printer, stderr};
 
 /// How long a thread that prints may hold up the last line of a run that is ended by force.
-const PATIENCE: Duration = Duration::from_millis(700);
+const PRINT_TIMEOUT: Duration = Duration::from_millis(700);
 /// The process is gone after this time, whatever the last line waits for.
-const LAST_MOMENT: Duration = Duration::from_secs(2);
+const FORCED_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A failure, and the end of the run that it ended, where one had begun.
 #[derive(Debug)]
-pub(crate) struct Failed {
+pub(crate) struct ExitFailure {
     pub(crate) failure: Failure,
     pub(crate) run: Option<Box<RunFinished>>,
 }
 
-impl Failed {
+impl ExitFailure {
     /// The sentence and the hints for people.
     pub(crate) fn explained(&self, catalogue: &Catalogue) -> Explanation {
         catalogue.failed_run(&self.failure, self.run.as_deref())
     }
 }
 
-impl From<Failure> for Failed {
+impl From<Failure> for ExitFailure {
     fn from(failure: Failure) -> Self {
         Self { failure, run: None }
     }
 }
 
-impl From<Reason> for Failed {
+impl From<Reason> for ExitFailure {
     fn from(reason: Reason) -> Self {
         Failure::from(reason).into()
     }
 }
 
-impl Failed {
+impl ExitFailure {
     /// Names the command in a usage error, so that the hint leads to the help of that command.
     pub(crate) fn in_command(mut self, command: Option<&str>) -> Self {
         if let (Reason::Usage { detail }, Some(command)) = (&self.failure.reason, command) {
@@ -71,79 +71,79 @@ impl Failed {
 
 /// How a failure is to be told.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct ErrorOutput {
     pub(crate) format: ErrorFormat,
     pub(crate) file: Option<PathBuf>,
 }
 
 /// As the flags say, once they are known: a panic is told in the same way.
-static REPORT: OnceLock<Report> = OnceLock::new();
+static ERROR_OUTPUT: OnceLock<ErrorOutput> = OnceLock::new();
 
 /// Sets how failures are told from here on, and empties the error file: what it holds at the end is of this run.
 ///
 /// # Errors
 /// `CannotCreate` when the file cannot be written.
-pub(crate) fn report_as(report: Report) -> Result<(), Reason> {
-    let Report { file, .. } = REPORT.get_or_init(|| report);
+pub(crate) fn configure_error_output(report: ErrorOutput) -> Result<(), Reason> {
+    let ErrorOutput { file, .. } = ERROR_OUTPUT.get_or_init(|| report);
     let Some(path) = file else { return Ok(()) };
     let cannot = |error: io::Error| Reason::CannotCreate {
         path: path.display().to_string(),
         detail: error.to_string(),
     };
-    emptied(path).map(drop).map_err(cannot)
+    open_truncated(path).map(drop).map_err(cannot)
 }
 
 /// The language of people, once it is known.
 static CATALOGUE: OnceLock<Arc<Catalogue>> = OnceLock::new();
 
 /// What prints a run on stdout that is ended by force before it has begun.
-static WRITER: Mutex<Option<Box<dyn EventWriter + Send>>> = Mutex::new(None);
+static UNSTARTED_RUN_WRITER: Mutex<Option<Box<dyn EventWriter + Send>>> = Mutex::new(None);
 /// The head of the run that is about to begin, and its prompt.
-static EXPECTED: OnceLock<(SessionStarted, Vec<String>)> = OnceLock::new();
+static EXPECTED_RUN: OnceLock<(SessionStarted, Vec<String>)> = OnceLock::new();
 
 /// The thread that tells how the process ends: there is one end.
-static TELLER: OnceLock<ThreadId> = OnceLock::new();
+static EXITING_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
 /// Sets the language of an end by force.
-pub(crate) fn speak(catalogue: &Arc<Catalogue>) {
+pub(crate) fn set_catalogue(catalogue: &Arc<Catalogue>) {
     // The first one holds, as for all else.
     let _ = CATALOGUE.set(Arc::clone(catalogue));
 }
 
 /// Prints a failure on stdout of which no head of a run is known.
-type TellUnbegun = Box<dyn FnOnce(&Failure) + Send>;
-static UNBEGUN: Mutex<Option<TellUnbegun>> = Mutex::new(None);
+type EarlyFailurePrinter = Box<dyn FnOnce(&Failure) + Send>;
+static EARLY_FAILURE_PRINTER: Mutex<Option<EarlyFailurePrinter>> = Mutex::new(None);
 
 /// Sets what prints a failure on stdout while no head of a run is known.
-pub(crate) fn tell_unbegun_with(tell: TellUnbegun) {
-    *UNBEGUN.lock().unwrap_or_else(PoisonError::into_inner) = Some(tell);
+pub(crate) fn set_early_failure_printer(print: EarlyFailurePrinter) {
+    *EARLY_FAILURE_PRINTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(print);
 }
 
 /// Prints the end of a run that did not begin, as a stream where its head is known.
-pub(crate) fn print_unbegun(failure: &Failure) -> Option<RunFinished> {
-    let run = print_expected(failure);
+pub(crate) fn print_early_failure(failure: &Failure) -> Option<RunFinished> {
+    let run = print_expected_run(failure);
     if run.is_none()
-        && let Some(tell) = UNBEGUN.lock().unwrap_or_else(PoisonError::into_inner).take()
+        && let Some(print) = EARLY_FAILURE_PRINTER.lock().unwrap_or_else(PoisonError::into_inner).take()
     {
-        tell(failure);
+        print(failure);
     }
     run
 }
 
 /// Sets what prints a run that is ended by force before it has begun.
-pub(crate) fn print_outside_of_runs(writer: Box<dyn EventWriter + Send>) {
-    *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+pub(crate) fn set_unstarted_run_writer(writer: Box<dyn EventWriter + Send>) {
+    *UNSTARTED_RUN_WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
 }
 
 /// Sets the run that is about to begin: if it is ended by force before, its failure is told with this head.
-pub(crate) fn expect_run(head: SessionStarted, prompt: Vec<String>) {
+pub(crate) fn set_expected_run(head: SessionStarted, prompt: Vec<String>) {
     // A process has one that is the first.
-    let _ = EXPECTED.set((head, prompt));
+    let _ = EXPECTED_RUN.set((head, prompt));
 }
 
 /// Prints the expected run, which failed before it began; `None` where nothing is known of it.
-pub(crate) fn print_expected(failure: &Failure) -> Option<RunFinished> {
-    let (head, prompt) = EXPECTED.get()?;
+pub(crate) fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
+    let (head, prompt) = EXPECTED_RUN.get()?;
     let finished = RunFinished {
         session_id: head.session_id,
         outcome: RunOutcome::Failed(failure.clone()),
@@ -153,7 +153,7 @@ pub(crate) fn print_expected(failure: &Failure) -> Option<RunFinished> {
         // Nothing of a new session is there to be resumed.
         ephemeral: head.ephemeral || !head.resumed,
     };
-    let mut writer = WRITER.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+    let mut writer = UNSTARTED_RUN_WRITER.lock().unwrap_or_else(PoisonError::into_inner).take()?;
     let kinds = [
         EventKind::SessionStarted(Box::new(head.clone())),
         EventKind::UserMessage { content: prompt.clone() },
@@ -166,83 +166,83 @@ pub(crate) fn print_expected(failure: &Failure) -> Option<RunFinished> {
 }
 
 /// Whether this thread, and no other, tells the end.
-fn is_teller() -> bool {
+fn claim_exit() -> bool {
     let own = thread::current().id();
-    *TELLER.get_or_init(|| own) == own
+    *EXITING_THREAD.get_or_init(|| own) == own
 }
 
 /// Ends the process by force, from any thread: finishes what has been printed, tells the failure, and exits.
 ///
 /// For what cannot end in order: a panic, a thread that hangs in the system, a second signal.
-pub(crate) fn leave(reason: &Reason) -> ! {
+pub(crate) fn force_exit(reason: &Reason) -> ! {
     let code = i32::from(reason.code().exit_code());
-    if TELLER.get() == Some(&thread::current().id()) {
-        // HookInvocation the end has failed itself.
+    if EXITING_THREAD.get() == Some(&thread::current().id()) {
+        // Telling the end has failed itself.
         std::process::exit(code);
     }
-    if !is_teller() {
-        thread::sleep(LAST_MOMENT);
+    if !claim_exit() {
+        thread::sleep(FORCED_EXIT_TIMEOUT);
         std::process::exit(code);
     }
     let timer = thread::Builder::new().name("exit".to_owned());
     // Without it the end is as certain as what follows.
     drop(timer.spawn(move || {
-        thread::sleep(LAST_MOMENT);
+        thread::sleep(FORCED_EXIT_TIMEOUT);
         std::process::exit(code);
     }));
     let failure = Failure::from(reason.clone());
     let run = match printer::current() {
-        Some(printer) => printer.end_by_force(&failure, PATIENCE),
-        None => print_unbegun(&failure),
+        Some(printer) => printer.end_by_force(&failure, PRINT_TIMEOUT),
+        None => print_early_failure(&failure),
     };
-    let failed = Failed { failure, run: run.map(Box::new) };
+    let failed = ExitFailure { failure, run: run.map(Box::new) };
     let catalogue = CATALOGUE.get().cloned().unwrap_or_else(|| Arc::new(crate::environment::catalogue(None)));
-    tell(&failed, &catalogue);
+    print_failure(&failed, &catalogue);
     std::process::exit(code)
 }
 
 /// Tells the failure and gives its exit code. A closed stderr changes nothing.
-pub(crate) fn fail(failed: &Failed, catalogue: &Catalogue) -> ExitCode {
-    if is_teller() {
-        tell(failed, catalogue);
+pub(crate) fn report_failure(failed: &ExitFailure, catalogue: &Catalogue) -> ExitCode {
+    if claim_exit() {
+        print_failure(failed, catalogue);
     } else {
         // Another thread tells the end, and exits.
-        thread::sleep(LAST_MOMENT);
+        thread::sleep(FORCED_EXIT_TIMEOUT);
     }
     ExitCode::from(failed.failure.reason.code().exit_code())
 }
 
-fn tell(failed: &Failed, catalogue: &Catalogue) {
-    let Failed { failure, run } = failed;
-    let fallback = Report::default();
-    let Report { format, file } = REPORT.get().unwrap_or(&fallback);
+fn print_failure(failed: &ExitFailure, catalogue: &Catalogue) {
+    let ExitFailure { failure, run } = failed;
+    let fallback = ErrorOutput::default();
+    let ErrorOutput { format, file } = ERROR_OUTPUT.get().unwrap_or(&fallback);
     if let Some(path) = file {
         let object = error_object(failure, run.as_deref());
-        let written = emptied(path).and_then(|mut file| writeln!(file, "{object}"));
+        let written = open_truncated(path).and_then(|mut file| writeln!(file, "{object}"));
         if let Err(error) = written {
-            stderr::say(&format!("warning: `{}`: {error}", path.display()));
+            stderr::write_line(&format!("warning: `{}`: {error}", path.display()));
         }
     }
     match format {
         ErrorFormat::Text if failed.is_reader_done() => {}
-        ErrorFormat::Text => stderr::say(&failed.explained(catalogue).to_string()),
+        ErrorFormat::Text => stderr::write_line(&failed.explained(catalogue).to_string()),
         ErrorFormat::Json => {
-            stderr::say(&escape_invisible_in_json(&error_object(failure, run.as_deref())));
+            stderr::write_line(&escape_invisible_in_json(&error_object(failure, run.as_deref())));
         }
     }
 }
 
 /// A bug of ours ends the process as any failure does, whichever thread it is on: a half-dead program would hang.
-pub(crate) fn fail_on_panic() {
+pub(crate) fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
         let reason =
             Reason::Internal { detail: panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ") };
-        leave(&reason);
+        force_exit(&reason);
     }));
 }
 
 /// The file, empty. A pipe that nobody reads is an error, not a wait.
-fn emptied(path: &Path) -> io::Result<File> {
+fn open_truncated(path: &Path) -> io::Result<File> {
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).custom_flags(flags).open(path)
 }

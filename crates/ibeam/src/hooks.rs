@@ -28,7 +28,7 @@ use ibeam_core::{HookDecision, HookEvent, HookOutput, Hooks, Redactor};
 use ibeam_protocol::{Notice, RunOutcome, SandboxMode, SessionId, SessionStarted};
 use serde_json::{Value, json};
 
-use crate::app::App;
+use crate::app::AppContext;
 use answer::Answer;
 use document::{Documents, status};
 use event::Event;
@@ -66,7 +66,12 @@ struct HookInvocation<'a> {
 
 impl HookConfig {
     /// Lets them listen to runs like `head`; `only_run` when there is just one.
-    pub(crate) fn into_runner(self, app: &App, head: &SessionStarted, only_run: bool) -> Arc<HookRunner> {
+    pub(crate) fn into_runner(
+        self,
+        app: &AppContext,
+        head: &SessionStarted,
+        only_run: bool,
+    ) -> Arc<HookRunner> {
         let mut environment = crate::mcp::inherited_environment(app);
         for name in ["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR", "IBEAM_PROJECT_DIR"] {
             environment.push((name.into(), app.workspace.clone().into()));
@@ -76,13 +81,13 @@ impl HookConfig {
         Arc::new(HookRunner {
             listed: self,
             documents: Documents::of_run(head, SessionId::random().to_string(), redactor),
-            launcher: Launcher::new(app.programs.find("bash"), environment, app.config.process_limit()),
+            launcher: Launcher::new(app.programs.find("bash"), environment, app.base.config.process_limit()),
             workspace: app.workspace.clone(),
             sandboxed: head.sandbox.mode != SandboxMode::Off,
-            timeout: app.config.timeout("hook"),
-            grace: app.config.timeout("shutdown") / 6,
+            timeout: app.base.config.timeout("hook"),
+            grace: app.base.config.timeout("shutdown") / 6,
             only_run,
-            began: app.started,
+            began: app.started_at,
             begun: AtomicBool::new(false),
             failures: Mutex::default(),
         })

@@ -32,8 +32,8 @@ mod run;
 mod signals;
 mod similar_names;
 mod stderr;
+mod stderr_notices;
 mod stdout;
-mod talk;
 mod trust;
 
 use std::ffi::OsString;
@@ -47,24 +47,24 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::Reason;
 use ibeam_tools::regular_file;
 
-use crate::app::{App, Basis, ConfigUse};
+use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
 use crate::dialect::{DialectWriter, Input};
-use crate::exit::{Failed, Report};
-use crate::mode::{Circumstances, RunMode};
-use crate::run::{Beginning, Target};
+use crate::exit::{ErrorOutput, ExitFailure};
+use crate::mode::{ModeInputs, RunMode};
+use crate::run::{SessionTarget, StartupWatchdog};
 
 fn main() -> ExitCode {
     let started = Instant::now();
     keep_memory_private();
-    exit::fail_on_panic();
+    exit::install_panic_hook();
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let stdout_terminal = rustix::termios::isatty(std::io::stdout().as_fd());
     let mut stdout = match stdout::take() {
         Ok(stdout) => stdout,
         Err(error) => {
             let reason = Reason::Io { what: "stdout".to_owned(), detail: error.to_string() };
-            return exit::fail(&reason.into(), &environment::catalogue(None));
+            return exit::report_failure(&reason.into(), &environment::catalogue(None));
         }
     };
     let parsed = dialect::translate(args.clone()).and_then(|translated| {
@@ -78,17 +78,17 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Err(ParseExit::MissingSubcommand { help, reason }) => {
-            let report = cli::requested_report(&args);
+            let report = cli::requested_error_output(&args);
             if report.format == ErrorFormat::Text {
-                stderr::say(help.trim_end());
+                stderr::write_line(help.trim_end());
             }
-            drop(exit::report_as(report));
-            return exit::fail(&reason.into(), &environment::catalogue(cli::requested_lang(&args)));
+            drop(exit::configure_error_output(report));
+            return exit::report_failure(&reason.into(), &environment::catalogue(cli::requested_lang(&args)));
         }
         Err(ParseExit::Error(reason)) => {
             // Its own failure would hide the one to be told.
-            drop(exit::report_as(cli::requested_report(&args)));
-            return exit::fail(&reason.into(), &environment::catalogue(cli::requested_lang(&args)));
+            drop(exit::configure_error_output(cli::requested_error_output(&args)));
+            return exit::report_failure(&reason.into(), &environment::catalogue(cli::requested_lang(&args)));
         }
     };
     // Everybody may read the command line of a process. A header may hold a token.
@@ -98,54 +98,56 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let lang = flags.lang.clone();
-    let report = Report { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
+    let report =
+        ErrorOutput { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
     let dialect_writer =
         options.and_then(|options| Some(DialectWriter::new(options, stdout.try_clone().ok()?)));
-    let fail = |failed: Failed, catalogue: &Catalogue| {
+    let fail = |failed: ExitFailure, catalogue: &Catalogue| {
         let failed = failed.in_command(command_path.as_deref());
         dialect_writer.iter().for_each(|dialect_writer| dialect_writer.write_failure(&failed));
-        exit::fail(&failed, catalogue)
+        exit::report_failure(&failed, catalogue)
     };
     let unstarted = |reason: Reason| fail(reason.into(), &environment::catalogue(lang.as_deref()));
-    if let Err(reason) = exit::report_as(report) {
+    if let Err(reason) = exit::configure_error_output(report) {
         return unstarted(reason);
     }
     if let Some(Command::Offline(command)) = &command {
-        return match Basis::offline(flags, dialect_writer.as_ref()) {
-            Ok(basis) => command::execute_offline(&basis, command, &mut stdout)
-                .unwrap_or_else(|failure| fail(failure.into(), &basis.catalogue)),
+        return match BaseContext::offline(flags, dialect_writer.as_ref()) {
+            Ok(base) => command::execute_offline(&base, command, &mut stdout)
+                .unwrap_or_else(|failure| fail(failure.into(), &base.catalogue)),
             Err(reason) => unstarted(reason),
         };
     }
     let stdin_terminal = rustix::termios::isatty(std::io::stdin().as_fd());
     let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
     let mut beginning = None;
-    if is_run && mode::prints(flags.print, stdout_terminal, stdin_terminal) {
-        tell_unbegun(&flags, dialect_writer.as_ref(), &stdout);
-        match Beginning::of(&flags) {
+    if is_run && mode::is_print_mode(flags.print, stdout_terminal, stdin_terminal) {
+        print_early_failures_on_stdout(&flags, dialect_writer.as_ref(), &stdout);
+        match StartupWatchdog::start(&flags) {
             Ok(begun) => beginning = Some(begun),
             Err(reason) => return unstarted(reason),
         }
     }
     let config_use = command.as_ref().map_or(ConfigUse::Needed, command::config_use);
-    match App::new(flags, dialect_writer.clone(), config_use, started) {
+    match AppContext::new(flags, dialect_writer.clone(), config_use, started) {
         Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, beginning)
-            .unwrap_or_else(|failed| fail(failed, &app.catalogue)),
+            .unwrap_or_else(|failed| fail(failed, &app.base.catalogue)),
         Err(reason) => unstarted(reason),
     }
 }
 
 /// Has a failure printed on stdout that ends the process by force while nothing is known of the run.
-fn tell_unbegun(flags: &Flags, dialect_writer: Option<&DialectWriter>, stdout: &File) {
-    let format = flags.output_format.unwrap_or(mode::usual_format(app::contract_of(flags, dialect_writer)));
+fn print_early_failures_on_stdout(flags: &Flags, dialect_writer: Option<&DialectWriter>, stdout: &File) {
+    let format =
+        flags.output_format.unwrap_or(mode::default_format(app::contract_or_default(flags, dialect_writer)));
     match (dialect_writer.cloned(), stdout.try_clone()) {
         (Some(dialect_writer), _) => {
-            exit::tell_unbegun_with(Box::new(move |failure| {
+            exit::set_early_failure_printer(Box::new(move |failure| {
                 dialect_writer.write_failure(&failure.clone().into())
             }));
         }
         (None, Ok(mut stdout)) if format == Format::StreamJson => {
-            exit::tell_unbegun_with(Box::new(move |failure| {
+            exit::set_early_failure_printer(Box::new(move |failure| {
                 // Where stdout is gone, stderr has the failure.
                 drop(writeln!(stdout, "{}", ibeam_output::error_object(failure, None)));
             }));
@@ -162,21 +164,21 @@ fn keep_memory_private() {
 }
 
 fn dispatch(
-    app: &App,
+    app: &AppContext,
     words: Vec<OsString>,
     command: Option<Command>,
     mut stdout: File,
     stdout_terminal: bool,
-    beginning: Option<Beginning>,
-) -> Result<ExitCode, Failed> {
-    if app.flags.list_models {
+    beginning: Option<StartupWatchdog>,
+) -> Result<ExitCode, ExitFailure> {
+    if app.base.flags.list_models {
         command::list_models(app, &mut stdout)?;
         return Ok(ExitCode::SUCCESS);
     }
     let (target, words) = match command {
-        None => (Target::of(&app.flags), words),
-        Some(Command::Resume { id: None, words }) => (Target::Newest, words),
-        Some(Command::Resume { id: Some(id), words }) => (Target::Named(id), words),
+        None => (SessionTarget::from_flags(&app.base.flags), words),
+        Some(Command::Resume { id: None, words }) => (SessionTarget::Newest, words),
+        Some(Command::Resume { id: Some(id), words }) => (SessionTarget::Named(id), words),
         Some(command) => {
             let options = app.dialect_writer.as_ref().map(DialectWriter::options);
             if let Some(options) = options
@@ -194,28 +196,28 @@ fn dispatch(
             };
         }
     };
-    if app.flags.fork && target == Target::New {
+    if app.base.flags.fork && target == SessionTarget::New {
         return Err(Reason::Usage { detail: "`--fork` needs `--resume` or `--continue`".to_owned() }.into());
     }
-    if let (Target::Named(name), Some(dialect_writer)) = (&target, &app.dialect_writer)
+    if let (SessionTarget::Named(name), Some(dialect_writer)) = (&target, &app.dialect_writer)
         && let Ok(id) = name.parse()
         && let exists = ibeam_session::exists(&app.dirs.sessions(), id)
         && let Some(reason) = dialect_writer.options().session_error(name, exists)
     {
         return Err(reason.into());
     }
-    let mode = mode::infer(Circumstances {
-        print: app.flags.print,
-        format: app.flags.output_format,
-        contract: app.contract(),
-        partial: app.flags.stream_partial_output,
+    let mode = mode::infer(ModeInputs {
+        print: app.base.flags.print,
+        format: app.base.flags.output_format,
+        contract: app.base.contract(),
+        partial: app.base.flags.stream_partial_output,
         stdout_terminal,
         stdin_terminal: rustix::termios::isatty(std::io::stdin().as_fd()),
     })?;
-    if app.flags.setup {
+    if app.base.flags.setup {
         command::install_if_missing(app)?;
     }
-    let started = || beginning.map_or_else(|| Beginning::of(&app.flags), Ok);
+    let started = || beginning.map_or_else(|| StartupWatchdog::start(&app.base.flags), Ok);
     match mode {
         RunMode::Print(format) => match app
             .dialect_writer

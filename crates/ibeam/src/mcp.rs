@@ -19,7 +19,7 @@ use ibeam_mcp::{Launcher, Server, ServerConfig, StartError};
 use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
 use tokio::io::DuplexStream;
 
-use crate::app::App;
+use crate::app::AppContext;
 use crate::trust::{self, Trust};
 pub(crate) use declaration::{ServerDeclaration, Transport, declared_servers};
 use placeholder::Placeholders;
@@ -45,11 +45,11 @@ impl Servers {
     /// # Errors
     /// `McpServerFailed` for one that is required; the reason of a stop. Nothing runs on then.
     pub(crate) async fn start_all(
-        app: &App,
+        app: &AppContext,
         declarations: Vec<ServerDeclaration>,
         stop: &Stop,
     ) -> Result<Self, Reason> {
-        let launcher = Arc::new(Launcher::new(app.config.process_limit()));
+        let launcher = Arc::new(Launcher::new(app.base.config.process_limit()));
         let started = join_all(declarations.into_iter().map(async |declaration| {
             let outcome = match declaration.status {
                 McpStatus::Connected => {
@@ -85,11 +85,11 @@ impl Servers {
     /// The reason of a stop.
     pub(crate) async fn attach(
         &mut self,
-        app: &App,
+        app: &AppContext,
         streams: Vec<(String, DuplexStream)>,
         stop: &Stop,
     ) -> Result<(), Reason> {
-        let (start, call) = (app.config.timeout("mcp_start"), app.config.timeout("mcp_call"));
+        let (start, call) = (app.base.config.timeout("mcp_start"), app.base.config.timeout("mcp_call"));
         let attached = join_all(streams.into_iter().map(async |(name, stream)| {
             let (output, input) = tokio::io::split(stream);
             let server = Server::attach(name.clone(), input, output, start, call).await;
@@ -119,11 +119,11 @@ impl Servers {
 
     /// Remembers the tools of all servers where `--approve-mcps` approves them; else finds those that have become
     /// others since.
-    fn hold_to_what_was_approved(&mut self, app: &App, of_project: &BTreeSet<String>) {
+    fn hold_to_what_was_approved(&mut self, app: &AppContext, of_project: &BTreeSet<String>) {
         let workspace =
             |server: &Server| of_project.contains(server.name()).then_some(app.workspace.as_path());
         let store = &app.trust.store;
-        if app.flags.approve_mcps {
+        if app.base.flags.approve_mcps {
             let servers = self.running.iter().map(|server| (server.as_ref(), workspace(server)));
             if let Err(detail) = trust::approve_tools(store, servers) {
                 self.notices.push(Notice::TrustNotSaved { path: store.path().display().to_string(), detail });
@@ -197,7 +197,7 @@ impl Servers {
 /// # Errors
 /// Why it is not there, in words.
 pub(crate) async fn start_server(
-    app: &App,
+    app: &AppContext,
     declaration: &ServerDeclaration,
     launcher: Arc<Launcher>,
 ) -> Result<Server, String> {
@@ -206,7 +206,7 @@ pub(crate) async fn start_server(
 }
 
 fn config_of(
-    app: &App,
+    app: &AppContext,
     declaration: &ServerDeclaration,
     launcher: Arc<Launcher>,
 ) -> Result<ServerConfig, String> {
@@ -237,8 +237,8 @@ fn config_of(
         directory,
         programs: programs.directories().to_vec(),
         launcher,
-        start_timeout: app.config.timeout("mcp_start"),
-        call_timeout: app.config.timeout("mcp_call"),
+        start_timeout: app.base.config.timeout("mcp_start"),
+        call_timeout: app.base.config.timeout("mcp_call"),
     })
 }
 
@@ -251,7 +251,7 @@ struct ModelKeys {
 }
 
 impl ModelKeys {
-    fn new(app: &App) -> Self {
+    fn new(app: &AppContext) -> Self {
         Self { variables: crate::model::key_variable_names(app), keys: crate::model::all_keys(app) }
     }
 
@@ -274,7 +274,7 @@ impl ModelKeys {
 }
 
 /// Our environment without the keys of models, as commands get it.
-pub(crate) fn inherited_environment(app: &App) -> Vec<(OsString, OsString)> {
+pub(crate) fn inherited_environment(app: &AppContext) -> Vec<(OsString, OsString)> {
     let secrets = crate::model::key_variable_names(app);
     let is_withheld = |name: &OsString| {
         let name = name.to_string_lossy();

@@ -18,7 +18,7 @@ pub(crate) enum RunMode {
 
 /// What decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Circumstances {
+pub(crate) struct ModeInputs {
     /// `--print` was given.
     pub(crate) print: bool,
     /// `--output-format` was given.
@@ -38,15 +38,15 @@ pub(crate) struct Circumstances {
 /// # Errors
 /// `FormatWithoutPrint` when a format is asked for in an interactive run; `Usage` for one that no run has, and for
 /// `--stream-partial-output` where the contract has no partial output.
-pub(crate) fn infer(given: Circumstances) -> Result<RunMode, Reason> {
-    let prints = prints(given.print, given.stdout_terminal, given.stdin_terminal);
-    let mode = match (prints, given.format) {
+pub(crate) fn infer(given: ModeInputs) -> Result<RunMode, Reason> {
+    let is_print_mode = is_print_mode(given.print, given.stdout_terminal, given.stdin_terminal);
+    let mode = match (is_print_mode, given.format) {
         (_, Some(Format::Html)) => {
             return Err(Reason::Usage {
                 detail: "`--output-format html` is a format of `ibeam replay`".to_owned(),
             });
         }
-        (true, format) => RunMode::Print(format.unwrap_or(usual_format(given.contract))),
+        (true, format) => RunMode::Print(format.unwrap_or(default_format(given.contract))),
         (false, None) => RunMode::Interactive,
         (false, Some(_)) => return Err(Reason::FormatWithoutPrint),
     };
@@ -59,12 +59,12 @@ pub(crate) fn infer(given: Circumstances) -> Result<RunMode, Reason> {
 }
 
 /// Whether a run prints and exits; otherwise a person is there.
-pub(crate) fn prints(print: bool, stdout_terminal: bool, stdin_terminal: bool) -> bool {
+pub(crate) fn is_print_mode(print: bool, stdout_terminal: bool, stdin_terminal: bool) -> bool {
     print || !stdout_terminal || !stdin_terminal
 }
 
 /// The format of who asks for none.
-pub(crate) fn usual_format(contract: Contract) -> Format {
+pub(crate) fn default_format(contract: Contract) -> Format {
     match contract {
         Contract::One => Format::StreamJson,
         Contract::Two => Format::Text,
@@ -107,7 +107,7 @@ mod tests {
         partial: bool,
     ) -> Result<RunMode, Reason> {
         let (stdout_terminal, stdin_terminal) = ends;
-        infer(Circumstances { print, format, contract, partial, stdout_terminal, stdin_terminal })
+        infer(ModeInputs { print, format, contract, partial, stdout_terminal, stdin_terminal })
     }
 
     /// Holds that this prints in the format that was given, or in `usual`.

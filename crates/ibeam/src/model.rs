@@ -12,7 +12,7 @@ use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason, UnusedKey};
 use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
 use self::provider::{near_provider, unused_key};
-use crate::app::App;
+use crate::app::AppContext;
 use crate::trust::Trust;
 pub(crate) use connect::list_models;
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
@@ -71,7 +71,7 @@ impl ModelChoice {
 /// # Errors
 /// `UnknownModel`, `UnknownProvider`, `NoKey`, `ModelNotInstalled`, `NoLocalEngine`; `Usage` and `BadConfig` for an
 /// address or a key that must not be used so.
-pub(crate) fn choose_model(app: &App) -> Result<ModelChoice, Reason> {
+pub(crate) fn choose_model(app: &AppContext) -> Result<ModelChoice, Reason> {
     chosen(app).map_err(|mut reason| {
         if let Reason::NoKey { embedded, .. } = &mut reason {
             *embedded = is_installed(app);
@@ -80,10 +80,10 @@ pub(crate) fn choose_model(app: &App) -> Result<ModelChoice, Reason> {
     })
 }
 
-fn chosen(app: &App) -> Result<ModelChoice, Reason> {
-    let setting = app.config.get(&["model"]);
+fn chosen(app: &AppContext) -> Result<ModelChoice, Reason> {
+    let setting = app.base.config.get(&["model"]);
     let why = setting.map(|setting| setting.origin.to_string());
-    match (app.config.text(&["model"]), why) {
+    match (app.base.config.text(&["model"]), why) {
         (Some(name), Some(why)) if name != "auto" => named(app, name, why),
         (Some(_), _) if alias(app, "auto").is_some() => named(app, "auto", "models.aliases".to_owned()),
         _ => unnamed(app),
@@ -94,7 +94,7 @@ fn chosen(app: &App) -> Result<ModelChoice, Reason> {
 ///
 /// # Errors
 /// Those of [`choose_model`].
-pub(crate) fn choose_model_named(app: &App, name: &str, why: &str) -> Result<ModelChoice, Reason> {
+pub(crate) fn choose_model_named(app: &AppContext, name: &str, why: &str) -> Result<ModelChoice, Reason> {
     match name {
         "auto" if alias(app, "auto").is_none() => unnamed(app),
         name => named(app, name, why.to_owned()),
@@ -102,8 +102,8 @@ pub(crate) fn choose_model_named(app: &App, name: &str, why: &str) -> Result<Mod
 }
 
 /// Returns the names of the aliases and what each means.
-pub(crate) fn aliases(app: &App) -> Vec<(String, String)> {
-    let aliases = app.config.all().filter_map(|(path, _)| match path {
+pub(crate) fn aliases(app: &AppContext) -> Vec<(String, String)> {
+    let aliases = app.base.config.all().filter_map(|(path, _)| match path {
         [models, aliases, name] if (models.as_str(), aliases.as_str()) == ("models", "aliases") => {
             Some((name.clone(), alias(app, name)?))
         }
@@ -116,15 +116,15 @@ pub(crate) fn aliases(app: &App) -> Vec<(String, String)> {
 ///
 /// # Errors
 /// `Usage` for an address or a key that is given for a model that nobody named.
-fn unnamed(app: &App) -> Result<ModelChoice, Reason> {
-    if let Some(url) = &app.flags.endpoint {
+fn unnamed(app: &AppContext) -> Result<ModelChoice, Reason> {
+    if let Some(url) = &app.base.flags.endpoint {
         let detail = format!(
             "`--endpoint {url}` needs `--model NAME`, the name of a model of that server; \
              `ibeam models --endpoint {url}` lists them"
         );
         return Err(Reason::Usage { detail });
     }
-    if app.flags.api_key.is_some() {
+    if app.base.flags.api_key.is_some() {
         let detail = "`--api-key` needs `--model PROVIDER/NAME`, which says whose key it is".to_owned();
         return Err(Reason::Usage { detail });
     }
@@ -143,7 +143,7 @@ fn unnamed(app: &App) -> Result<ModelChoice, Reason> {
     }
 }
 
-fn named(app: &App, name: &str, why: String) -> Result<ModelChoice, Reason> {
+fn named(app: &AppContext, name: &str, why: String) -> Result<ModelChoice, Reason> {
     let mut name = name.trim().to_owned();
     for _ in 0..ALIAS_DEPTH {
         match alias(app, &name) {
@@ -188,44 +188,49 @@ fn named(app: &App, name: &str, why: String) -> Result<ModelChoice, Reason> {
 }
 
 /// Returns the name with the provider that a misspelt provider of `name` most likely means.
-fn near_model(app: &App, name: &str) -> Option<String> {
+fn near_model(app: &AppContext, name: &str) -> Option<String> {
     let (provider, model) = name.split_once('/')?;
     Some(format!("{}/{model}", near_provider(app, provider)?))
 }
 
 /// The reason where the name means something to the project's file alone.
-fn only_of_an_untrusted_project(app: &App, name: &str) -> Option<Reason> {
+fn only_of_an_untrusted_project(app: &AppContext, name: &str) -> Option<Reason> {
     let provider = name.split_once('/').map(|(provider, _)| ("providers", vec!["providers", provider]));
     let alias = Some(("models.aliases", vec!["models", "aliases", name]));
     provider.into_iter().chain(alias).find_map(|(table, path)| {
-        let file = app.config.untrusted_file(&path)?;
+        let file = app.base.config.untrusted_file(&path)?;
         Some(Trust::required(format!("{table}.{}", path.last()?), file))
     })
 }
 
-fn alias(app: &App, name: &str) -> Option<String> {
-    app.config.text(&["models", "aliases", name]).map(str::to_owned)
+fn alias(app: &AppContext, name: &str) -> Option<String> {
+    app.base.config.text(&["models", "aliases", name]).map(str::to_owned)
 }
 
 /// A model of `provider`.
 ///
 /// # Errors
 /// `BadConfig` where the key would travel unencrypted.
-fn remote(app: &App, provider: ConfiguredProvider, model: &str, why: String) -> Result<ModelChoice, Reason> {
+fn remote(
+    app: &AppContext,
+    provider: ConfiguredProvider,
+    model: &str,
+    why: String,
+) -> Result<ModelChoice, Reason> {
     provider.check_encryption(app)?;
     let display =
-        app.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
+        app.base.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };
     Ok(ModelChoice { info, provider: Some(provider), why, unused_key: None })
 }
 
-fn embedded(app: &App, why: String, unused_key: Option<UnusedKey>) -> Result<ModelChoice, Reason> {
+fn embedded(app: &AppContext, why: String, unused_key: Option<UnusedKey>) -> Result<ModelChoice, Reason> {
     let display = embedded::DISPLAY_NAME.to_owned();
     if !cfg!(feature = "embedded") {
         return Err(Reason::NoLocalEngine);
     }
     // `--setup` installs it before it is needed.
-    if !is_installed(app) && !app.flags.setup {
+    if !is_installed(app) && !app.base.flags.setup {
         return Err(Reason::ModelNotInstalled { model: display, unused_key });
     }
     let info = ModelInfo { provider: EMBEDDED.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };

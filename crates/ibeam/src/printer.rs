@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::pump::CurrentStop;
 use crate::stderr;
-use crate::talk::Talk;
+use crate::stderr_notices::NoticePrinter;
 use crate::trust::now_ms;
 
 /// Between two attempts to get hold of the writer.
@@ -47,7 +47,7 @@ pub(crate) struct Printer {
 
 struct State {
     writer: Box<dyn EventWriter + Send>,
-    talk: Talk,
+    talk: NoticePrinter,
     /// False once stdout has failed.
     has_reader: bool,
     /// What kept events from the disk or from the reader.
@@ -97,7 +97,7 @@ impl Printer {
     pub(crate) fn new(
         session: Option<Session>,
         writer: Box<dyn EventWriter + Send>,
-        talk: Talk,
+        talk: NoticePrinter,
         stop: CurrentStop,
     ) -> Arc<Self> {
         let state = State {
@@ -300,11 +300,11 @@ impl State {
     /// they happened.
     fn show(&mut self, event: &Event) -> io::Result<()> {
         let mut printed = if self.has_reader { self.writer.write(event) } else { Ok(()) };
-        let mut lines = self.talk.hear(&event.kind);
+        let mut lines = self.talk.on_event(&event.kind);
         if let EventKind::RunFinished(finished) = &event.kind
             && finished.totals.unsynced
         {
-            lines.extend(self.talk.hear(&EventKind::Notice(Notice::SessionUnsynced)));
+            lines.extend(self.talk.on_event(&EventKind::Notice(Notice::SessionUnsynced)));
         }
         if lines.is_empty() {
             return printed;
@@ -312,7 +312,7 @@ impl State {
         if self.has_reader && printed.is_ok() {
             printed = self.writer.end_line().and_then(|()| self.writer.flush());
         }
-        lines.iter().for_each(|line| stderr::say(line));
+        lines.iter().for_each(|line| stderr::write_line(line));
         printed
     }
 

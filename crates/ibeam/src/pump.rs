@@ -29,7 +29,7 @@ pub(crate) struct CurrentStop(Arc<Mutex<Stop>>);
 
 impl CurrentStop {
     /// That of the first run, or the only one.
-    pub(crate) fn of(stop: Stop) -> Self {
+    pub(crate) fn new(stop: Stop) -> Self {
         Self(Arc::new(Mutex::new(stop)))
     }
 

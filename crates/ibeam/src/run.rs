@@ -2,20 +2,20 @@
 
 mod chat;
 mod conversation;
-mod figures;
-mod granted;
 mod heartbeat;
 mod host_model;
-pub(crate) mod policy;
-mod ports;
+mod model_info;
+pub(crate) mod policy_rules;
+mod prepare;
+mod resources;
 mod rule_markers;
 pub(crate) mod sandbox;
-mod session;
+mod session_opener;
 mod shutdown;
-mod start;
-mod typed_lines;
+mod terminal_input;
 mod watchdog;
 mod web;
+mod writable_dirs;
 
 use std::fs::File;
 use std::io;
@@ -29,64 +29,64 @@ use ibeam_protocol::{Failure, Notice, Reason, RunOutcome};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::app::{App, Basis};
+use crate::app::{AppContext, BaseContext};
 use crate::cli::Format;
-use crate::exit::Failed;
+use crate::exit::ExitFailure;
 use crate::mcp::Servers;
 use crate::printer::Printer;
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
-use crate::talk::Talk;
+use crate::stderr_notices::NoticePrinter;
 use crate::{exit, hooks, mcp, prompt, stdout};
 
 pub(crate) use chat::chat;
 pub(crate) use conversation::converse;
-use ports::Foundation;
-use sandbox::Guards;
-use session::Opening;
-pub(crate) use session::{
-    Target, damaged, is_ephemeral, nth_newest, reason_of, session_io, session_options, unwritten,
+pub(crate) use prepare::permission_mode;
+use resources::RunInputs;
+use sandbox::RunSandbox;
+use session_opener::SessionOpener;
+pub(crate) use session_opener::{
+    SessionTarget, damaged, is_ephemeral, nth_newest, reason_of, session_io, session_options, unwritten,
 };
 use shutdown::Shutdown;
-pub(crate) use start::permission_mode;
-pub(crate) use watchdog::Beginning;
+pub(crate) use watchdog::StartupWatchdog;
 
 /// Runs the prompt and prints it in `format`.
 ///
 /// # Errors
 /// Whatever ended the run without success; it is in the stream too where that had begun.
 pub(crate) fn print(
-    app: &App,
-    target: &Target,
+    app: &AppContext,
+    target: &SessionTarget,
     words: &[std::ffi::OsString],
     format: Format,
     stdout: File,
-    beginning: Beginning,
-) -> Result<(), Failed> {
+    beginning: StartupWatchdog,
+) -> Result<(), ExitFailure> {
     on_runtime(|runtime| print_on(runtime, app, target, words, format, stdout, beginning))
 }
 
 fn print_on(
     runtime: &Runtime,
-    app: &App,
-    target: &Target,
+    app: &AppContext,
+    target: &SessionTarget,
     words: &[std::ffi::OsString],
     format: Format,
     stdout: File,
-    beginning: Beginning,
-) -> Result<(), Failed> {
-    let Beginning { stop, watchdog, .. } = &beginning;
+    beginning: StartupWatchdog,
+) -> Result<(), ExitFailure> {
+    let StartupWatchdog { stop, watchdog, .. } = &beginning;
     let stop = stop.clone();
-    let shutdown = Shutdown::within(app.config.timeout("shutdown"));
+    let shutdown = Shutdown::within(app.base.config.timeout("shutdown"));
     // A signal or the time-out ends the run in order, also while stdin or a disk is waited for.
     let _watch = watchdog.watch(&stop, timeout(app), shutdown.budget());
     print_failures_outside_of_runs(app, format, &stdout)?;
     // The sandbox is made while the prompt is read.
-    let guards = Guards::begin(app, true)?;
+    let guards = RunSandbox::spawn(app, true)?;
     let gather = || {
-        let (words, how) = (words.to_vec(), app.flags.stdin.unwrap_or_default());
+        let (words, how) = (words.to_vec(), app.base.flags.stdin.unwrap_or_default());
         let patience = prompt::Patience {
-            silence: app.config.timeout("stdin"),
-            context: app.config.timeout("stdin_context"),
+            silence: app.base.config.timeout("stdin"),
+            context: app.base.config.timeout("stdin_context"),
         };
         runtime.block_on(async { unless_stopped(&stop, move || prompt::gather(&words, how, patience)).await })
     };
@@ -98,16 +98,16 @@ fn print_on(
         let gathered = gather()?;
         (crate::model::choose_model(app)?, gathered)
     };
-    let opening = Opening::new(app, target)?;
-    if let Some(head) = start::preview(app, &opening, &model) {
-        exit::expect_run(head, gathered.blocks.clone());
+    let opening = SessionOpener::new(app, target)?;
+    if let Some(head) = prepare::preview(app, &opening, &model) {
+        exit::set_expected_run(head, gathered.blocks.clone());
     }
     let declared = mcp::declared_servers(app)?;
     let hooks = hooks::load(app)?;
-    let guards = guards.stand()?;
+    let guards = guards.join()?;
     let opened = runtime.block_on(opening.open_unless_stopped(&stop));
     let opened = opened.map_err(|failure| not_begun(app, &stop, failure))?;
-    let mut started = start::start(app, opened, model)?;
+    let mut started = prepare::start(app, opened, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(Servers::start_all(app, declared, &stop))?;
@@ -115,13 +115,13 @@ fn print_on(
     notices.extend(gathered.notice);
     notices.extend(servers.notices.iter().cloned());
     notices.extend(hooks.notices.iter().cloned());
-    notices.extend(app.ignored_arguments());
+    notices.extend(app.ignored_arguments_notice());
     let notices = app.trust.merge_notices(notices);
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
-    let current = CurrentStop::of(stop.clone());
-    let stdout = stdout::Paced::new(stdout, &current, shutdown.patience());
+    let current = CurrentStop::new(stop.clone());
+    let stdout = stdout::BackpressuredStdout::new(stdout, &current, shutdown.patience());
     let writer = match &app.dialect_writer {
-        None => writer(app, format, stdout),
+        None => writer(&app.base, format, stdout),
         Some(dialect_writer) => {
             dialect_writer.set_output(stdout);
             dialect_writer.event_writer()
@@ -129,8 +129,8 @@ fn print_on(
     };
     let approver = Arc::new(ibeam_core::NoApprover);
     let hooks = hooks.into_runner(app, &started.head, true);
-    let further = app.flags.append_system_prompt.clone();
-    let foundation = Foundation {
+    let further = app.base.flags.append_system_prompt.clone();
+    let foundation = RunInputs {
         head: started.head,
         provider: started.provider,
         guards,
@@ -138,17 +138,18 @@ fn print_on(
         further,
         past_contents: started.past_contents,
     };
-    let run = ports::build(app, foundation, approver, &servers, hooks, stop.clone())?;
+    let run = resources::build(app, foundation, approver, &servers, hooks, stop.clone())?;
     let _proxy = run.proxy.map(|proxy| runtime.spawn(proxy));
     stdout::watch_reader(watched, &current).map_err(no_thread)?;
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
-    let printer = Printer::new(started.session, writer, Talk::new(Arc::clone(&app.catalogue)), current);
+    let printer =
+        Printer::new(started.session, writer, NoticePrinter::new(Arc::clone(&app.base.catalogue)), current);
     let pump = Pump { printer: Arc::clone(&printer) };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&run.run.clock), events)
         .with_redactor(Redactor::new(crate::model::all_secrets(app)));
     let outcome = runtime.block_on(async {
-        heartbeat::start(app.flags.heartbeat);
+        heartbeat::start(app.base.flags.heartbeat);
         let outcome = end_of(&shutdown, &run.run, &mut journal, gathered.blocks, notices).await;
         // The run itself has ended what it left; this is for one that had to be dropped.
         let left = shutdown.left();
@@ -167,40 +168,40 @@ fn print_on(
 
 /// The writer of a format, as the flags want it.
 pub(crate) fn writer<'a>(
-    basis: &Basis,
+    base: &BaseContext,
     format: Format,
     out: impl io::Write + Send + 'a,
 ) -> Box<dyn EventWriter + Send + 'a> {
     match format {
-        Format::StreamJson => match basis.contract() {
+        Format::StreamJson => match base.contract() {
             Contract::One => Box::new(StreamJson::new(out)),
-            Contract::Two => Box::new(StreamJson::for_contract_two(out, basis.flags.stream_partial_output)),
+            Contract::Two => Box::new(StreamJson::for_contract_two(out, base.flags.stream_partial_output)),
         },
         Format::Json => Box::new(Json::new(out)),
         Format::Text => {
             let options = TextOptions {
-                verbose: basis.config.is_enabled(&["verbose"]),
+                verbose: base.config.is_enabled(&["verbose"]),
                 live: false,
-                message_only: basis.contract() == Contract::Two,
+                message_only: base.contract() == Contract::Two,
             };
-            Box::new(Text::new(out, Arc::clone(&basis.catalogue), options))
+            Box::new(Text::new(out, Arc::clone(&base.catalogue), options))
         }
-        Format::Html => Box::new(Html::new(out, Arc::clone(&basis.catalogue))),
+        Format::Html => Box::new(Html::new(out, Arc::clone(&base.catalogue))),
     }
 }
 
 /// Tells on stdout of a run that was stopped before it began.
-fn not_begun(app: &App, stop: &Stop, failure: Failure) -> Failed {
+fn not_begun(app: &AppContext, stop: &Stop, failure: Failure) -> ExitFailure {
     if stop.requested().is_none() {
         return failure.into();
     }
     // A dialect prints a line of its own where there is no head.
     let run = if app.dialect_writer.is_some() {
-        exit::print_expected(&failure)
+        exit::print_expected_run(&failure)
     } else {
-        exit::print_unbegun(&failure)
+        exit::print_early_failure(&failure)
     };
-    Failed { failure, run: run.map(Box::new) }
+    ExitFailure { failure, run: run.map(Box::new) }
 }
 
 /// Does what may block on a thread of its own; a stop does not wait for it.
@@ -230,11 +231,11 @@ async fn end_of(
     journal: &mut Journal,
     blocks: Vec<String>,
     notices: Vec<Notice>,
-) -> Result<(), Failed> {
+) -> Result<(), ExitFailure> {
     match shutdown.bound(&run.stop, run.turn(journal, blocks, notices)).await? {
         Ok(finished) => match finished.outcome.clone() {
             RunOutcome::Completed => Ok(()),
-            RunOutcome::Failed(failure) => Err(Failed { failure, run: Some(Box::new(finished)) }),
+            RunOutcome::Failed(failure) => Err(ExitFailure { failure, run: Some(Box::new(finished)) }),
         },
         Err(_closed) => {
             let detail = "the event stream closed without a reason".to_owned();
@@ -244,29 +245,29 @@ async fn end_of(
 }
 
 /// `--timeout`.
-fn timeout(app: &App) -> Option<Duration> {
-    app.config.time(&["limits", "timeout"])
+fn timeout(app: &AppContext) -> Option<Duration> {
+    app.base.config.time(&["limits", "timeout"])
 }
 
 /// A failure whose run could not tell it: the run that is open gets its last line.
-fn ended(failed: Failed, printer: &Printer, shutdown: &Shutdown) -> Failed {
+fn ended(failed: ExitFailure, printer: &Printer, shutdown: &Shutdown) -> ExitFailure {
     match failed.run {
         Some(_) => failed,
         None => {
             let run = printer.end_by_force(&failed.failure, shutdown.patience()).map(Box::new);
-            Failed { run, ..failed }
+            ExitFailure { run, ..failed }
         }
     }
 }
 
 /// Has a failure printed on stdout, where the process is ended by force before the run has begun.
-fn print_failures_outside_of_runs(app: &App, format: Format, stdout: &File) -> Result<(), Reason> {
-    exit::speak(&app.catalogue);
+fn print_failures_outside_of_runs(app: &AppContext, format: Format, stdout: &File) -> Result<(), Reason> {
+    exit::set_catalogue(&app.base.catalogue);
     let writer: Box<dyn EventWriter + Send> = match app.dialect_writer.clone() {
         Some(dialect_writer) => dialect_writer.event_writer(),
-        None => writer(app, format, stdout.try_clone().map_err(|error| system("descriptor", &error))?),
+        None => writer(&app.base, format, stdout.try_clone().map_err(|error| system("descriptor", &error))?),
     };
-    exit::print_outside_of_runs(writer);
+    exit::set_unstarted_run_writer(writer);
     Ok(())
 }
 

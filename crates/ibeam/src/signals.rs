@@ -42,7 +42,7 @@ pub(crate) fn watch(stop: &Stop) -> std::io::Result<JoinSet<()>> {
             while arrivals.recv().await.is_some() {
                 if let Some(reason) = stop.requested() {
                     tokio::time::sleep(HASTE).await;
-                    exit::leave(reason);
+                    exit::force_exit(reason);
                 }
                 stop.request(Reason::Signalled(name));
             }

@@ -17,12 +17,12 @@ const PIECE: usize = 4096;
 static STUCK: AtomicBool = AtomicBool::new(false);
 
 /// Says `text` and ends the line. What is not seen is written out: paths and the words of others are in it.
-pub(crate) fn say(text: &str) {
-    whisper(&format!("{}\n", escape_invisible(text)));
+pub(crate) fn write_line(text: &str) {
+    write(&format!("{}\n", escape_invisible(text)));
 }
 
 /// Says `text` as it is.
-pub(crate) fn whisper(text: &str) {
+pub(crate) fn write(text: &str) {
     let mut stderr = io::stderr().lock();
     for piece in text.as_bytes().chunks(PIECE) {
         if !takes_more() || stderr.write_all(piece).is_err() {

@@ -50,7 +50,7 @@ pub(crate) fn watch_reader(stdout: File, stop: &CurrentStop) -> io::Result<()> {
 /// stdout at its reader's pace, until the run is to stop: then a reader that takes nothing is given up.
 ///
 /// So a reader that is blocked for ever holds up the run, but neither its end nor the journal of it.
-pub(crate) struct Paced {
+pub(crate) struct BackpressuredStdout {
     stdout: File,
     /// A file never waits for a reader.
     has_reader: bool,
@@ -61,7 +61,7 @@ pub(crate) struct Paced {
     patience: Duration,
 }
 
-impl Paced {
+impl BackpressuredStdout {
     /// Writes to `stdout`.
     pub(crate) fn new(stdout: File, stop: &CurrentStop, patience: Duration) -> Self {
         let kind = fstat(stdout.as_fd()).map(|stat| FileType::from_raw_mode(stat.st_mode));
@@ -104,7 +104,7 @@ fn capacity_of(_: &File) -> usize {
     PIECE
 }
 
-impl Write for Paced {
+impl Write for BackpressuredStdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.has_reader {
             return self.stdout.write(bytes);

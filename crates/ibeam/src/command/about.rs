@@ -6,15 +6,15 @@ use ibeam_protocol::Failure;
 use serde_json::json;
 
 use super::report;
-use crate::app::App;
+use crate::app::AppContext;
 use crate::cli::ReportFormat;
 
-pub(super) fn about(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn about(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let model = crate::model::choose_model(app).map(|choice| choice.info().display.clone()).ok();
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let engine = cfg!(feature = "embedded");
-    let contract = app.contract().as_str();
+    let contract = app.base.contract().as_str();
     let text = format!(
         "ibeam {version}\ncontract: {contract}\nmodel: {}\nembedded engine: {}\nplatform: {os} {arch}\nlicence: MIT OR Apache-2.0\n",
         model.as_deref().unwrap_or("none"),

@@ -14,7 +14,7 @@ use ibeam_wire::check::{Finding, Report, Severity, check_with_contract};
 use serde_json::{Value, json};
 
 use super::report;
-use crate::app::Basis;
+use crate::app::BaseContext;
 use crate::cli::ReportFormat;
 
 /// Findings that are told; all are counted.
@@ -24,14 +24,14 @@ const MOST: usize = 100;
 const BROKEN: u8 = 65;
 
 pub(super) fn check(
-    basis: &Basis,
+    base: &BaseContext,
     file: Option<&Path>,
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<ExitCode, Failure> {
     let file = file.filter(|file| *file != Path::new("-"));
     let name = file.map_or("-".into(), Path::to_string_lossy).replace(char::is_control, "\u{fffd}");
-    let unsaid = basis.contract();
+    let unsaid = base.contract();
     let found = match file {
         Some(path) => {
             File::open(path).and_then(|file| check_with_contract(unsaid, BufReader::new(file), MOST))
@@ -39,12 +39,12 @@ pub(super) fn check(
         None => check_with_contract(unsaid, io::stdin().lock(), MOST),
     };
     let found = found.map_err(|error| Reason::NoInput { path: name.clone(), detail: error.to_string() })?;
-    report(stdout, format, &as_text(basis, &name, &found), &as_json(&name, &found))?;
+    report(stdout, format, &as_text(base, &name, &found), &as_json(&name, &found))?;
     Ok(if found.is_valid() { ExitCode::SUCCESS } else { ExitCode::from(BROKEN) })
 }
 
 /// A finding a line, as compilers tell them, then the verdict.
-fn as_text(basis: &Basis, file: &str, found: &Report) -> String {
+fn as_text(base: &BaseContext, file: &str, found: &Report) -> String {
     let mut text = String::new();
     for Finding { line, column, rule, severity, message, .. } in &found.findings {
         let warning = match severity {
@@ -57,14 +57,14 @@ fn as_text(basis: &Basis, file: &str, found: &Report) -> String {
     let contract = contract.as_str();
     let more = (errors + warnings).saturating_sub(found.findings.len() as u64);
     if more > 0 {
-        text.push_str(&format!("{}\n", basis.catalogue.check(&CheckLine::MoreFindings { count: more })));
+        text.push_str(&format!("{}\n", base.catalogue.check(&CheckLine::MoreFindings { count: more })));
     }
     let verdict = if found.is_valid() {
         CheckLine::Valid { file, contract, events, warnings }
     } else {
         CheckLine::Invalid { file, contract, events, errors, warnings }
     };
-    text.push_str(&format!("{}\n", basis.catalogue.check(&verdict)));
+    text.push_str(&format!("{}\n", base.catalogue.check(&verdict)));
     text
 }
 

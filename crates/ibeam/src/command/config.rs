@@ -7,11 +7,11 @@ use ibeam_providers::Timeouts;
 use serde_json::json;
 
 use super::{report, say};
-use crate::app::App;
+use crate::app::AppContext;
 use crate::cli::{ConfigCommand, ReportFormat};
 use crate::config::Value;
 
-pub(super) fn config(app: &App, what: &ConfigCommand, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) -> Result<(), Failure> {
     match what {
         ConfigCommand::Explain { format } => explain(app, format.unwrap_or_default(), stdout),
         ConfigCommand::Path => {
@@ -37,9 +37,9 @@ impl Row {
     }
 }
 
-fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let mut rows = Vec::new();
-    for (path, settings) in app.config.all() {
+    for (path, settings) in app.base.config.all() {
         let is_secret = matches!(path, [table, _, env, _] if table == "mcp_servers" && env == "env");
         let path = path.join(".");
         // Lists add up over the layers; of everything else the strongest layer counts.
@@ -62,11 +62,11 @@ fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Fai
     for Row { key, text: value, origin, .. } in &rows {
         text.push_str(&format!("{:width$}  # {origin}\n", format!("{key} = {value}")));
     }
-    for notice in app.trust.merge_notices(app.config.notices.clone()) {
-        text.push_str(&format!("# {}\n", app.catalogue.notice(&notice)));
+    for notice in app.trust.merge_notices(app.base.config.notices.clone()) {
+        text.push_str(&format!("# {}\n", app.base.catalogue.notice(&notice)));
     }
-    for fault in &app.faults {
-        text.push_str(&format!("# {}\n", app.catalogue.reason(fault).message));
+    for fault in &app.base.config_errors {
+        text.push_str(&format!("# {}\n", app.base.catalogue.reason(fault).message));
     }
     let json: Vec<_> =
         rows.iter().map(|row| json!({ "key": row.key, "value": row.json, "origin": row.origin })).collect();
@@ -74,7 +74,7 @@ fn explain(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Fai
 }
 
 /// The bounds that nobody set: those that suit the model in use.
-fn bounds_of_the_service(app: &App) -> Vec<Row> {
+fn bounds_of_the_service(app: &AppContext) -> Vec<Row> {
     let (bounds, origin) = match crate::model::choose_model(app) {
         Ok(choice) => match choice.timeouts() {
             Some(bounds) => (bounds, format!("default of {}", choice.info().provider)),
@@ -91,13 +91,13 @@ fn bounds_of_the_service(app: &App) -> Vec<Row> {
         ("answer", bounds.total),
     ]
     .into_iter()
-    .filter(|(key, _)| app.config.get(&["timeouts", key]).is_none())
+    .filter(|(key, _)| app.base.config.get(&["timeouts", key]).is_none())
     .map(|(key, bound)| Row::new(format!("timeouts.{key}"), &Value::Time(bound), origin.clone()))
     .collect()
 }
 
 /// The model that a run would use now, which may come from a key rather than from a setting.
-fn model_row(app: &App) -> Row {
+fn model_row(app: &AppContext) -> Row {
     let key = "(model in use)".to_owned();
     match crate::model::choose_model(app) {
         Ok(choice) => {
@@ -108,7 +108,7 @@ fn model_row(app: &App) -> Row {
             key,
             text: "none".to_owned(),
             json: serde_json::Value::Null,
-            origin: app.catalogue.reason(&reason).message,
+            origin: app.base.catalogue.reason(&reason).message,
         },
     }
 }

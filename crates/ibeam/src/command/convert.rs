@@ -14,7 +14,7 @@ use ibeam_protocol::{Failure, Reason};
 use ibeam_wire::MAX_LINE_BYTES;
 use serde_json::json;
 
-use crate::app::Basis;
+use crate::app::BaseContext;
 use crate::cli::FailOnArg;
 use crate::stderr;
 
@@ -28,7 +28,7 @@ const MOST_TOLD: usize = 40;
 const LOSSY: u8 = 3;
 
 pub(super) fn convert(
-    basis: &Basis,
+    base: &BaseContext,
     (from, to): (DialectName, DialectName),
     file: Option<&Path>,
     report: Option<&Path>,
@@ -56,8 +56,8 @@ pub(super) fn convert(
         file.write_all(format!("{object}\n").as_bytes())
             .map_err(|error| Reason::Io { what: path.display().to_string(), detail: error.to_string() })?;
     }
-    tell(basis, &name, to, &losses);
-    let fails = !losses.is_empty() && basis.flags.fail_on.contains(&FailOnArg::Loss);
+    tell(base, &name, to, &losses);
+    let fails = !losses.is_empty() && base.flags.fail_on.contains(&FailOnArg::Loss);
     Ok(if fails { ExitCode::from(LOSSY) } else { ExitCode::SUCCESS })
 }
 
@@ -115,11 +115,11 @@ fn no_input(name: &str, error: &io::Error) -> Reason {
 }
 
 /// What was lost, for people.
-fn tell(basis: &Basis, file: &str, to: DialectName, losses: &Losses) {
+fn tell(base: &BaseContext, file: &str, to: DialectName, losses: &Losses) {
     if losses.is_empty() {
         return;
     }
-    let line = |line: &ConvertLine<'_>| stderr::say(&basis.catalogue.convert(line));
+    let line = |line: &ConvertLine<'_>| stderr::write_line(&base.catalogue.convert(line));
     line(&ConvertLine::Lossy { file, to: to.as_str(), count: losses.len() as u64 });
     for Loss { key, tool, kind, count, first_line, .. } in losses.iter().take(MOST_TOLD) {
         let key = tool.map_or(key.clone(), |tool| format!("{key} ({tool})"));

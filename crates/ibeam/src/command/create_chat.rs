@@ -6,10 +6,10 @@ use ibeam_protocol::{Failure, Reason, SessionId};
 use ibeam_session::Session;
 
 use super::say;
-use crate::app::App;
+use crate::app::AppContext;
 use crate::run::{is_ephemeral, reason_of, session_options};
 
-pub(super) fn create_chat(app: &App, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), Failure> {
     if is_ephemeral(app) {
         let detail = "`create-chat` makes a session that is stored; `--ephemeral`, or `session.ephemeral`, forbids that";
         return Err(Reason::Usage { detail: detail.to_owned() }.into());

@@ -8,15 +8,15 @@ use std::process::{Command, Stdio};
 use ibeam_protocol::{Failure, Reason, Sandbox};
 
 use super::{say, told};
-use crate::app::App;
+use crate::app::AppContext;
 use crate::cli::Switch;
 use crate::model;
-use crate::run::sandbox::{Begun, Guards};
+use crate::run::sandbox::{PendingSandbox, RunSandbox};
 
-pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
-    let begun = Guards::begin(app, true).map_err(|failure| failure.reason);
-    let sandbox = begun.and_then(Begun::stand).map(|guards| guards.sandbox);
-    if app.flags.sandbox == Some(Switch::Enabled) {
+pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), Failure> {
+    let begun = RunSandbox::spawn(app, true).map_err(|failure| failure.reason);
+    let sandbox = begun.and_then(PendingSandbox::join).map(|guards| guards.sandbox);
+    if app.base.flags.sandbox == Some(Switch::Enabled) {
         return layers(stdout, sandbox);
     }
     let mut text = format!("ibeam {}\n", env!("CARGO_PKG_VERSION"));
@@ -67,7 +67,8 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
     for (what, directory) in [("sessions", app.dirs.sessions()), ("cache", app.dirs.cache.clone())] {
         line(writable(&directory), what, &directory.display().to_string());
     }
-    let is_whole = |path: &&Path| !app.faults.iter().any(|fault| faulty_file(fault) == Some(*path));
+    let is_whole =
+        |path: &&Path| !app.base.config_errors.iter().any(|fault| faulty_file(fault) == Some(*path));
     for path in app.dirs.config_files().filter(|path| path.is_file()).filter(is_whole) {
         line(true, "configuration", &path.display().to_string());
     }
@@ -76,8 +77,8 @@ pub(super) fn doctor(app: &App, stdout: &mut File) -> Result<(), Failure> {
         Ok(sandbox) => line(true, "sandbox", &format!("{}; {}", sandbox.layers.join(", "), sandbox.reason)),
         Err(reason) => line(false, "sandbox", &told(app, reason)),
     }
-    for fault in &app.faults {
-        text.push_str(&format!("wrong   configuration: {}\n", app.catalogue.reason(fault).message));
+    for fault in &app.base.config_errors {
+        text.push_str(&format!("wrong   configuration: {}\n", app.base.catalogue.reason(fault).message));
     }
     say(stdout, &text)
 }

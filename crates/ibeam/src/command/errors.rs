@@ -6,23 +6,23 @@ use ibeam_protocol::{Failure, FailureCode, Signal};
 use serde_json::json;
 
 use super::report;
-use crate::app::Basis;
+use crate::app::BaseContext;
 use crate::cli::ReportFormat;
 
-pub(super) fn errors(basis: &Basis, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let mut text = format!("{:>4}  {:<13} {:<6} {}\n", "exit", "code", "retry", "meaning");
     let mut rows = Vec::new();
     for code in FailureCode::ALL {
         let (exit, word, retryable) = (code.exit_code(), code.as_str(), code.is_retryable());
         let again = if retryable { "yes" } else { "" };
         let signal = signal_name(code).map(|name| format!(" ({name})")).unwrap_or_default();
-        text.push_str(&format!("{exit:>4}  {word:<13} {again:<6} {}{signal}\n", basis.catalogue.code(code)));
+        text.push_str(&format!("{exit:>4}  {word:<13} {again:<6} {}{signal}\n", base.catalogue.code(code)));
         rows.push(json!({
             "exit_code": exit,
             "code": word,
             "retryable": retryable,
             "resumable": code.is_resumable(),
-            "meaning": basis.catalogue.code(code),
+            "meaning": base.catalogue.code(code),
         }));
     }
     report(stdout, format, &text, &json!(rows))

@@ -13,15 +13,15 @@ use ibeam_providers::{KnownProvider, known_provider};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 
 use super::say;
-use crate::app::App;
+use crate::app::AppContext;
 use crate::credentials::Credentials;
 use crate::model::check_provider_name;
 
 const DEFAULT_PROVIDER: &str = "anthropic";
 
-pub(super) fn login(app: &App, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn login(app: &AppContext, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
     let provider = check_provider_name(app, provider.unwrap_or(DEFAULT_PROVIDER))?;
-    let key = match &app.flags.api_key {
+    let key = match &app.base.flags.api_key {
         Some(key) => key.clone(),
         None if known_provider(&provider).is_some_and(KnownProvider::is_keyless) => {
             let detail = format!(
@@ -44,12 +44,12 @@ pub(super) fn login(app: &App, provider: Option<&str>, stdout: &mut File) -> Res
     )
 }
 
-pub(super) fn logout(app: &App, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn logout(app: &AppContext, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
     let provider = provider.map(|name| check_provider_name(app, name)).transpose()?;
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
     let forgotten = credentials.remove(provider.as_deref())?;
     let count = u64::try_from(forgotten).unwrap_or(u64::MAX);
-    say(stdout, &format!("{}\n", app.catalogue.command(&SubcommandLine::LoggedOut { count })))
+    say(stdout, &format!("{}\n", app.base.catalogue.command(&SubcommandLine::LoggedOut { count })))
 }
 
 /// Reads one line, without echo on a terminal.

@@ -6,14 +6,19 @@ use ibeam_protocol::Failure;
 use serde_json::json;
 
 use super::report;
-use crate::app::App;
+use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::run::session_io;
 
 /// Characters of a title in a line.
 const TITLE: usize = 72;
 
-pub(super) fn ls(app: &App, all: bool, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn ls(
+    app: &AppContext,
+    all: bool,
+    format: ReportFormat,
+    stdout: &mut File,
+) -> Result<(), Failure> {
     let cwd = (!all).then_some(app.workspace.as_path());
     let sessions = ibeam_session::list(&app.dirs.sessions(), cwd).map_err(|error| session_io(&error))?;
     let mut text = String::new();

@@ -12,7 +12,7 @@ use serde_json::json;
 use toml_edit::{DocumentMut, Item, Table, value};
 
 use super::{report, say};
-use crate::app::App;
+use crate::app::AppContext;
 use crate::cli::{McpCommand, ReportFormat};
 use crate::mcp::{ServerDeclaration, Transport, declared_servers};
 use crate::{mcp, regular_file, run, signals};
@@ -20,7 +20,7 @@ use crate::{mcp, regular_file, run, signals};
 /// No configuration written by hand comes near it.
 const LARGEST: u64 = 1024 * 1024;
 
-pub(super) fn mcp(app: &App, what: &McpCommand, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Result<(), Failure> {
     match what {
         McpCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
         McpCommand::ListTools { name } => list_tools(app, name, stdout),
@@ -31,7 +31,7 @@ pub(super) fn mcp(app: &App, what: &McpCommand, stdout: &mut File) -> Result<(),
 }
 
 /// Lists what the files name; starts nothing.
-fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let servers = declared_servers(app)?;
     let width = servers
         .iter()
@@ -49,7 +49,7 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         ));
     }
     if servers.is_empty() {
-        text.push_str(&format!("{}\n", app.catalogue.command(&SubcommandLine::NoServers)));
+        text.push_str(&format!("{}\n", app.base.catalogue.command(&SubcommandLine::NoServers)));
     }
     let rows: Vec<_> = servers
         .iter()
@@ -66,7 +66,7 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
 }
 
 /// Starts one server, within its bound, and tells its tools.
-fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
+fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Failure> {
     let server = find(app, name)?;
     match server.status {
         McpStatus::Untrusted => {
@@ -107,7 +107,7 @@ fn list_tools(app: &App, name: &str, stdout: &mut File) -> Result<(), Failure> {
 }
 
 /// Writes `enabled` for the server into the user's file, where it stands above every file that names it.
-fn switch(app: &App, name: &str, enabled: bool, stdout: &mut File) -> Result<(), Failure> {
+fn switch(app: &AppContext, name: &str, enabled: bool, stdout: &mut File) -> Result<(), Failure> {
     let server = find(app, name)?;
     let path = &app.dirs.user_config;
     let bad = |detail: String| Reason::BadConfig {
@@ -162,7 +162,7 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::rename(&new, &target)
 }
 
-fn find(app: &App, name: &str) -> Result<ServerDeclaration, Reason> {
+fn find(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {
     let servers = declared_servers(app)?;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let detail = match names.as_slice() {

@@ -10,11 +10,11 @@ use ibeam_protocol::{Failure, Reason};
 use ibeam_providers::known_provider;
 
 use super::{say, told};
-use crate::app::App;
+use crate::app::AppContext;
 use crate::model::{self, ConfiguredProvider, EMBEDDED};
 
 /// Prints the list.
-pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
+pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), Failure> {
     let mut text = "Available models\n\n".to_owned();
     let current = model::choose_model(app).ok().map(|choice| {
         let info = choice.info();
@@ -33,7 +33,7 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
             Ok(models) => {
                 for found in models {
                     // The server of `--endpoint` is none of the providers.
-                    let id = match app.flags.endpoint {
+                    let id = match app.base.flags.endpoint {
                         Some(_) => found.id.clone(),
                         None => format!("{}/{}", provider.name, found.id),
                     };
@@ -41,7 +41,7 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
                 }
             }
             Err(failure) => {
-                let said = app.catalogue.failure(&failure).message;
+                let said = app.base.catalogue.failure(&failure).message;
                 drop(writeln!(io::stderr(), "warning: {}: {said}", provider.name));
             }
         }
@@ -64,7 +64,7 @@ pub(crate) fn list(app: &App, stdout: &mut File) -> Result<(), Failure> {
 }
 
 /// Prints the providers, one `<name> - <Label>: <key>` a line, without asking any of them.
-pub(super) fn list_providers(app: &App, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn list_providers(app: &AppContext, stdout: &mut File) -> Result<(), Failure> {
     let keys = model::key_sources(app);
     let mut text = "Providers\n\n".to_owned();
     for name in model::provider_names(app) {

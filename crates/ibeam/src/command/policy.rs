@@ -14,17 +14,17 @@ use ibeam_tools::{PathError, Workspace};
 use serde_json::{Value, json};
 
 use super::report;
-use crate::app::App;
+use crate::app::AppContext;
 use crate::cli::{PolicyCommand, ReportFormat, TestedAccess};
 use crate::run::permission_mode;
-use crate::run::policy::{SetRule, policy as policy_of, rules};
+use crate::run::policy_rules::{SetRule, build_policy, rules};
 use crate::run::sandbox::is_wanted;
 
 /// Exit codes of `policy test`, docs/configuration.md; a failure has others.
 const DENIED: u8 = 3;
 const ASKED: u8 = 4;
 
-pub(super) fn policy(app: &App, what: &PolicyCommand, stdout: &mut File) -> Result<ExitCode, Failure> {
+pub(super) fn policy(app: &AppContext, what: &PolicyCommand, stdout: &mut File) -> Result<ExitCode, Failure> {
     match what {
         PolicyCommand::Test { access, cwd, format } => {
             test(app, access, cwd.as_deref(), format.unwrap_or_default(), stdout)
@@ -36,13 +36,13 @@ pub(super) fn policy(app: &App, what: &PolicyCommand, stdout: &mut File) -> Resu
 }
 
 fn test(
-    app: &App,
+    app: &AppContext,
     asked: &TestedAccess,
     cwd: Option<&str>,
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<ExitCode, Failure> {
-    let mut policy = policy_of(app, permission_mode(app))?;
+    let mut policy = build_policy(app, permission_mode(app))?;
     policy.sandboxed = is_wanted(app);
     let access = access(&policy, asked, cwd)?;
     let is_command = matches!(access, Access::Command { .. });
@@ -98,8 +98,8 @@ fn resolved(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
     resolved.map(|resolved| resolved.real)
 }
 
-fn as_text(app: &App, explained: &Explanation, rules: &[SetRule], has_bounds: bool) -> String {
-    let say = |line: PolicyLine<'_>| app.catalogue.policy(&line);
+fn as_text(app: &AppContext, explained: &Explanation, rules: &[SetRule], has_bounds: bool) -> String {
+    let say = |line: PolicyLine<'_>| app.base.catalogue.policy(&line);
     let mut text = String::new();
     let mut line = |indent: &str, said: &str| text.push_str(&format!("{indent}{said}\n"));
     if let Some(what) = explained.unanalyzable {
@@ -192,7 +192,7 @@ fn with_origins<'a>(part: &'a AccessPart, rules: &'a [SetRule]) -> Vec<(&'a Rule
     part.findings.iter().map(|finding| (finding, origin_of(finding))).collect()
 }
 
-fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let rules = rules(app)?;
     let shown = |set: &SetRule| escape_to_one_line(&set.rule.to_string());
     let width = rules.iter().map(|set| shown(set).chars().count()).max().unwrap_or_default();
@@ -202,11 +202,11 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         text.push_str(&format!("{:5}  {rule:width$}  # {origin}\n", word(*list)));
     }
     if rules.is_empty() {
-        text.push_str(&format!("{}\n", app.catalogue.policy(&PolicyLine::NoRules)));
+        text.push_str(&format!("{}\n", app.base.catalogue.policy(&PolicyLine::NoRules)));
     }
     let mut settings = Vec::new();
     for path in [["approval"].as_slice(), &["sandbox", "mode"]] {
-        let Some(setting) = app.config.get(path) else { continue };
+        let Some(setting) = app.base.config.get(path) else { continue };
         let key = path.join(".");
         let (value, origin) = (setting.value.to_string(), setting.origin.to_string());
         text.push_str(&format!(
@@ -216,7 +216,7 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         ));
         settings.push(json!({
             "key": key,
-            "value": app.config.text(path),
+            "value": app.base.config.text(path),
             "origin": setting.origin.to_string(),
         }));
     }

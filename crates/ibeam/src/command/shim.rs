@@ -15,7 +15,7 @@ use ibeam_protocol::{Failure, Reason, SessionId};
 use rustix::fs::{Access, access};
 
 use super::say;
-use crate::app::Basis;
+use crate::app::BaseContext;
 use crate::cli::ScriptedDialect;
 use crate::{regular_file, stderr};
 
@@ -32,7 +32,7 @@ const HEAD: &[u8] = b"#!/bin/sh\n# Made by `ibeam shim`, which may replace it.\n
 const LARGEST_SCRIPT: u64 = 64 * 1024;
 
 pub(super) fn shim(
-    basis: &Basis,
+    base: &BaseContext,
     directory: &Path,
     dialects: &[ScriptedDialect],
     stdout: &mut File,
@@ -70,10 +70,10 @@ pub(super) fn shim(
             // Looked for above, before anything was made.
             Found::Foreign => return Err(shim.taken().into()),
         };
-        say(stdout, &format!("{}\n", basis.catalogue.shim(&line)))?;
+        say(stdout, &format!("{}\n", base.catalogue.shim(&line)))?;
     }
     let made: Vec<&Path> = shims.iter().map(|(shim, _)| shim.path.as_path()).collect();
-    tell_who_finds_them(basis, &directory, &made);
+    tell_who_finds_them(base, &directory, &made);
     Ok(())
 }
 
@@ -173,7 +173,7 @@ impl Shim {
 }
 
 /// Says on stderr whether clients that look in `PATH` find these.
-fn tell_who_finds_them(basis: &Basis, directory: &Path, made: &[&Path]) {
+fn tell_who_finds_them(base: &BaseContext, directory: &Path, made: &[&Path]) {
     let shown = directory.display().to_string();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let real = directory.canonicalize();
@@ -184,9 +184,9 @@ fn tell_who_finds_them(basis: &Basis, directory: &Path, made: &[&Path]) {
         let quoted = quoted(directory.as_os_str());
         let command = format!("export PATH={}:\"$PATH\"", String::from_utf8_lossy(&quoted));
         let line = ShimLine::NotInPath { directory: &shown, command: &command };
-        return stderr::say(&format!("hint: {}", basis.catalogue.shim(&line)));
+        return stderr::write_line(&format!("hint: {}", base.catalogue.shim(&line)));
     }
-    stderr::say(&basis.catalogue.shim(&ShimLine::InPath { directory: &shown }));
+    stderr::write_line(&base.catalogue.shim(&ShimLine::InPath { directory: &shown }));
     for shim in made {
         let Some(name) = shim.file_name() else { continue };
         let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
@@ -195,7 +195,7 @@ fn tell_who_finds_them(basis: &Basis, directory: &Path, made: &[&Path]) {
         if let Some(other) = first.filter(is_other) {
             let (name, other) = (name.to_string_lossy(), other.to_string_lossy());
             let line = ShimLine::Shadowed { name: &name, other: &other, directory: &shown };
-            stderr::say(&format!("warning: {}", basis.catalogue.shim(&line)));
+            stderr::write_line(&format!("warning: {}", base.catalogue.shim(&line)));
         }
     }
 }

@@ -6,11 +6,11 @@ use ibeam_protocol::Failure;
 use serde_json::json;
 
 use super::report;
-use crate::app::App;
+use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::model;
 
-pub(super) fn status(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let keys = model::key_sources(app);
     let mut text = String::new();
     if keys.is_empty() {
@@ -32,7 +32,7 @@ pub(super) fn status(app: &App, format: ReportFormat, stdout: &mut File) -> Resu
             ));
         }
         (_, Err(reason)) => {
-            text.push_str(&format!("Model: none ({})\n", app.catalogue.reason(reason).message))
+            text.push_str(&format!("Model: none ({})\n", app.base.catalogue.reason(reason).message))
         }
         (None, Ok(_)) => {}
     }

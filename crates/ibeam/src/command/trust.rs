@@ -8,14 +8,14 @@ use ibeam_protocol::{Failure, Reason};
 use serde_json::{Value, json};
 
 use super::{report, say};
-use crate::app::App;
+use crate::app::AppContext;
 use crate::cli::{ReportFormat, TrustCommand};
 use crate::config::{Config, Origin};
 use crate::environment::variable;
 use crate::hooks;
 use crate::mcp::{Transport, declared_servers};
 
-pub(super) fn trust(app: &App, what: &TrustCommand, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) -> Result<(), Failure> {
     match what {
         TrustCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
         TrustCommand::Forget { directory } => forget(app, directory.as_deref(), stdout),
@@ -23,7 +23,7 @@ pub(super) fn trust(app: &App, what: &TrustCommand, stdout: &mut File) -> Result
     }
 }
 
-fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let document = app.trust.store.load().map_err(|said| unreadable(app, said))?;
     let mut text = String::new();
     let mut workspaces = Vec::new();
@@ -40,14 +40,14 @@ fn list(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         let of =
             workspace.map_or(String::new(), |workspace| format!(" of {}", escape_to_one_line(workspace)));
         let (since, count) = (date_of(pinned.at_ms), pinned.tools.len() as u64);
-        let approved = app.catalogue.command(&SubcommandLine::ApprovedTools { since: &since, count });
+        let approved = app.base.catalogue.command(&SubcommandLine::ApprovedTools { since: &since, count });
         text.push_str(&format!("MCP server {}{of}  # {approved}\n", escape_to_one_line(name)));
         servers.push(
             json!({ "name": name, "workspace": workspace, "since_ms": pinned.at_ms, "tools": pinned.tools }),
         );
     }
     if text.is_empty() {
-        text.push_str(&format!("{}\n", app.catalogue.command(&SubcommandLine::NoTrustedWorkspaces)));
+        text.push_str(&format!("{}\n", app.base.catalogue.command(&SubcommandLine::NoTrustedWorkspaces)));
     }
     report(stdout, format, &text, &json!({ "workspaces": workspaces, "mcp_servers": servers }))
 }
@@ -60,7 +60,7 @@ fn files_of(names: &[&String]) -> String {
 }
 
 /// Forgets a workspace and the servers of its files. A directory that is gone is forgotten by the path given.
-fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), Failure> {
+fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Result<(), Failure> {
     let given = directory.map(|given| {
         let real = given.canonicalize().or_else(|_| std::path::absolute(given));
         real.unwrap_or_else(|_| given.to_owned())
@@ -70,7 +70,7 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
     let document = app.trust.store.load().map_err(|said| unreadable(app, said))?;
     if directory.is_none() && document.workspaces.is_empty() && document.servers.is_empty() {
         let line = SubcommandLine::NotTrusted { path: &path };
-        return say(stdout, &format!("{}\n", app.catalogue.command(&line)));
+        return say(stdout, &format!("{}\n", app.base.catalogue.command(&line)));
     }
     let forgotten = app.trust.store.change(|document| {
         let was_there = document.workspaces.remove(&path).is_some();
@@ -86,7 +86,7 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
     match forgotten.map_err(cannot_write)? {
         true => say(
             stdout,
-            &format!("{}\n", app.catalogue.command(&SubcommandLine::TrustRemoved { path: &path })),
+            &format!("{}\n", app.base.catalogue.command(&SubcommandLine::TrustRemoved { path: &path })),
         ),
         false => {
             Err(Reason::Usage { detail: format!("`{path}` is not trusted; `ibeam trust list` says what is") }
@@ -96,9 +96,9 @@ fn forget(app: &App, directory: Option<&Path>, stdout: &mut File) -> Result<(), 
 }
 
 /// What the project's files say, and which of it counts now.
-fn show(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let mut rows: Vec<Row> = Vec::new();
-    let whole = Config::load(&app.flags, &app.dirs, &app.trust.assuming_trusted(), &variable)?;
+    let whole = Config::load(&app.base.flags, &app.dirs, &app.trust.assuming_trusted(), &variable)?;
     for (path, settings) in whole.all() {
         if path.first().is_some_and(|first| first == "mcp_servers") {
             continue;
@@ -106,7 +106,8 @@ fn show(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         for setting in settings {
             let Origin::Project { path: file, line } = &setting.origin else { continue };
             let key: Vec<&str> = path.iter().map(String::as_str).collect();
-            let now = app.config.all().any(|(other, settings)| other == path && settings.contains(setting));
+            let now =
+                app.base.config.all().any(|(other, settings)| other == path && settings.contains(setting));
             let what = format!("{} = {}", key.join("."), setting.value);
             rows.push(Row { what, file: format!("{}:{line}", file.display()), now });
         }
@@ -122,12 +123,12 @@ fn show(app: &App, format: ReportFormat, stdout: &mut File) -> Result<(), Failur
         };
         let (what, file) =
             (format!("MCP server {}: {reached}", server.name), server.source.path.display().to_string());
-        rows.push(Row { what, file, now: app.trust.is_trusted() || app.flags.approve_mcps });
+        rows.push(Row { what, file, now: app.trust.is_trusted() || app.base.flags.approve_mcps });
     }
     let word = app.trust.status();
     let mut text = format!("{}: {word}\n", escape_to_one_line(&app.workspace.display().to_string()));
     for notice in app.trust.merge_notices(Vec::new()) {
-        text.push_str(&format!("# {}\n", app.catalogue.notice(&notice)));
+        text.push_str(&format!("# {}\n", app.base.catalogue.notice(&notice)));
     }
     for Row { what, file, now } in &rows {
         let counts = if *now { "counts now " } else { "with --trust" };
@@ -159,7 +160,7 @@ struct Row {
     now: bool,
 }
 
-fn unreadable(app: &App, detail: String) -> Reason {
+fn unreadable(app: &AppContext, detail: String) -> Reason {
     let path = app.trust.store.path().display().to_string();
     Reason::BadConfig { path, line: None, column: None, detail }
 }

@@ -15,7 +15,7 @@ use super::claude::Facts;
 use super::control_protocol::at;
 use super::partial_messages::PartialMessages;
 use super::{DialectOptions, Output};
-use crate::exit::Failed;
+use crate::exit::ExitFailure;
 use crate::trust::now_ms;
 
 /// A voice that can be shared; lines of one run and of the control protocol do not mix.
@@ -93,7 +93,7 @@ impl DialectWriter {
     }
 
     /// Writes a failure as the end of the stream, unless the last run has ended. Errors of stdout are ignored.
-    pub(crate) fn write_failure(&self, failed: &Failed) {
+    pub(crate) fn write_failure(&self, failed: &ExitFailure) {
         let mut state = self.lock();
         if state.ended {
             return;
@@ -104,7 +104,7 @@ impl DialectWriter {
         }
         let mut line = ibeam_output::error_object(&failed.failure, failed.run.as_deref());
         if let Some(words) = self.options.words_of(&failed.failure.reason) {
-            crate::stderr::say(&words);
+            crate::stderr::write_line(&words);
             line = with_message(&line, words);
         }
         drop(state.line(format!("{line}\n").as_bytes()).and_then(|()| state.out.flush()));

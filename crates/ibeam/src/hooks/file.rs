@@ -12,7 +12,7 @@ use regex::Regex;
 
 use super::event::Event;
 use super::format::{Entry, HooksFile, Wrong};
-use crate::app::App;
+use crate::app::AppContext;
 use crate::config::source;
 
 /// Characters of a command that stand for the hook's name.
@@ -47,7 +47,7 @@ pub(crate) struct HookConfig {
 ///
 /// # Errors
 /// `BadConfig` with line and column.
-pub(crate) fn load(app: &App) -> Result<HookConfig, Reason> {
+pub(crate) fn load(app: &AppContext) -> Result<HookConfig, Reason> {
     let mut listed = HookConfig::default();
     let home = &app.dirs.home;
     for directory in ["/etc/cursor", "/etc/ibeam"] {
@@ -78,7 +78,7 @@ pub(crate) fn load(app: &App) -> Result<HookConfig, Reason> {
 ///
 /// # Errors
 /// `BadConfig` with line and column.
-pub(crate) fn project_hooks(app: &App) -> Result<Vec<(PathBuf, String, String)>, Reason> {
+pub(crate) fn project_hooks(app: &AppContext) -> Result<Vec<(PathBuf, String, String)>, Reason> {
     let mut found = Vec::new();
     for directory in [".cursor", ".ibeam"] {
         let path = app.workspace.join(directory).join("hooks.json");

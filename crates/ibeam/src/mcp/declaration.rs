@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use ibeam_protocol::{McpStatus, Reason};
 
 use super::cursor_file;
-use crate::app::App;
+use crate::app::AppContext;
 use crate::config::{Origin, Value, source};
 use crate::regular_file;
 
@@ -64,8 +64,8 @@ impl ServerDeclaration {
 ///
 /// # Errors
 /// `BadConfig` for a file that cannot be read, or a server without a command.
-pub(crate) fn declared_servers(app: &App) -> Result<Vec<ServerDeclaration>, Reason> {
-    let trusted = app.trust.is_trusted() || app.flags.approve_mcps;
+pub(crate) fn declared_servers(app: &AppContext) -> Result<Vec<ServerDeclaration>, Reason> {
+    let trusted = app.trust.is_trusted() || app.base.flags.approve_mcps;
     let Tables { managed, user, project } = tables(app);
     let switch = |name: &str| {
         let of = |tables: &BTreeMap<String, Table>| tables.get(name).and_then(|table| table.enabled);
@@ -74,7 +74,7 @@ pub(crate) fn declared_servers(app: &App) -> Result<Vec<ServerDeclaration>, Reas
         of(&managed).or_else(|| of(&user)).or(of_project)
     };
     let mut servers = BTreeMap::new();
-    if app.flags.strict_mcp_config {
+    if app.base.flags.strict_mcp_config {
         servers.extend(given(app, &switch)?);
         servers.extend(declarations(&managed, &switch)?);
         return Ok(servers.into_values().collect());
@@ -107,11 +107,11 @@ pub(crate) fn declared_servers(app: &App) -> Result<Vec<ServerDeclaration>, Reas
 
 /// The servers of `--mcp-config`: JSON, or a file of it.
 fn given(
-    app: &App,
+    app: &AppContext,
     switch: &dyn Fn(&str) -> Option<bool>,
 ) -> Result<BTreeMap<String, ServerDeclaration>, Reason> {
     let mut servers = BTreeMap::new();
-    for given in &app.flags.mcp_config {
+    for given in &app.base.flags.mcp_config {
         let (path, bytes) = match given.trim_start().starts_with('{') {
             true => (PathBuf::from("--mcp-config"), given.clone().into_bytes()),
             false => {
@@ -152,9 +152,9 @@ struct Tables {
     project: BTreeMap<String, Table>,
 }
 
-fn tables(app: &App) -> Tables {
+fn tables(app: &AppContext) -> Tables {
     let mut tables = Tables::default();
-    for (path, settings) in app.config.all() {
+    for (path, settings) in app.base.config.all() {
         let [first, name, key @ ..] = path else { continue };
         if first != "mcp_servers" {
             continue;

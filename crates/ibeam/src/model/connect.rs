@@ -7,7 +7,7 @@ use ibeam_protocol::{Failure, KeySource, ModelInfo};
 use ibeam_providers::{Endpoint, HttpProvider, KeyReader, ListedModel, Secret, known_model};
 
 use super::{ConfiguredProvider, ModelChoice, embedded};
-use crate::app::App;
+use crate::app::AppContext;
 use crate::credentials::Credentials;
 
 impl ModelChoice {
@@ -15,7 +15,7 @@ impl ModelChoice {
     ///
     /// # Errors
     /// None of the network's: those come with the first answer.
-    pub(crate) fn connect(self, app: &App) -> Result<(Arc<dyn Port>, ModelInfo, KeySource), Failure> {
+    pub(crate) fn connect(self, app: &AppContext) -> Result<(Arc<dyn Port>, ModelInfo, KeySource), Failure> {
         let source = self.key_source();
         let port: Arc<dyn Port> = match &self.provider {
             Some(provider) => {
@@ -53,7 +53,7 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
 }
 
 /// Where the key is kept, if another `login` may replace it there; flags and variables stay as they are.
-fn key_reader(app: &App, provider: &ConfiguredProvider) -> Option<KeyReader> {
+fn key_reader(app: &AppContext, provider: &ConfiguredProvider) -> Option<KeyReader> {
     let (path, name) = (app.dirs.credentials.clone(), provider.name.clone());
     let read = move || Credentials::load(&path).ok()?.get(&name).map(Secret::new);
     (provider.key_source == KeySource::Login).then(|| KeyReader::new(read))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ibeam_core::Provider as Port;
 use ibeam_protocol::{Failure, Reason};
 
-use crate::app::App;
+use crate::app::AppContext;
 
 /// Its name for people.
 #[cfg(feature = "embedded")]
@@ -16,26 +16,26 @@ pub(crate) const DISPLAY_NAME: &str = ibeam_local::MODEL_NAME;
 pub(crate) const DISPLAY_NAME: &str = "the embedded model";
 
 /// Whether the file is in its place, and an engine to run it. It was checked when it was put there.
-pub(crate) fn is_installed(app: &App) -> bool {
+pub(crate) fn is_installed(app: &AppContext) -> bool {
     cfg!(feature = "embedded") && model_file(app).is_file()
 }
 
 /// Where the file is: `local.model`, else in our data directory.
 #[cfg(feature = "embedded")]
-pub(crate) fn model_file(app: &App) -> PathBuf {
-    let own = app.config.text(&["local", "model"]).map(PathBuf::from);
+pub(crate) fn model_file(app: &AppContext) -> PathBuf {
+    let own = app.base.config.text(&["local", "model"]).map(PathBuf::from);
     own.unwrap_or_else(|| app.dirs.models().join(ibeam_local::setup::MODEL_FILE))
 }
 
 /// Where the file would be.
 #[cfg(not(feature = "embedded"))]
-pub(crate) fn model_file(app: &App) -> PathBuf {
-    app.config.text(&["local", "model"]).map(PathBuf::from).unwrap_or_default()
+pub(crate) fn model_file(app: &AppContext) -> PathBuf {
+    app.base.config.text(&["local", "model"]).map(PathBuf::from).unwrap_or_default()
 }
 
 /// The port to it.
 #[cfg(feature = "embedded")]
-pub(super) fn provider(app: &App) -> Result<Arc<dyn Port>, Failure> {
+pub(super) fn provider(app: &AppContext) -> Result<Arc<dyn Port>, Failure> {
     let file = model_file(app);
     if !file.is_file() {
         return Err(Reason::ModelNotInstalled { model: DISPLAY_NAME.to_owned(), unused_key: None }.into());
@@ -46,7 +46,7 @@ pub(super) fn provider(app: &App) -> Result<Arc<dyn Port>, Failure> {
 
 /// There is none in this build.
 #[cfg(not(feature = "embedded"))]
-pub(super) fn provider(_: &App) -> Result<Arc<dyn Port>, Failure> {
+pub(super) fn provider(_: &AppContext) -> Result<Arc<dyn Port>, Failure> {
     Err(Reason::NoLocalEngine.into())
 }
 

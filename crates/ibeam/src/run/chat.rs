@@ -12,42 +12,47 @@ use ibeam_protocol::{Failure, Reason, RunOutcome, Signal, ToolCall};
 use tokio::runtime::Runtime;
 use tokio::sync::{Mutex, mpsc};
 
-use super::ports::Foundation;
-use super::sandbox::Guards;
-use super::session::{Opening, Target};
-use super::start;
-use super::typed_lines::TypedLines;
+use super::prepare;
+use super::resources::RunInputs;
+use super::sandbox::RunSandbox;
+use super::session_opener::{SessionOpener, SessionTarget};
+use super::terminal_input::TerminalInput;
 use super::watchdog::Watchdog;
-use super::{Shutdown, end_of, no_thread, on_runtime, ports, system, timeout};
-use crate::app::App;
-use crate::exit::Failed;
+use super::{Shutdown, end_of, no_thread, on_runtime, resources, system, timeout};
+use crate::app::AppContext;
+use crate::exit::ExitFailure;
 use crate::hooks::{self, HookRunner};
 use crate::mcp::{self, Servers};
 use crate::printer::Printer;
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
-use crate::talk::Talk;
+use crate::stderr_notices::NoticePrinter;
 use crate::{exit, signals, stderr};
 
 /// Runs prompts until the end of input.
 ///
 /// # Errors
 /// What keeps the loop from starting; a failed run is told and the loop goes on.
-pub(crate) fn chat(app: &App, target: &Target, first: Option<String>, stdout: File) -> Result<(), Failure> {
+pub(crate) fn chat(
+    app: &AppContext,
+    target: &SessionTarget,
+    first: Option<String>,
+    stdout: File,
+) -> Result<(), Failure> {
     on_runtime(|runtime| chat_on(runtime, app, target, first, stdout))
 }
 
 fn chat_on(
     runtime: &Runtime,
-    app: &App,
-    target: &Target,
+    app: &AppContext,
+    target: &SessionTarget,
     first: Option<String>,
     stdout: File,
 ) -> Result<(), Failure> {
     let model = crate::model::choose_model(app)?;
     let declared = mcp::declared_servers(app)?;
     let hooks = hooks::load(app)?;
-    let guards = Guards::begin(app, false)?.stand()?;
-    let mut started = start::start(app, Opening::new(app, target)?.open()?, model)?;
+    let guards = RunSandbox::spawn(app, false)?.join()?;
+    let mut started = prepare::start(app, SessionOpener::new(app, target)?.open()?, model)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(async {
@@ -55,13 +60,13 @@ fn chat_on(
         let _watch = signals::watch(&stop).map_err(|error| system("sigaction", &error))?;
         Servers::start_all(app, declared, &stop).await
     })?;
-    let typed = Arc::new(Mutex::new(TypedLines::start().map_err(no_thread)?));
-    let person = Arc::new(Person { typed: Arc::clone(&typed), catalogue: Arc::clone(&app.catalogue) });
+    let typed = Arc::new(Mutex::new(TerminalInput::start().map_err(no_thread)?));
+    let person = Arc::new(Person { typed: Arc::clone(&typed), catalogue: Arc::clone(&app.base.catalogue) });
     let told = hooks.notices.clone();
     let hooks = hooks.into_runner(app, &started.head, false);
     let listening = Arc::clone(&hooks);
-    let further = app.flags.append_system_prompt.clone();
-    let foundation = Foundation {
+    let further = app.base.flags.append_system_prompt.clone();
+    let foundation = RunInputs {
         head: started.head,
         provider: started.provider,
         guards,
@@ -69,16 +74,20 @@ fn chat_on(
         further,
         past_contents: started.past_contents,
     };
-    let mut ports = ports::build(app, foundation, person, &servers, listening, Stop::default())?;
+    let mut ports = resources::build(app, foundation, person, &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let options = TextOptions { verbose: true, live: true, ..TextOptions::default() };
-    let current = CurrentStop::of(ports.run.stop.clone());
-    let writer = Box::new(Text::new(stdout, Arc::clone(&app.catalogue), options));
-    let printer =
-        Printer::new(started.session, writer, Talk::new(Arc::clone(&app.catalogue)), current.clone());
+    let current = CurrentStop::new(ports.run.stop.clone());
+    let writer = Box::new(Text::new(stdout, Arc::clone(&app.base.catalogue), options));
+    let printer = Printer::new(
+        started.session,
+        writer,
+        NoticePrinter::new(Arc::clone(&app.base.catalogue)),
+        current.clone(),
+    );
     let pump = Pump { printer: Arc::clone(&printer) };
-    exit::speak(&app.catalogue);
+    exit::set_catalogue(&app.base.catalogue);
     let watchdog = Watchdog::start(None)?;
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
@@ -102,26 +111,27 @@ fn chat_on(
         let outcome = runtime.block_on(async {
             let _signals = signals::watch(&ports.run.stop).map_err(|error| system("sigaction", &error))?;
             let notices = std::mem::take(&mut notices);
-            let shutdown = Shutdown::within(app.config.timeout("shutdown"));
+            let shutdown = Shutdown::within(app.base.config.timeout("shutdown"));
             let _watch = watchdog.watch(&ports.run.stop, timeout(app), shutdown.budget());
             end_of(&shutdown, &ports.run, &mut journal, vec![prompt], notices).await
         });
         match outcome {
             Ok(()) => {}
-            Err(Failed { failure, .. }) if ends_program(&failure.reason) || printer.is_taken_over() => {
+            Err(ExitFailure { failure, .. }) if ends_program(&failure.reason) || printer.is_taken_over() => {
                 break Err(failure);
             }
             Err(failed) => {
-                stderr::say(&failed.explained(&app.catalogue).to_string());
+                stderr::write_line(&failed.explained(&app.base.catalogue).to_string());
             }
         }
         ports.run.head.resumed = true;
     };
     runtime.block_on(say_goodbye(app, &hooks, &outcome));
-    let patience = app.config.timeout("shutdown");
+    let patience = app.base.config.timeout("shutdown");
     runtime.block_on(join(ports.background.stop_all(), servers.shut_down(patience)));
     drop(journal);
-    let unwritten = Shutdown::within(app.config.timeout("shutdown")).join(&thread, &printer, &ports.run.stop);
+    let unwritten =
+        Shutdown::within(app.base.config.timeout("shutdown")).join(&thread, &printer, &ports.run.stop);
     match (outcome, unwritten) {
         (Ok(()), Some(reason)) => Err(reason.into()),
         (outcome, _) => outcome,
@@ -129,7 +139,7 @@ fn chat_on(
 }
 
 /// Tells hooks of the end of the session. Any signal ends the waiting.
-pub(super) async fn say_goodbye(app: &App, hooks: &HookRunner, outcome: &Result<(), Failure>) {
+pub(super) async fn say_goodbye(app: &AppContext, hooks: &HookRunner, outcome: &Result<(), Failure>) {
     let outcome = match outcome {
         Ok(()) => RunOutcome::Completed,
         Err(failure) => RunOutcome::Failed(failure.clone()),
@@ -142,7 +152,7 @@ pub(super) async fn say_goodbye(app: &App, hooks: &HookRunner, outcome: &Result<
         _ = stop.wait() => {}
         heard = hearing => {
             for notice in &heard.notices {
-                stderr::say(&format!("warning: {}", app.catalogue.notice(notice)));
+                stderr::write_line(&format!("warning: {}", app.base.catalogue.notice(notice)));
             }
         }
     }
@@ -158,7 +168,7 @@ pub(super) fn ends_program(reason: &Reason) -> bool {
 }
 
 /// The next prompt; `None` at the end of input. Any signal ends the waiting.
-async fn next_prompt(typed: &Mutex<TypedLines>) -> Result<Option<String>, Failure> {
+async fn next_prompt(typed: &Mutex<TerminalInput>) -> Result<Option<String>, Failure> {
     let stop = Stop::default();
     let _watch = signals::watch(&stop).map_err(|error| system("sigaction", &error))?;
     tokio::select! {
@@ -170,7 +180,7 @@ async fn next_prompt(typed: &Mutex<TypedLines>) -> Result<Option<String>, Failur
 
 /// Asks the person at the terminal; anything but yes is no.
 struct Person {
-    typed: Arc<Mutex<TypedLines>>,
+    typed: Arc<Mutex<TerminalInput>>,
     catalogue: Arc<Catalogue>,
 }
 

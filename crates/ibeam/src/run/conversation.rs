@@ -14,19 +14,19 @@ use tokio::sync::mpsc;
 
 use super::chat::{ends_program, say_goodbye};
 use super::host_model::HostModel;
-use super::ports::Foundation;
-use super::sandbox::Guards;
-use super::session::{Opening, Target};
-use super::start;
-use super::watchdog::Beginning;
-use super::{Shutdown, end_of, heartbeat, no_thread, on_runtime, ports, system, timeout};
-use crate::app::App;
+use super::prepare;
+use super::resources::RunInputs;
+use super::sandbox::RunSandbox;
+use super::session_opener::{SessionOpener, SessionTarget};
+use super::watchdog::StartupWatchdog;
+use super::{Shutdown, end_of, heartbeat, no_thread, on_runtime, resources, system, timeout};
+use crate::app::AppContext;
 use crate::dialect::{DialectWriter, Host, HostHooks, HostPrompt, PromptReceiver};
-use crate::exit::Failed;
+use crate::exit::ExitFailure;
 use crate::mcp::{self, ServerDeclaration, Servers};
 use crate::printer::Printer;
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
-use crate::talk::Talk;
+use crate::stderr_notices::NoticePrinter;
 use crate::{exit, hooks, stderr, stdout};
 
 /// Runs each message of the host that started us, in `dialect_writer`.
@@ -34,37 +34,37 @@ use crate::{exit, hooks, stderr, stdout};
 /// # Errors
 /// What keeps a run from starting, or how the last one ended.
 pub(crate) fn converse(
-    app: &App,
-    target: &Target,
+    app: &AppContext,
+    target: &SessionTarget,
     dialect_writer: &DialectWriter,
     stdout: File,
-    beginning: Beginning,
-) -> Result<(), Failed> {
+    beginning: StartupWatchdog,
+) -> Result<(), ExitFailure> {
     on_runtime(|runtime| converse_on(runtime, app, target, dialect_writer, stdout, beginning))
 }
 
 fn converse_on(
     runtime: &Runtime,
-    app: &App,
-    target: &Target,
+    app: &AppContext,
+    target: &SessionTarget,
     dialect_writer: &DialectWriter,
     stdout: File,
-    beginning: Beginning,
-) -> Result<(), Failed> {
+    beginning: StartupWatchdog,
+) -> Result<(), ExitFailure> {
     // A signal ends the program, an interrupt of the host's the run that goes on.
     let (whole, watchdog) = beginning.into_parts();
-    let shutdown = || Shutdown::within(app.config.timeout("shutdown"));
+    let shutdown = || Shutdown::within(app.base.config.timeout("shutdown"));
     let budget = shutdown().budget();
     let _watch = watchdog.watch(&whole, None, budget);
-    exit::speak(&app.catalogue);
-    exit::print_outside_of_runs(dialect_writer.event_writer());
+    exit::set_catalogue(&app.base.catalogue);
+    exit::set_unstarted_run_writer(dialect_writer.event_writer());
     {
         let _context = runtime.enter();
-        heartbeat::start(app.flags.heartbeat);
+        heartbeat::start(app.base.flags.heartbeat);
     }
-    let current = CurrentStop::of(Stop::default());
+    let current = CurrentStop::new(Stop::default());
     let watched = stdout.try_clone().map_err(|error| system("descriptor", &error))?;
-    dialect_writer.set_output(stdout::Paced::new(stdout, &current, shutdown().patience()));
+    dialect_writer.set_output(stdout::BackpressuredStdout::new(stdout, &current, shutdown().patience()));
     stdout::watch_reader(watched, &current).map_err(no_thread)?;
     let (host, mut prompts, requests) =
         Host::start(dialect_writer.clone(), HostModel::listed(app)).map_err(no_thread)?;
@@ -72,9 +72,9 @@ fn converse_on(
     let first = runtime.block_on(next(&mut prompts, &mut model, &current.get(), &whole))?;
     let Some(first) = first else { return Ok(()) };
     let chosen = model.first()?;
-    let opening = Opening::new(app, target)?;
-    if let Some(head) = start::preview(app, &opening, &chosen) {
-        exit::expect_run(head, first.blocks.clone());
+    let opening = SessionOpener::new(app, target)?;
+    if let Some(head) = prepare::preview(app, &opening, &chosen) {
+        exit::set_expected_run(head, first.blocks.clone());
     }
     let additions = host.additions();
     let is_replaced = |server: &ServerDeclaration| {
@@ -85,7 +85,7 @@ fn converse_on(
     let is_disabled = |name: &String| declared.iter().any(|server| server.name == *name);
     let of_host: Vec<String> = additions.servers.iter().filter(|name| !is_disabled(name)).cloned().collect();
     let hooks = hooks::load(app)?;
-    let guards = Guards::begin(app, true)?.stand()?;
+    let guards = RunSandbox::spawn(app, true)?.join()?;
     let opened = runtime.block_on(async {
         let stop = Stop::default();
         let _watch = watchdog.watch(&stop, timeout(app), budget);
@@ -95,7 +95,7 @@ fn converse_on(
         link.abort();
         opened
     })?;
-    let mut started = start::start(app, opened, chosen)?;
+    let mut started = prepare::start(app, opened, chosen)?;
     started.head.sandbox.clone_from(&guards.sandbox);
     started.notices.extend(guards.notices.iter().cloned());
     let servers = runtime.block_on(async {
@@ -109,13 +109,13 @@ fn converse_on(
         dialect: dialect_writer.options().dialect.to_string(),
         arguments: format!("hooks {}", additions.uncalled_hooks.join(", ")),
     });
-    let told = hooks.notices.iter().cloned().chain(app.ignored_arguments()).chain(unheard).collect();
+    let told = hooks.notices.iter().cloned().chain(app.ignored_arguments_notice()).chain(unheard).collect();
     let hooks = hooks.into_runner(app, &started.head, false);
     let redactor = || Redactor::new(crate::model::all_secrets(app));
     let listening =
         HostHooks::chain(Arc::clone(&hooks) as _, &host, additions.hooks, &started.head, redactor);
-    let further = [app.flags.append_system_prompt.clone(), additions.instructions].concat();
-    let foundation = Foundation {
+    let further = [app.base.flags.append_system_prompt.clone(), additions.instructions].concat();
+    let foundation = RunInputs {
         head: started.head,
         provider: started.provider,
         guards,
@@ -123,12 +123,16 @@ fn converse_on(
         further,
         past_contents: started.past_contents,
     };
-    let mut ports = ports::build(app, foundation, host.clone(), &servers, listening, Stop::default())?;
+    let mut ports = resources::build(app, foundation, host.clone(), &servers, listening, Stop::default())?;
     let _proxy = ports.proxy.take().map(|proxy| runtime.spawn(proxy));
     let (events, receiver) = mpsc::channel(WAITING_EVENTS);
     let writer = dialect_writer.event_writer();
-    let printer =
-        Printer::new(started.session, writer, Talk::new(Arc::clone(&app.catalogue)), current.clone());
+    let printer = Printer::new(
+        started.session,
+        writer,
+        NoticePrinter::new(Arc::clone(&app.base.catalogue)),
+        current.clone(),
+    );
     let pump = Pump { printer: Arc::clone(&printer) };
     let thread = pump.start(receiver).map_err(no_thread)?;
     let mut journal = Journal::new(started.past, Arc::clone(&ports.run.clock), events)
@@ -172,7 +176,7 @@ fn converse_on(
             (Err(failure), _) => break Err(failure.into()),
             (Ok(Some(prompted)), outcome) => {
                 if let Err(failed) = outcome {
-                    stderr::say(&failed.explained(&app.catalogue).to_string());
+                    stderr::write_line(&failed.explained(&app.base.catalogue).to_string());
                 }
                 if let Err(failure) = model.change(&mut ports.run) {
                     break Err(failure.into());
@@ -183,7 +187,7 @@ fn converse_on(
     };
     let ended = outcome.as_ref().map_or_else(|failed| Err(failed.failure.clone()), |()| Ok(()));
     runtime.block_on(say_goodbye(app, &hooks, &ended));
-    let patience = app.config.timeout("shutdown");
+    let patience = app.base.config.timeout("shutdown");
     runtime.block_on(join(ports.background.stop_all(), servers.shut_down(patience)));
     drop(journal);
     let unwritten = shutdown().join(&thread, &printer, &ports.run.stop);

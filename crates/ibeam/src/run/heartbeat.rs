@@ -12,7 +12,7 @@ pub(super) fn start(seconds: Option<u64>) {
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
         loop {
             ticks.tick().await;
-            stderr::say(&format!("heartbeat: {} s", begin.elapsed().as_secs()));
+            stderr::write_line(&format!("heartbeat: {} s", begin.elapsed().as_secs()));
         }
     });
 }

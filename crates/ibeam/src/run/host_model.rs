@@ -9,14 +9,14 @@ use ibeam_core::Run;
 use ibeam_protocol::{Failure, Reason};
 use serde_json::{Value, json};
 
-use super::{figures, ports};
-use crate::app::App;
+use super::{model_info, resources};
+use crate::app::AppContext;
 use crate::dialect::{Host, SetModelReceiver, SetModelRequest, resolve_claude_model};
 use crate::model::{self, ModelChoice};
 
 /// The model of a conversation.
 pub(super) struct HostModel<'a> {
-    app: &'a App,
+    app: &'a AppContext,
     host: Arc<Host>,
     requests: SetModelReceiver,
     /// Granted models, each with the number of prompts before it.
@@ -27,12 +27,12 @@ pub(super) struct HostModel<'a> {
 
 impl<'a> HostModel<'a> {
     /// Returns the model before the first run.
-    pub(super) fn new(app: &'a App, host: Arc<Host>, requests: SetModelReceiver) -> Self {
+    pub(super) fn new(app: &'a AppContext, host: Arc<Host>, requests: SetModelReceiver) -> Self {
         Self { app, host, requests, granted: Vec::new(), begun: 0 }
     }
 
     /// Returns the models that a host may choose from, as `initialize` lists them: the usual one and the aliases.
-    pub(super) fn listed(app: &App) -> Vec<Value> {
+    pub(super) fn listed(app: &AppContext) -> Vec<Value> {
         let usual = model::choose_model(app).ok();
         let named = usual.as_ref().map(ModelChoice::info);
         let name = named.map_or("no model can be used yet", |info| info.display.as_str());
@@ -68,7 +68,7 @@ impl<'a> HostModel<'a> {
                 self.granted.push((request.after, choice));
                 Ok(response)
             }
-            Err(reason) => Err(self.app.catalogue.reason(&reason).message),
+            Err(reason) => Err(self.app.base.catalogue.reason(&reason).message),
         };
         self.host.respond(&request.id, answer);
     }
@@ -78,7 +78,7 @@ impl<'a> HostModel<'a> {
             Some(name) => model::choose_model_named(self.app, &name, "set_model")?,
             None => model::choose_model(self.app)?,
         };
-        figures::check_price(self.app, choice.info())?;
+        model_info::check_price(self.app, choice.info())?;
         Ok(choice)
     }
 
@@ -96,10 +96,10 @@ impl<'a> HostModel<'a> {
     /// Lets the next run use the model that was granted for it.
     ///
     /// # Errors
-    /// Those of [`ports::change_model`].
+    /// Those of [`resources::change_model`].
     pub(super) fn change(&mut self, run: &mut Run) -> Result<(), Failure> {
         match self.next() {
-            Some(choice) => ports::change_model(self.app, run, choice),
+            Some(choice) => resources::change_model(self.app, run, choice),
             None => Ok(()),
         }
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_protocol::Notice;
 
-use crate::app::App;
+use crate::app::AppContext;
 use crate::config::{Config, Origin};
 use crate::trust::fingerprint;
 
@@ -19,11 +19,11 @@ const NARROWING: [&str; 2] = ["deny", "ask"];
 /// Remembers which files hold rules now, and returns a notice for each that held some in the last run and is empty or
 /// missing. A marker that cannot be written is left out: the run itself does not depend on it. A run that keeps no
 /// session only reads the markers.
-pub(super) fn update(app: &App, is_ephemeral: bool) -> Vec<Notice> {
+pub(super) fn update(app: &AppContext, is_ephemeral: bool) -> Vec<Notice> {
     let directory = app.dirs.data.join("rules");
     let files = [&app.dirs.user_config, &app.dirs.managed_config];
     let files = files.into_iter().chain(&app.dirs.user_cursor);
-    files.filter_map(|file| update_one(&app.config, &directory, file, is_ephemeral)).collect()
+    files.filter_map(|file| update_one(&app.base.config, &directory, file, is_ephemeral)).collect()
 }
 
 fn update_one(config: &Config, directory: &Path, file: &Path, is_ephemeral: bool) -> Option<Notice> {

@@ -12,14 +12,14 @@ use ibeam_sandbox::{Launcher, Layers, SandboxUnavailable, Tier};
 use ibeam_tools::{BackgroundProcesses, Survey, Workspace, survey};
 
 use super::web::Web;
-use super::{granted, no_thread, policy, ports};
-use crate::app::App;
+use super::{no_thread, policy_rules, resources, writable_dirs};
+use crate::app::AppContext;
 
 /// No file of a command grows larger, where nobody says otherwise.
 const LARGEST_FILE: u64 = 8 << 30;
 
 /// What holds the calls of a run: rules, the held workspace, and where commands come from.
-pub(crate) struct Guards {
+pub(crate) struct RunSandbox {
     pub(super) policy: Policy,
     pub(super) workspace: Workspace,
     pub(super) path_policy: PathPolicy,
@@ -38,26 +38,26 @@ const SMALLEST_SCRATCH: u64 = 64 << 20;
 /// The most memory that a container may have.
 const MEMORY_LIMIT: &str = "/sys/fs/cgroup/memory.max";
 
-/// Guards on their way.
-pub(crate) struct Begun {
-    guards: Guards,
+/// RunSandbox on their way.
+pub(crate) struct PendingSandbox {
+    guards: RunSandbox,
     making: Option<JoinHandle<Result<Layers, SandboxUnavailable>>>,
 }
 
-impl Guards {
+impl RunSandbox {
     /// Begins to make them; the sandbox, where one is wanted, on a thread of its own.
     ///
     /// # Errors
     /// `NoInput` for a directory, `Usage` or `BadConfig` for a rule or a word that is none.
-    pub(crate) fn begin(app: &App, printing: bool) -> Result<Begun, Failure> {
-        let mode = super::start::permission_mode(app);
-        let policy = policy::policy(app, mode)?;
+    pub(crate) fn spawn(app: &AppContext, printing: bool) -> Result<PendingSandbox, Failure> {
+        let mode = super::prepare::permission_mode(app);
+        let policy = policy_rules::build_policy(app, mode)?;
         let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
             Reason::NoInput { path: app.workspace.display().to_string(), detail: error.to_string() }
         })?;
         let path_policy = policy.path_policy();
         let web = Web::new(app, &policy, printing)?;
-        let processes = app.config.process_limit();
+        let processes = app.base.config.process_limit();
         let mut notices = Vec::new();
         let (sandbox, launcher) = match wanted(app, mode, printing) {
             Wanted::Off(reason) => (off(reason), Launcher::new(processes)),
@@ -70,7 +70,7 @@ impl Guards {
                     path: objects.path.display().to_string(),
                     rule: objects.rule,
                 }));
-                granted::add(app, &path_policy, &mut confinement)?;
+                writable_dirs::add(app, &path_policy, &mut confinement)?;
                 confinement.read_only.extend(kept);
                 confinement.sockets = paths(app, "sockets");
                 confinement.max_file_size = Some(largest_file(app));
@@ -84,7 +84,7 @@ impl Guards {
             }
         };
         let wanted = launcher.is_confined();
-        let background = BackgroundProcesses::new(ports::command_timeouts(app)?, launcher);
+        let background = BackgroundProcesses::new(resources::command_timeouts(app)?, launcher);
         let making = if wanted {
             let background = background.clone();
             let thread = std::thread::Builder::new().name("sandbox".to_owned());
@@ -92,19 +92,19 @@ impl Guards {
         } else {
             None
         };
-        Ok(Begun {
+        Ok(PendingSandbox {
             guards: Self { policy, workspace, path_policy, background, sandbox, web, notices },
             making,
         })
     }
 }
 
-impl Begun {
+impl PendingSandbox {
     /// Waits until they stand.
     ///
     /// # Errors
     /// `NoSandbox` with what the system refuses.
-    pub(crate) fn stand(mut self) -> Result<Guards, Reason> {
+    pub(crate) fn join(mut self) -> Result<RunSandbox, Reason> {
         if let Some(making) = self.making {
             let none = |detail: String| Reason::NoSandbox { detail };
             let made = making.join().map_err(|_| none("its making was lost".to_owned()))?;
@@ -122,8 +122,8 @@ impl Begun {
 }
 
 /// Whether a run that prints would hold its commands.
-pub(crate) fn is_wanted(app: &App) -> bool {
-    matches!(wanted(app, super::start::permission_mode(app), true), Wanted::On)
+pub(crate) fn is_wanted(app: &AppContext) -> bool {
+    matches!(wanted(app, super::prepare::permission_mode(app), true), Wanted::On)
 }
 
 enum Wanted {
@@ -132,11 +132,11 @@ enum Wanted {
 }
 
 /// What flags, configuration and the kind of run ask for.
-fn wanted(app: &App, mode: PermissionMode, printing: bool) -> Wanted {
+fn wanted(app: &AppContext, mode: PermissionMode, printing: bool) -> Wanted {
     if matches!(mode, PermissionMode::Plan | PermissionMode::Ask) {
         return Wanted::Off("no command runs in this mode");
     }
-    match app.config.text(&["sandbox", "mode"]) {
+    match app.base.config.text(&["sandbox", "mode"]) {
         Some("disabled") => Wanted::Off("switched off; commands are confined by permission rules only"),
         Some(_) => Wanted::On,
         None if printing || mode == PermissionMode::Force => Wanted::On,
@@ -170,26 +170,26 @@ fn off(reason: &str) -> Sandbox {
 
 /// Returns the existing paths of a list in `[sandbox]`; `~/` is the home directory, and relative ones lie in the
 /// workspace.
-fn paths(app: &App, list: &str) -> Vec<PathBuf> {
+fn paths(app: &AppContext, list: &str) -> Vec<PathBuf> {
     let resolved = |entry: &str| match entry.strip_prefix("~/") {
         Some(below) => app.dirs.home.join(below),
         None => app.workspace.join(entry),
     };
-    let entries = app.config.list(&["sandbox", list]);
+    let entries = app.base.config.list(&["sandbox", list]);
     entries.into_iter().filter_map(|(entry, _)| resolved(entry).canonicalize().ok()).collect()
 }
 
 /// The most bytes a file of a command may grow to: as configured, else half of what is free, within reason.
-fn largest_file(app: &App) -> u64 {
+fn largest_file(app: &AppContext) -> u64 {
     let usual = || free_at(&app.workspace).map_or(LARGEST_FILE, |free| (free / 2).min(LARGEST_FILE));
-    app.config.number(&["limits", "file_size"]).unwrap_or_else(usual)
+    app.base.config.number(&["limits", "file_size"]).unwrap_or_else(usual)
 }
 
 /// The most bytes in the private directories for temporary files: as configured, else a quarter of the memory, within
 /// reason.
-fn scratch_size(app: &App) -> u64 {
+fn scratch_size(app: &AppContext) -> u64 {
     let usual = || (memory() / 4).clamp(SMALLEST_SCRATCH, LARGEST_SCRATCH);
-    app.config.number(&["sandbox", "scratch_size"]).unwrap_or_else(usual)
+    app.base.config.number(&["sandbox", "scratch_size"]).unwrap_or_else(usual)
 }
 
 /// The bytes of memory that this process and its commands may have.

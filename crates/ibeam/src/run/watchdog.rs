@@ -44,19 +44,19 @@ impl Drop for Watch {
 }
 
 /// What bounds a run from before its configuration is read: a home directory may hang too.
-pub(crate) struct Beginning {
+pub(crate) struct StartupWatchdog {
     /// Requested by a signal, and by `--timeout`.
     pub(super) stop: Stop,
     pub(super) watchdog: Watchdog,
     _watch: Watch,
 }
 
-impl Beginning {
+impl StartupWatchdog {
     /// Starts the watch, with the limit of time that the flags give.
     ///
     /// # Errors
     /// As `Watchdog::start`, and `System` where the descriptors of a run cannot be had.
-    pub(crate) fn of(flags: &Flags) -> Result<Self, Reason> {
+    pub(crate) fn start(flags: &Flags) -> Result<Self, Reason> {
         resource_exhaustion::check_descriptors(OWN_DESCRIPTORS)?;
         let stop = Stop::default();
         let watchdog = Watchdog::start(Some(&stop))?;
@@ -112,7 +112,7 @@ impl Watchdog {
             let reason = stop.wait().await;
             let asked = Instant::now();
             see_to_end(asked, budget).await;
-            exit::leave(&reason);
+            exit::force_exit(&reason);
         };
         Watch(self.handle.spawn(work).abort_handle())
     }

@@ -16,7 +16,7 @@ use ibeam_web::{
 };
 use tokio::task::JoinSet;
 
-use crate::app::App;
+use crate::app::AppContext;
 use crate::config::Origin;
 use crate::environment::variable;
 
@@ -36,14 +36,14 @@ impl Web {
     ///
     /// # Errors
     /// `Usage` or `BadConfig` for a pin or grant that is none.
-    pub(crate) fn new(app: &App, policy: &Policy, printing: bool) -> Result<Self, Reason> {
+    pub(crate) fn new(app: &AppContext, policy: &Policy, printing: bool) -> Result<Self, Reason> {
         let grants = grants(app, policy)?;
         let dialer = Dialer::new(
             Arc::new(SystemResolver),
             pins(app)?,
             grants.addresses(),
             Upstream::new(variable),
-            app.config.time(&["timeouts", "connect"]).unwrap_or(CONNECT),
+            app.base.config.time(&["timeouts", "connect"]).unwrap_or(CONNECT),
         );
         let of_pages = |rules: &[Rule]| rules.iter().any(|rule| matches!(rule, Rule::WebFetch(_)));
         let offered = !printing
@@ -101,9 +101,9 @@ impl Web {
 }
 
 /// What commands may reach: `--allow-net`, and the pages that a rule allows without asking.
-fn grants(app: &App, policy: &Policy) -> Result<Grants, Reason> {
+fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
     let mut grants = Grants::default();
-    for (given, origin) in app.config.list(&["network", "allow"]) {
+    for (given, origin) in app.base.config.list(&["network", "allow"]) {
         grants.allow.push(given.parse().map_err(|error: BadGrant| origin.bad(error.to_string()))?);
     }
     let bad = |error: BadGrant| Reason::Usage { detail: error.to_string() };
@@ -123,11 +123,13 @@ fn grants(app: &App, policy: &Policy) -> Result<Grants, Reason> {
 }
 
 /// The names that people have pinned.
-fn pins(app: &App) -> Result<Pins, Reason> {
+fn pins(app: &AppContext) -> Result<Pins, Reason> {
     let mut pins = Pins::default();
-    for name in app.config.children(&["network", "resolve"]) {
+    for name in app.base.config.children(&["network", "resolve"]) {
         let key = ["network", "resolve", name];
-        let (Some(value), Some(setting)) = (app.config.text(&key), app.config.get(&key)) else { continue };
+        let (Some(value), Some(setting)) = (app.base.config.text(&key), app.base.config.get(&key)) else {
+            continue;
+        };
         let bad = |said: String| Origin::bad(&setting.origin, format!("`network.resolve`: {said}"));
         pins.insert(name, value).map_err(|error| bad(error.to_string()))?;
     }

@@ -9,7 +9,7 @@ use ibeam_protocol::{Event, EventKind, RunFinished};
 
 use super::pace::Pace;
 use super::{Ended, ReplayOptions, warn};
-use crate::app::Basis;
+use crate::app::BaseContext;
 use crate::cli::Format;
 use crate::run::writer;
 
@@ -25,7 +25,7 @@ enum Face<'a> {
 
 /// Shows the runs that are wanted.
 pub(super) struct Player<'a> {
-    basis: &'a Basis,
+    base: &'a BaseContext,
     options: &'a ReplayOptions,
     out: &'a File,
     pace: Pace,
@@ -38,13 +38,13 @@ pub(super) struct Player<'a> {
 
 impl<'a> Player<'a> {
     /// Shows events on `out`.
-    pub(super) fn of_events(basis: &'a Basis, options: &'a ReplayOptions, out: &'a File) -> Self {
-        Self { basis, options, out, pace: options.pace.clone(), face: Face::None, runs: 0, open: false }
+    pub(super) fn of_events(base: &'a BaseContext, options: &'a ReplayOptions, out: &'a File) -> Self {
+        Self { base, options, out, pace: options.pace.clone(), face: Face::None, runs: 0, open: false }
     }
 
     /// Shows lines on `out`, in the time of their events.
-    pub(super) fn of_lines(basis: &'a Basis, options: &'a ReplayOptions, out: &'a File) -> Self {
-        Self { face: Face::Lines(BufWriter::new(out)), ..Self::of_events(basis, options, out) }
+    pub(super) fn of_lines(base: &'a BaseContext, options: &'a ReplayOptions, out: &'a File) -> Self {
+        Self { face: Face::Lines(BufWriter::new(out)), ..Self::of_events(base, options, out) }
     }
 
     /// Shows what comes next when it is due: the event, or the line, with its end, that stood for it.
@@ -110,7 +110,7 @@ impl<'a> Player<'a> {
             Face::Lines(_) => true,
         };
         if self.is_wanted() && !is_kept {
-            self.face = Face::Events(writer(self.basis, self.options.format, self.out));
+            self.face = Face::Events(writer(self.base, self.options.format, self.out));
         }
         Ok(())
     }
@@ -123,8 +123,8 @@ impl<'a> Player<'a> {
         self.flush()?;
         let is_shown = matches!(self.options.format, Format::StreamJson | Format::Html);
         if let Some(failure) = run.failure().filter(|_| !is_shown) {
-            let message = self.basis.catalogue.failure(failure).message;
-            warn(self.basis, &ReplayLine::Failed { run: self.runs, message: &message });
+            let message = self.base.catalogue.failure(failure).message;
+            warn(self.base, &ReplayLine::Failed { run: self.runs, message: &message });
         }
         if self.options.run.is_some() { Err(Ended::Enough) } else { Ok(()) }
     }
@@ -137,7 +137,7 @@ impl<'a> Player<'a> {
                 Face::Events(writer) => writer.finish_incomplete()?,
                 Face::Lines(out) => out.flush()?,
             }
-            warn(self.basis, &ReplayLine::NoEnd { run: self.runs });
+            warn(self.base, &ReplayLine::NoEnd { run: self.runs });
             if self.options.run.is_some() {
                 return Err(Ended::Enough);
             }

@@ -10,7 +10,7 @@ use super::contract_converter::ContractConverter;
 use super::from_wire::{time_of, to_event};
 use super::player::Player;
 use super::{Ended, warn};
-use crate::app::Basis;
+use crate::app::BaseContext;
 use crate::cli::Format;
 
 /// Shows what is whole of the stream in `lines`, which people know as `source`. Gives how many runs there were.
@@ -20,13 +20,13 @@ use crate::cli::Format;
 /// # Errors
 /// `StreamDamaged` with the line, `NoInput`; those of `player`.
 pub(super) fn play(
-    basis: &Basis,
+    base: &BaseContext,
     source: &str,
     mut lines: impl BufRead,
     format: Format,
     player: &mut Player<'_>,
 ) -> Result<u64, Ended> {
-    let (mut line, mut number, mut reading) = (Vec::new(), 0, Reading::new(basis, format));
+    let (mut line, mut number, mut reading) = (Vec::new(), 0, Reading::new(base, format));
     loop {
         line.clear();
         number += 1;
@@ -49,7 +49,7 @@ pub(super) fn play(
             Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES => {
                 player.show_left(&reading.left())?;
                 let runs = player.finish()?;
-                warn(basis, &ReplayLine::TruncatedRecord { bytes: line.len() as u64 });
+                warn(base, &ReplayLine::TruncatedRecord { bytes: line.len() as u64 });
                 return Ok(runs);
             }
             Err(said) => {
@@ -82,10 +82,10 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(basis: &Basis, format: Format) -> Self {
-        let asked = basis.asked().filter(|_| format == Format::StreamJson);
+    fn new(base: &BaseContext, format: Format) -> Self {
+        let asked = base.requested_contract().filter(|_| format == Format::StreamJson);
         let converter =
-            asked.map(|contract| ContractConverter::new(contract, basis.flags.stream_partial_output));
+            asked.map(|contract| ContractConverter::new(contract, base.flags.stream_partial_output));
         Self { format, fresh: true, last_ms: 0, new_text: NewText::default(), converter }
     }
 

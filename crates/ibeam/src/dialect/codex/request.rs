@@ -32,7 +32,7 @@ impl Request {
     /// Writes the session id to stderr, where clients look for it.
     pub(crate) fn print_session_id(&self, session: &str) {
         if self.prints_session_id {
-            stderr::say(&format!("session id: {session}"));
+            stderr::write_line(&format!("session id: {session}"));
         }
     }
 
@@ -42,11 +42,13 @@ impl Request {
         let shown = path.display();
         match write_file(path, message.as_bytes()) {
             Ok(()) if message.is_empty() => {
-                stderr::say(&format!("warning: no last agent message; wrote empty content to `{shown}`"));
+                stderr::write_line(&format!(
+                    "warning: no last agent message; wrote empty content to `{shown}`"
+                ));
             }
             Ok(()) => {}
             Err(error) => {
-                stderr::say(&format!("warning: cannot write the last message to `{shown}`: {error}"));
+                stderr::write_line(&format!("warning: cannot write the last message to `{shown}`: {error}"));
             }
         }
     }
@@ -58,7 +60,7 @@ impl Request {
         if !self.wants_login_status {
             return None;
         }
-        stderr::say(if is_logged_in { "Logged in using an API key" } else { "Not logged in" });
+        stderr::write_line(if is_logged_in { "Logged in using an API key" } else { "Not logged in" });
         Some(if is_logged_in { 0 } else { 1 })
     }
 }

@@ -13,7 +13,7 @@ use ibeam_policy::{PathPolicy, is_read_only_name};
 use ibeam_protocol::Reason;
 use ibeam_sandbox::Confinement;
 
-use crate::app::App;
+use crate::app::AppContext;
 use crate::environment::variable;
 
 /// The caches of one tool.
@@ -85,9 +85,13 @@ const CACHES: [Cache; 5] = [
 ///
 /// # Errors
 /// `BadConfig` with the place of an entry that names no tool, or that leads to a directory that is never granted.
-pub(super) fn add(app: &App, path_policy: &PathPolicy, confinement: &mut Confinement) -> Result<(), Reason> {
+pub(super) fn add(
+    app: &AppContext,
+    path_policy: &PathPolicy,
+    confinement: &mut Confinement,
+) -> Result<(), Reason> {
     let mut granted = Vec::new();
-    for (entry, origin) in app.config.list(&["sandbox", "writable"]) {
+    for (entry, origin) in app.base.config.list(&["sandbox", "writable"]) {
         let path = match entry.strip_prefix('~') {
             Some("" | "/") => app.dirs.home.clone(),
             Some(below) if below.starts_with('/') => app.dirs.home.join(below.trim_start_matches('/')),
@@ -99,7 +103,7 @@ pub(super) fn add(app: &App, path_policy: &PathPolicy, confinement: &mut Confine
             .map_err(|why| origin.bad(format!("`{entry}` cannot be writable for commands: {why}")))?;
         granted.push(path);
     }
-    for (tool, origin) in app.config.list(&["sandbox", "caches"]) {
+    for (tool, origin) in app.base.config.list(&["sandbox", "caches"]) {
         let Some(cache) = CACHES.iter().find(|cache| cache.tool == tool) else {
             let known = CACHES.map(|cache| cache.tool).join(", ");
             return Err(origin.bad(format!("unknown cache `{tool}`; use one of: {known}")));
@@ -146,7 +150,12 @@ impl Part {
 }
 
 /// Returns why a resolved path is never granted.
-fn check(path: &Path, app: &App, path_policy: &PathPolicy, confinement: &Confinement) -> Result<(), String> {
+fn check(
+    path: &Path,
+    app: &AppContext,
+    path_policy: &PathPolicy,
+    confinement: &Confinement,
+) -> Result<(), String> {
     let home = app.dirs.home.canonicalize().unwrap_or_else(|_| app.dirs.home.clone());
     if home.starts_with(path) {
         return Err("the home directory lies in it".to_owned());

@@ -8,13 +8,13 @@ use ibeam_session::Session;
 use ibeam_tools::PastContents;
 
 use super::rule_markers;
-use super::session::{Opened, Opening, is_ephemeral};
-use crate::app::App;
+use super::session_opener::{OpenedSession, SessionOpener, is_ephemeral};
+use crate::app::AppContext;
 use crate::cli::Mode;
 use crate::model::ModelChoice;
 
 /// A run about to begin.
-pub(super) struct Started {
+pub(super) struct PreparedRun {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
     /// `None` for a run that keeps no session.
@@ -25,9 +25,13 @@ pub(super) struct Started {
 }
 
 /// Connects the model and resolves the head of a run of the session that was opened.
-pub(super) fn start(app: &App, opened: Opened, choice: ModelChoice) -> Result<Started, Failure> {
-    let Opened { id, session, past, past_contents } = opened;
-    let mut notices = app.config.notices.clone();
+pub(super) fn start(
+    app: &AppContext,
+    opened: OpenedSession,
+    choice: ModelChoice,
+) -> Result<PreparedRun, Failure> {
+    let OpenedSession { id, session, past, past_contents } = opened;
+    let mut notices = app.base.config.notices.clone();
     notices.extend(rule_markers::update(app, session.is_none()));
     let journal_gaps = past.gaps();
     notices.extend((journal_gaps > 0).then_some(Notice::SessionGaps { count: journal_gaps }));
@@ -36,11 +40,11 @@ pub(super) fn start(app: &App, opened: Opened, choice: ModelChoice) -> Result<St
     notices.extend(choice.notice());
     let head = SessionStarted { resumed: !past.is_empty(), journal_gaps, ..head_of(app, id, &choice) };
     let (provider, ..) = choice.connect(app)?;
-    Ok(Started { head, provider, session, past, past_contents, notices })
+    Ok(PreparedRun { head, provider, session, past, past_contents, notices })
 }
 
 /// The head of a run on this session, as far as flags and configuration say it.
-fn head_of(app: &App, id: SessionId, choice: &ModelChoice) -> SessionStarted {
+fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStarted {
     SessionStarted {
         session_id: id,
         cwd: app.workspace.clone(),
@@ -53,17 +57,20 @@ fn head_of(app: &App, id: SessionId, choice: &ModelChoice) -> SessionStarted {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         limits: Limits {
             max_turns: app
+                .base
                 .config
                 .number(&["limits", "max_turns"])
                 .and_then(|turns| u32::try_from(turns).ok())
                 .unwrap_or(u32::MAX),
-            max_tokens: app.config.number(&["limits", "max_tokens"]),
-            max_cost_micros: app.config.money(&["limits", "max_cost"]),
+            max_tokens: app.base.config.number(&["limits", "max_tokens"]),
+            max_cost_micros: app.base.config.money(&["limits", "max_cost"]),
             max_tool_calls: app
+                .base
                 .config
                 .number(&["limits", "max_tool_calls"])
                 .map(|calls| u32::try_from(calls).unwrap_or(u32::MAX)),
             timeout_ms: app
+                .base
                 .config
                 .time(&["limits", "timeout"])
                 .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
@@ -76,14 +83,18 @@ fn head_of(app: &App, id: SessionId, choice: &ModelChoice) -> SessionStarted {
 
 /// The head of a run that is about to start, as far as it is known before its session is there; `None` where the
 /// session has to be found first.
-pub(super) fn preview(app: &App, opening: &Opening, choice: &ModelChoice) -> Option<SessionStarted> {
+pub(super) fn preview(
+    app: &AppContext,
+    opening: &SessionOpener,
+    choice: &ModelChoice,
+) -> Option<SessionStarted> {
     let id = opening.expected_id()?;
     Some(SessionStarted { resumed: opening.is_of_stored(), ..head_of(app, id, choice) })
 }
 
 /// The mode of the flags; plan and ask beat force.
-pub(crate) fn permission_mode(app: &App) -> PermissionMode {
-    match (app.flags.mode, app.flags.plan, app.flags.force) {
+pub(crate) fn permission_mode(app: &AppContext) -> PermissionMode {
+    match (app.base.flags.mode, app.base.flags.plan, app.base.flags.force) {
         (Some(Mode::Plan), _, _) | (_, true, _) => PermissionMode::Plan,
         (Some(Mode::Ask), _, _) => PermissionMode::Ask,
         (Some(Mode::Agent) | None, false, true) => PermissionMode::Force,

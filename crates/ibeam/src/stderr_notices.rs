@@ -8,7 +8,7 @@ use ibeam_protocol::{EventKind, Notice, PermissionMode, RunOutcome, ToolOutcome,
 use crate::change_request::asks_for_change;
 
 /// Turns events into lines for people.
-pub(crate) struct Talk {
+pub(crate) struct NoticePrinter {
     catalogue: Arc<Catalogue>,
     /// Lines about the run as a whole, which follow its last text.
     closing: Vec<String>,
@@ -18,14 +18,14 @@ pub(crate) struct Talk {
     changes_uncounted: bool,
 }
 
-impl Talk {
-    /// Talk in the language of `catalogue`.
+impl NoticePrinter {
+    /// NoticePrinter in the language of `catalogue`.
     pub(crate) fn new(catalogue: Arc<Catalogue>) -> Self {
         Self { catalogue, closing: Vec::new(), change_expected: false, changes_uncounted: false }
     }
 
     /// Returns the lines to print on stderr after `kind`; most events have none.
-    pub(crate) fn hear(&mut self, kind: &EventKind) -> Vec<String> {
+    pub(crate) fn on_event(&mut self, kind: &EventKind) -> Vec<String> {
         let line = match kind {
             EventKind::Notice(notice) => {
                 let line = format!("warning: {}", self.catalogue.notice(notice));

@@ -4,19 +4,21 @@ use ibeam_core::Prices;
 use ibeam_protocol::{ModelInfo, Reason};
 use ibeam_providers::{known_model, known_prices, parse_prices};
 
-use crate::app::App;
+use crate::app::AppContext;
 use crate::model::EMBEDDED;
 
 /// Tokens of prompt and answer together; `None` where only the provider knows.
-pub(super) fn context_window(app: &App, model: &ModelInfo) -> Option<u64> {
-    app.config
+pub(super) fn context_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
+    app.base
+        .config
         .number(&["models", "context", &model.id])
         .or_else(|| known_model(&model.id).map(|known| known.context_window.into()))
 }
 
 /// Returns the tokens of the longest answer; `None` where only the provider knows.
-pub(super) fn longest_output(app: &App, model: &ModelInfo) -> Option<u64> {
-    app.config
+pub(super) fn longest_output(app: &AppContext, model: &ModelInfo) -> Option<u64> {
+    app.base
+        .config
         .number(&["limits", "max_output_tokens"])
         .or_else(|| known_model(&model.id).map(|known| known.max_output_tokens.into()))
 }
@@ -25,8 +27,8 @@ pub(super) fn longest_output(app: &App, model: &ModelInfo) -> Option<u64> {
 ///
 /// # Errors
 /// `BadConfig` for a price that is none.
-pub(super) fn prices(app: &App, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
-    if let Some(text) = app.config.text(&["models", "prices", &model.id]) {
+pub(super) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
+    if let Some(text) = app.base.config.text(&["models", "prices", &model.id]) {
         let bad = || Reason::BadConfig {
             path: format!("models.prices.{}", model.id),
             line: None,
@@ -47,9 +49,9 @@ pub(super) fn prices(app: &App, model: &ModelInfo) -> Result<Option<Prices>, Rea
 ///
 /// # Errors
 /// `Usage` where the cost is bounded and the price is not known; `BadConfig` for a price that is none.
-pub(super) fn check_price(app: &App, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
+pub(super) fn check_price(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
     let prices = prices(app, model)?;
-    match app.config.money(&["limits", "max_cost"]) {
+    match app.base.config.money(&["limits", "max_cost"]) {
         Some(_) if prices.is_none() => Err(no_price(model)),
         Some(_) | None => Ok(prices),
     }

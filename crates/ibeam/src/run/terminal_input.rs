@@ -11,12 +11,12 @@ use tokio::sync::mpsc;
 use crate::stderr;
 
 /// stdin by lines, in the order of typing.
-pub(super) struct TypedLines {
+pub(super) struct TerminalInput {
     arriving: mpsc::UnboundedReceiver<io::Result<String>>,
     early: VecDeque<io::Result<String>>,
 }
 
-impl TypedLines {
+impl TerminalInput {
     /// Takes stdin; the thread ends with it, or with the process.
     ///
     /// # Errors
@@ -38,7 +38,7 @@ impl TypedLines {
     /// # Errors
     /// `Io` when stdin cannot be read.
     pub(super) async fn prompt(&mut self) -> Result<Option<String>, Reason> {
-        stderr::whisper("> ");
+        stderr::write("> ");
         let line = match self.early.pop_front() {
             Some(line) => Some(line),
             None => self.arriving.recv().await,
@@ -52,7 +52,7 @@ impl TypedLines {
         while let Ok(line) = self.arriving.try_recv() {
             self.early.push_back(line);
         }
-        stderr::whisper(question);
+        stderr::write(question);
         self.arriving.recv().await?.ok()
     }
 }

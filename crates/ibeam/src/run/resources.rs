@@ -7,9 +7,9 @@ use ibeam_core::{Approver, FailOn, Gate, Hooks, Provider, RetryPolicy, Run, RunP
 use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted};
 use ibeam_tools::{BackgroundProcesses, PastContents, Timeouts, ToolSettings, Workspace};
 
-use super::figures;
-use super::sandbox::Guards;
-use crate::app::App;
+use super::model_info;
+use super::sandbox::RunSandbox;
+use crate::app::AppContext;
 use crate::cli::FailOnArg;
 use crate::clock::SystemClock;
 use crate::context::{Context, Surroundings};
@@ -17,7 +17,7 @@ use crate::mcp::Servers;
 use crate::model::ModelChoice;
 
 /// A run and what outlives its turns.
-pub(super) struct Ports {
+pub(super) struct RunResources {
     pub(super) run: Run,
     pub(super) background: BackgroundProcesses,
     /// Serves confined commands that may reach something, for as long as it is polled.
@@ -25,10 +25,10 @@ pub(super) struct Ports {
 }
 
 /// What stands before the ports do.
-pub(super) struct Foundation {
+pub(super) struct RunInputs {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
-    pub(super) guards: Guards,
+    pub(super) guards: RunSandbox,
     /// Whether a person is at the terminal and answers.
     pub(super) has_person: bool,
     /// Instructions of whoever started the run.
@@ -42,15 +42,15 @@ pub(super) struct Foundation {
 /// # Errors
 /// `BadConfig` for a value that is none.
 pub(super) fn build(
-    app: &App,
-    foundation: Foundation,
+    app: &AppContext,
+    foundation: RunInputs,
     approver: Arc<dyn Approver>,
     servers: &Servers,
     hooks: Arc<dyn Hooks>,
     stop: Stop,
-) -> Result<Ports, Failure> {
-    let Foundation { mut head, provider, guards, has_person, further, past_contents } = foundation;
-    let Guards { mut policy, workspace, path_policy, background, sandbox: _, web, notices: _ } = guards;
+) -> Result<RunResources, Failure> {
+    let RunInputs { mut head, provider, guards, has_person, further, past_contents } = foundation;
+    let RunSandbox { mut policy, workspace, path_policy, background, sandbox: _, web, notices: _ } = guards;
     policy.unapproved_mcp_tools.clone_from(&servers.unapproved);
     let web = Arc::new(web);
     let listener = background.launcher().take_proxy_listener();
@@ -73,10 +73,10 @@ pub(super) fn build(
     );
     tools.extend(servers.tools(head.permission_mode));
     tools.extend(web.tools(&policy));
-    tools.retain(|name, _| !app.flags.without.contains(name));
+    tools.retain(|name, _| !app.base.flags.without.contains(name));
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.statuses);
-    let clock = Arc::new(SystemClock::since(app.started));
+    let clock = Arc::new(SystemClock::since(app.started_at));
     let context = Context::of(&Surroundings {
         workspace: &app.workspace,
         trusted: app.trust.is_trusted(),
@@ -84,14 +84,14 @@ pub(super) fn build(
         sandbox: &head.sandbox,
         path_policy: &path_policy,
         has_person,
-        reads_instructions: !app.flags.without_instructions,
+        reads_instructions: !app.base.flags.without_instructions,
         further: &further,
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
     let head_model = head.model.clone();
-    let prices = figures::check_price(app, &head_model)?;
+    let prices = model_info::check_price(app, &head_model)?;
     tell_limits(app, &head_model);
-    let fail_on = |word| app.flags.fail_on.contains(&word);
+    let fail_on = |word| app.base.flags.fail_on.contains(&word);
     let run = Run {
         head,
         provider,
@@ -109,29 +109,30 @@ pub(super) fn build(
         system: context.system.into(),
         preface: context.repository.map(Into::into),
         max_output_tokens: app
+            .base
             .config
             .number(&["limits", "max_output_tokens"])
             .and_then(|tokens| u32::try_from(tokens).ok()),
-        context_window: figures::context_window(app, &head_model),
+        context_window: model_info::context_window(app, &head_model),
         prices,
         background: Arc::new(background.clone()),
         await_background: waits_for_background(app)?,
         precondition: obstacle,
-        file_timeout: app.config.timeout("files"),
+        file_timeout: app.base.config.timeout("files"),
         stop,
     };
-    Ok(Ports { run, background, proxy })
+    Ok(RunResources { run, background, proxy })
 }
 
 /// Lets the following runs use another model.
 ///
 /// # Errors
 /// Those of [`ModelChoice::connect`]; `Usage` where a cost is bounded and the price of the model is not known.
-pub(super) fn change_model(app: &App, run: &mut Run, choice: ModelChoice) -> Result<(), Failure> {
-    let prices = figures::check_price(app, choice.info())?;
+pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice) -> Result<(), Failure> {
+    let prices = model_info::check_price(app, choice.info())?;
     let (provider, info, key_source) = choice.connect(app)?;
     run.prices = prices;
-    run.context_window = figures::context_window(app, &info);
+    run.context_window = model_info::context_window(app, &info);
     tell_limits(app, &info);
     run.provider = provider;
     (run.head.model, run.head.key_source) = (info, key_source);
@@ -139,20 +140,20 @@ pub(super) fn change_model(app: &App, run: &mut Run, choice: ModelChoice) -> Res
 }
 
 /// Tells the limits of the model to a dialect that prints them.
-fn tell_limits(app: &App, model: &ModelInfo) {
+fn tell_limits(app: &AppContext, model: &ModelInfo) {
     if let Some(dialect_writer) = &app.dialect_writer {
         dialect_writer
-            .set_model_limits(figures::context_window(app, model), figures::longest_output(app, model));
+            .set_model_limits(model_info::context_window(app, model), model_info::longest_output(app, model));
     }
 }
 
 /// Variables that people let commands see, beyond the harmless ones.
-fn more_environment(app: &App) -> Vec<String> {
-    app.config.list(&["sandbox", "environment"]).into_iter().map(|(name, _)| name.to_owned()).collect()
+fn more_environment(app: &AppContext) -> Vec<String> {
+    app.base.config.list(&["sandbox", "environment"]).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 
-fn waits_for_background(app: &App) -> Result<bool, Reason> {
-    match app.config.text(&["background"]) {
+fn waits_for_background(app: &AppContext) -> Result<bool, Reason> {
+    match app.base.config.text(&["background"]) {
         None | Some("stop") => Ok(false),
         Some("wait") => Ok(true),
         Some(other) => Err(Reason::BadConfig {
@@ -173,9 +174,9 @@ fn workspace_gone(workspace: Workspace) -> RunPrecondition {
 }
 
 /// How long commands may take; the grace of their end fits into that of the run.
-pub(super) fn command_timeouts(app: &App) -> Result<Timeouts, Reason> {
+pub(super) fn command_timeouts(app: &AppContext) -> Result<Timeouts, Reason> {
     let standard = Timeouts::default();
-    let (default, longest) = (app.config.timeout("tool"), app.config.timeout("tool_longest"));
+    let (default, longest) = (app.base.config.timeout("tool"), app.base.config.timeout("tool_longest"));
     if default > longest {
         return Err(Reason::BadConfig {
             path: "timeouts.tool".to_owned(),
@@ -184,21 +185,22 @@ pub(super) fn command_timeouts(app: &App) -> Result<Timeouts, Reason> {
             detail: format!("{default:?} is longer than `timeouts.tool_longest`, {longest:?}"),
         });
     }
-    let grace = standard.grace.min(app.config.timeout("shutdown").mul_f32(0.6));
-    Ok(Timeouts { default, longest, grace, background: app.config.timeout("background") })
+    let grace = standard.grace.min(app.base.config.timeout("shutdown").mul_f32(0.6));
+    Ok(Timeouts { default, longest, grace, background: app.base.config.timeout("background") })
 }
 
-fn retry_policy(app: &App) -> RetryPolicy {
+fn retry_policy(app: &AppContext) -> RetryPolicy {
     let standard = RetryPolicy::default();
-    let attempts = app.config.number(&["retry", "attempts"]).and_then(|number| u32::try_from(number).ok());
-    let base = app.config.time(&["retry", "first_pause"]).unwrap_or(standard.backoff_base);
+    let attempts =
+        app.base.config.number(&["retry", "attempts"]).and_then(|number| u32::try_from(number).ok());
+    let base = app.base.config.time(&["retry", "first_pause"]).unwrap_or(standard.backoff_base);
     RetryPolicy {
         backoff_attempts: attempts.unwrap_or(standard.backoff_attempts),
         fast_attempts: attempts
             .map_or(standard.fast_attempts, |attempts| attempts.min(standard.fast_attempts)),
         backoff_base: base,
         fast_base: standard.fast_base.min(base),
-        max_elapsed: app.config.time(&["retry", "give_up_after"]).unwrap_or(standard.max_elapsed),
+        max_elapsed: app.base.config.time(&["retry", "give_up_after"]).unwrap_or(standard.max_elapsed),
         ..standard
     }
 }

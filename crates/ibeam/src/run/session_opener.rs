@@ -11,12 +11,12 @@ use ibeam_tools::PastContents;
 use tokio::sync::oneshot;
 
 use super::no_thread;
-use crate::app::App;
+use crate::app::AppContext;
 use crate::dirs::Dirs;
 
 /// Which session the run belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum SessionTarget {
     /// A new one.
     New,
     /// The newest of the workspace.
@@ -25,9 +25,9 @@ pub(crate) enum Target {
     Named(String),
 }
 
-impl Target {
+impl SessionTarget {
     /// What the flags say.
-    pub(crate) fn of(flags: &crate::cli::Flags) -> Self {
+    pub(crate) fn from_flags(flags: &crate::cli::Flags) -> Self {
         match (&flags.resume, flags.continue_) {
             (Some(name), _) if name == "-1" => Self::Newest,
             (Some(name), _) => Self::Named(name.clone()),
@@ -38,10 +38,10 @@ impl Target {
 }
 
 /// A session that can be opened without the rest of the program.
-pub(super) struct Opening {
+pub(super) struct SessionOpener {
     dirs: Dirs,
     workspace: PathBuf,
-    target: Target,
+    target: SessionTarget,
     /// The id of a session that is made.
     new_id: SessionId,
     forks: bool,
@@ -51,7 +51,7 @@ pub(super) struct Opening {
 }
 
 /// The session of a run, and what it held before.
-pub(super) struct Opened {
+pub(super) struct OpenedSession {
     pub(super) id: SessionId,
     /// `None` for a run that keeps no session.
     pub(super) session: Option<Session>,
@@ -78,12 +78,12 @@ impl Stored {
     }
 }
 
-impl Opening {
+impl SessionOpener {
     /// Takes what the flags and the configuration say of the session.
     ///
     /// # Errors
     /// `BadConfig` for a durability that does not exist.
-    pub(super) fn new(app: &App, target: &Target) -> Result<Self, Reason> {
+    pub(super) fn new(app: &AppContext, target: &SessionTarget) -> Result<Self, Reason> {
         let cancel = Cancel::default();
         let options = (!is_ephemeral(app)).then(|| session_options(app)).transpose()?;
         Ok(Self {
@@ -91,7 +91,7 @@ impl Opening {
             workspace: app.workspace.clone(),
             target: target.clone(),
             new_id: SessionId::random(),
-            forks: app.flags.fork,
+            forks: app.base.flags.fork,
             options: options.map(|options| Options { cancel: cancel.clone(), ..options }),
             cancel,
         })
@@ -100,15 +100,15 @@ impl Opening {
     /// The id of the session, where it is known before any is looked for.
     pub(super) fn expected_id(&self) -> Option<SessionId> {
         match &self.target {
-            Target::New => Some(self.new_id),
-            Target::Named(name) if !self.forks => name.parse().ok(),
-            Target::Named(_) | Target::Newest => None,
+            SessionTarget::New => Some(self.new_id),
+            SessionTarget::Named(name) if !self.forks => name.parse().ok(),
+            SessionTarget::Named(_) | SessionTarget::Newest => None,
         }
     }
 
     /// Whether the run resumes a session that should be there already.
     pub(super) fn is_of_stored(&self) -> bool {
-        self.target != Target::New && !self.forks
+        self.target != SessionTarget::New && !self.forks
     }
 
     /// Opens the session on a thread of its own. A stop ends the wait for the lease and the reading at once; a disk that
@@ -116,7 +116,7 @@ impl Opening {
     ///
     /// # Errors
     /// The reason of the stop; `System` when no thread can be started; as `open`.
-    pub(super) async fn open_unless_stopped(self, stop: &Stop) -> Result<Opened, Failure> {
+    pub(super) async fn open_unless_stopped(self, stop: &Stop) -> Result<OpenedSession, Failure> {
         let cancel = self.cancel.clone();
         let (sender, opened) = oneshot::channel();
         let work = move || {
@@ -141,16 +141,16 @@ impl Opening {
     /// # Errors
     /// `UnknownSession`, `NoSessionToContinue`, `SessionElsewhere`, `SessionBusy`, `SessionDamaged`, `CannotCreate`,
     /// `Io`.
-    pub(super) fn open(self) -> Result<Opened, Failure> {
+    pub(super) fn open(self) -> Result<OpenedSession, Failure> {
         let sessions = self.dirs.sessions();
         match self.options {
             Some(_) => self.dirs.create_sessions_dir()?,
             None => self.dirs.check()?,
         }
         let (id, is_stored) = match &self.target {
-            Target::New => (self.new_id, false),
-            Target::Newest => (nth_newest(&sessions, &self.workspace, 1)?, true),
-            Target::Named(name) => self.named(name)?,
+            SessionTarget::New => (self.new_id, false),
+            SessionTarget::Newest => (nth_newest(&sessions, &self.workspace, 1)?, true),
+            SessionTarget::Named(name) => self.named(name)?,
         };
         if self.forks && !is_stored {
             return Err(Reason::UnknownSession { session: id.to_string() }.into());
@@ -183,7 +183,7 @@ impl Opening {
             let session = id.to_string();
             return Err(Reason::SessionElsewhere { session, cwd: cwd.display().to_string() }.into());
         }
-        Ok(Opened { id: run_id, session, past, past_contents })
+        Ok(OpenedSession { id: run_id, session, past, past_contents })
     }
 
     /// The session of that name; a UUID not seen before is claimed.
@@ -207,7 +207,7 @@ impl Opening {
 /// Reads a stored session and leaves it as it is.
 ///
 /// # Errors
-/// As `Opening::open`.
+/// As `SessionOpener::open`.
 fn read(sessions: &Path, id: SessionId, cancel: &Cancel, each: &mut dyn FnMut(Event)) -> Result<(), Failure> {
     let mut each = |event| {
         cancel.check()?;
@@ -222,21 +222,22 @@ fn read(sessions: &Path, id: SessionId, cancel: &Cancel, each: &mut dyn FnMut(Ev
 }
 
 /// Whether the run keeps no session.
-pub(crate) fn is_ephemeral(app: &App) -> bool {
-    app.config.is_enabled(&["session", "ephemeral"])
+pub(crate) fn is_ephemeral(app: &AppContext) -> bool {
+    app.base.config.is_enabled(&["session", "ephemeral"])
 }
 
 /// How sessions are kept here.
 ///
 /// # Errors
 /// `BadConfig` for a durability that there is not.
-pub(crate) fn session_options(app: &App) -> Result<Options, Reason> {
-    let durability = match app.config.text(&["session", "durability"]) {
+pub(crate) fn session_options(app: &AppContext) -> Result<Options, Reason> {
+    let durability = match app.base.config.text(&["session", "durability"]) {
         None | Some("default") => Durability::Written,
         Some("strict") => Durability::Synced,
         Some(other) => {
             let detail = format!("`session.durability` should be \"default\" or \"strict\", not {other:?}");
-            let origin = app.config.get(&["session", "durability"]).map(|setting| setting.origin.to_string());
+            let origin =
+                app.base.config.get(&["session", "durability"]).map(|setting| setting.origin.to_string());
             return Err(Reason::BadConfig {
                 path: origin.unwrap_or_default(),
                 line: None,
@@ -245,7 +246,7 @@ pub(crate) fn session_options(app: &App) -> Result<Options, Reason> {
             });
         }
     };
-    let wait = app.config.time(&["timeouts", "lock"]).unwrap_or_default();
+    let wait = app.base.config.time(&["timeouts", "lock"]).unwrap_or_default();
     Ok(Options { durability, wait, ..Options::default() })
 }
 

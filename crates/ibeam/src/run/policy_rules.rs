@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ibeam_policy::{ApprovalMode, InvalidRule, Policy, Rule, RuleList, credentials_from_environment};
 use ibeam_protocol::{PermissionMode, Reason};
 
-use crate::app::App;
+use crate::app::AppContext;
 use crate::dirs::home_from_user_database;
 
 /// A rule that is in force, and the flag, or file and line, that set it.
@@ -20,7 +20,7 @@ pub(crate) struct SetRule {
 ///
 /// # Errors
 /// `NoInput` for a directory of `--add-dir`, `Usage` or `BadConfig` for a token that is none.
-pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> {
+pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Policy, Reason> {
     let dirs = &app.dirs;
     let mut policy = Policy::new(mode, app.workspace.clone(), dirs.home.clone());
     policy.extra_dirs = extra_dirs(app)?;
@@ -40,7 +40,7 @@ pub(crate) fn policy(app: &App, mode: PermissionMode) -> Result<Policy, Reason> 
             RuleList::BuiltIn => {}
         }
     }
-    policy.approval = match app.config.text(&["approval"]) {
+    policy.approval = match app.base.config.text(&["approval"]) {
         Some("allowlist") => ApprovalMode::Allowlist,
         Some("strict") => ApprovalMode::Strict,
         Some(_) | None => ApprovalMode::Sandboxed,
@@ -62,15 +62,15 @@ fn named_credentials(home: &Path, workspace: &Path) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// `Usage` or `BadConfig` for a token that is none.
-pub(crate) fn rules(app: &App) -> Result<Vec<SetRule>, Reason> {
+pub(crate) fn rules(app: &AppContext) -> Result<Vec<SetRule>, Reason> {
     let mut rules = Vec::new();
     for (list, key) in [(RuleList::Deny, "deny"), (RuleList::Ask, "ask"), (RuleList::Allow, "allow")] {
-        for (token, origin) in app.config.list(&["permissions", key]) {
+        for (token, origin) in app.base.config.list(&["permissions", key]) {
             let rule = token.parse().map_err(|error: InvalidRule| origin.bad(error.to_string()))?;
             rules.push(SetRule { list, rule, origin: origin.to_string() });
         }
     }
-    if app.flags.approve_mcps
+    if app.base.flags.approve_mcps
         && let Ok(rule) = "Mcp(*:*)".parse()
     {
         rules.push(SetRule { list: RuleList::Allow, rule, origin: "--approve-mcps".to_owned() });
@@ -78,8 +78,8 @@ pub(crate) fn rules(app: &App) -> Result<Vec<SetRule>, Reason> {
     Ok(rules)
 }
 
-fn extra_dirs(app: &App) -> Result<Vec<PathBuf>, Reason> {
-    let resolved = app.flags.add_dir.iter().map(|directory| {
+fn extra_dirs(app: &AppContext) -> Result<Vec<PathBuf>, Reason> {
+    let resolved = app.base.flags.add_dir.iter().map(|directory| {
         let path = directory.display().to_string();
         directory.canonicalize().map_err(|error| Reason::NoInput { path, detail: error.to_string() })
     });
