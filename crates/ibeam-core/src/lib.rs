@@ -35,5 +35,5 @@ pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use stop::Stop;
 pub use tally::Tally;
-pub use tool::{Notices, Tool, ToolContext, ToolSet};
+pub use tool::{Notices, PreparedCall, RunCall, Tool, ToolContext, ToolInputError, ToolSet};
 pub use turn::{FailOn, Run, RunPrecondition};

@@ -1,44 +1,87 @@
 //! The port to tools.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_policy::Access;
-use ibeam_protocol::{Notice, ToolCall, ToolOutcome, ToolSpec};
+use ibeam_protocol::{Notice, ToolOutcome, ToolSpec};
 use serde_json::Value;
 
 use crate::stop::Stop;
 
-/// Something the model can call. No permission code lives inside: the gate has spoken before `run`.
+/// Something the model can call.
+///
+/// A tool holds no permission code: [`crate::gate::Gate`] decides on [`PreparedCall::access`] before the call runs.
 pub trait Tool: Send + Sync {
-    /// How it is offered to the model.
+    /// Returns the name, description and parameter schema that are offered to the model.
     fn spec(&self) -> ToolSpec;
 
-    /// The arguments under the names and in the shapes of contract section 4 (`args`), without `toolCallId`.
+    /// Parses the arguments that a model or a hook wrote, and determines what the call will access.
+    ///
+    /// Changes nothing and remembers nothing, so a prepared call may be dropped. May block for about a second where a
+    /// file system does not respond.
     ///
     /// # Errors
-    /// One sentence for the model: what is missing or wrong, and how it should look.
-    fn canonical(&self, arguments: &Value) -> Result<Value, String>;
+    /// The arguments are incomplete or wrong.
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError>;
 
-    /// What the call is about to touch. `arguments` are canonical.
-    fn access(&self, arguments: &Value) -> Access;
-
-    /// What is there now, cheaply looked at, of a call that was started and never finished: evidence of its effect.
+    /// Describes, in one sentence for the model, what is found now of a call that started and never finished.
     ///
-    /// One sentence for the model; `None` when nothing can be told. Blocks for some milliseconds at the most.
-    fn evidence(&self, call: &ToolCall) -> Option<String> {
-        let _ = call;
+    /// `arguments` are canonical. Returns `None` when nothing can be determined. Blocks for a few milliseconds at most.
+    fn evidence(&self, arguments: &Value) -> Option<String> {
+        let _ = arguments;
         None
     }
-
-    /// Does it. `call.arguments` are canonical.
-    ///
-    /// Dropping the future ends everything it started. When `context.stop` is requested it ends what it
-    /// started within two seconds and returns what it has.
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome>;
 }
+
+/// A call whose arguments were parsed. What policy judges and what the call opens is one value.
+pub struct PreparedCall {
+    /// The arguments under the names and in the shapes of contract section 4 (`args`), without `toolCallId`.
+    pub arguments: Value,
+    /// What the call will access.
+    pub access: Access,
+    /// Executes the call.
+    pub run: RunCall,
+}
+
+/// Executes a prepared call.
+///
+/// Dropping the future ends everything that the call started. When [`ToolContext::stop`] is requested, the call ends
+/// what it started within two seconds and returns what it has.
+pub type RunCall = Box<dyn FnOnce(ToolContext) -> BoxFuture<'static, ToolOutcome> + Send>;
+
+impl PreparedCall {
+    /// Returns a call that `run` executes.
+    pub fn new<F>(
+        arguments: Value,
+        access: Access,
+        run: impl FnOnce(ToolContext) -> F + Send + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ToolOutcome> + Send + 'static,
+    {
+        Self { arguments, access, run: Box::new(move |context| Box::pin(run(context))) }
+    }
+}
+
+impl fmt::Debug for PreparedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { arguments, access, run: _ } = self;
+        f.debug_struct("PreparedCall")
+            .field("arguments", arguments)
+            .field("access", access)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Arguments that a tool cannot run with: one sentence for the model about what is missing or wrong, and how it should
+/// look.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolInputError(pub String);
 
 /// What a running call may use of the run.
 #[derive(Clone)]

@@ -274,7 +274,9 @@ impl Run {
         let evidence: Vec<_> = journal
             .history()
             .interrupted_calls()
-            .filter_map(|call| Some((call.id.clone(), self.tools.get(&call.name)?.evidence(call)?)))
+            .filter_map(|call| {
+                Some((call.id.clone(), self.tools.get(&call.name)?.evidence(&call.arguments)?))
+            })
             .collect();
         for (call_id, evidence) in evidence {
             journal.record(EventKind::CallInterrupted { call_id, evidence }).await?;

@@ -33,7 +33,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
     Access, Clock, FailOn, Gate, History, Journal, ModelEvent, ModelRequest, ModelStream, NoApprover,
-    Provider, ProviderError, Redactor, Retry, RetryPolicy, Run, Stop, Tool, ToolContext, ToolSet,
+    PreparedCall, Provider, ProviderError, Redactor, Retry, RetryPolicy, Run, Stop, Tool, ToolContext,
+    ToolInputError, ToolSet,
 };
 use ibeam_policy::{ApprovalMode, Policy};
 use ibeam_protocol::*;
@@ -124,6 +125,7 @@ fn failing(retry: Retry) -> Line {
 }
 
 /// `look` changes nothing, `repeat` gives a long result, `leak` tells the secret, `change` does, `wait` ends when the run is stopped, `hang` never.
+#[derive(Clone)]
 struct Probe {
     name: &'static str,
     access: Access,
@@ -139,37 +141,33 @@ impl Tool for Probe {
             parameters: json!({"type": "object"}),
         }
     }
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        match arguments {
-            Value::Object(_) => Ok(arguments.clone()),
-            _ => Err("the arguments should be an object".to_owned()),
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        if !arguments.is_object() {
+            return Err(ToolInputError("the arguments should be an object".to_owned()));
         }
-    }
-    fn access(&self, _: &Value) -> Access {
-        self.access.clone()
-    }
-    fn evidence(&self, call: &ToolCall) -> Option<String> {
-        (self.name == "change").then(|| format!("{} is as it was", call.id))
-    }
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
-            self.most.fetch_max(running, Ordering::SeqCst);
-            match self.name {
+        let Self { name, running, most, .. } = self.clone();
+        let wanted = arguments.clone();
+        Ok(PreparedCall::new(arguments.clone(), self.access.clone(), async move |context: ToolContext| {
+            let now = running.fetch_add(1, Ordering::SeqCst) + 1;
+            most.fetch_max(now, Ordering::SeqCst);
+            match name {
                 "wait" => drop(context.stop.wait().await),
                 "hang" => std::future::pending().await,
                 _ => tokio::task::yield_now().await,
             }
-            self.running.fetch_sub(1, Ordering::SeqCst);
+            running.fetch_sub(1, Ordering::SeqCst);
             let leak = format!("the key is {SECRET}, c2stMDEyMzQ1Njc4OWFiY2RlZg== too");
-            let long = "x".repeat(call.arguments["bytes"].as_u64().unwrap_or(0) as usize);
-            let said = match self.name {
+            let long = "x".repeat(wanted["bytes"].as_u64().unwrap_or(0) as usize);
+            let text = match name {
                 "leak" => leak.as_str(),
                 "repeat" => long.as_str(),
-                _ => call.arguments["say"].as_str().unwrap_or("done"),
+                _ => wanted["say"].as_str().unwrap_or("done"),
             };
-            ToolOutcome::Success { output: ToolOutput::Other(json!(call.id)), for_model: said.into() }
-        })
+            ToolOutcome::Success { output: ToolOutput::Other(json!(null)), for_model: text.into() }
+        }))
+    }
+    fn evidence(&self, arguments: &Value) -> Option<String> {
+        (self.name == "change").then(|| format!("{arguments} changed nothing"))
     }
 }
 

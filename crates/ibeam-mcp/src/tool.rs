@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Tool, ToolContext, ToolSet};
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolSpec, escape_invisible, escape_to_one_line};
-use serde_json::{Map, Value, json};
+use ibeam_core::{Access, PreparedCall, Tool, ToolContext, ToolInputError, ToolSet};
+use ibeam_protocol::{ToolSpec, escape_invisible, escape_to_one_line};
+use serde_json::{Value, json};
 
 use crate::connection::ListedTool;
 use crate::name::safe_name;
@@ -25,7 +24,7 @@ pub fn offer(servers: &[Arc<Server>], only_reading: bool) -> ToolSet {
             let spec = spec(&name, server.name(), tool);
             let tool = McpTool {
                 server: Arc::clone(server),
-                name: tool.name.clone(),
+                name: tool.name.as_str().into(),
                 read_only: tool.is_read_only(),
                 spec,
             };
@@ -38,7 +37,7 @@ pub fn offer(servers: &[Arc<Server>], only_reading: bool) -> ToolSet {
 struct McpTool {
     server: Arc<Server>,
     /// As the server knows it.
-    name: String,
+    name: Arc<str>,
     read_only: bool,
     spec: ToolSpec,
 }
@@ -48,42 +47,35 @@ impl Tool for McpTool {
         self.spec.clone()
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = match arguments {
             Value::Object(_) => arguments.clone(),
             Value::Null => json!({}),
             Value::String(text) if text.trim().is_empty() => json!({}),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Err(format!("the arguments of `{}` are no JSON object", self.spec.name));
+                return Err(ToolInputError(format!(
+                    "the arguments of `{}` are not a JSON object",
+                    self.spec.name
+                )));
             }
         };
         let server = self.server.name();
-        Ok(json!({
+        let canonical = json!({
             "name": format!("{server}-{}", self.name),
-            "args": args,
+            "args": args.clone(),
             "providerIdentifier": server,
             "toolName": self.name,
-        }))
-    }
-
-    fn access(&self, _: &Value) -> Access {
-        Access::Mcp {
-            server: self.server.name().to_owned(),
-            tool: self.name.clone(),
-            read_only: self.read_only,
-        }
-    }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let nothing = Value::Object(Map::new());
-            let arguments = call.arguments.get("args").unwrap_or(&nothing);
+        });
+        let access =
+            Access::Mcp { server: server.to_owned(), tool: self.name.to_string(), read_only: self.read_only };
+        let (server, name) = (Arc::clone(&self.server), Arc::clone(&self.name));
+        Ok(PreparedCall::new(canonical, access, async move |context: ToolContext| {
             tokio::select! {
                 biased;
-                outcome = self.server.call(&self.name, arguments) => outcome,
+                outcome = server.call(&name, &args) => outcome,
                 _ = context.stop.wait() => interrupted(),
             }
-        })
+        }))
     }
 }
 

@@ -28,7 +28,7 @@ pub struct ToolCall {
     pub id: CallId,
     /// The tool's name as the model wrote it; it may not exist.
     pub name: String,
-    /// The arguments. An object, once `Tool::canonical` accepted them in the names of contract section 4; a
+    /// The arguments. An object, once `Tool::prepare` accepted them in the names of contract section 4; a
     /// string when the model did not write valid JSON.
     pub arguments: Value,
 }

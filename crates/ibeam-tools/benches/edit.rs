@@ -12,7 +12,7 @@ use std::time::Duration;
 use divan::Bencher;
 use divan::counter::BytesCount;
 use ibeam_core::{Stop, ToolContext};
-use ibeam_protocol::{CallId, ToolCall, ToolOutcome};
+use ibeam_protocol::ToolOutcome;
 use ibeam_tools::{ToolSettings, Workspace, all};
 use serde_json::{Value, json};
 
@@ -71,7 +71,7 @@ mod matching {
 
     fn refuse(bencher: Bencher<'_, '_>, text: &str, old: &str) {
         let file = EditedFile::new(text);
-        let call = file.call(json!({ "oldText": old, "newText": "else" }));
+        let call = file.arguments(json!({ "oldText": old, "newText": "else" }));
         bencher.counter(BytesCount::of_str(text)).bench_local(|| {
             let outcome = file.run(&call);
             assert!(matches!(outcome, ToolOutcome::Failure { .. }), "{outcome:?}");
@@ -88,8 +88,8 @@ mod edited {
         let text = program(lines, "\n");
         let (old, new) = (once(lines), "other = 1");
         let file = EditedFile::new(&text);
-        let there = file.call(json!({ "oldText": old, "newText": new }));
-        let back = file.call(json!({ "oldText": new, "newText": old }));
+        let there = file.arguments(json!({ "oldText": old, "newText": new }));
+        let back = file.arguments(json!({ "oldText": new, "newText": old }));
         bencher.counter(BytesCount::new(2 * text.len())).bench_local(|| {
             for call in [&there, &back] {
                 let outcome = file.run(call);
@@ -136,15 +136,15 @@ impl EditedFile {
         }
     }
 
-    fn call(&self, mut arguments: Value) -> ToolCall {
+    fn arguments(&self, mut arguments: Value) -> Value {
         let path = json!("file.rs");
         arguments.as_object_mut().unwrap().insert("path".to_owned(), path);
-        let arguments = self.tool.canonical(&arguments).unwrap();
-        ToolCall { id: CallId::from("call_1"), name: "edit".to_owned(), arguments }
+        arguments
     }
 
-    fn run(&self, call: &ToolCall) -> ToolOutcome {
+    fn run(&self, arguments: &Value) -> ToolOutcome {
         let context = ToolContext::new(Stop::default(), Duration::from_secs(60));
-        self.runtime.block_on(self.tool.run(black_box(call), &context))
+        let call = self.tool.prepare(black_box(arguments)).unwrap();
+        self.runtime.block_on((call.run)(context))
     }
 }

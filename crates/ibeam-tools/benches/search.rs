@@ -26,7 +26,7 @@ use divan::counter::ItemsCount;
 use forest::Forest;
 use ibeam_core::{Stop, ToolContext};
 use ibeam_protocol::tool_output::GrepMatches;
-use ibeam_protocol::{CallId, ToolCall, ToolOutcome, ToolOutput};
+use ibeam_protocol::{ToolOutcome, ToolOutput};
 use ibeam_tools::{ToolSettings, Workspace, all};
 use serde_json::{Value, json};
 
@@ -151,13 +151,9 @@ fn run(root: &Path, tool: &str, arguments: Value) -> ToolOutput {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let workspace = Workspace::new(root, &[]).unwrap();
     let tool = all(workspace, ToolSettings::default()).remove(tool).unwrap();
-    let call = ToolCall {
-        id: CallId::from("call_1"),
-        name: tool.spec().name.into_owned(),
-        arguments: tool.canonical(&arguments).unwrap(),
-    };
+    let call = tool.prepare(black_box(&arguments)).unwrap();
     let context = ToolContext::new(Stop::default(), Duration::from_secs(60));
-    match runtime.block_on(tool.run(black_box(&call), &context)) {
+    match runtime.block_on((call.run)(context)) {
         ToolOutcome::Success { output, .. } => output,
         refused => unreachable!("{refused:?}"),
     }

@@ -7,7 +7,7 @@
 use divan::Bencher;
 use ibeam_core::{Stop, ToolContext};
 use ibeam_policy::Policy;
-use ibeam_protocol::{CallId, PermissionMode, ToolCall, ToolOutcome};
+use ibeam_protocol::{PermissionMode, ToolOutcome};
 use ibeam_tools::{ToolSettings, Workspace, all};
 use serde_json::json;
 use std::path::Path;
@@ -71,14 +71,11 @@ fn measure(bencher: Bencher<'_, '_>, root: &Path, settings: ToolSettings, comman
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let workspace = Workspace::new(root, &[]).unwrap();
     let shell = all(workspace, settings).remove("shell").unwrap();
-    let call = ToolCall {
-        id: CallId::from("call_1"),
-        name: "shell".to_owned(),
-        arguments: shell.canonical(&json!({ "command": command })).unwrap(),
-    };
+    let arguments = json!({ "command": command });
     let context = ToolContext::new(Stop::default(), Duration::from_secs(60));
     bencher.bench_local(|| {
-        let outcome = runtime.block_on(shell.run(&call, &context));
+        let call = shell.prepare(&arguments).unwrap();
+        let outcome = runtime.block_on((call.run)(context.clone()));
         assert!(matches!(outcome, ToolOutcome::Success { .. }), "{outcome:?}");
     });
 }

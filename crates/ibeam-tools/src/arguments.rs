@@ -6,7 +6,8 @@
 
 use std::borrow::Cow;
 
-use ibeam_protocol::ToolSpec;
+use ibeam_core::ToolInputError;
+use ibeam_protocol::{ToolOutcome, ToolSpec};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -21,8 +22,11 @@ pub(crate) trait Arguments: DeserializeOwned + Serialize + JsonSchema {
     const EXAMPLE: &'static str;
 }
 
-/// The arguments as a struct, or one sentence for the model.
-pub(crate) fn parse<A: Arguments>(arguments: &Value) -> Result<A, String> {
+/// Parses what a model wrote.
+///
+/// # Errors
+/// The arguments are incomplete or wrong.
+pub(crate) fn parse<A: Arguments>(arguments: &Value) -> Result<A, ToolInputError> {
     if !arguments.is_object() {
         let wrong = if arguments.is_string() { "not valid JSON" } else { "not a JSON object" };
         return Err(explain::<A>(&format!("the arguments are {wrong}")));
@@ -34,14 +38,23 @@ pub(crate) fn parse<A: Arguments>(arguments: &Value) -> Result<A, String> {
     })
 }
 
-/// The arguments in canonical names and shapes.
-pub(crate) fn canonical<A: Arguments>(arguments: &Value) -> Result<Value, String> {
-    serde_json::to_value(parse::<A>(arguments)?).map_err(|error| explain::<A>(&error.to_string()))
+/// Returns the arguments in the names and shapes of the contract.
+///
+/// # Errors
+/// None: every type of arguments serialises.
+pub(crate) fn canonical<A: Serialize>(arguments: &A) -> Result<Value, ToolInputError> {
+    serde_json::to_value(arguments).map_err(|error| ToolInputError(error.to_string()))
 }
 
 /// One sentence about wrong arguments, with an example of right ones.
-pub(crate) fn explain<A: Arguments>(wrong: &str) -> String {
-    format!("`{}`: {wrong}; a call looks like {}", A::TOOL, A::EXAMPLE)
+pub(crate) fn explain<A: Arguments>(wrong: &str) -> ToolInputError {
+    ToolInputError(format!("`{}`: {wrong}; a call looks like {}", A::TOOL, A::EXAMPLE))
+}
+
+/// Returns the outcome of a call whose arguments turned out to be wrong when it ran.
+pub(crate) fn refused<A: Arguments>(wrong: &str) -> ToolOutcome {
+    let ToolInputError(message) = explain::<A>(wrong);
+    ToolOutcome::error(message)
 }
 
 /// How the tool is offered to the model; `description` is its `.md` file.

@@ -4,15 +4,16 @@ use crate::fixture::Fixture;
 
 #[track_caller]
 fn canonical(tool: &str, written: Value, expect: Value) {
-    let tool = Fixture::new().tools[tool].clone();
-    let once = tool.canonical(&written).unwrap();
+    let fixture = Fixture::new();
+    let once = fixture.prepare(tool, written).arguments;
     assert_eq!(once.to_string(), expect.to_string());
-    assert_eq!(tool.canonical(&once).unwrap(), once, "canonical arguments stay as they are");
+    let twice = fixture.prepare(tool, once.clone()).arguments;
+    assert_eq!(twice, once, "canonical arguments stay as they are");
 }
 
 #[track_caller]
 fn wrong(tool: &str, written: Value, expect: &str) {
-    let error = Fixture::new().tools[tool].canonical(&written).unwrap_err();
+    let error = Fixture::new().tools[tool].prepare(&written).unwrap_err().to_string();
     assert!(error.contains(expect), "{error}");
     assert!(error.contains("a call looks like {"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ibeam_core::ToolContext;
+use ibeam_core::{Access, PreparedCall, ToolContext};
 use ibeam_protocol::{ToolFailure, ToolOutcome};
+use serde_json::Value;
 
 use crate::descriptors;
 use crate::offload::offload;
@@ -81,13 +82,22 @@ impl Late {
     }
 }
 
+/// Returns a call that does `work` as [`run`] does.
+pub(crate) fn prepared(
+    arguments: Value,
+    access: Access,
+    work: impl FnOnce(&EndFlag) -> ToolOutcome + Send + 'static,
+) -> PreparedCall {
+    PreparedCall::new(arguments, access, move |context| run(context, work))
+}
+
 /// Runs `work` off the async thread, for at most about `file_time`.
 ///
 /// Nothing begins once the run is asked to stop. When it is asked later, or the returned future is dropped, the flag
 /// is raised; `work` looks at it between its steps and says what it has done. Work that has not looked at it in time
 /// is left behind: the call fails, and says that the effect is unknown.
-pub(crate) async fn run(
-    context: &ToolContext,
+async fn run(
+    context: ToolContext,
     work: impl FnOnce(&EndFlag) -> ToolOutcome + Send + 'static,
 ) -> ToolOutcome {
     if context.stop.requested().is_some() {
@@ -99,7 +109,7 @@ pub(crate) async fn run(
              or work with other files"
         ));
     }
-    let Some(_turn) = descriptors::take_turn(context).await else { return interrupted() };
+    let Some(_turn) = descriptors::take_turn(&context).await else { return interrupted() };
     let flag = EndFlag::after(context.file_timeout);
     let raise = Raise(flag.clone());
     let late = Late::new(&RUNNING_LATE);
@@ -183,7 +193,7 @@ mod tests {
                     stop.request(Reason::OutputClosed);
                 });
             }
-            run(&context, move |_| {
+            run(context, move |_| {
                 let _ = wait.recv_timeout(Duration::from_secs(30));
                 interrupted()
             })

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::DeleteOutput;
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +15,7 @@ use crate::blocking::{self, EndFlag};
 use crate::file_error::FileError;
 use crate::files::Files;
 use crate::place::{Parents, Place};
+use crate::target_path::TargetPath;
 
 /// Removes a file of the workspace.
 pub(crate) struct Delete {
@@ -44,19 +44,19 @@ impl Tool for Delete {
         arguments::spec::<DeleteArguments>(include_str!("delete.md"))
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        arguments::canonical::<DeleteArguments>(arguments)
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        let wanted = arguments::parse::<DeleteArguments>(arguments)?;
+        let target = self.files.target_entry(&wanted.path);
+        let access = Access::Write(target.judged().to_owned());
+        let canonical = arguments::canonical(&wanted)?;
+        let files = Arc::clone(&self.files);
+        Ok(blocking::prepared(canonical, access, move |end| {
+            delete(&files, &wanted.path, target, end).unwrap_or_else(ToolOutcome::from)
+        }))
     }
 
-    fn access(&self, arguments: &Value) -> Access {
-        match arguments::parse::<DeleteArguments>(arguments) {
-            Ok(arguments) => Access::Write(self.files.target_entry(&arguments.path)),
-            Err(_) => Access::Write(self.files.root().to_owned()),
-        }
-    }
-
-    fn evidence(&self, call: &ToolCall) -> Option<String> {
-        let DeleteArguments { path: asked } = arguments::parse(&call.arguments).ok()?;
+    fn evidence(&self, arguments: &Value) -> Option<String> {
+        let DeleteArguments { path: asked } = arguments::parse(arguments).ok()?;
         let found = self.files.resolve_entry(&asked).ok()?;
         let place = Place::find(&self.files, &asked, &found.real, Parents::Required);
         Some(match place.and_then(|place| place.stat()) {
@@ -65,24 +65,10 @@ impl Tool for Delete {
             Err(error) => error.to_string(),
         })
     }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let arguments = match arguments::parse::<DeleteArguments>(&call.arguments) {
-                Ok(arguments) => arguments,
-                Err(message) => return ToolOutcome::error(message),
-            };
-            let files = Arc::clone(&self.files);
-            blocking::run(context, move |end| {
-                delete(&files, &arguments.path, end).unwrap_or_else(ToolOutcome::from)
-            })
-            .await
-        })
-    }
 }
 
-fn delete(files: &Files, asked: &str, end: &EndFlag) -> Result<ToolOutcome, FileError> {
-    let resolved = files.entry_to_write("delete", asked)?;
+fn delete(files: &Files, asked: &str, target: TargetPath, end: &EndFlag) -> Result<ToolOutcome, FileError> {
+    let resolved = files.to_write("delete", asked, target)?;
     let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
     let Some(stat) = place.stat()? else {
         return Err(FileError::NotFound { path: asked.to_owned() });

@@ -18,7 +18,10 @@ fn of_a_link_only_the_link_is_deleted() {
     let fixture = Fixture::with("f", "x");
     fixture.link("f", "link");
     fixture.link("gone", "dangling");
-    assert_eq!(fixture.tools["delete"].access(&json!({"path": "link"})), Access::Write(fixture.path("link")));
+    assert_eq!(
+        fixture.prepare("delete", json!({"path": "link"})).access,
+        Access::Write(fixture.path("link"))
+    );
     success(fixture.call("delete", json!({"path": "link"})));
     success(fixture.call("delete", json!({"path": "dangling"})));
     assert!(fixture.path("f").exists());

@@ -15,10 +15,9 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use encoding_rs::UTF_8;
-use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::EditOutput;
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use serde_json::Value;
 
 use crate::arguments as shared;
@@ -29,6 +28,7 @@ use crate::files::Files;
 use crate::known_contents::ContentDigest;
 use crate::place::{Parents, Place};
 use crate::read::not_text;
+use crate::target_path::TargetPath;
 use crate::text::{TextFormat, line_count};
 use crate::write::writable;
 use arguments::{Change, EditArguments, EditCall};
@@ -53,20 +53,19 @@ impl Tool for Edit {
         shared::spec::<EditArguments>(include_str!("edit.md"))
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        let call = EditCall::parse(arguments)?;
-        serde_json::to_value(&call).map_err(|error| error.to_string())
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        let wanted = EditCall::parse(arguments)?;
+        let target = self.files.target(&wanted.path);
+        let access = Access::Write(target.judged().to_owned());
+        let canonical = shared::canonical(&wanted)?;
+        let files = Arc::clone(&self.files);
+        Ok(blocking::prepared(canonical, access, move |_| {
+            edit(&files, &wanted, target).unwrap_or_else(ToolOutcome::from)
+        }))
     }
 
-    fn access(&self, arguments: &Value) -> Access {
-        match EditCall::parse(arguments) {
-            Ok(call) => Access::Write(self.files.target(&call.path)),
-            Err(_) => Access::Write(self.files.root().to_owned()),
-        }
-    }
-
-    fn evidence(&self, call: &ToolCall) -> Option<String> {
-        let EditCall { path: asked, change } = EditCall::parse(&call.arguments).ok()?;
+    fn evidence(&self, arguments: &Value) -> Option<String> {
+        let EditCall { path: asked, change } = EditCall::parse(arguments).ok()?;
         Some(Remains::of(&self.files, &asked).told(&asked, |bytes| match TextFormat::detect(bytes, true) {
             Ok(format) => match format.decode(bytes) {
                 Some(text) => format!("`{asked}` {}", change.trace(&text)),
@@ -75,22 +74,11 @@ impl Tool for Edit {
             Err(kind) => format!("`{asked}` is {kind} now"),
         }))
     }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let call = match EditCall::parse(&call.arguments) {
-                Ok(call) => call,
-                Err(message) => return ToolOutcome::error(message),
-            };
-            let files = Arc::clone(&self.files);
-            blocking::run(context, move |_| edit(&files, &call).unwrap_or_else(ToolOutcome::from)).await
-        })
-    }
 }
 
-fn edit(files: &Files, call: &EditCall) -> Result<ToolOutcome, FileError> {
+fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcome, FileError> {
     let asked = call.path.as_str();
-    let resolved = writable(files, asked)?;
+    let resolved = writable(files, asked, target)?;
     let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
     let (file, seen) = place.open()?;
     // An edit shows the lines around it.

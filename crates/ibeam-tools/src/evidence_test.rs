@@ -1,13 +1,11 @@
-use ibeam_protocol::{CallId, ToolCall};
 use serde_json::{Value, json};
 
 use crate::fixture::{Fixture, success};
 
 #[track_caller]
 fn evidence(fixture: &Fixture, tool: &str, arguments: Value) -> String {
-    let arguments = fixture.tools[tool].canonical(&arguments).unwrap();
-    let call = ToolCall { id: CallId::from("call_1"), name: tool.to_owned(), arguments };
-    fixture.tools[tool].evidence(&call).unwrap()
+    let canonical = fixture.prepare(tool, arguments).arguments;
+    fixture.tools[tool].evidence(&canonical).unwrap()
 }
 
 #[track_caller]
@@ -132,7 +130,6 @@ fn f103_what_the_killed_write_left_beside_the_file_is_removed() {
 #[test]
 fn tools_that_change_nothing_give_none() {
     let fixture = Fixture::with("f", "x");
-    let call =
-        ToolCall { id: CallId::from("call_1"), name: "read".to_owned(), arguments: json!({"path": "f"}) };
-    assert_eq!(fixture.tools["read"].evidence(&call), None);
+    let arguments = json!({"path": "f"});
+    assert_eq!(fixture.tools["read"].evidence(&arguments), None);
 }

@@ -47,6 +47,16 @@ impl FileError {
         }
     }
 
+    /// Like [`Self::system`], for a path that had no links when it was resolved.
+    pub(crate) fn opened_beneath(action: &'static str, path: &str, errno: Errno) -> Self {
+        match errno {
+            Errno::LOOP => {
+                Self::refused(path, "has a symbolic link on its way, put there just now; look again")
+            }
+            errno => Self::system(action, path, errno),
+        }
+    }
+
     /// Like [`Self::system`], from the standard library's error.
     pub(crate) fn io(action: &'static str, path: &str, error: &io::Error) -> Self {
         Self::system(action, path, Errno::from_io_error(error).unwrap_or(Errno::IO))

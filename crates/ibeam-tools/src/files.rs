@@ -1,32 +1,27 @@
-//! The files of a run: where a path leads, and what policy says of that place when it is opened.
-//!
-//! A call is judged before it runs, and between the two the tree may change. So the place is judged again when it
-//! is found, and must be one that was judged for this path; what is opened then is that place and no link
-//! (`beneath`). A race ends in a refusal, never in another file.
+//! The files of a run: where the path of a call leads, and what policy says of that place when it is opened.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use ibeam_policy::{PathPolicy, Verdict};
 use rustix::fs::Stat;
 
-use crate::bounded_look::within_bound;
 use crate::confinement::denied_files;
 use crate::file_error::FileError;
 use crate::git_directory::obeyed_in;
 use crate::known_contents::KnownContents;
 use crate::met::Met;
 use crate::past_contents::PastContents;
+use crate::target_path::TargetPath;
 use crate::workspace::{PathError, ResolvedPath, Workspace};
 
 /// A workspace with what policy says of it.
 pub(crate) struct Files {
     workspace: Workspace,
     readable: Readable,
-    judged: Mutex<Judged>,
     known: KnownContents,
 }
 
@@ -68,15 +63,6 @@ impl Readable {
     }
 }
 
-/// Paths as asked, and where they led when policy was asked.
-#[derive(Default)]
-struct Judged {
-    pairs: Vec<(String, PathBuf)>,
-    /// A call has run since the last one was judged. The loop judges some calls and runs them before it judges
-    /// others, so those of `pairs` have had their turn.
-    over: bool,
-}
-
 /// Files by device and inode.
 pub(crate) type Identities = HashSet<(u64, u64)>;
 
@@ -91,7 +77,7 @@ impl Deref for Files {
 impl Files {
     pub(crate) fn new(workspace: Workspace, path_policy: PathPolicy, past: &PastContents) -> Self {
         let known = KnownContents::new(past.absolute(&workspace));
-        Self { workspace, readable: Readable::new(path_policy), judged: Mutex::default(), known }
+        Self { workspace, readable: Readable::new(path_policy), known }
     }
 
     pub(crate) fn readable(&self) -> &Readable {
@@ -103,22 +89,14 @@ impl Files {
         &self.known
     }
 
-    /// The place that policy should judge: where `asked` leads. It is remembered for the call.
-    pub(crate) fn target(&self, asked: &str) -> PathBuf {
-        self.remember(asked, self.look(asked, Workspace::target))
+    /// Resolves the path of a call, for policy and for the call.
+    pub(crate) fn target(&self, path: &str) -> TargetPath {
+        TargetPath::new(&self.workspace, &self.expanded(path), Workspace::resolve)
     }
 
-    /// Like [`Self::target`] for a link that is itself meant.
-    pub(crate) fn target_entry(&self, asked: &str) -> PathBuf {
-        self.remember(asked, self.look(asked, Workspace::target_entry))
-    }
-
-    /// Returns where `asked` leads, by `find`; its plain form where the file system does not answer. A call whose path
-    /// leads elsewhere when it runs is refused then.
-    fn look(&self, asked: &str, find: fn(&Workspace, &str) -> PathBuf) -> PathBuf {
-        let expanded = self.expanded(asked).into_owned();
-        let (workspace, path) = (self.workspace.clone(), expanded.clone());
-        within_bound(move || find(&workspace, &path)).unwrap_or_else(|| self.workspace.plain(&expanded))
+    /// Like [`Self::target`]; a link in the last place is itself meant.
+    pub(crate) fn target_entry(&self, path: &str) -> TargetPath {
+        TargetPath::new(&self.workspace, &self.expanded(path), Workspace::resolve_entry)
     }
 
     /// As [`Workspace::resolve`]; `~/` at the beginning is the home directory, unless the root has an entry `~`.
@@ -137,35 +115,30 @@ impl Files {
         self.workspace.resolve_entry(&self.expanded(asked))
     }
 
-    /// Where `asked` leads now, if it is what was judged and may be read.
+    /// Returns the path that was judged, if it may be read.
     ///
     /// # Errors
-    /// It leads nowhere, elsewhere than when it was judged, or to what is denied.
-    pub(crate) fn to_read(&self, action: &'static str, asked: &str) -> Result<ResolvedPath, FileError> {
-        let found = self.resolve(asked);
-        self.judge(asked, found.map_err(|error| FileError::unreachable(action, asked, error))?, false)
-    }
-
-    /// Like [`Self::to_read`], for a file that is to be written.
-    ///
-    /// # Errors
-    /// As [`Self::to_read`].
-    pub(crate) fn to_write(&self, asked: &str) -> Result<ResolvedPath, FileError> {
-        let found = self.resolve(asked);
-        self.judge(asked, found.map_err(|error| FileError::unreachable("write", asked, error))?, true)
-    }
-
-    /// Like [`Self::to_write`] for a link that is itself meant.
-    ///
-    /// # Errors
-    /// As [`Self::to_read`].
-    pub(crate) fn entry_to_write(
+    /// `path`, as the model wrote it, leads nowhere or to what is denied.
+    pub(crate) fn to_read(
         &self,
         action: &'static str,
-        asked: &str,
+        path: &str,
+        target: TargetPath,
     ) -> Result<ResolvedPath, FileError> {
-        let found = self.resolve_entry(asked);
-        self.judge(asked, found.map_err(|error| FileError::unreachable(action, asked, error))?, true)
+        self.permitted(path, target.resolved(action, path)?, false)
+    }
+
+    /// Returns the path that was judged, if it may be written.
+    ///
+    /// # Errors
+    /// As [`Self::to_read`].
+    pub(crate) fn to_write(
+        &self,
+        action: &'static str,
+        path: &str,
+        target: TargetPath,
+    ) -> Result<ResolvedPath, FileError> {
+        self.permitted(path, target.resolved(action, path)?, true)
     }
 
     /// Refuses a file that is one of those that may not be read, under another name.
@@ -198,58 +171,35 @@ impl Files {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Judged> {
-        // Whole at every moment.
-        self.judged.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn remember(&self, asked: &str, real: PathBuf) -> PathBuf {
-        let mut judged = self.lock();
-        if std::mem::take(&mut judged.over) {
-            judged.pairs.clear();
-        }
-        judged.pairs.push((asked.to_owned(), real.clone()));
-        real
-    }
-
-    fn judge(&self, asked: &str, found: ResolvedPath, writes: bool) -> Result<ResolvedPath, FileError> {
-        let mut judged = self.lock();
-        judged.over = true;
-        let mut of_asked = judged.pairs.iter().filter(|(path, _)| path == asked).peekable();
-        let was_judged = of_asked.peek().is_some();
-        // Two calls for one path that led to two places: which was permitted is not to be told.
-        if of_asked.any(|(_, real)| *real != found.real) {
-            return Err(FileError::refused(asked, "leads elsewhere now than when it was judged; look again"));
-        }
-        let forbidden = |reason| Err(FileError::Forbidden { path: asked.to_owned(), reason });
-        match self.readable.path_policy.verdict(&found.real, writes) {
-            None | Some(Verdict::Allow { .. }) => {}
-            // Whoever could be asked has been.
-            Some(Verdict::Ask { .. }) if was_judged => {}
-            Some(Verdict::Ask { reason, .. } | Verdict::Deny { reason, .. }) => return forbidden(reason),
+    fn permitted(&self, path: &str, resolved: ResolvedPath, writes: bool) -> Result<ResolvedPath, FileError> {
+        let forbidden = |reason| Err(FileError::Forbidden { path: path.to_owned(), reason });
+        match self.readable.path_policy.verdict(&resolved.real, writes) {
+            // The gate has asked about this very path.
+            None | Some(Verdict::Allow { .. } | Verdict::Ask { .. }) => {}
+            Some(Verdict::Deny { reason, .. }) => return forbidden(reason),
         }
         if writes
-            && let Some(git) = obeyed_in(&found.real)
+            && let Some(git) = obeyed_in(&resolved.real)
             && !self
                 .readable
                 .path_policy
-                .exempts_by_name(&found.real, &git.file_name().unwrap_or_default().to_string_lossy())
+                .exempts_by_name(&resolved.real, &git.file_name().unwrap_or_default().to_string_lossy())
         {
             return forbidden(format!(
-                "`{asked}` is protected: `{}` is a git directory, whose configuration and hooks run commands; a person \
-                 may allow it with `--allow 'Write({asked})'`",
+                "`{path}` is protected: `{}` is a git directory, whose configuration and hooks run commands; a person \
+                 may allow it with `--allow 'Write({path})'`",
                 git.display()
             ));
         }
         // A link may lead from a protected or secret name to a place without one.
-        let by_name = writes.then(|| found.asked.clone()).filter(|named| *named != found.real);
-        let reads = self.readable.names_of(&found.real).map(|named| (named, false));
+        let by_name = writes.then(|| resolved.lexical.clone()).filter(|named| *named != resolved.real);
+        let reads = self.readable.names_of(&resolved.real).map(|named| (named, false));
         for (named, writes) in by_name.map(|named| (named, true)).into_iter().chain(reads) {
             if let Some(Verdict::Deny { reason, .. }) = self.readable.path_policy.verdict(&named, writes) {
                 return forbidden(reason);
             }
         }
-        Ok(found)
+        Ok(resolved)
     }
 }
 

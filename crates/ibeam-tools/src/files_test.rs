@@ -141,64 +141,90 @@ fn another_name_of_a_denied_file_is_not_read() {
 
 // ---- between the verdict and the act
 
-/// Lets policy judge a call, changes the tree, and runs the call.
+/// Prepares a call whose path leads to `a`, changes the tree, and runs the call.
 #[track_caller]
-fn refused_after(tool: &str, arguments: Value, swap: impl Fn(&Fixture), expect: &str) {
+fn run_after(tool: &str, arguments: Value, change: impl Fn(&Fixture)) -> (Fixture, ToolOutcome) {
     let fixture = Fixture::guarded(&[], &[]);
     for name in ["a/f", "b/f"] {
         fixture.put(name, name);
     }
-    fixture.link("a", "way");
-    let arguments = fixture.tools[tool].canonical(&arguments).unwrap();
-    let judged = fixture.tools[tool].access(&arguments);
+    fixture.link("a", "link");
+    let call = fixture.prepare(tool, arguments);
     assert!(
-        matches!(&judged, Access::Read(path) | Access::Write(path) if path.starts_with(fixture.path("a"))),
-        "{judged:?}"
+        matches!(&call.access, Access::Read(path) | Access::Write(path) if path.starts_with(fixture.path("a"))),
+        "{call:?}"
     );
-    swap(&fixture);
-    let (_, for_model) = failure(runtime().block_on(fixture.run(tool, arguments)));
-    assert!(for_model.contains(expect), "{tool}: {for_model}");
-    assert_eq!((fixture.bytes("a/f"), fixture.bytes("b/f")), (b"a/f".to_vec(), b"b/f".to_vec()));
+    change(&fixture);
+    let outcome = fixture.run_blocking(call);
+    (fixture, outcome)
+}
+
+fn point_link_to_b(fixture: &Fixture) {
+    std::fs::remove_file(fixture.path("link")).unwrap();
+    fixture.link("b", "link");
 }
 
 #[test]
-fn a_call_does_not_go_elsewhere_than_where_it_was_judged() {
-    let elsewhere = |fixture: &Fixture| {
-        std::fs::remove_file(fixture.path("way")).unwrap();
-        fixture.link("b", "way");
-    };
-    for (tool, arguments) in [
-        ("read", json!({"path": "way/f"})),
-        ("write", json!({"path": "way/f", "fileText": "x"})),
-        ("edit", json!({"path": "way/f", "oldText": "f", "newText": "x"})),
-        ("delete", json!({"path": "way/f"})),
-        ("grep", json!({"pattern": "f", "path": "way"})),
-        ("glob", json!({"globPattern": "*", "targetDirectory": "way"})),
-        ("ls", json!({"path": "way"})),
+fn a_call_opens_the_path_that_was_judged_wherever_a_link_leads_later() {
+    for (tool, arguments, expect) in [
+        ("read", json!({"path": "link/f"}), "a/f"),
+        ("grep", json!({"pattern": "f", "path": "link"}), "a/f"),
+        ("glob", json!({"globPattern": "*", "targetDirectory": "link"}), "a/f"),
+        ("ls", json!({"path": "link"}), "a/"),
     ] {
-        refused_after(tool, arguments, elsewhere, "leads elsewhere now than when it was judged");
+        let (_, for_model) = success(run_after(tool, arguments, point_link_to_b).1);
+        assert!(for_model.contains(expect) && !for_model.contains("b/"), "{tool}: {for_model}");
+    }
+    for (tool, arguments, expect) in [
+        ("write", json!({"path": "link/f", "fileText": "x"}), Some("x")),
+        ("edit", json!({"path": "link/f", "oldText": "f", "newText": "x"}), Some("a/x")),
+        ("delete", json!({"path": "link/f"}), None),
+    ] {
+        let (fixture, outcome) = run_after(tool, arguments, point_link_to_b);
+        success(outcome);
+        let found = std::fs::read_to_string(fixture.path("a/f")).ok();
+        assert_eq!((found.as_deref(), fixture.bytes("b/f")), (expect, b"b/f".to_vec()), "{tool}");
     }
 }
 
 #[test]
-fn a_call_after_one_that_was_refused_is_judged_anew() {
+fn a_call_follows_no_link_that_was_put_in_the_place_of_what_was_judged() {
+    let replace_by_link = |fixture: &Fixture| {
+        std::fs::rename(fixture.path("a"), fixture.path("aside")).unwrap();
+        fixture.link("b", "a");
+    };
+    for (tool, arguments) in [
+        ("read", json!({"path": "link/f"})),
+        ("write", json!({"path": "link/f", "fileText": "x"})),
+        ("edit", json!({"path": "link/f", "oldText": "f", "newText": "x"})),
+        ("delete", json!({"path": "link/f"})),
+        ("grep", json!({"pattern": "f", "path": "link"})),
+        ("grep", json!({"pattern": "f", "path": "link/f"})),
+        ("glob", json!({"globPattern": "*", "targetDirectory": "link"})),
+        ("ls", json!({"path": "link"})),
+    ] {
+        let (fixture, outcome) = run_after(tool, arguments, replace_by_link);
+        let (_, for_model) = failure(outcome);
+        assert!(for_model.contains("put there just now"), "{tool}: {for_model}");
+        assert_eq!((fixture.bytes("aside/f"), fixture.bytes("b/f")), (b"a/f".to_vec(), b"b/f".to_vec()));
+    }
+}
+
+#[test]
+fn two_calls_for_one_path_that_led_to_two_places_each_open_their_own() {
     let fixture = Fixture::guarded(&[], &[]);
     fixture.put("a/f", "in a");
     fixture.put("b/f", "in b");
-    fixture.link("a", "way");
-    let read = |expect: &str| {
-        let arguments = json!({"path": "way/f"});
-        fixture.tools["read"].access(&arguments);
-        let outcome = runtime().block_on(fixture.run("read", arguments));
-        assert!(format!("{outcome:?}").contains(expect), "{outcome:?}");
-    };
-    fixture.tools["read"].access(&json!({"path": "way/f"}));
-    std::fs::remove_file(fixture.path("way")).unwrap();
-    fixture.link("b", "way");
-    let outcome = runtime().block_on(fixture.run("read", json!({"path": "way/f"})));
-    failure(outcome);
-    read("in b");
-    read("in b");
+    fixture.link("a", "link");
+    let read = || fixture.prepare("read", json!({"path": "link/f"}));
+    // Policy may refuse the first of them, so that it never runs.
+    let (_refused, first) = (read(), read());
+    point_link_to_b(&fixture);
+    let second = read();
+    for (call, expect) in [(second, "in b"), (first, "in a")] {
+        let (_, for_model) = success(fixture.run_blocking(call));
+        assert!(for_model.contains(expect), "{for_model}");
+    }
 }
 
 // ---- an attacker at work
@@ -284,17 +310,16 @@ fn holds_against(way: &str, attack: impl Fn(&Fixture) -> Attacker) {
                 ("glob", json!({"globPattern": "**/victim", "targetDirectory": way})),
                 ("ls", json!({"path": way})),
             ] {
-                let tool = &fixture.tools[tool];
-                let arguments = tool.canonical(&arguments).unwrap();
+                let call = fixture.prepare(tool, arguments);
                 // What is outside may be read: the gate stands for one that lets nothing of it pass.
-                let judged = match tool.access(&arguments) {
+                let judged = match &call.access {
                     Access::Read(path) | Access::Write(path) => path,
                     other => panic!("{other:?}"),
                 };
-                if !judged.starts_with(fixture.root()) || judged == fixture.path(".env") {
+                if !judged.starts_with(fixture.root()) || *judged == fixture.path(".env") {
                     continue;
                 }
-                let outcome = fixture.run(&tool.spec().name, arguments).await;
+                let outcome = fixture.run(call).await;
                 match &outcome {
                     ToolOutcome::Success { output, for_model } => {
                         worked += 1;

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_core::{Notices, Stop, ToolContext, ToolSet};
+use ibeam_core::{Notices, PreparedCall, Stop, ToolContext, ToolSet};
 use ibeam_policy::{Policy, Rule};
-use ibeam_protocol::{CallId, PermissionMode, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+use ibeam_protocol::{PermissionMode, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -129,21 +129,29 @@ impl Fixture {
         rustix::fs::mknodat(rustix::fs::CWD, self.path(name), rustix::fs::FileType::Fifo, mode, 0).unwrap();
     }
 
-    /// Calls a tool as the loop does: canonical arguments first, then the run.
+    /// Prepares a call as the loop does.
     #[track_caller]
-    pub(crate) fn call(&self, tool: &str, arguments: Value) -> ToolOutcome {
-        let canonical = self.tools[tool].canonical(&arguments).unwrap();
-        runtime().block_on(self.run(tool, canonical))
+    pub(crate) fn prepare(&self, tool: &str, arguments: Value) -> PreparedCall {
+        self.tools[tool].prepare(&arguments).unwrap()
     }
 
-    pub(crate) async fn run(&self, tool: &str, arguments: Value) -> ToolOutcome {
-        let call = ToolCall { id: CallId::from("call_1"), name: tool.to_owned(), arguments };
+    /// Prepares and runs a call.
+    #[track_caller]
+    pub(crate) fn call(&self, tool: &str, arguments: Value) -> ToolOutcome {
+        self.run_blocking(self.prepare(tool, arguments))
+    }
+
+    pub(crate) fn run_blocking(&self, prepared: PreparedCall) -> ToolOutcome {
+        runtime().block_on(self.run(prepared))
+    }
+
+    pub(crate) async fn run(&self, prepared: PreparedCall) -> ToolOutcome {
         let context = ToolContext {
             notices: self.notices.clone(),
             ..ToolContext::new(self.stop.clone(), Duration::from_secs(60))
         };
         // No test may hang, whatever a tool does.
-        tokio::time::timeout(Duration::from_secs(60), self.tools[tool].run(&call, &context)).await.unwrap()
+        tokio::time::timeout(Duration::from_secs(60), (prepared.run)(context)).await.unwrap()
     }
 }
 

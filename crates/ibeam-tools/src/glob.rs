@@ -4,10 +4,9 @@ use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::GlobOutput;
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,6 +15,7 @@ use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::files::Files;
 use crate::met::Met;
+use crate::target_path::TargetPath;
 use crate::tree::{self, Start, Walk};
 
 /// Files that are told.
@@ -43,6 +43,12 @@ impl Arguments for GlobArguments {
     const EXAMPLE: &'static str = r#"{"globPattern": "**/*.rs", "targetDirectory": "src"}"#;
 }
 
+impl GlobArguments {
+    fn directory(&self) -> &str {
+        self.target_directory.as_deref().unwrap_or(".")
+    }
+}
+
 impl Glob {
     pub(crate) fn new(files: &Arc<Files>) -> Self {
         Self { files: Arc::clone(files) }
@@ -54,37 +60,24 @@ impl Tool for Glob {
         arguments::spec::<GlobArguments>(include_str!("glob.md"))
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        arguments::canonical::<GlobArguments>(arguments)
-    }
-
-    fn access(&self, arguments: &Value) -> Access {
-        match arguments::parse::<GlobArguments>(arguments) {
-            Ok(wanted) => Access::Read(self.files.target(wanted.target_directory.as_deref().unwrap_or("."))),
-            Err(_) => Access::Nothing,
-        }
-    }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let arguments = match arguments::parse::<GlobArguments>(&call.arguments) {
-                Ok(arguments) => arguments,
-                Err(message) => return ToolOutcome::error(message),
-            };
-            let files = Arc::clone(&self.files);
-            blocking::run(context, move |end| glob(&files, arguments, end)).await
-        })
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        let wanted = arguments::parse::<GlobArguments>(arguments)?;
+        let target = self.files.target(wanted.directory());
+        let access = Access::Read(target.judged().to_owned());
+        let canonical = arguments::canonical(&wanted)?;
+        let files = Arc::clone(&self.files);
+        Ok(blocking::prepared(canonical, access, move |end| glob(&files, wanted, target, end)))
     }
 }
 
-fn glob(files: &Files, wanted: GlobArguments, end: &EndFlag) -> ToolOutcome {
-    let start = match Start::find_directory(files, wanted.target_directory.as_deref()) {
+fn glob(files: &Files, wanted: GlobArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
+    let start = match Start::new_directory(files, wanted.directory(), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
     let matcher = match tree::path_glob(&wanted.glob_pattern, &start.directory) {
         Ok(matcher) => matcher,
-        Err(wrong) => return ToolOutcome::error(arguments::explain::<GlobArguments>(&wrong)),
+        Err(wrong) => return arguments::refused::<GlobArguments>(&wrong),
     };
     let mut found: Vec<(Reverse<(i128, i128)>, PathBuf)> = Vec::new();
     let mut total_files = 0u64;

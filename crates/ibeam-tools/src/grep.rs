@@ -8,12 +8,11 @@ mod collect;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use globset::GlobMatcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
-use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::{GrepMatches, GrepOutput};
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use ignore::types::{Types, TypesBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +21,7 @@ use serde_json::Value;
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::files::Files;
+use crate::target_path::TargetPath;
 use crate::tree::{self, Start};
 use crate::workspace::Workspace;
 use collect::{Collector, Text};
@@ -82,6 +82,12 @@ impl Arguments for GrepArguments {
     const EXAMPLE: &'static str = r#"{"pattern": "fn main", "path": "src", "glob": "*.rs"}"#;
 }
 
+impl GrepArguments {
+    fn start(&self) -> &str {
+        self.path.as_deref().unwrap_or(".")
+    }
+}
+
 impl Grep {
     pub(crate) fn new(files: &Arc<Files>) -> Self {
         Self { files: Arc::clone(files) }
@@ -93,38 +99,25 @@ impl Tool for Grep {
         arguments::spec::<GrepArguments>(include_str!("grep.md"))
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        arguments::canonical::<GrepArguments>(arguments)
-    }
-
-    fn access(&self, arguments: &Value) -> Access {
-        match arguments::parse::<GrepArguments>(arguments) {
-            Ok(wanted) => Access::Read(self.files.target(wanted.path.as_deref().unwrap_or("."))),
-            Err(_) => Access::Nothing,
-        }
-    }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let arguments = match arguments::parse::<GrepArguments>(&call.arguments) {
-                Ok(arguments) => arguments,
-                Err(message) => return ToolOutcome::error(message),
-            };
-            let files = Arc::clone(&self.files);
-            blocking::run(context, move |end| grep(&files, arguments, end)).await
-        })
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        let wanted = arguments::parse::<GrepArguments>(arguments)?;
+        let target = self.files.target(wanted.start());
+        let access = Access::Read(target.judged().to_owned());
+        let canonical = arguments::canonical(&wanted)?;
+        let files = Arc::clone(&self.files);
+        Ok(blocking::prepared(canonical, access, move |end| grep(&files, wanted, target, end)))
     }
 }
 
-fn grep(files: &Files, wanted: GrepArguments, end: &EndFlag) -> ToolOutcome {
-    let start = match Start::find(files, wanted.path.as_deref()) {
+fn grep(files: &Files, wanted: GrepArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
+    let start = match Start::new(files, wanted.start(), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
     let ((matcher, is_light), filter) = match (matcher(&wanted), Filter::new(&wanted, &start)) {
         (Ok(matcher), Ok(filter)) => (matcher, filter),
         (Err(wrong), _) | (_, Err(wrong)) => {
-            return ToolOutcome::error(arguments::explain::<GrepArguments>(&wrong));
+            return arguments::refused::<GrepArguments>(&wrong);
         }
     };
     let mode = wanted.output_mode.unwrap_or(OutputMode::Content);

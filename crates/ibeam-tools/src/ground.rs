@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Tool, ToolContext};
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolSpec};
+use ibeam_core::{PreparedCall, RunCall, Tool, ToolInputError};
+use ibeam_protocol::{ToolOutcome, ToolSpec};
 use serde_json::Value;
 
 use crate::workspace::Workspace;
@@ -29,28 +28,22 @@ impl Tool for Grounded {
         self.tool.spec()
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        self.tool.canonical(arguments)
-    }
-
-    fn access(&self, arguments: &Value) -> Access {
-        self.tool.access(arguments)
-    }
-
-    fn evidence(&self, call: &ToolCall) -> Option<String> {
-        self.tool.evidence(call)
-    }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            if self.workspace.is_gone() {
-                return ToolOutcome::error(format!(
-                    "the workspace `{}` is gone (ENOENT); nothing can run there",
-                    self.workspace.root().display()
-                ));
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        let PreparedCall { arguments, access, run } = self.tool.prepare(arguments)?;
+        let workspace = Arc::clone(&self.workspace);
+        let run: RunCall = Box::new(move |context| {
+            if workspace.is_gone() {
+                let root = workspace.root().display();
+                let message = format!("the workspace `{root}` is gone (ENOENT); nothing can run there");
+                return Box::pin(std::future::ready(ToolOutcome::error(message)));
             }
-            self.tool.run(call, context).await
-        })
+            run(context)
+        });
+        Ok(PreparedCall { arguments, access, run })
+    }
+
+    fn evidence(&self, arguments: &Value) -> Option<String> {
+        self.tool.evidence(arguments)
     }
 }
 

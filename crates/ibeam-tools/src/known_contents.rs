@@ -116,7 +116,7 @@ impl KnownContents {
         let mut list = self.lock();
         list.digests.remove(&path.real);
         list.past_ms.remove(&path.real);
-        list.past_ms.remove(&path.asked);
+        list.past_ms.remove(&path.lexical);
     }
 
     /// Checks that the file at `path`, which holds `bytes`, has not changed since the model read or wrote it.
@@ -140,7 +140,7 @@ impl KnownContents {
     /// Checks that a file was not changed after an earlier run of the session read or wrote it.
     fn check_time(&self, asked: &str, path: &ResolvedPath, stat: &Stat) -> Result<(), FileError> {
         let list = self.lock();
-        let Some(known_ms) = list.past_ms.get(&path.real).or_else(|| list.past_ms.get(&path.asked)) else {
+        let Some(known_ms) = list.past_ms.get(&path.real).or_else(|| list.past_ms.get(&path.lexical)) else {
             return Ok(());
         };
         let modified_ms = i128::from(stat.st_mtime) * 1000 + i128::from(stat.st_mtime_nsec) / 1_000_000;

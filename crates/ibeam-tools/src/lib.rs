@@ -39,6 +39,7 @@ pub mod regular_file;
 mod replacement;
 mod shell;
 mod staging;
+mod target_path;
 mod text;
 mod tree;
 mod twin;

@@ -4,11 +4,10 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use globset::GlobMatcher;
-use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::{Directory, LsOutput};
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -19,6 +18,7 @@ use crate::dir_walk::{self, DirReader};
 use crate::files::Files;
 use crate::ignore_rules::IgnoreRules;
 use crate::met::Met;
+use crate::target_path::TargetPath;
 use crate::tree::{self, Start, WalkEnd};
 
 /// Entries that are told.
@@ -58,26 +58,13 @@ impl Tool for Ls {
         arguments::spec::<LsArguments>(include_str!("ls.md"))
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        arguments::canonical::<LsArguments>(arguments)
-    }
-
-    fn access(&self, arguments: &Value) -> Access {
-        match arguments::parse::<LsArguments>(arguments) {
-            Ok(wanted) => Access::Read(self.files.target(or_here(&wanted.path))),
-            Err(_) => Access::Nothing,
-        }
-    }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let arguments = match arguments::parse::<LsArguments>(&call.arguments) {
-                Ok(arguments) => arguments,
-                Err(message) => return ToolOutcome::error(message),
-            };
-            let files = Arc::clone(&self.files);
-            blocking::run(context, move |end| ls(&files, &arguments, end)).await
-        })
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        let wanted = arguments::parse::<LsArguments>(arguments)?;
+        let target = self.files.target(or_here(&wanted.path));
+        let access = Access::Read(target.judged().to_owned());
+        let canonical = arguments::canonical(&wanted)?;
+        let files = Arc::clone(&self.files);
+        Ok(blocking::prepared(canonical, access, move |end| ls(&files, &wanted, target, end)))
     }
 }
 
@@ -89,20 +76,20 @@ fn or_here(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
 }
 
-fn ls(files: &Files, wanted: &LsArguments, end: &EndFlag) -> ToolOutcome {
-    let start = match Start::find_directory(files, Some(or_here(&wanted.path))) {
+fn ls(files: &Files, wanted: &LsArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
+    let start = match Start::new_directory(files, or_here(&wanted.path), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
     if wanted.ignore.len() > GLOBS {
         let many = format!("`ignore` has {} globs; {GLOBS} is the limit", wanted.ignore.len());
-        return ToolOutcome::error(arguments::explain::<LsArguments>(&many));
+        return arguments::refused::<LsArguments>(&many);
     }
     let globs: Result<Vec<GlobMatcher>, String> =
         wanted.ignore.iter().map(|glob| tree::path_glob(glob, &start.directory)).collect();
     let ignored = match globs {
         Ok(ignored) => ignored,
-        Err(wrong) => return ToolOutcome::error(arguments::explain::<LsArguments>(&wrong)),
+        Err(wrong) => return arguments::refused::<LsArguments>(&wrong),
     };
     let mut listing =
         Listing { levels: Vec::new(), left: ENTRY_LIMIT, end: WalkEnd::default(), truncated: false };

@@ -55,7 +55,7 @@ impl PastContents {
         let mut times = HashMap::with_capacity(self.times_ms.len());
         for (asked, time) in &self.times_ms {
             // One file may have been asked for in several ways.
-            let latest = times.entry(workspace.plain(asked)).or_insert(*time);
+            let latest = times.entry(workspace.lexical(asked)).or_insert(*time);
             *latest = (*latest).max(*time);
         }
         times

@@ -47,13 +47,7 @@ impl Place {
         real: &Path,
         parents: Parents,
     ) -> Result<Self, FileError> {
-        let fail = |errno| match errno {
-            // There was none when the path was resolved.
-            Errno::LOOP => {
-                FileError::refused(asked, "has a symbolic link on its way, put there just now; look again")
-            }
-            errno => FileError::system("reach", asked, errno),
-        };
+        let fail = |errno| FileError::opened_beneath("reach", asked, errno);
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(not_regular(asked, FileType::Directory));
         };

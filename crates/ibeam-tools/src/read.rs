@@ -10,10 +10,9 @@ use std::io::Read as _;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::ReadOutput;
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,6 +23,7 @@ use crate::file_error::FileError;
 use crate::files::Files;
 use crate::known_contents::{ContentDigest, DigestBuilder};
 use crate::place::{Parents, Place};
+use crate::target_path::TargetPath;
 use crate::text::TextFormat;
 use window::Window;
 
@@ -69,33 +69,26 @@ impl Tool for Read {
         arguments::spec::<ReadArguments>(include_str!("read.md"))
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        arguments::canonical::<ReadArguments>(arguments)
-    }
-
-    fn access(&self, arguments: &Value) -> Access {
-        match arguments::parse::<ReadArguments>(arguments) {
-            Ok(arguments) => Access::Read(self.files.target(&arguments.path)),
-            Err(_) => Access::Nothing,
-        }
-    }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let arguments = match arguments::parse::<ReadArguments>(&call.arguments) {
-                Ok(arguments) => arguments,
-                Err(message) => return ToolOutcome::error(message),
-            };
-            let files = Arc::clone(&self.files);
-            blocking::run(context, move |end| read(&files, &arguments, end).unwrap_or_else(ToolOutcome::from))
-                .await
-        })
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        let wanted = arguments::parse::<ReadArguments>(arguments)?;
+        let target = self.files.target(&wanted.path);
+        let access = Access::Read(target.judged().to_owned());
+        let canonical = arguments::canonical(&wanted)?;
+        let files = Arc::clone(&self.files);
+        Ok(blocking::prepared(canonical, access, move |end| {
+            read(&files, &wanted, target, end).unwrap_or_else(ToolOutcome::from)
+        }))
     }
 }
 
-fn read(files: &Files, wanted: &ReadArguments, end: &EndFlag) -> Result<ToolOutcome, FileError> {
+fn read(
+    files: &Files,
+    wanted: &ReadArguments,
+    target: TargetPath,
+    end: &EndFlag,
+) -> Result<ToolOutcome, FileError> {
     let asked = wanted.path.as_str();
-    let resolved = files.to_read("read", asked)?;
+    let resolved = files.to_read("read", asked, target)?;
     let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
     // Where this fails, the model is told what the file is now.
     files.known().forget(&resolved);

@@ -191,7 +191,7 @@ fn an_unreadable_file_is_denied_by_the_system() {
 fn policy_sees_the_real_file() {
     let fixture = Fixture::new();
     fixture.link("../secret", "link");
-    let access = |path: &str| fixture.tools["read"].access(&json!({"path": path}));
+    let access = |path: &str| fixture.prepare("read", json!({"path": path})).access;
     assert_eq!(access("link"), Access::Read(fixture.outside("secret")));
     assert_eq!(access("a/../b"), Access::Read(fixture.path("b")));
 }

@@ -20,9 +20,9 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Tool, ToolContext};
-use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_core::{PreparedCall, Tool, ToolContext, ToolInputError};
+use ibeam_policy::PathPolicy;
+use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -33,10 +33,10 @@ use crate::blocking;
 use crate::bounded_look::within_bound;
 use crate::descriptors::{check_start, take_turn};
 use crate::file_error::FileError;
+use crate::target_path::TargetPath;
 use crate::tree::Start;
 use crate::workspace::Workspace;
 use background::{BackgroundProcesses, KILLED, Timeouts};
-use directory::Directories;
 use network_hint::NetworkHint;
 use report::{ended, output, status_parts, stopped, with_newline, with_note};
 pub(crate) use sentry::inventory;
@@ -50,12 +50,17 @@ const EARLY: Duration = Duration::from_secs(1);
 
 /// Runs commands in the workspace.
 pub(crate) struct Shell {
+    runner: Arc<CommandRunner>,
+}
+
+/// What every command needs.
+struct CommandRunner {
     workspace: Arc<Workspace>,
     launcher: Launcher,
     sentry: Sentry,
     background: BackgroundProcesses,
     log_directory: Option<PathBuf>,
-    directories: Directories,
+    path_policy: PathPolicy,
     network_hint: NetworkHint,
 }
 
@@ -80,28 +85,45 @@ impl Arguments for ShellArguments {
     const EXAMPLE: &'static str = r#"{"command": "cargo test", "timeout": 300000}"#;
 }
 
+impl ShellArguments {
+    /// Returns the path of the directory in which the command starts.
+    fn directory(&self) -> &str {
+        if self.working_directory.is_empty() { "." } else { &self.working_directory }
+    }
+}
+
 impl Shell {
     pub(crate) fn new(workspace: &Arc<Workspace>, settings: ToolSettings) -> Self {
         let launcher = Launcher::new(workspace, &settings);
         let sentry = Sentry::new(workspace, &settings);
         let ToolSettings { background, log_directory, path_policy, .. } = settings;
-        let directories = Directories::new(path_policy);
         let network_hint = NetworkHint::new(background.launcher().is_confined());
         let workspace = Arc::clone(workspace);
-        Self { workspace, launcher, sentry, background, log_directory, directories, network_hint }
+        let runner = CommandRunner {
+            workspace,
+            launcher,
+            sentry,
+            background,
+            log_directory,
+            path_policy,
+            network_hint,
+        };
+        Self { runner: Arc::new(runner) }
     }
+}
 
-    fn start(&self, wanted: &ShellArguments) -> Result<Running, Box<ToolOutcome>> {
-        let asked = wanted.working_directory.as_str();
-        let asked = if asked.is_empty() { "." } else { asked };
-        let (workspace, path) = (Arc::clone(&self.workspace), asked.to_owned());
-        let found = within_bound(move || Start::of_command(&workspace, &path)).ok_or_else(|| {
-            let why = format!("the directory `{asked}` does not answer; work in another one");
-            Box::new(ToolOutcome::error(why))
-        })?;
+impl CommandRunner {
+    fn start(&self, wanted: &ShellArguments, target: TargetPath) -> Result<Running, Box<ToolOutcome>> {
+        let path = wanted.directory();
+        let (workspace, own_path) = (Arc::clone(&self.workspace), path.to_owned());
+        let found =
+            within_bound(move || Start::for_command(&workspace, &own_path, target)).ok_or_else(|| {
+                let message = format!("the directory `{path}` does not answer; work in another one");
+                Box::new(ToolOutcome::error(message))
+            })?;
         let directory = found.map_err(|error| {
             Box::new(match error {
-                FileError::NotFound { .. } if asked == "." => ToolOutcome::error(format!(
+                FileError::NotFound { .. } if path == "." => ToolOutcome::error(format!(
                     "the workspace `{}` is gone (ENOENT); nothing can run there",
                     self.workspace.root().display()
                 )),
@@ -114,12 +136,8 @@ impl Shell {
                 | FileError::Path(_) => ToolOutcome::from(error),
             })
         })?;
-        self.directories.check(
-            &self.workspace,
-            &wanted.command,
-            &wanted.working_directory,
-            &directory.path,
-        )?;
+        let access = directory::access(&self.workspace, &wanted.command, &directory.path);
+        directory::check(&self.path_policy, &access, &directory.path)?;
         self.launcher.start(&wanted.command, &directory.path, &self.background).map_err(|message| {
             Box::new(ToolOutcome::Failure {
                 for_model: message.as_str().into(),
@@ -134,51 +152,22 @@ impl Tool for Shell {
         let mut spec = arguments::spec::<ShellArguments>(include_str!("shell.md"));
         if let Some(text) = spec.parameters.pointer_mut("/properties/timeout/description") {
             *text =
-                format!("Milliseconds, default {}", self.background.timeouts().default.as_millis()).into();
+                format!("Milliseconds, default {}", self.runner.background.timeouts().default.as_millis())
+                    .into();
         }
         spec
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        let runner = Arc::clone(&self.runner);
         let mut wanted = arguments::parse::<ShellArguments>(arguments)?;
-        wanted.timeout = Some(self.time_of(&wanted));
-        serde_json::to_value(wanted).map_err(|error| arguments::explain::<ShellArguments>(&error.to_string()))
-    }
-
-    fn access(&self, arguments: &Value) -> Access {
-        // Unreadable arguments run nothing; an empty command is covered by no rule.
-        let Ok(wanted) = arguments::parse::<ShellArguments>(arguments) else { return Access::command("") };
-        self.directories.access(&self.workspace, wanted.command, &wanted.working_directory)
-    }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let wanted = match arguments::parse::<ShellArguments>(&call.arguments) {
-                Ok(wanted) => wanted,
-                Err(message) => return ToolOutcome::error(message),
-            };
-            let Some(turn) = take_turn(context).await else { return blocking::interrupted() };
-            self.sentry.before().await;
-            let started = self.start(&wanted);
-            drop(turn);
-            if let Err(outcome) = &started {
-                check_start(context, outcome);
-            }
-            let (outcome, goes_on) = match started {
-                Ok(running) if wanted.is_background == Some(true) => {
-                    self.in_background(&wanted, running, context).await
-                }
-                Ok(running) => (self.in_foreground(&wanted, running, context).await, false),
-                Err(outcome) => (*outcome, false),
-            };
-            let mut findings = self.sentry.untold();
-            if !goes_on {
-                findings.extend(self.sentry.after().await);
-            }
-            let outcome = self.network_hint.add_to(outcome, &context.notices);
-            let outcome = stopped(outcome, &findings);
-            if self.sentry.take_is_cut() { with_note(outcome, told_cut()) } else { outcome }
-        })
+        wanted.timeout = Some(runner.timeout_ms(&wanted));
+        let target = TargetPath::new(&runner.workspace, wanted.directory(), Workspace::resolve);
+        let access = directory::access(&runner.workspace, &wanted.command, target.judged());
+        let canonical = arguments::canonical(&wanted)?;
+        Ok(PreparedCall::new(canonical, access, async move |context| {
+            runner.run(&wanted, target, &context).await
+        }))
     }
 }
 
@@ -189,9 +178,33 @@ enum End {
     Stopped,
 }
 
-impl Shell {
-    /// The time a command gets, in milliseconds.
-    fn time_of(&self, wanted: &ShellArguments) -> u64 {
+impl CommandRunner {
+    async fn run(&self, wanted: &ShellArguments, target: TargetPath, context: &ToolContext) -> ToolOutcome {
+        let Some(turn) = take_turn(context).await else { return blocking::interrupted() };
+        self.sentry.before().await;
+        let started = self.start(wanted, target);
+        drop(turn);
+        if let Err(outcome) = &started {
+            check_start(context, outcome);
+        }
+        let (outcome, goes_on) = match started {
+            Ok(running) if wanted.is_background == Some(true) => {
+                self.in_background(wanted, running, context).await
+            }
+            Ok(running) => (self.in_foreground(wanted, running, context).await, false),
+            Err(outcome) => (*outcome, false),
+        };
+        let mut findings = self.sentry.untold();
+        if !goes_on {
+            findings.extend(self.sentry.after().await);
+        }
+        let outcome = self.network_hint.add_to(outcome, &context.notices);
+        let outcome = stopped(outcome, &findings);
+        if self.sentry.take_is_cut() { with_note(outcome, told_cut()) } else { outcome }
+    }
+
+    /// Returns the time that a command gets, in milliseconds.
+    fn timeout_ms(&self, wanted: &ShellArguments) -> u64 {
         let Timeouts { default, longest, .. } = *self.background.timeouts();
         let asked = wanted.timeout.filter(|ms| *ms > 0).map_or(default, Duration::from_millis);
         u64::try_from(asked.min(longest).as_millis()).unwrap_or(u64::MAX)
@@ -203,7 +216,7 @@ impl Shell {
         mut running: Running,
         context: &ToolContext,
     ) -> ToolOutcome {
-        let timeout_ms = self.time_of(wanted);
+        let timeout_ms = self.timeout_ms(wanted);
         let grace = self.background.timeouts().grace;
         match watch(&mut running, Duration::from_millis(timeout_ms), context).await {
             End::Exited(status) => {

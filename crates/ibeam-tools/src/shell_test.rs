@@ -38,8 +38,8 @@ fn lifeline(fixture: &Fixture) -> Lifeline {
 
 /// Starts a command in the background and gives the pid that is told.
 async fn background(fixture: &Fixture, command: &str) -> (String, String) {
-    let call = fixture.tools["shell"].canonical(&json!({"command": command, "isBackground": true})).unwrap();
-    let (output, for_model) = ran(fixture.run("shell", call).await);
+    let call = fixture.prepare("shell", json!({"command": command, "isBackground": true}));
+    let (output, for_model) = ran(fixture.run(call).await);
     assert!(output.is_background, "{for_model}");
     let (_, rest) = for_model.split_once("runs in the background with pid ").unwrap();
     (rest.split([';', ')']).next().unwrap().to_owned(), for_model)
@@ -149,7 +149,7 @@ fn the_time_of_a_command_is_set_from_outside() {
     let fixture = Fixture::in_time(timeouts);
     for (asked, expect) in [(None, 200), (Some(0), 200), (Some(250), 250), (Some(60_000), 300)] {
         let call = json!({"command": "sleep 60", "timeout": asked});
-        assert_eq!(fixture.tools["shell"].canonical(&call).unwrap()["timeout"], expect);
+        assert_eq!(fixture.prepare("shell", call.clone()).arguments["timeout"], expect);
         let (why, _) = failure(fixture.call("shell", call));
         assert!(matches!(why, ToolFailure::TimedOut { timeout_ms, .. } if timeout_ms == expect), "{why:?}");
     }
@@ -169,16 +169,14 @@ fn a_timeout_lets_a_command_clean_up() {
 fn a_run_that_ends_ends_the_command() {
     let fixture = Fixture::new();
     let outcome = runtime().block_on(async {
-        let call = fixture.tools["shell"]
-            .canonical(&json!({"command": "echo started; touch flag; sleep 60"}))
-            .unwrap();
+        let call = fixture.prepare("shell", json!({"command": "echo started; touch flag; sleep 60"}));
         let stop = async {
             while !fixture.path("flag").exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
             fixture.stop.request(Reason::Signalled(Signal::Int));
         };
-        tokio::join!(fixture.run("shell", call), stop).0
+        tokio::join!(fixture.run(call), stop).0
     });
     let (why, _) = failure(outcome);
     let ToolFailure::CommandFailed(output) = why else { panic!("{why:?}") };
@@ -192,7 +190,7 @@ fn a_dropped_call_kills_its_tree() {
     let mut held = lifeline(&fixture);
     runtime().block_on(async {
         let command = format!("setsid bash -c '{}' & touch flag; wait", held.command());
-        let call = fixture.tools["shell"].canonical(&json!({"command": command})).unwrap();
+        let call = fixture.prepare("shell", json!({"command": command}));
         let ready = async {
             while !fixture.path("flag").exists() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -200,7 +198,7 @@ fn a_dropped_call_kills_its_tree() {
             held.wait_until_held();
         };
         tokio::select! {
-            outcome = fixture.run("shell", call) => panic!("{outcome:?}"),
+            outcome = fixture.run(call) => panic!("{outcome:?}"),
             () = ready => {}
         }
     });
@@ -214,13 +212,13 @@ fn a_child_that_holds_the_pipe_is_not_waited_for() {
     let started = Instant::now();
     let command = format!("({}) & while [ ! -e go ]; do sleep 0.01; done; echo done", held.command());
     let outcome = runtime().block_on(async {
-        let call = fixture.tools["shell"].canonical(&json!({"command": command})).unwrap();
+        let call = fixture.prepare("shell", json!({"command": command}));
         let go = async {
             tokio::task::yield_now().await;
             held.wait_until_held();
             fixture.put("go", "");
         };
-        tokio::join!(fixture.run("shell", call), go).0
+        tokio::join!(fixture.run(call), go).0
     });
     let (output, _) = ran(outcome);
     assert_eq!(output.stdout, "done\n");
@@ -325,7 +323,7 @@ fn a_background_command_is_ended_by_a_later_one() {
             let (pid, _) = background(&fixture, &command).await;
             held.wait_until_held();
             let call = json!({"command": kill.replace("PID", &pid)});
-            ran(fixture.run("shell", fixture.tools["shell"].canonical(&call).unwrap()).await);
+            ran(fixture.run(fixture.prepare("shell", call)).await);
             none_left(&fixture).await;
         });
         held.wait_until_gone();
@@ -407,7 +405,7 @@ fn a_workspace_that_is_gone_is_told() {
 
 #[test]
 fn policy_sees_the_command() {
-    let access = Fixture::new().tools["shell"].access(&json!({"command": "rm x"}));
+    let access = Fixture::new().prepare("shell", json!({"command": "rm x"})).access;
     assert_eq!(access, Access::command("rm x"));
 }
 
@@ -432,10 +430,10 @@ fn what_a_background_command_does_to_a_protected_place_is_set_right_and_told_lat
         fixture.put("go", "");
         none_left(&fixture).await;
         assert!(!fixture.path(".cursor").exists());
-        let call = fixture.tools["shell"].canonical(&json!({"command": "echo said"})).unwrap();
-        let (_, for_model) = failure(fixture.run("shell", call.clone()).await);
+        let call = || fixture.run(fixture.prepare("shell", json!({"command": "echo said"})));
+        let (_, for_model) = failure(call().await);
         assert!(for_model.contains("/.cursor` was made"), "{for_model}");
-        ran(fixture.run("shell", call).await);
+        ran(call().await);
     });
 }
 
@@ -446,7 +444,7 @@ fn policy_sees_where_a_command_starts() {
     for (asked, directory) in
         [("", None), (".", None), ("sub/..", None), ("sub", Some("sub")), ("link", Some("sub"))]
     {
-        let access = fixture.tools["shell"].access(&json!({"command": "ls", "workingDirectory": asked}));
+        let access = fixture.prepare("shell", json!({"command": "ls", "workingDirectory": asked})).access;
         let directory = directory.map(|name| fixture.path(name));
         assert_eq!(access, Access::Command { text: "ls".to_owned(), directory }, "{asked}");
     }
@@ -464,20 +462,15 @@ fn a_command_starts_where_it_was_judged_or_not_at_all() {
         std::os::unix::fs::symlink(name, &link).unwrap();
     };
     point_to("sub");
-    fixture.tools["shell"].access(&call("cat file"));
+    let judged = fixture.prepare("shell", call("cat file"));
     point_to("secret");
-    let (why, for_model) = failure(fixture.call("shell", call("cat file")));
-    assert!(matches!(why, ToolFailure::PermissionDenied { .. }), "{why:?}");
-    assert!(for_model.contains("leads elsewhere now"), "{for_model}");
-    // Nobody judged this one, so it is judged when it starts.
-    let (why, for_model) = failure(fixture.call("shell", call("cat ./file")));
-    assert!(
-        matches!(why, ToolFailure::PermissionDenied { .. }) && for_model.contains("secret"),
-        "{for_model}"
-    );
+    assert_eq!(ran(fixture.run_blocking(judged)).0.stdout, "open");
     point_to("sub");
-    fixture.tools["shell"].access(&call("cat file"));
-    assert_eq!(ran(fixture.call("shell", call("cat file"))).0.stdout, "open");
+    let judged = fixture.prepare("shell", call("cat file"));
+    std::fs::rename(fixture.path("sub"), fixture.path("aside")).unwrap();
+    std::os::unix::fs::symlink("secret", fixture.path("sub")).unwrap();
+    let (_, for_model) = failure(fixture.run_blocking(judged));
+    assert!(for_model.contains("a symbolic link put there just now"), "{for_model}");
 }
 
 #[test]

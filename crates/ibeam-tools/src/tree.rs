@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
-use rustix::fs::{AtFlags, FileType};
+use rustix::fs::FileType;
 
 use crate::blocking::EndFlag;
 use crate::dir_walk::{DirReader, DirWalk, Unread};
@@ -13,6 +13,7 @@ use crate::file_error::FileError;
 use crate::files::{Files, Readable};
 use crate::glob_bounds;
 use crate::ignore_rules::LeftOut;
+use crate::target_path::TargetPath;
 use crate::workspace::Workspace;
 
 /// Where a search starts.
@@ -24,24 +25,28 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// Resolves `asked`, the root of the workspace when it is not given, as a place to be read.
-    pub(crate) fn find(files: &Files, asked: Option<&str>) -> Result<Self, FileError> {
-        let asked = asked.unwrap_or(".");
-        let resolved = files.to_read("search", asked)?;
-        Self::at(files, asked, resolved.real)
+    /// Returns the place to which `target`, the path of a call, leads; it must be one that may be read.
+    pub(crate) fn new(files: &Files, path: &str, target: TargetPath) -> Result<Self, FileError> {
+        Self::at(files, path, files.to_read("search", path, target)?.real)
     }
 
-    /// Like [`Self::find`] for the directory of a command, of which policy judges the text.
-    pub(crate) fn of_command(workspace: &Workspace, asked: &str) -> Result<Self, FileError> {
-        let resolved =
-            workspace.resolve(asked).map_err(|error| FileError::unreachable("search", asked, error))?;
-        Self::at(workspace, asked, resolved.real)?.only_directory(asked)
+    /// Like [`Self::new`]; a file is refused.
+    pub(crate) fn new_directory(files: &Files, path: &str, target: TargetPath) -> Result<Self, FileError> {
+        Self::new(files, path, target)?.only_directory(path)
+    }
+
+    /// Like [`Self::new_directory`] for the directory of a command, of which policy judges the text.
+    pub(crate) fn for_command(
+        workspace: &Workspace,
+        path: &str,
+        target: TargetPath,
+    ) -> Result<Self, FileError> {
+        Self::at(workspace, path, target.resolved("search", path)?.real)?.only_directory(path)
     }
 
     fn at(workspace: &Workspace, asked: &str, path: PathBuf) -> Result<Self, FileError> {
-        let fail = |errno| FileError::system("search", asked, errno);
-        let (from, way) = workspace.anchor(&path);
-        let stat = rustix::fs::statat(from, way, AtFlags::SYMLINK_NOFOLLOW).map_err(fail)?;
+        let stat =
+            workspace.stat(&path).map_err(|errno| FileError::opened_beneath("search", asked, errno))?;
         // A walk and a command go by the path; it must still lead to the workspace that is held.
         let by_path = rustix::fs::lstat(&path).map(|stat| (stat.st_dev, stat.st_ino));
         if by_path != Ok((stat.st_dev, stat.st_ino)) {
@@ -56,11 +61,6 @@ impl Start {
             (FileType::RegularFile, Some(parent)) => Ok(Self { directory: parent.to_owned(), path }),
             (kind, _) => Err(crate::place::not_regular(asked, kind)),
         }
-    }
-
-    /// The same, but a file is refused.
-    pub(crate) fn find_directory(files: &Files, asked: Option<&str>) -> Result<Self, FileError> {
-        Self::find(files, asked)?.only_directory(asked.unwrap_or("."))
     }
 
     fn only_directory(self, asked: &str) -> Result<Self, FileError> {

@@ -1,11 +1,10 @@
 //! `update_todos`: the to-do list of the run, kept in the tool.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::{Todo, TodoStatus};
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -15,7 +14,7 @@ use crate::arguments::{self, Arguments, lenient};
 /// Keeps the list.
 #[derive(Default)]
 pub(crate) struct UpdateTodos {
-    list: Mutex<Vec<Todo>>,
+    list: Arc<Mutex<Vec<Todo>>>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -60,49 +59,37 @@ impl Tool for UpdateTodos {
         arguments::spec::<UpdateTodosArguments>(include_str!("update_todos.md"))
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        arguments::canonical::<UpdateTodosArguments>(arguments)
-    }
-
-    fn access(&self, _: &Value) -> Access {
-        Access::Nothing
-    }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, _: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            match arguments::parse(&call.arguments) {
-                Ok(arguments) => self.update(arguments),
-                Err(message) => ToolOutcome::error(message),
-            }
-        })
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        let wanted = arguments::parse::<UpdateTodosArguments>(arguments)?;
+        let canonical = arguments::canonical(&wanted)?;
+        let list = Arc::clone(&self.list);
+        Ok(PreparedCall::new(canonical, Access::Nothing, async move |_| update(&list, wanted)))
     }
 }
 
-impl UpdateTodos {
-    fn update(&self, arguments: UpdateTodosArguments) -> ToolOutcome {
-        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        // Worked on a copy: a wrong item leaves the list as it was.
-        let mut next = if arguments.merge { list.clone() } else { Vec::new() };
-        for Item { id, content, status } in arguments.todos {
-            let status = status.map(TodoStatus::from);
-            match next.iter_mut().find(|todo| todo.id == id) {
-                Some(todo) => {
-                    todo.content = content.unwrap_or_else(|| std::mem::take(&mut todo.content));
-                    todo.status = status.unwrap_or(todo.status);
-                }
-                None => {
-                    let Some(content) = content else {
-                        let wrong = format!("the new item `{id}` has no `content`");
-                        return ToolOutcome::error(arguments::explain::<UpdateTodosArguments>(&wrong));
-                    };
-                    next.push(Todo { id, content, status: status.unwrap_or(TodoStatus::Pending) });
-                }
+fn update(list: &Mutex<Vec<Todo>>, wanted: UpdateTodosArguments) -> ToolOutcome {
+    let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+    // Worked on a copy: a wrong item leaves the list as it was.
+    let mut next = if wanted.merge { list.clone() } else { Vec::new() };
+    for Item { id, content, status } in wanted.todos {
+        let status = status.map(TodoStatus::from);
+        match next.iter_mut().find(|todo| todo.id == id) {
+            Some(todo) => {
+                todo.content = content.unwrap_or_else(|| std::mem::take(&mut todo.content));
+                todo.status = status.unwrap_or(todo.status);
+            }
+            None => {
+                let Some(content) = content else {
+                    let wrong = format!("the new item `{id}` has no `content`");
+                    return arguments::refused::<UpdateTodosArguments>(&wrong);
+                };
+                next.push(Todo { id, content, status: status.unwrap_or(TodoStatus::Pending) });
             }
         }
-        list.clone_from(&next);
-        let for_model = show(&next);
-        ToolOutcome::Success { output: ToolOutput::Todos(next), for_model: for_model.into() }
     }
+    list.clone_from(&next);
+    let for_model = show(&next);
+    ToolOutcome::Success { output: ToolOutput::Todos(next), for_model: for_model.into() }
 }
 
 fn show(list: &[Todo]) -> String {

@@ -12,8 +12,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+
+use crate::beneath;
 
 /// As many links as Linux follows in one path (path_resolution(7)).
 const LINK_LIMIT: usize = 40;
@@ -44,8 +46,8 @@ impl Held {
 /// Where a path leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedPath {
-    /// Absolute, as asked: `.` and `..` taken out, links left in.
-    pub asked: PathBuf,
+    /// Absolute, `.` and `..` removed, links not followed.
+    pub lexical: PathBuf,
     /// Absolute, without links. The file itself need not exist.
     pub real: PathBuf,
     /// `real` lies in the workspace.
@@ -126,16 +128,6 @@ impl Workspace {
         self.walk(path, Last::Kept)
     }
 
-    /// The path that policy should judge: where `path` leads, or its plain form where it leads nowhere.
-    pub(crate) fn target(&self, path: &str) -> PathBuf {
-        self.resolve(path).map_or_else(|_| self.plain(path), |resolved| resolved.real)
-    }
-
-    /// Like [`Self::target`] for a link that is itself meant.
-    pub(crate) fn target_entry(&self, path: &str) -> PathBuf {
-        self.resolve_entry(path).map_or_else(|_| self.plain(path), |resolved| resolved.real)
-    }
-
     /// How people and models name `path`: relative to the root where it lies there.
     pub(crate) fn display<'a>(&self, path: &'a Path) -> std::path::Display<'a> {
         match path.strip_prefix(&self.root) {
@@ -158,20 +150,39 @@ impl Workspace {
         (CWD, real)
     }
 
-    /// Absolute, `.` and `..` taken out by name alone.
-    pub(crate) fn plain(&self, path: &str) -> PathBuf {
-        let mut plain = self.root.clone();
+    /// Returns `path` absolute, with `.` and `..` removed by name alone.
+    pub(crate) fn lexical(&self, path: &str) -> PathBuf {
+        let mut lexical = self.root.clone();
         for component in Path::new(path).components() {
             match component {
-                Component::RootDir | Component::Prefix(_) => plain = PathBuf::from("/"),
+                Component::RootDir | Component::Prefix(_) => lexical = PathBuf::from("/"),
                 Component::CurDir => {}
                 Component::ParentDir => {
-                    plain.pop();
+                    lexical.pop();
                 }
-                Component::Normal(name) => plain.push(name),
+                Component::Normal(name) => lexical.push(name),
             }
         }
-        plain
+        lexical
+    }
+
+    /// Returns `path` as if it had no links, without reading the file system.
+    pub(crate) fn resolve_lexically(&self, path: &str) -> ResolvedPath {
+        let lexical = self.lexical(path);
+        ResolvedPath { inside: self.contains(&lexical), real: lexical.clone(), lexical, dangling: false }
+    }
+
+    /// Returns the metadata of what is at `real`, which must be free of links; a link in the last place is itself meant.
+    ///
+    /// # Errors
+    /// The system's; `LOOP` or `NOTDIR` where a link is on the way.
+    pub(crate) fn stat(&self, real: &Path) -> Result<Stat, Errno> {
+        let (from, relative) = self.anchor(real);
+        let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else {
+            return rustix::fs::fstat(from);
+        };
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        rustix::fs::statat(beneath::directory(from, parent)?, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     fn walk(&self, path: &str, last: Last) -> Result<ResolvedPath, PathError> {
@@ -226,7 +237,7 @@ impl Workspace {
             }
         }
         let inside = self.contains(&real);
-        Ok(ResolvedPath { asked: self.plain(path), real, inside, dangling })
+        Ok(ResolvedPath { lexical: self.lexical(path), real, inside, dangling })
     }
 
     fn kind(&self, real: &Path) -> Result<FileType, Errno> {

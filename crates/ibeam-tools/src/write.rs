@@ -6,10 +6,9 @@
 use std::sync::Arc;
 
 use encoding_rs::UTF_8;
-use futures_util::future::BoxFuture;
-use ibeam_core::{Access, Tool, ToolContext};
+use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::WriteOutput;
-use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,6 +21,7 @@ use crate::files::Files;
 use crate::known_contents::ContentDigest;
 use crate::place::{Parents, Place};
 use crate::read::fill;
+use crate::target_path::TargetPath;
 use crate::text::{PLAIN, TextFormat, count_lines, line_count};
 use crate::twin::Twin;
 use crate::workspace::ResolvedPath;
@@ -60,19 +60,19 @@ impl Tool for Write {
         arguments::spec::<WriteArguments>(include_str!("write.md"))
     }
 
-    fn canonical(&self, arguments: &Value) -> Result<Value, String> {
-        arguments::canonical::<WriteArguments>(arguments)
+    fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
+        let wanted = arguments::parse::<WriteArguments>(arguments)?;
+        let target = self.files.target(&wanted.path);
+        let access = Access::Write(target.judged().to_owned());
+        let canonical = arguments::canonical(&wanted)?;
+        let files = Arc::clone(&self.files);
+        Ok(blocking::prepared(canonical, access, move |end| {
+            write(&files, &wanted, target, end).unwrap_or_else(ToolOutcome::from)
+        }))
     }
 
-    fn access(&self, arguments: &Value) -> Access {
-        match arguments::parse::<WriteArguments>(arguments) {
-            Ok(arguments) => Access::Write(self.files.target(&arguments.path)),
-            Err(_) => Access::Write(self.files.root().to_owned()),
-        }
-    }
-
-    fn evidence(&self, call: &ToolCall) -> Option<String> {
-        let wanted = arguments::parse::<WriteArguments>(&call.arguments).ok()?;
+    fn evidence(&self, arguments: &Value) -> Option<String> {
+        let wanted = arguments::parse::<WriteArguments>(arguments).ok()?;
         let asked = &wanted.path;
         Some(Remains::of(&self.files, asked).told(asked, |bytes| {
             let written = bytes == wanted.file_text.as_bytes()
@@ -85,25 +85,16 @@ impl Tool for Write {
             }
         }))
     }
-
-    fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, ToolOutcome> {
-        Box::pin(async move {
-            let arguments = match arguments::parse::<WriteArguments>(&call.arguments) {
-                Ok(arguments) => arguments,
-                Err(message) => return ToolOutcome::error(message),
-            };
-            let files = Arc::clone(&self.files);
-            blocking::run(context, move |end| {
-                write(&files, &arguments, end).unwrap_or_else(ToolOutcome::from)
-            })
-            .await
-        })
-    }
 }
 
-fn write(files: &Files, wanted: &WriteArguments, end: &EndFlag) -> Result<ToolOutcome, FileError> {
+fn write(
+    files: &Files,
+    wanted: &WriteArguments,
+    target: TargetPath,
+    end: &EndFlag,
+) -> Result<ToolOutcome, FileError> {
     let asked = wanted.path.as_str();
-    let resolved = writable(files, asked)?;
+    let resolved = writable(files, asked, target)?;
     let parents = if resolved.inside { Parents::Created } else { Parents::Required };
     let place = Place::find(files, asked, &resolved.real, parents)?;
     let old = place.regular()?;
@@ -136,8 +127,8 @@ fn write(files: &Files, wanted: &WriteArguments, end: &EndFlag) -> Result<ToolOu
 }
 
 /// Where a write to `asked` goes: not through a link that leads nowhere or out of the workspace.
-pub(crate) fn writable(files: &Files, asked: &str) -> Result<ResolvedPath, FileError> {
-    let resolved = files.to_write(asked)?;
+pub(crate) fn writable(files: &Files, asked: &str, target: TargetPath) -> Result<ResolvedPath, FileError> {
+    let resolved = files.to_write("write", asked, target)?;
     if resolved.dangling {
         let target = resolved.real.display();
         return Err(FileError::refused(
@@ -147,7 +138,7 @@ pub(crate) fn writable(files: &Files, asked: &str) -> Result<ResolvedPath, FileE
             ),
         ));
     }
-    if files.contains(&resolved.asked) && !resolved.inside {
+    if files.contains(&resolved.lexical) && !resolved.inside {
         let target = resolved.real.display();
         return Err(FileError::refused(
             asked,

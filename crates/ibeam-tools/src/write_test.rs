@@ -204,7 +204,7 @@ fn names_of_any_kind_are_written() {
 fn policy_sees_the_real_file() {
     let fixture = Fixture::new();
     fixture.link("../secret", "link");
-    let access = |path: &str| fixture.tools["write"].access(&json!({"path": path, "fileText": ""}));
+    let access = |path: &str| fixture.prepare("write", json!({"path": path, "fileText": ""})).access;
     assert_eq!(access("link"), Access::Write(fixture.outside("secret")));
     assert_eq!(access("/etc/../etc/x"), Access::Write("/etc/x".into()));
 }

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ibeam_core::{Access, Stop, Tool, ToolContext};
-use ibeam_protocol::{CallId, Reason, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+use ibeam_protocol::{Reason, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -34,8 +34,8 @@ async fn run(tool: &WebFetch, url: &str) -> ToolOutcome {
 }
 
 async fn run_until(tool: &WebFetch, url: &str, stop: Stop) -> ToolOutcome {
-    let call = ToolCall { id: CallId::from("1"), name: "web_fetch".into(), arguments: json!({ "url": url }) };
-    tool.run(&call, &ToolContext::new(stop, Duration::from_secs(60))).await
+    let prepared = tool.prepare(&json!({ "url": url })).unwrap();
+    (prepared.run)(ToolContext::new(stop, Duration::from_secs(60))).await
 }
 
 /// The page and where it came from.
@@ -320,14 +320,17 @@ async fn a_secure_page_needs_the_certificate_of_its_name() {
 #[track_caller]
 fn check_arguments(arguments: Value, expect: Result<&str, &str>) {
     let tool = tool(dialer(&[]));
-    let canonical = tool.canonical(&arguments);
+    let prepared = tool.prepare(&arguments);
     match expect {
         Ok(url) => {
-            let canonical = canonical.unwrap();
-            assert_eq!(canonical, json!({ "url": url }));
-            assert_eq!(tool.access(&canonical), Access::Fetch { url: url.to_owned() });
+            let prepared = prepared.unwrap();
+            assert_eq!(prepared.arguments, json!({ "url": url }));
+            assert_eq!(prepared.access, Access::Fetch { url: url.to_owned() });
         }
-        Err(said) => assert!(canonical.as_ref().unwrap_err().contains(said), "{canonical:?}"),
+        Err(message) => {
+            let error = prepared.unwrap_err();
+            assert!(error.to_string().contains(message), "{error}");
+        }
     }
 }
 

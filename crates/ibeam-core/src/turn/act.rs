@@ -16,7 +16,7 @@ use super::{Ended, Run};
 use crate::gate::Decision;
 use crate::hook::{FinishedCall, HookBlock};
 use crate::journal::Journal;
-use crate::tool::{Tool, ToolContext};
+use crate::tool::{PreparedCall, RunCall, Tool, ToolContext, ToolInputError};
 
 /// Calls that run at the same time, at the most.
 const CONCURRENT_CALLS: usize = 8;
@@ -34,7 +34,7 @@ pub(super) struct Acted {
 /// A call before it starts.
 pub(super) enum Planned {
     /// To be put to the gate, with what a hook has against it.
-    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, objection: Option<HookBlock> },
+    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, run: RunCall, objection: Option<HookBlock> },
     /// Cannot run; the outcome is known.
     Settled { call: ToolCall, outcome: ToolOutcome },
 }
@@ -93,19 +93,18 @@ impl Run {
         Ok(acted)
     }
 
-    /// Looks the tool up and brings the arguments into their canonical form.
+    /// Looks the tool up and prepares the call.
     fn plan(&self, mut call: ToolCall) -> Planned {
         let Some(tool) = self.tools.get(&call.name) else {
             let outcome = ToolOutcome::error(format!("there is no tool `{}`", call.name));
             return Planned::Settled { call, outcome };
         };
-        match tool.canonical(&call.arguments) {
-            Ok(arguments) => {
+        match tool.prepare(&call.arguments) {
+            Ok(PreparedCall { arguments, access, run }) => {
                 call.arguments = arguments;
-                let access = tool.access(&call.arguments);
-                Planned::Ready { call, tool: Arc::clone(tool), access, objection: None }
+                Planned::Ready { call, tool: Arc::clone(tool), access, run, objection: None }
             }
-            Err(message) => Planned::Settled { call, outcome: ToolOutcome::error(message) },
+            Err(ToolInputError(message)) => Planned::Settled { call, outcome: ToolOutcome::error(message) },
         }
     }
 
@@ -149,7 +148,7 @@ impl Run {
                     Planned::Settled { outcome, .. } => {
                         finish(journal, call, outcome, Duration::ZERO).await?;
                     }
-                    Planned::Ready { tool, access, objection, .. } => {
+                    Planned::Ready { access, run, objection, .. } => {
                         // A person may take long to answer, or never do.
                         let decision = tokio::select! {
                             biased;
@@ -170,7 +169,7 @@ impl Run {
                                 let context = context.clone();
                                 running.push(async move {
                                     let began = self.clock.monotonic();
-                                    let outcome = tool.run(&call, &context).await;
+                                    let outcome = run(context).await;
                                     (call, outcome, self.clock.monotonic().saturating_sub(began))
                                 });
                             }

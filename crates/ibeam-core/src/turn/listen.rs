@@ -63,7 +63,7 @@ impl Run {
         planned: &mut Planned,
     ) -> Result<(), Ended> {
         for rewritten in [false, true] {
-            let Planned::Ready { call, tool, access, objection } = planned else { return Ok(()) };
+            let Planned::Ready { call, tool, access, run, objection } = planned else { return Ok(()) };
             match self
                 .hear(journal, HookEvent::BeforeToolCall { call, access, is_rewritten: rewritten })
                 .await?
@@ -74,13 +74,14 @@ impl Run {
                     *objection = Some(found);
                     return Ok(());
                 }
-                HookDecision::UpdateInput { hook, arguments } => match tool.canonical(&arguments) {
-                    Ok(arguments) => {
-                        *access = tool.access(&arguments);
-                        call.arguments = arguments;
+                HookDecision::UpdateInput { hook, arguments } => match tool.prepare(&arguments) {
+                    Ok(prepared) => {
+                        call.arguments = prepared.arguments;
+                        *access = prepared.access;
+                        *run = prepared.run;
                     }
-                    Err(said) => {
-                        let message = format!("a hook changed the arguments to some that cannot be: {said}");
+                    Err(error) => {
+                        let message = format!("a hook changed the arguments to some that cannot be: {error}");
                         let (for_people, ask) = (None, false);
                         *objection = Some(HookBlock { hook, message, for_people, ask });
                         return Ok(());

@@ -213,6 +213,6 @@ fn the_evidence_of_an_interrupted_call_is_told_to_the_model() {
     let Message::ToolResults(results) = requests[0].messages[2].as_ref() else { panic!() };
     assert_eq!(
         results[0].text.as_ref(),
-        "interrupted: the run ended before this call did; its effect is unknown. Now: 1 is as it was"
+        "interrupted: the run ended before this call did; its effect is unknown. Now: {} changed nothing"
     );
 }

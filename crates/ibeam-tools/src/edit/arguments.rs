@@ -1,5 +1,6 @@
 //! The arguments of `edit`: flat for the model, one of three shapes on the wire (contract section 4).
 
+use ibeam_core::ToolInputError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -88,7 +89,7 @@ impl Arguments for EditArguments {
 
 impl EditCall {
     /// The call that `arguments` ask for, or one sentence for the model.
-    pub(super) fn parse(arguments: &Value) -> Result<Self, String> {
+    pub(super) fn parse(arguments: &Value) -> Result<Self, ToolInputError> {
         let EditArguments {
             path,
             old_text,
