@@ -13,6 +13,8 @@ mod contract_two;
 mod docs;
 #[path = "output/failure.rs"]
 mod failure;
+#[path = "output/failure_table.rs"]
+mod failure_table;
 #[path = "output/html.rs"]
 mod html;
 #[path = "output/key_order.rs"]

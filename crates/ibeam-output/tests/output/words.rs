@@ -263,7 +263,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
     ]
 }
 
-fn every_notice() -> Vec<Notice> {
+pub(crate) fn every_notice() -> Vec<Notice> {
     let s = || "value".to_owned();
     vec![
         Notice::EmbeddedModel { model: s(), unused_key: None },
