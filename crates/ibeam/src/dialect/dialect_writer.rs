@@ -314,3 +314,7 @@ fn with_message(line: &str, message: String) -> String {
 #[cfg(test)]
 #[path = "dialect_writer_test.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "dialect_writer_golden_test.rs"]
+mod golden_tests;

@@ -3,7 +3,7 @@ use crate::dialect::Input;
 
 /// What stdout gets.
 #[derive(Clone, Default)]
-struct Paper(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Paper(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Paper {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -17,17 +17,24 @@ impl Write for Paper {
 }
 
 impl Paper {
+    pub(super) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+
     fn events(&self) -> Vec<Value> {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
 fn writer(dialect: DialectName, output: Output) -> (DialectWriter, Paper) {
+    writer_with(|options| (options.dialect, options.output) = (dialect, output))
+}
+
+pub(super) fn writer_with(change: impl FnOnce(&mut DialectOptions)) -> (DialectWriter, Paper) {
     let paper = Paper::default();
-    let options = DialectOptions {
-        dialect,
-        output,
+    let mut options = DialectOptions {
+        dialect: DialectName::Claude,
+        output: Output::Stream,
         input: Input::Messages,
         echo_prompts: false,
         partial_messages: false,
@@ -37,6 +44,7 @@ fn writer(dialect: DialectName, output: Output) -> (DialectWriter, Paper) {
         ignored_arguments: Vec::new(),
         claude: Default::default(),
     };
+    change(&mut options);
     (DialectWriter::new(options, paper.clone()), paper)
 }
 

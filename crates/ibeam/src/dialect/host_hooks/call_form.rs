@@ -111,3 +111,37 @@ fn converted(from: DialectName, to: DialectName, lines: &[u8]) -> Result<Vec<Val
     let lines = out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| serde_json::from_slice(line).map_err(|error| error.to_string())).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Runs on the events of `tests/golden/dialect_writer`; `IBEAM_BLESS=1` writes what comes out now.
+    #[test]
+    fn calls_have_the_forms_that_they_had() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/dialect_writer");
+        let events = fs::read_to_string(folder.join("tools.events.ndjson")).unwrap();
+        let events: Vec<Event> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let EventKind::SessionStarted(head) = &events[0].kind else { panic!("no head") };
+        let mut now = String::new();
+        for event in &events {
+            let form = match &event.kind {
+                EventKind::ToolCallStarted { call, .. } => CallForm::of(head, call, None),
+                EventKind::ToolCallFinished { call, outcome, .. } => CallForm::of(head, call, Some(outcome)),
+                _ => continue,
+            };
+            let form = form.unwrap();
+            let arguments = form.input.as_object().map(|input| form.arguments(input.clone()));
+            let CallForm { name, names, input, response } = form;
+            now.push_str(&format!("{name} {names:?} {input} {response} {arguments:?}\n"));
+        }
+        let path = folder.join("hook-payloads.out");
+        if std::env::var_os("IBEAM_BLESS").is_some() {
+            return fs::write(path, now).unwrap();
+        }
+        assert_eq!(fs::read_to_string(path).unwrap(), now);
+    }
+}
