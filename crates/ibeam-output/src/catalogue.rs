@@ -8,6 +8,7 @@ mod action;
 mod check;
 mod command;
 mod convert;
+mod message;
 mod notice;
 mod page;
 mod policy;
@@ -16,7 +17,6 @@ mod reason;
 mod replay;
 mod session;
 mod shim;
-mod words;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -30,13 +30,13 @@ pub use self::action::{Action, Ending};
 pub use self::check::CheckLine;
 pub use self::command::SubcommandLine;
 pub use self::convert::ConvertLine;
+use self::message::Message;
 pub(crate) use self::page::PageLine;
 pub use self::policy::PolicyLine;
 pub use self::question::ApprovalQuestion;
 pub use self::replay::ReplayLine;
 pub use self::session::SessionLine;
 pub use self::shim::ShimLine;
-use self::words::Words;
 use crate::locale::Locale;
 use crate::printable::one_line;
 
@@ -84,12 +84,12 @@ impl Catalogue {
 
     /// The sentence and the hints for a reason.
     pub fn reason(&self, reason: &Reason) -> Explanation {
-        let words = reason::words(reason);
+        let words = reason::message_for(reason);
         let mut hints = self.hints(&words);
         if let Reason::UnknownProvider { near: Some(near), .. }
         | Reason::UnknownModel { near: Some(near), .. } = reason
         {
-            hints.insert(0, self.say(&Words::new("failure-near-name").text("near", near), None));
+            hints.insert(0, self.say(&Message::new("failure-near-name").text("near", near), None));
         }
         if let Reason::ModelNotInstalled { unused_key: Some(key), .. } = reason {
             hints.insert(0, self.unused_key(key));
@@ -102,11 +102,11 @@ impl Catalogue {
     pub fn failure(&self, failure: &Failure) -> Explanation {
         let mut explained = self.reason(&failure.reason);
         if let Some(wait) = failure.retry_after_ms.filter(|wait| *wait >= LONG_WAIT_MS) {
-            let words = Words::new("failure-retry-after").text("message", &explained.message);
+            let words = Message::new("failure-retry-after").text("message", &explained.message);
             explained.message = self.say(&words.text("time", &hours_and_minutes(wait)), None);
         }
         if let Some(id) = &failure.request_id {
-            explained.hints.push(self.say(&Words::new("failure-request-id").text("id", id), None));
+            explained.hints.push(self.say(&Message::new("failure-request-id").text("id", id), None));
         }
         explained
     }
@@ -116,7 +116,7 @@ impl Catalogue {
     pub fn failed_run(&self, failure: &Failure, run: Option<&RunFinished>) -> Explanation {
         let mut explained = self.failure(failure);
         if run.is_none_or(|run| run.ephemeral) {
-            let advice = self.hints_named(&reason::words(&failure.reason), RESUME_HINT);
+            let advice = self.hints_named(&reason::message_for(&failure.reason), RESUME_HINT);
             explained.hints.retain(|hint| !advice.contains(hint));
         }
         explained
@@ -124,14 +124,14 @@ impl Catalogue {
 
     /// What a class of failures means, for a table.
     pub fn code(&self, code: FailureCode) -> String {
-        self.say(&Words::new(code_id(code)), None)
+        self.say(&Message::new(code_id(code)), None)
     }
 
     /// The sentence of a `warning:` line; lines of details, each indented, follow where there are several.
     pub fn notice(&self, notice: &Notice) -> String {
-        let sentence = self.say(&notice::words(notice, self), None);
+        let sentence = self.say(&notice::message_for(notice, self), None);
         if let Notice::EmbeddedModel { unused_key: Some(key), .. } = notice {
-            let words = Words::new("notice-embedded-model-with-key").text("message", &sentence);
+            let words = Message::new("notice-embedded-model-with-key").text("message", &sentence);
             return self.say(&words.text("detail", &self.unused_key(key)), None);
         }
         let Notice::CallsDenied { reasons, .. } = notice else { return sentence };
@@ -147,21 +147,21 @@ impl Catalogue {
 
     /// Returns the sentence about a key of a service that is no provider.
     fn unused_key(&self, key: &UnusedKey) -> String {
-        let words = Words::new("unused-key").text("variable", &key.variable);
+        let words = Message::new("unused-key").text("variable", &key.variable);
         self.say(&words.text("service", &key.service), None)
     }
 
     /// The sentence of a `warning:` line about a request that failed and is repeated after `delay_ms`.
     pub fn retrying(&self, attempt: u32, delay_ms: u64, reason: &Reason) -> String {
         let message = self.reason(reason).message;
-        let words = Words::new("retrying").text("message", &message).count("attempt", attempt);
+        let words = Message::new("retrying").text("message", &message).count("attempt", attempt);
         self.say(&words.seconds(delay_ms), None)
     }
 
     /// The sentence of a `warning:` line about a conversation that became too long.
     pub fn compacted(&self, compacted: &Compacted) -> String {
         let Compacted { before_tokens, after_tokens, .. } = compacted;
-        let words = Words::new("compacted").count("before", *before_tokens).count("after", *after_tokens);
+        let words = Message::new("compacted").count("before", *before_tokens).count("after", *after_tokens);
         self.say(&words, None)
     }
 
@@ -169,57 +169,59 @@ impl Catalogue {
     /// where something ran whose changes are not counted.
     pub fn no_file_changed(&self, uncounted: bool) -> String {
         let id = if uncounted { "no-file-changed-by-tools" } else { "no-file-changed" };
-        self.say(&Words::new(id), None)
+        self.say(&Message::new(id), None)
     }
 
     /// The line of `text` for an action, with the path or command where `detail` gives one.
     pub fn action(&self, action: &Action<'_>, ending: Ending, detail: Option<&str>) -> String {
-        let phrase = self.say(&action::words(action), ending.attribute());
+        let phrase = self.say(&action::message_for(action), ending.attribute());
         match detail {
             None => phrase,
-            Some(detail) => self
-                .say(&Words::new("action-with-detail").text("action", &phrase).text("detail", detail), None),
+            Some(detail) => self.say(
+                &Message::new("action-with-detail").text("action", &phrase).text("detail", detail),
+                None,
+            ),
         }
     }
 
     /// A line that tells how a policy decides.
     pub fn policy(&self, line: &PolicyLine<'_>) -> String {
-        self.say(&policy::words(line), None)
+        self.say(&policy::message_for(line), None)
     }
 
     /// A line of the report on a stream.
     pub fn check(&self, line: &CheckLine<'_>) -> String {
-        self.say(&check::words(line), None)
+        self.say(&check::message_for(line), None)
     }
 
     /// Returns a line that a sub-command prints about what it did.
     pub fn command(&self, line: &SubcommandLine<'_>) -> String {
-        self.say(&command::words(line), None)
+        self.say(&command::message_for(line), None)
     }
 
     /// A line of what a conversion lost.
     pub fn convert(&self, line: &ConvertLine<'_>) -> String {
-        self.say(&convert::words(line), None)
+        self.say(&convert::message_for(line), None)
     }
 
     /// A line of the report on a stored session.
     pub fn session(&self, line: &SessionLine<'_>) -> String {
-        self.say(&session::words(line), None)
+        self.say(&session::message_for(line), None)
     }
 
     /// A line of the report on links.
     pub fn shim(&self, line: &ShimLine<'_>) -> String {
-        self.say(&shim::words(line), None)
+        self.say(&shim::message_for(line), None)
     }
 
     /// The sentence of a `warning:` line about what is replayed.
     pub fn replay(&self, line: &ReplayLine<'_>) -> String {
-        self.say(&replay::words(line), None)
+        self.say(&replay::message_for(line), None)
     }
 
     /// A line of a page.
     pub(crate) fn page(&self, line: &PageLine<'_>) -> String {
-        self.say(&page::words(line), None)
+        self.say(&page::message_for(line), None)
     }
 
     /// Its locale.
@@ -233,18 +235,18 @@ impl Catalogue {
         self.find(&full, None, &FluentArgs::new()).unwrap_or_else(|| id.to_owned())
     }
 
-    fn say(&self, words: &Words, attribute: Option<&str>) -> String {
+    fn say(&self, words: &Message, attribute: Option<&str>) -> String {
         let said = self.find(words.id, attribute, &words.args).unwrap_or_else(|| words.id.to_owned());
         // A sentence that ends in the words of another who said nothing ends in its colon.
         said.trim_end_matches([':', '：', ' ', '\u{a0}']).to_owned()
     }
 
-    fn hints(&self, words: &Words) -> Vec<String> {
+    fn hints(&self, words: &Message) -> Vec<String> {
         self.hints_named(words, "hint")
     }
 
     /// The hints whose names begin so.
-    fn hints_named(&self, words: &Words, prefix: &str) -> Vec<String> {
+    fn hints_named(&self, words: &Message, prefix: &str) -> Vec<String> {
         let Some(message) = self.message(words.id).or_else(|| english().message(words.id)) else {
             return Vec::new();
         };

@@ -15,6 +15,8 @@ mod docs;
 mod failure;
 #[path = "output/failure_table.rs"]
 mod failure_table;
+#[path = "output/golden.rs"]
+mod golden;
 #[path = "output/html.rs"]
 mod html;
 #[path = "output/key_order.rs"]

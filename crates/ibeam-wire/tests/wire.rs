@@ -9,6 +9,8 @@
 
 #[path = "wire/bounds.rs"]
 mod bounds;
+#[path = "wire/golden.rs"]
+mod golden;
 #[path = "wire/properties.rs"]
 mod properties;
 #[path = "wire/reader.rs"]

@@ -1,6 +1,6 @@
 //! The line that `text` prints for a tool call.
 
-use super::words::Words;
+use super::message::Message;
 
 /// What was done, as people name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,19 +55,19 @@ impl Ending {
     }
 }
 
-pub(crate) fn words(action: &Action<'_>) -> Words {
+pub(crate) fn message_for(action: &Action<'_>) -> Message {
     match action {
-        Action::Read => Words::new("action-read"),
-        Action::Edit => Words::new("action-edit"),
-        Action::Create => Words::new("action-create"),
-        Action::Shell => Words::new("action-shell"),
-        Action::Delete => Words::new("action-delete"),
-        Action::Search => Words::new("action-search"),
-        Action::Find => Words::new("action-find"),
-        Action::List => Words::new("action-list"),
-        Action::Todos => Words::new("action-todos"),
-        Action::Fetch => Words::new("action-fetch"),
-        Action::Mcp => Words::new("action-mcp"),
-        Action::Other { tool } => Words::new("action-other").text("tool", tool),
+        Action::Read => Message::new("action-read"),
+        Action::Edit => Message::new("action-edit"),
+        Action::Create => Message::new("action-create"),
+        Action::Shell => Message::new("action-shell"),
+        Action::Delete => Message::new("action-delete"),
+        Action::Search => Message::new("action-search"),
+        Action::Find => Message::new("action-find"),
+        Action::List => Message::new("action-list"),
+        Action::Todos => Message::new("action-todos"),
+        Action::Fetch => Message::new("action-fetch"),
+        Action::Mcp => Message::new("action-mcp"),
+        Action::Other { tool } => Message::new("action-other").text("tool", tool),
     }
 }

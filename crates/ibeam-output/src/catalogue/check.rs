@@ -1,6 +1,6 @@
 //! The lines that frame the report on a stream. What each finding says is English, like all on the wire.
 
-use super::words::Words;
+use super::message::Message;
 
 /// What `check` says around its findings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,19 +14,19 @@ pub enum CheckLine<'a> {
     MoreFindings { count: u64 },
 }
 
-pub(crate) fn words(line: &CheckLine<'_>) -> Words {
+pub(crate) fn message_for(line: &CheckLine<'_>) -> Message {
     match *line {
-        CheckLine::Valid { file, contract, events, warnings } => Words::new("check-keeps")
+        CheckLine::Valid { file, contract, events, warnings } => Message::new("check-keeps")
             .text("file", file)
             .text("contract", contract)
             .count("events", events)
             .count("warnings", warnings),
-        CheckLine::Invalid { file, contract, events, errors, warnings } => Words::new("check-breaks")
+        CheckLine::Invalid { file, contract, events, errors, warnings } => Message::new("check-breaks")
             .text("file", file)
             .text("contract", contract)
             .count("events", events)
             .count("errors", errors)
             .count("warnings", warnings),
-        CheckLine::MoreFindings { count } => Words::new("check-more").count("count", count),
+        CheckLine::MoreFindings { count } => Message::new("check-more").count("count", count),
     }
 }

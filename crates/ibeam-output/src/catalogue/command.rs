@@ -1,6 +1,6 @@
 //! Lines that sub-commands print about what they changed or did not find.
 
-use super::words::Words;
+use super::message::Message;
 
 /// A line of a sub-command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,15 +33,15 @@ pub enum SubcommandLine<'a> {
     NoServers,
 }
 
-pub(crate) fn words(line: &SubcommandLine<'_>) -> Words {
+pub(crate) fn message_for(line: &SubcommandLine<'_>) -> Message {
     match *line {
-        SubcommandLine::LoggedOut { count } => Words::new("command-logged-out").count("count", count),
-        SubcommandLine::TrustRemoved { path } => Words::new("command-forgotten").text("path", path),
-        SubcommandLine::NotTrusted { path } => Words::new("command-nothing-to-forget").text("path", path),
-        SubcommandLine::NoTrustedWorkspaces => Words::new("command-nothing-trusted"),
+        SubcommandLine::LoggedOut { count } => Message::new("command-logged-out").count("count", count),
+        SubcommandLine::TrustRemoved { path } => Message::new("command-forgotten").text("path", path),
+        SubcommandLine::NotTrusted { path } => Message::new("command-nothing-to-forget").text("path", path),
+        SubcommandLine::NoTrustedWorkspaces => Message::new("command-nothing-trusted"),
         SubcommandLine::ApprovedTools { since, count } => {
-            Words::new("command-approved-tools").text("since", since).count("count", count)
+            Message::new("command-approved-tools").text("since", since).count("count", count)
         }
-        SubcommandLine::NoServers => Words::new("command-no-servers"),
+        SubcommandLine::NoServers => Message::new("command-no-servers"),
     }
 }

@@ -1,6 +1,6 @@
 //! The lines of the report on what a conversion lost. Keys are those of the source, in no language.
 
-use super::words::Words;
+use super::message::Message;
 
 /// What `convert` says of losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,17 +18,17 @@ pub enum ConvertLine<'a> {
     MoreLosses { count: u64 },
 }
 
-pub(crate) fn words(line: &ConvertLine<'_>) -> Words {
+pub(crate) fn message_for(line: &ConvertLine<'_>) -> Message {
     let lost = |id: &'static str, key: &str, count, line| {
-        Words::new(id).text("key", key).count("count", count).count("line", line)
+        Message::new(id).text("key", key).count("count", count).count("line", line)
     };
     match *line {
         ConvertLine::Lossy { file, to, count } => {
-            Words::new("convert-lossy").text("file", file).text("to", to).count("count", count)
+            Message::new("convert-lossy").text("file", file).text("to", to).count("count", count)
         }
         ConvertLine::Dropped { key, count, line } => lost("convert-dropped", key, count, line),
         ConvertLine::Changed { key, count, line } => lost("convert-changed", key, count, line),
         ConvertLine::Joined { key, count, line } => lost("convert-joined", key, count, line),
-        ConvertLine::MoreLosses { count } => Words::new("convert-more").count("count", count),
+        ConvertLine::MoreLosses { count } => Message::new("convert-more").count("count", count),
     }
 }

@@ -1,6 +1,6 @@
 //! The words of a page for people.
 
-use super::words::Words;
+use super::message::Message;
 
 /// What `html` says between what was said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,21 +31,21 @@ pub(crate) enum PageLine<'a> {
     Changed,
 }
 
-pub(crate) fn words(line: &PageLine<'_>) -> Words {
+pub(crate) fn message_for(line: &PageLine<'_>) -> Message {
     match *line {
-        PageLine::Prompt => Words::new("page-prompt"),
-        PageLine::Withheld => Words::new("page-withheld"),
-        PageLine::Answer => Words::new("page-answer"),
-        PageLine::Arguments => Words::new("page-arguments"),
-        PageLine::Result => Words::new("page-result"),
-        PageLine::NoResult => Words::new("page-no-result"),
-        PageLine::Took { ms } => Words::new("page-took").seconds(ms),
-        PageLine::Completed { ms } => Words::new("page-completed").seconds(ms),
-        PageLine::Failed { message } => Words::new("page-failed").text("message", message),
-        PageLine::Requests { count } => Words::new("page-requests").count("count", count),
+        PageLine::Prompt => Message::new("page-prompt"),
+        PageLine::Withheld => Message::new("page-withheld"),
+        PageLine::Answer => Message::new("page-answer"),
+        PageLine::Arguments => Message::new("page-arguments"),
+        PageLine::Result => Message::new("page-result"),
+        PageLine::NoResult => Message::new("page-no-result"),
+        PageLine::Took { ms } => Message::new("page-took").seconds(ms),
+        PageLine::Completed { ms } => Message::new("page-completed").seconds(ms),
+        PageLine::Failed { message } => Message::new("page-failed").text("message", message),
+        PageLine::Requests { count } => Message::new("page-requests").count("count", count),
         PageLine::Tokens { input, output } => {
-            Words::new("page-tokens").count("input", input).count("output", output)
+            Message::new("page-tokens").count("input", input).count("output", output)
         }
-        PageLine::Changed => Words::new("page-changed"),
+        PageLine::Changed => Message::new("page-changed"),
     }
 }

@@ -1,6 +1,6 @@
 //! The lines that tell how a policy decides.
 
-use super::words::Words;
+use super::message::Message;
 
 /// What `policy test` and `policy list` say, a line each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,28 +30,28 @@ pub enum PolicyLine<'a> {
     PathRuleLimits,
 }
 
-pub(crate) fn words(line: &PolicyLine<'_>) -> Words {
+pub(crate) fn message_for(line: &PolicyLine<'_>) -> Message {
     match *line {
-        PolicyLine::Allowed { rule } => Words::new("policy-allowed").text("rule", rule),
+        PolicyLine::Allowed { rule } => Message::new("policy-allowed").text("rule", rule),
         PolicyLine::Denied { rule, reason } => {
-            Words::new("policy-denied").text("rule", rule).text("reason", reason)
+            Message::new("policy-denied").text("rule", rule).text("reason", reason)
         }
         PolicyLine::NeedsApproval { rule, reason } => {
-            Words::new("policy-asked").text("rule", rule).text("reason", reason)
+            Message::new("policy-asked").text("rule", rule).text("reason", reason)
         }
-        PolicyLine::Unanalyzable { what } => Words::new("policy-opaque").text("what", what),
+        PolicyLine::Unanalyzable { what } => Message::new("policy-opaque").text("what", what),
         PolicyLine::RunsProgram { program, wrappers } => {
-            Words::new("policy-runs").text("program", program).text("wrappers", wrappers)
+            Message::new("policy-runs").text("program", program).text("wrappers", wrappers)
         }
-        PolicyLine::ReadsFile { path } => Words::new("policy-reads").text("path", path),
-        PolicyLine::WritesFile { path } => Words::new("policy-writes").text("path", path),
+        PolicyLine::ReadsFile { path } => Message::new("policy-reads").text("path", path),
+        PolicyLine::WritesFile { path } => Message::new("policy-writes").text("path", path),
         PolicyLine::RuleApplies { rule, why } => {
-            Words::new("policy-applies").text("rule", rule).text("why", why)
+            Message::new("policy-applies").text("rule", rule).text("why", why)
         }
         PolicyLine::RuleDoesNotApply { rule, why } => {
-            Words::new("policy-passes").text("rule", rule).text("why", why)
+            Message::new("policy-passes").text("rule", rule).text("why", why)
         }
-        PolicyLine::NoRules => Words::new("policy-no-rules"),
-        PolicyLine::PathRuleLimits => Words::new("policy-path-bounds"),
+        PolicyLine::NoRules => Message::new("policy-no-rules"),
+        PolicyLine::PathRuleLimits => Message::new("policy-path-bounds"),
     }
 }

@@ -3,7 +3,7 @@
 use ibeam_protocol::escape_invisible;
 
 use super::Catalogue;
-use super::words::Words;
+use super::message::Message;
 
 /// A call that a person is to decide about.
 #[derive(Clone, Copy, Debug)]
@@ -24,17 +24,17 @@ impl Catalogue {
     pub fn question(&self, question: &ApprovalQuestion<'_>) -> String {
         let ApprovalQuestion { subject: what, rule, reason } = question;
         let why = match rule.strip_prefix("hook: ") {
-            Some(hook) => Words::new("ask-hook").text("hook", hook).text("detail", reason),
-            None if rule.contains('(') => Words::new("ask-rule").text("rule", rule),
-            None => Words::new("ask-no-rule"),
+            Some(hook) => Message::new("ask-hook").text("hook", hook).text("detail", reason),
+            None if rule.contains('(') => Message::new("ask-rule").text("rule", rule),
+            None => Message::new("ask-no-rule"),
         };
         let why = self.say(&why, None);
         let what = escape_invisible(what);
         if !what.contains('\n') {
-            return format!("{why}\n{} ", self.say(&Words::new("ask-allow").exact("what", &what), None));
+            return format!("{why}\n{} ", self.say(&Message::new("ask-allow").exact("what", &what), None));
         }
         let lines: String = what.split('\n').map(|line| format!("  | {line}\n")).collect();
-        format!("{why}\n{lines}{} ", self.say(&Words::new("ask-allow-this"), None))
+        format!("{why}\n{lines}{} ", self.say(&Message::new("ask-allow-this"), None))
     }
 }
 

@@ -2,151 +2,153 @@
 
 use ibeam_protocol::{Reason, Signal};
 
-use super::words::Words;
+use super::message::Message;
 
-pub(crate) fn words(reason: &Reason) -> Words {
+pub(crate) fn message_for(reason: &Reason) -> Message {
     match reason {
-        Reason::Usage { detail } => Words::new("reason-usage").text("detail", detail),
+        Reason::Usage { detail } => Message::new("reason-usage").text("detail", detail),
         Reason::CommandUsage { command, detail } => {
-            Words::new("reason-command-usage").text("command", command).text("detail", detail)
+            Message::new("reason-command-usage").text("command", command).text("detail", detail)
         }
-        Reason::EmptyPrompt => Words::new("reason-empty-prompt"),
-        Reason::FormatWithoutPrint => Words::new("reason-format-without-print"),
-        Reason::NotText { what } => Words::new("reason-not-text").text("what", what),
-        Reason::Unsupported { what } => Words::new("reason-unsupported").text("what", what),
-        Reason::NoKey { provider, variable, embedded } => Words::new("reason-no-key")
+        Reason::EmptyPrompt => Message::new("reason-empty-prompt"),
+        Reason::FormatWithoutPrint => Message::new("reason-format-without-print"),
+        Reason::NotText { what } => Message::new("reason-not-text").text("what", what),
+        Reason::Unsupported { what } => Message::new("reason-unsupported").text("what", what),
+        Reason::NoKey { provider, variable, embedded } => Message::new("reason-no-key")
             .text("provider", provider)
             .text("variable", variable)
             .text("embedded", if *embedded { "yes" } else { "no" }),
         Reason::KeyRefused { provider, detail } => {
-            Words::new("reason-key-refused").text("provider", provider).text("detail", detail)
+            Message::new("reason-key-refused").text("provider", provider).text("detail", detail)
         }
         Reason::UnknownProvider { provider, near: _ } => {
-            Words::new("reason-unknown-provider").text("provider", provider)
+            Message::new("reason-unknown-provider").text("provider", provider)
         }
         Reason::UnknownModel { model, provider: Some(provider), near: _ } => {
-            Words::new("reason-unknown-model").text("model", model).text("provider", provider)
+            Message::new("reason-unknown-model").text("model", model).text("provider", provider)
         }
         Reason::UnknownModel { model, provider: None, near: _ } => {
-            Words::new("reason-model-without-provider").text("model", model)
+            Message::new("reason-model-without-provider").text("model", model)
         }
         Reason::ModelNotInstalled { model, unused_key: _ } => {
-            Words::new("reason-model-not-installed").text("model", model)
+            Message::new("reason-model-not-installed").text("model", model)
         }
-        Reason::SetupFailed { detail } => Words::new("reason-setup-failed").text("detail", detail),
-        Reason::LocalModel { detail } => Words::new("reason-local-model").text("detail", detail),
-        Reason::NoLocalEngine => Words::new("reason-no-local-engine"),
+        Reason::SetupFailed { detail } => Message::new("reason-setup-failed").text("detail", detail),
+        Reason::LocalModel { detail } => Message::new("reason-local-model").text("detail", detail),
+        Reason::NoLocalEngine => Message::new("reason-no-local-engine"),
         Reason::BadRequest { provider, detail } => {
-            Words::new("reason-bad-request").text("provider", provider).text("detail", detail)
+            Message::new("reason-bad-request").text("provider", provider).text("detail", detail)
         }
         Reason::ContextTooLong { provider, detail } => {
-            Words::new("reason-context-too-long").text("provider", provider).text("detail", detail)
+            Message::new("reason-context-too-long").text("provider", provider).text("detail", detail)
         }
         Reason::RateLimited { provider, detail } => {
-            Words::new("reason-rate-limited").text("provider", provider).text("detail", detail)
+            Message::new("reason-rate-limited").text("provider", provider).text("detail", detail)
         }
         Reason::ProviderFailed { provider, detail } => {
-            Words::new("reason-provider-failed").text("provider", provider).text("detail", detail)
+            Message::new("reason-provider-failed").text("provider", provider).text("detail", detail)
         }
         Reason::AnswerTruncated { provider } => {
-            Words::new("reason-answer-truncated").text("provider", provider)
+            Message::new("reason-answer-truncated").text("provider", provider)
         }
         Reason::Unreachable { address, detail } => {
-            Words::new("reason-unreachable").text("address", address).text("detail", detail)
+            Message::new("reason-unreachable").text("address", address).text("detail", detail)
         }
         Reason::Tls { address, detail } => {
-            Words::new("reason-tls").text("address", address).text("detail", detail)
+            Message::new("reason-tls").text("address", address).text("detail", detail)
         }
         Reason::Stalled { provider, waited_ms } => {
-            Words::new("reason-stalled").text("provider", provider).seconds(*waited_ms)
+            Message::new("reason-stalled").text("provider", provider).seconds(*waited_ms)
         }
         Reason::AnswerTooSlow { provider, waited_ms } => {
-            Words::new("reason-answer-too-slow").text("provider", provider).seconds(*waited_ms)
+            Message::new("reason-answer-too-slow").text("provider", provider).seconds(*waited_ms)
         }
-        Reason::TurnLimit { limit } => Words::new("reason-turn-limit").count("limit", *limit),
-        Reason::TokenLimit { limit } => Words::new("reason-token-limit").count("limit", *limit),
+        Reason::TurnLimit { limit } => Message::new("reason-turn-limit").count("limit", *limit),
+        Reason::TokenLimit { limit } => Message::new("reason-token-limit").count("limit", *limit),
         Reason::CostLimit { limit_micros } => {
-            Words::new("reason-cost-limit").text("limit", &dollars(*limit_micros))
+            Message::new("reason-cost-limit").text("limit", &dollars(*limit_micros))
         }
-        Reason::ToolCallLimit { limit } => Words::new("reason-tool-call-limit").count("limit", *limit),
+        Reason::ToolCallLimit { limit } => Message::new("reason-tool-call-limit").count("limit", *limit),
         Reason::LoopGuard { tool, count } => {
-            Words::new("reason-loop-guard").text("tool", tool).count("count", *count)
+            Message::new("reason-loop-guard").text("tool", tool).count("count", *count)
         }
-        Reason::EmptyAnswer => Words::new("reason-empty-answer"),
-        Reason::OutputLimit => Words::new("reason-output-limit"),
-        Reason::AnswerPaused { count } => Words::new("reason-answer-paused").count("count", *count),
+        Reason::EmptyAnswer => Message::new("reason-empty-answer"),
+        Reason::OutputLimit => Message::new("reason-output-limit"),
+        Reason::AnswerPaused { count } => Message::new("reason-answer-paused").count("count", *count),
         Reason::InvalidArguments { tool, count } => {
-            Words::new("reason-invalid-arguments").text("tool", tool).count("count", *count)
+            Message::new("reason-invalid-arguments").text("tool", tool).count("count", *count)
         }
         Reason::RefusedWithMessage { message } => {
-            Words::new("reason-refused-with-message").text("message", message)
+            Message::new("reason-refused-with-message").text("message", message)
         }
-        Reason::Refused => Words::new("reason-refused"),
+        Reason::Refused => Message::new("reason-refused"),
         Reason::PromptRefused { hook, detail } => {
-            Words::new("reason-prompt-refused").text("hook", hook).text("detail", detail)
+            Message::new("reason-prompt-refused").text("hook", hook).text("detail", detail)
         }
-        Reason::TimedOut { timeout_ms } => Words::new("reason-timed-out").seconds(*timeout_ms),
-        Reason::Denied { count } => Words::new("reason-denied").count("count", *count),
-        Reason::ToolErrors { count } => Words::new("reason-tool-errors").count("count", *count),
-        Reason::BackgroundStopped { count } => Words::new("reason-background-stopped").count("count", *count),
-        Reason::NoText => Words::new("reason-no-text"),
-        Reason::SessionDamaged { session, line, detail } => Words::new("reason-session-damaged")
+        Reason::TimedOut { timeout_ms } => Message::new("reason-timed-out").seconds(*timeout_ms),
+        Reason::Denied { count } => Message::new("reason-denied").count("count", *count),
+        Reason::ToolErrors { count } => Message::new("reason-tool-errors").count("count", *count),
+        Reason::BackgroundStopped { count } => {
+            Message::new("reason-background-stopped").count("count", *count)
+        }
+        Reason::NoText => Message::new("reason-no-text"),
+        Reason::SessionDamaged { session, line, detail } => Message::new("reason-session-damaged")
             .text("session", session)
             .text("line", &line.to_string())
             .text("detail", detail),
-        Reason::UnknownSession { session } => Words::new("reason-unknown-session").text("session", session),
+        Reason::UnknownSession { session } => Message::new("reason-unknown-session").text("session", session),
         Reason::UnknownRun { source, run, runs } => {
-            Words::new("reason-unknown-run").text("source", source).count("run", *run).count("runs", *runs)
+            Message::new("reason-unknown-run").text("source", source).count("run", *run).count("runs", *runs)
         }
-        Reason::StreamDamaged { source, line, detail } => Words::new("reason-stream-damaged")
+        Reason::StreamDamaged { source, line, detail } => Message::new("reason-stream-damaged")
             .text("source", source)
             .text("line", &line.to_string())
             .text("detail", detail),
-        Reason::ReplayedFailure { detail } => Words::new("reason-retold").text("detail", detail),
-        Reason::NoSessionToContinue { cwd } => Words::new("reason-no-session-to-continue").text("cwd", cwd),
+        Reason::ReplayedFailure { detail } => Message::new("reason-retold").text("detail", detail),
+        Reason::NoSessionToContinue { cwd } => Message::new("reason-no-session-to-continue").text("cwd", cwd),
         Reason::SessionElsewhere { session, cwd } => {
-            Words::new("reason-session-elsewhere").text("session", session).text("cwd", cwd)
+            Message::new("reason-session-elsewhere").text("session", session).text("cwd", cwd)
         }
         Reason::SessionBusy { session, holder } => {
-            Words::new("reason-session-busy").text("session", session).text("holder", holder)
+            Message::new("reason-session-busy").text("session", session).text("holder", holder)
         }
-        Reason::InputTooLarge { what, limit_bytes } => Words::new("reason-input-too-large")
+        Reason::InputTooLarge { what, limit_bytes } => Message::new("reason-input-too-large")
             .text("what", what)
             .text("megabytes", &(limit_bytes >> 20).to_string()),
-        Reason::SessionLeased { session, holder, path } => Words::new("reason-session-leased")
+        Reason::SessionLeased { session, holder, path } => Message::new("reason-session-leased")
             .text("session", session)
             .text("holder", holder)
             .text("path", path),
-        Reason::SessionRemoved { path } => Words::new("reason-session-removed").text("path", path),
-        Reason::StdinSilent { waited_ms } => Words::new("reason-stdin-silent").seconds(*waited_ms),
-        Reason::WorkspaceGone { path } => Words::new("reason-workspace-gone").text("path", path),
+        Reason::SessionRemoved { path } => Message::new("reason-session-removed").text("path", path),
+        Reason::StdinSilent { waited_ms } => Message::new("reason-stdin-silent").seconds(*waited_ms),
+        Reason::WorkspaceGone { path } => Message::new("reason-workspace-gone").text("path", path),
         Reason::NoInput { path, detail } => {
-            Words::new("reason-no-input").text("path", path).text("detail", detail)
+            Message::new("reason-no-input").text("path", path).text("detail", detail)
         }
         Reason::CannotCreate { path, detail } => {
-            Words::new("reason-cannot-create").text("path", path).text("detail", detail)
+            Message::new("reason-cannot-create").text("path", path).text("detail", detail)
         }
-        Reason::NameTaken { path } => Words::new("reason-name-taken").text("path", path),
-        Reason::Io { what, detail } => Words::new("reason-io").text("what", what).text("detail", detail),
-        Reason::OutputClosed => Words::new("reason-output-closed"),
+        Reason::NameTaken { path } => Message::new("reason-name-taken").text("path", path),
+        Reason::Io { what, detail } => Message::new("reason-io").text("what", what).text("detail", detail),
+        Reason::OutputClosed => Message::new("reason-output-closed"),
         Reason::System { what, detail } => {
-            Words::new("reason-system").text("what", what).text("detail", detail)
+            Message::new("reason-system").text("what", what).text("detail", detail)
         }
-        Reason::NoSandbox { detail } => Words::new("reason-no-sandbox").text("detail", detail),
+        Reason::NoSandbox { detail } => Message::new("reason-no-sandbox").text("detail", detail),
         Reason::Untrusted { what, path } => {
-            Words::new("reason-untrusted").text("what", what).text("path", path)
+            Message::new("reason-untrusted").text("what", what).text("path", path)
         }
-        Reason::BadConfig { path, line, column, detail } => {
-            Words::new("reason-bad-config").text("place", &place(path, *line, *column)).text("detail", detail)
-        }
+        Reason::BadConfig { path, line, column, detail } => Message::new("reason-bad-config")
+            .text("place", &place(path, *line, *column))
+            .text("detail", detail),
         Reason::UnreadableConfig { path, detail } => {
-            Words::new("reason-unreadable-config").text("path", path).text("detail", detail)
+            Message::new("reason-unreadable-config").text("path", path).text("detail", detail)
         }
         Reason::McpServerFailed { server, detail } => {
-            Words::new("reason-mcp-server-failed").text("server", server).text("detail", detail)
+            Message::new("reason-mcp-server-failed").text("server", server).text("detail", detail)
         }
-        Reason::Signalled(signal) => Words::new("reason-signalled").text("signal", signal_name(*signal)),
-        Reason::Internal { detail } => Words::new("reason-internal").text("detail", detail),
+        Reason::Signalled(signal) => Message::new("reason-signalled").text("signal", signal_name(*signal)),
+        Reason::Internal { detail } => Message::new("reason-internal").text("detail", detail),
     }
 }
 

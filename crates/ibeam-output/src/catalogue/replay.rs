@@ -1,6 +1,6 @@
 //! What people should know of something that is replayed.
 
-use super::words::Words;
+use super::message::Message;
 
 /// What `replay` says on stderr, a line each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,13 +16,13 @@ pub enum ReplayLine<'a> {
     Gaps { count: u64 },
 }
 
-pub(crate) fn words(line: &ReplayLine<'_>) -> Words {
+pub(crate) fn message_for(line: &ReplayLine<'_>) -> Message {
     match *line {
-        ReplayLine::NoEnd { run } => Words::new("replay-no-end").count("run", run),
+        ReplayLine::NoEnd { run } => Message::new("replay-no-end").count("run", run),
         ReplayLine::Failed { run, message } => {
-            Words::new("replay-failed").count("run", run).text("message", message)
+            Message::new("replay-failed").count("run", run).text("message", message)
         }
-        ReplayLine::TruncatedRecord { bytes } => Words::new("replay-torn").count("bytes", bytes),
-        ReplayLine::Gaps { count } => Words::new("replay-gaps").count("count", count),
+        ReplayLine::TruncatedRecord { bytes } => Message::new("replay-torn").count("bytes", bytes),
+        ReplayLine::Gaps { count } => Message::new("replay-gaps").count("count", count),
     }
 }

@@ -1,6 +1,6 @@
 //! The lines of the report on a stored session.
 
-use super::words::Words;
+use super::message::Message;
 
 /// What `sessions check` says, a line each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,27 +36,27 @@ pub enum SessionLine<'a> {
     MovedAside { path: &'a str },
 }
 
-pub(crate) fn words(line: &SessionLine<'_>) -> Words {
+pub(crate) fn message_for(line: &SessionLine<'_>) -> Message {
     match *line {
-        SessionLine::Intact { session } => Words::new("session-whole").text("session", session),
-        SessionLine::Incomplete { session } => Words::new("session-incomplete").text("session", session),
-        SessionLine::Damaged { session } => Words::new("session-damaged").text("session", session),
-        SessionLine::Repaired { session } => Words::new("session-repaired").text("session", session),
-        SessionLine::Unrecoverable { session } => Words::new("session-gone").text("session", session),
-        SessionLine::Events { count } => Words::new("session-events").count("count", count),
+        SessionLine::Intact { session } => Message::new("session-whole").text("session", session),
+        SessionLine::Incomplete { session } => Message::new("session-incomplete").text("session", session),
+        SessionLine::Damaged { session } => Message::new("session-damaged").text("session", session),
+        SessionLine::Repaired { session } => Message::new("session-repaired").text("session", session),
+        SessionLine::Unrecoverable { session } => Message::new("session-gone").text("session", session),
+        SessionLine::Events { count } => Message::new("session-events").count("count", count),
         SessionLine::Files { count, bytes } => {
-            Words::new("session-files").count("count", count).count("bytes", bytes)
+            Message::new("session-files").count("count", count).count("bytes", bytes)
         }
         SessionLine::Payloads { count, bytes } => {
-            Words::new("session-payloads").count("count", count).count("bytes", bytes)
+            Message::new("session-payloads").count("count", count).count("bytes", bytes)
         }
-        SessionLine::UnreferencedPayloads { count } => Words::new("session-orphans").count("count", count),
-        SessionLine::TruncatedRecord { bytes } => Words::new("session-torn").count("bytes", bytes),
-        SessionLine::Gaps { count } => Words::new("session-gaps").count("count", count),
-        SessionLine::OpenCalls { count } => Words::new("session-open-calls").count("count", count),
+        SessionLine::UnreferencedPayloads { count } => Message::new("session-orphans").count("count", count),
+        SessionLine::TruncatedRecord { bytes } => Message::new("session-torn").count("bytes", bytes),
+        SessionLine::Gaps { count } => Message::new("session-gaps").count("count", count),
+        SessionLine::OpenCalls { count } => Message::new("session-open-calls").count("count", count),
         SessionLine::Damage { file, line, message: said } => {
-            Words::new("session-damage").text("file", file).count("line", line).text("detail", said)
+            Message::new("session-damage").text("file", file).count("line", line).text("detail", said)
         }
-        SessionLine::MovedAside { path } => Words::new("session-moved").text("path", path),
+        SessionLine::MovedAside { path } => Message::new("session-moved").text("path", path),
     }
 }

@@ -1,6 +1,6 @@
 //! The lines of the report on the names that clients start this program under.
 
-use super::words::Words;
+use super::message::Message;
 
 /// What `shim` says, a line each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,18 +18,18 @@ pub enum ShimLine<'a> {
     Shadowed { name: &'a str, other: &'a str, directory: &'a str },
 }
 
-pub(crate) fn words(line: &ShimLine<'_>) -> Words {
+pub(crate) fn message_for(line: &ShimLine<'_>) -> Message {
     match *line {
         ShimLine::Created { link, program } => {
-            Words::new("shim-made").text("link", link).text("program", program)
+            Message::new("shim-made").text("link", link).text("program", program)
         }
-        ShimLine::Unchanged { link } => Words::new("shim-kept").text("link", link),
-        ShimLine::InPath { directory } => Words::new("shim-in-path").text("directory", directory),
+        ShimLine::Unchanged { link } => Message::new("shim-kept").text("link", link),
+        ShimLine::InPath { directory } => Message::new("shim-in-path").text("directory", directory),
         ShimLine::NotInPath { directory, command } => {
-            Words::new("shim-not-in-path").text("directory", directory).text("command", command)
+            Message::new("shim-not-in-path").text("directory", directory).text("command", command)
         }
         ShimLine::Shadowed { name, other, directory } => {
-            Words::new("shim-hidden").text("name", name).text("other", other).text("directory", directory)
+            Message::new("shim-hidden").text("name", name).text("other", other).text("directory", directory)
         }
     }
 }

@@ -24,19 +24,19 @@ fn told() -> Story {
 }
 
 /// 3 the segment, 4 and 5 the call, 6 the last segment, 7 the end.
-fn whole() -> String {
+pub(crate) fn whole() -> String {
     story::segments(&told().done(), false)
 }
 
 /// 3 and 4 deltas, 5 their segment, 6 and 7 the call, 8 and 9 deltas, 10 the last segment, 11 the end.
-fn partial() -> String {
+pub(crate) fn partial() -> String {
     story::segments(&told().done(), true)
 }
 
 const FIRST: &str = r#","model_call_id":"m1","timestamp_ms":1004}"#;
 
 /// Rule, line, slip.
-const OF_WHOLE: &[(Rule, u64, Slip)] = &[
+pub(crate) const OF_WHOLE: &[(Rule, u64, Slip)] = &[
     (Rule::SegmentForm, 3, Replace(3, r#","timestamp_ms":1004"#, "")),
     (Rule::SegmentMisplaced, 4, Replace(3, FIRST, "}")),
     (Rule::SegmentMisplaced, 4, Replace(3, r#""model_call_id":"m1""#, r#""model_call_id":"m2""#)),
@@ -61,7 +61,7 @@ const OF_WHOLE: &[(Rule, u64, Slip)] = &[
     (Rule::WrongValue, 1, Replace(1, r#""contract":"2""#, r#""contract":"3""#)),
 ];
 
-const OF_PARTIAL: &[(Rule, u64, Slip)] = &[
+pub(crate) const OF_PARTIAL: &[(Rule, u64, Slip)] = &[
     (Rule::SegmentDiffers, 4, Drop(3)),
     (Rule::SegmentDiffers, 6, Copy(4, 5)),
     (Rule::SegmentDiffers, 5, Swap(3, 4)),

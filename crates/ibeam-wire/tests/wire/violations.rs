@@ -51,7 +51,7 @@ const ID: &str = r#""session_id":"c6b62c6f-7ead-4fd6-9922-e952131177ff""#;
 const OTHER_ID: &str = r#""session_id":"00000000-7ead-4fd6-9922-e952131177ff""#;
 
 /// Rule, line, slip.
-const VIOLATIONS: &[(Rule, u64, Slip)] = &[
+pub(crate) const VIOLATIONS: &[(Rule, u64, Slip)] = &[
     // Bytes.
     (Rule::Empty, 1, Whole(|_| Vec::new())),
     (Rule::NotUtf8, 3, Whole(|stream| in_line(stream, 3, |line| line.insert(90, 0xff)))),
@@ -228,7 +228,7 @@ const VIOLATIONS: &[(Rule, u64, Slip)] = &[
 ];
 
 /// Breaches of the contract that readers are only told of.
-const WARNINGS: &[(Rule, u64, Slip)] = &[
+pub(crate) const WARNINGS: &[(Rule, u64, Slip)] = &[
     (Rule::UnknownEvent, 3, Insert(3, r#"{"type":"progress","subtype":"tick"}"#)),
     (Rule::UnknownEvent, 2, Insert(2, r#"{"type":"connection","subtype":"open"}"#)),
     (

@@ -5,12 +5,12 @@ use fluent_bundle::{FluentArgs, FluentValue};
 use crate::printable::one_line;
 
 /// A message to be said in some language.
-pub(crate) struct Words {
+pub(crate) struct Message {
     pub(crate) id: &'static str,
     pub(crate) args: FluentArgs<'static>,
 }
 
-impl Words {
+impl Message {
     pub(crate) fn new(id: &'static str) -> Self {
         Self { id, args: FluentArgs::new() }
     }
