@@ -20,7 +20,7 @@ impl Cgroup {
     /// A cgroup of at most this many processes; `None` where none can be made.
     pub(crate) fn new(processes: u32) -> Option<Self> {
         let ours = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let parent = parents(&ours).into_iter().find(|parent| parent.is_dir())?;
+        let parent = candidate_parents(&ours).into_iter().find(|parent| parent.is_dir())?;
         remove_stale(&parent);
         let ours = std::process::id();
         let path = (0..64).map(|number| parent.join(format!("{PREFIX}{ours}-{number}"))).find(|path| {
@@ -58,10 +58,11 @@ impl Drop for Cgroup {
 }
 
 /// Where cgroups of ours may lie, from the text of /proc/self/cgroup; the second hierarchy is the modern one.
-fn parents(ours: &str) -> Vec<PathBuf> {
+fn candidate_parents(ours: &str) -> Vec<PathBuf> {
     let path_of = |line: &str| {
-        let mut parts = line.splitn(3, ':');
-        let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let mut writable_parts = line.splitn(3, ':');
+        let (number, controllers, path) =
+            (writable_parts.next()?, writable_parts.next()?, writable_parts.next()?);
         let path = path.trim_start_matches('/');
         if controllers.split(',').any(|name| name == "pids") {
             return Some(Path::new("/sys/fs/cgroup/pids").join(path));
@@ -84,12 +85,15 @@ fn remove_stale(parent: &Path) {
 
 #[cfg(test)]
 mod tests {
-    use super::parents;
+    use super::candidate_parents;
     use std::path::Path;
 
     #[test]
     fn both_hierarchies_are_known() {
         let both = "9:name=systemd:/\n8:cpu,pids:/a/b\n0::/c\n";
-        assert_eq!(parents(both), [Path::new("/sys/fs/cgroup/pids/a/b"), Path::new("/sys/fs/cgroup/c")]);
+        assert_eq!(
+            candidate_parents(both),
+            [Path::new("/sys/fs/cgroup/pids/a/b"), Path::new("/sys/fs/cgroup/c")]
+        );
     }
 }

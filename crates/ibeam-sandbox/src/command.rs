@@ -10,34 +10,34 @@ use rustix::process::{
 };
 
 use crate::connections::ConnectionRules;
-use crate::raw::{self, Shared};
-use crate::request::{self, Layout};
+use crate::launch_request::{self, Layout};
+use crate::raw::{self, SharedRequest};
 
-/// Becomes the command of `request`, whose connections its supervisor makes where there are `rules` for them. If that
+/// Becomes the command of `request`, whose connections its supervisor creates where there are `rules` for them. If that
 /// fails, notes why there and gives the exit code of the child.
 pub(crate) fn become_command(
-    request: &mut Shared,
+    request: &mut SharedRequest,
     stdio: &[OwnedFd; 3],
     supervisor: Pid,
     rules: Option<(&ConnectionRules, BorrowedFd<'_>)>,
 ) -> i32 {
     let errno = attempt(request, stdio, supervisor, rules);
-    request::set_error(request.bytes(), errno.raw_os_error());
+    launch_request::set_error(request.bytes(), errno.raw_os_error());
     127
 }
 
 fn attempt(
-    request: &mut Shared,
+    request: &mut SharedRequest,
     stdio: &[OwnedFd; 3],
     supervisor: Pid,
     rules: Option<(&ConnectionRules, BorrowedFd<'_>)>,
 ) -> Errno {
-    let Some(layout) = Layout::of(request.bytes()) else { return Errno::INVAL };
+    let Some(layout) = Layout::parse(request.bytes()) else { return Errno::INVAL };
     if let Err(errno) = prepare(request, layout.directory, stdio, supervisor) {
         return errno;
     }
-    if let Some((rules, handover)) = rules
-        && let Err(errno) = rules.restrict(handover)
+    if let Some((rules, listener_channel)) = rules
+        && let Err(errno) = rules.restrict(listener_channel)
     {
         return errno;
     }
@@ -45,7 +45,12 @@ fn attempt(
     request.exec(&layout)
 }
 
-fn prepare(request: &Shared, directory: usize, stdio: &[OwnedFd; 3], supervisor: Pid) -> Result<(), Errno> {
+fn prepare(
+    request: &SharedRequest,
+    directory: usize,
+    stdio: &[OwnedFd; 3],
+    supervisor: Pid,
+) -> Result<(), Errno> {
     // A session of its own: no controlling terminal, and signals to the group of the command stay there.
     setsid()?;
     // A supervisor that is killed by force takes the command along; the server ends the rest.
@@ -62,7 +67,7 @@ fn prepare(request: &Shared, directory: usize, stdio: &[OwnedFd; 3], supervisor:
         let _ = rustix::io::write(score, b"1000");
     }
     for (number, descriptor) in (0..).zip(stdio) {
-        raw::place(descriptor.as_fd(), number)?;
+        raw::dup_to(descriptor.as_fd(), number)?;
     }
     chdir(request.text(directory).ok_or(Errno::INVAL)?)
 }

@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use crate::existing_paths::filter_existing;
 
 /// Files that are no files: what is written there is done by the system.
-const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
-/// Shared memory, which is of files.
-const SHARED: &str = "/dev/shm";
+const KERNEL_DIRS: [&str; 3] = ["/dev", "/proc", "/sys"];
+/// SharedRequest memory, which is of files.
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// What commands may touch. All paths are absolute and resolved; those that are not there are left out until they are:
 /// before each command it is looked whether something else is at one of them, and if so the view is made anew.
@@ -53,7 +53,8 @@ impl Confinement {
         };
         let mut writable: Vec<PathBuf> = Vec::new();
         for path in resolve(&self.writable) {
-            let of_system = SYSTEM.iter().any(|system| path.starts_with(system)) && !path.starts_with(SHARED);
+            let of_system =
+                KERNEL_DIRS.iter().any(|system| path.starts_with(system)) && !path.starts_with(SHARED_MEMORY);
             if !of_system && !writable.iter().any(|above| path.starts_with(above)) {
                 writable.push(path);
             }

@@ -32,23 +32,23 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use crate::descendants::{ProcPath, number, own_number, shown_number};
-use crate::raw::{self, Fork, Notification};
+use crate::descendants::{ProcPath, parse_number, to_own_pid, to_proc_pid};
+use crate::raw::{self, ForkMode, Notification};
 use crate::seccomp::{CommandProgram, Connections, command_program};
 
 /// The paths of all granted sockets together, in bytes.
-const GRANTED: usize = 4096;
+const MAX_GRANTED_BYTES: usize = 4096;
 /// No address of a socket is longer.
-const ADDRESS: usize = 128;
+const MAX_ADDRESS: usize = 128;
 /// Where the path of a Unix address begins: after the family.
-const PATH: usize = 2;
+const PATH_OFFSET: usize = 2;
 
 /// What holds the connections of commands.
 #[derive(Clone, Copy)]
 pub(crate) struct ConnectionRules {
     checked: CommandProgram,
     unchecked: CommandProgram,
-    granted: [u8; GRANTED],
+    granted: [u8; MAX_GRANTED_BYTES],
 }
 
 impl ConnectionRules {
@@ -58,7 +58,7 @@ impl ConnectionRules {
     /// `NAMETOOLONG`: the paths are longer than 4 KiB together. `NOSYS`: there is no filter for this machine.
     pub(crate) fn new(granted: &[PathBuf]) -> Result<Self, Errno> {
         let compile = |connections| command_program(connections).map_err(|_other_machine| Errno::NOSYS);
-        let mut texts = [0; GRANTED];
+        let mut texts = [0; MAX_GRANTED_BYTES];
         let bytes: Vec<u8> =
             granted.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
         texts.get_mut(..bytes.len()).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(&bytes);
@@ -99,7 +99,7 @@ impl ConnectionRules {
 }
 
 /// Returns two connected sockets, over which a command hands its listener to its supervisor.
-pub(crate) fn handover() -> Result<(OwnedFd, OwnedFd), Errno> {
+pub(crate) fn listener_channel() -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
 }
 
@@ -112,7 +112,7 @@ fn send_descriptor(socket: BorrowedFd<'_>, descriptor: BorrowedFd<'_>) -> Result
 }
 
 /// Returns the listener that a command handed over before it began, if it did.
-pub(crate) fn received_listener(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
+pub(crate) fn receive_listener(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -128,15 +128,15 @@ pub(crate) fn answer_next(listener: BorrowedFd<'_>, rules: &ConnectionRules) {
     let Ok(call) = raw::receive_notification(listener) else { return };
     match Connection::read(listener, &call) {
         Ok(connection) if connection.may_wait => {
-            let forked = raw::fork(Fork::Plain, || {
-                raw::answer(listener, &call, connection.make(rules));
+            let forked = raw::fork(ForkMode::Plain, || {
+                raw::answer(listener, &call, connection.connect(rules));
                 0
             });
             if let Err(errno) = forked {
                 raw::answer(listener, &call, Err(errno));
             }
         }
-        Ok(connection) => raw::answer(listener, &call, connection.make(rules)),
+        Ok(connection) => raw::answer(listener, &call, connection.connect(rules)),
         Err(errno) => raw::answer(listener, &call, Err(errno)),
     }
 }
@@ -144,7 +144,7 @@ pub(crate) fn answer_next(listener: BorrowedFd<'_>, rules: &ConnectionRules) {
 /// A connection that a command asked for, copied from it.
 struct Connection {
     socket: OwnedFd,
-    address: [u8; ADDRESS],
+    address: [u8; MAX_ADDRESS],
     length: usize,
     /// The file that a Unix address names.
     file: Option<OwnedFd>,
@@ -157,7 +157,7 @@ impl Connection {
         // The system reads both as numbers of 32 bits.
         let number = (number as u32).cast_signed();
         let length = usize::try_from((length as u32).cast_signed()).map_err(|_negative| Errno::INVAL)?;
-        let mut address = [0; ADDRESS];
+        let mut address = [0; MAX_ADDRESS];
         let wanted = address.get_mut(..length).ok_or(Errno::INVAL)?;
         if raw::read_memory(call.thread, place, wanted)? != length {
             return Err(Errno::FAULT);
@@ -178,7 +178,7 @@ impl Connection {
         Ok(Self { socket, address, length, file, may_wait })
     }
 
-    fn make(&self, rules: &ConnectionRules) -> Result<(), Errno> {
+    fn connect(&self, rules: &ConnectionRules) -> Result<(), Errno> {
         let Some(file) = &self.file else {
             // The network namespace holds these.
             return raw::connect(self.socket.as_fd(), self.address.get(..self.length).unwrap_or_default());
@@ -193,22 +193,22 @@ impl Connection {
         let mut path = ProcPath::new();
         path.text(b"/proc/self/fd/").number(file.as_raw_fd());
         let path = path.as_c_str().ok_or(Errno::NAMETOOLONG)?.to_bytes_with_nul();
-        let mut address = [0; ADDRESS];
-        let length = PATH + path.len();
+        let mut address = [0; MAX_ADDRESS];
+        let length = PATH_OFFSET + path.len();
         if let Some(family) = address.first_chunk_mut() {
             *family = AddressFamily::UNIX.as_raw().to_ne_bytes();
         }
-        address.get_mut(PATH..length).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(path);
+        address.get_mut(PATH_OFFSET..length).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(path);
         raw::connect(self.socket.as_fd(), address.get(..length).unwrap_or_default())
     }
 }
 
 /// The path of a Unix address, which ends with NUL; `None` for other addresses and names without a file.
-fn unix_path(address: &[u8; ADDRESS], length: usize) -> Option<&CStr> {
+fn unix_path(address: &[u8; MAX_ADDRESS], length: usize) -> Option<&CStr> {
     let family = u16::from_ne_bytes(*address.first_chunk()?);
     // What follows `length` is zero, and no address fills all of it.
-    let path = CStr::from_bytes_until_nul(address.get(PATH..)?).ok()?;
-    (family == AddressFamily::UNIX.as_raw() && length > PATH && !path.is_empty()).then_some(path)
+    let path = CStr::from_bytes_until_nul(address.get(PATH_OFFSET..)?).ok()?;
+    (family == AddressFamily::UNIX.as_raw() && length > PATH_OFFSET && !path.is_empty()).then_some(path)
 }
 
 /// Finds the file that a path means to a thread.
@@ -220,7 +220,7 @@ fn open(thread: u32, path: &CStr) -> Result<OwnedFd, Errno> {
         return find(CWD);
     }
     let mut directory = ProcPath::new();
-    let shown = shown_number(thread.cast_signed()).ok_or(Errno::SRCH)?;
+    let shown = to_proc_pid(thread.cast_signed()).ok_or(Errno::SRCH)?;
     directory.text(b"/proc/").number(shown).text(b"/cwd");
     let directory = openat(CWD, directory.as_c_str().ok_or(Errno::SRCH)?, flags, Mode::empty())?;
     find(directory.as_fd())
@@ -229,13 +229,13 @@ fn open(thread: u32, path: &CStr) -> Result<OwnedFd, Errno> {
 /// The process that a thread belongs to.
 fn process_of(thread: u32) -> Option<Pid> {
     let mut path = ProcPath::new();
-    path.text(b"/proc/").number(shown_number(thread.cast_signed())?).text(b"/status");
+    path.text(b"/proc/").number(to_proc_pid(thread.cast_signed())?).text(b"/status");
     let file = openat(CWD, path.as_c_str()?, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut status = [0; 1024];
     let count = rustix::io::read(file, &mut status).ok()?;
     let mut lines = status.get(..count)?.split(|byte| *byte == b'\n');
     let digits = lines.find_map(|line| line.strip_prefix(b"Tgid:\t"))?;
-    own_number(number(digits)?)
+    to_own_pid(parse_number(digits)?)
 }
 
 /// Whether a socket of this network namespace listens at the file.

@@ -13,34 +13,34 @@ use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, wait};
 
 /// Processes looked at in one pass; the next pass finds the others.
-const ROOM: usize = 16 * 1024;
+const MAX_PROCESSES: usize = 16 * 1024;
 /// Passes in which a growing tree is stopped before it is killed all the same.
-const STOPPING_PASSES: usize = 64;
-/// Between two passes of [`end_tree`].
-const BETWEEN: std::time::Duration = std::time::Duration::from_millis(10);
+const MAX_STOPPING_PASSES: usize = 64;
+/// Between two passes of [`kill_tree`].
+const PASS_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// Which of the numbers on a line `NSpid` of /proc/PID/status is the one that this process uses: 0 where `/proc` is
 /// that of its own pid namespace. Forked processes inherit it.
-static LEVEL: AtomicUsize = AtomicUsize::new(0);
+static PID_LEVEL: AtomicUsize = AtomicUsize::new(0);
 /// The start of the line with all numbers of a process, one for each pid namespace that it is in.
-const NUMBERS: &[u8] = b"NSpid:";
+const NSPID_PREFIX: &[u8] = b"NSpid:";
 
 /// Finds out which numbers `/proc` shows. To be called when this process has the `/proc` that it will keep.
-pub(crate) fn detect_numbers() {
-    let own = LineNumbers::read(c"/proc/self/status", NUMBERS, 0);
-    LEVEL.store(own.count.saturating_sub(1), Ordering::Relaxed);
+pub(crate) fn detect_pid_level() {
+    let own = LineNumbers::read(c"/proc/self/status", NSPID_PREFIX, 0);
+    PID_LEVEL.store(own.count.saturating_sub(1), Ordering::Relaxed);
 }
 
 /// Sends the signals to every process below this one, but not below or to children that are `spared`. Gives
 /// how many there were.
 pub(crate) fn signal_all(spared: impl Fn(Pid) -> bool, signals: &[Signal]) -> usize {
-    let mut found = Found { pids: [0; ROOM], count: 0 };
+    let mut found = ProcessList { pids: [0; MAX_PROCESSES], count: 0 };
     found.add_own_children();
     // Only direct children can be spared: all else belongs to somebody.
     let mut kept = 0;
     for index in 0..found.count {
         let Some(pid) = found.get(index) else { break };
-        if !own_number(pid).is_some_and(&spared) {
+        if !to_own_pid(pid).is_some_and(&spared) {
             found.set(kept, pid);
             kept += 1;
         }
@@ -51,7 +51,7 @@ pub(crate) fn signal_all(spared: impl Fn(Pid) -> bool, signals: &[Signal]) -> us
 
 /// Sends the signals to every process below `root`, which is a number that `/proc` shows. Returns how many there were.
 pub(crate) fn signal_below(root: Pid, signals: &[Signal]) -> usize {
-    let mut found = Found { pids: [0; ROOM], count: 0 };
+    let mut found = ProcessList { pids: [0; MAX_PROCESSES], count: 0 };
     found.add_below(root.as_raw_pid());
     found.signal(signals)
 }
@@ -60,7 +60,7 @@ pub(crate) fn signal_below(root: Pid, signals: &[Signal]) -> usize {
 /// just being born may be left.
 pub(crate) fn kill_all(spared: impl Fn(Pid) -> bool) {
     let mut before = usize::MAX;
-    for _ in 0..STOPPING_PASSES {
+    for _ in 0..MAX_STOPPING_PASSES {
         let count = signal_all(&spared, &[Signal::STOP]);
         if count == before {
             break;
@@ -75,13 +75,13 @@ pub(crate) fn kill_all(spared: impl Fn(Pid) -> bool) {
 /// Kills every process below `root`, and then `root`, however often they stop and start one another.
 ///
 /// For a server that does not end by itself. While it exists, nothing below it can leave it.
-pub(crate) fn end_tree(root: Pid) {
-    for _ in 0..STOPPING_PASSES {
+pub(crate) fn kill_tree(root: Pid) {
+    for _ in 0..MAX_STOPPING_PASSES {
         signal_below(root, &[Signal::STOP]);
         signal_below(root, &[Signal::KILL]);
         // It takes what has ended, and ends the rest by itself if it can.
         let _ = kill_process(root, Signal::CONT);
-        std::thread::sleep(BETWEEN);
+        std::thread::sleep(PASS_PAUSE);
         if signal_below(root, &[]) == 0 {
             break;
         }
@@ -90,10 +90,10 @@ pub(crate) fn end_tree(root: Pid) {
 }
 
 /// Whether a child exists that is not spared.
-pub(crate) fn any(spared: impl Fn(Pid) -> bool) -> bool {
-    let mut found = Found { pids: [0; ROOM], count: 0 };
+pub(crate) fn has_children(spared: impl Fn(Pid) -> bool) -> bool {
+    let mut found = ProcessList { pids: [0; MAX_PROCESSES], count: 0 };
     found.add_own_children();
-    (0..found.count).filter_map(|index| own_number(found.get(index)?)).any(|pid| !spared(pid))
+    (0..found.count).filter_map(|index| to_own_pid(found.get(index)?)).any(|pid| !spared(pid))
 }
 
 /// Takes the status of every child that has ended. Gives whether children are left.
@@ -116,12 +116,12 @@ fn reap_with(options: WaitOptions, mut ended: impl FnMut(Pid, WaitStatus)) -> bo
     }
 }
 
-struct Found {
-    pids: [i32; ROOM],
+struct ProcessList {
+    pids: [i32; MAX_PROCESSES],
     count: usize,
 }
 
-impl Found {
+impl ProcessList {
     fn get(&self, index: usize) -> Option<i32> {
         self.pids.get(..self.count)?.get(index).copied()
     }
@@ -133,7 +133,7 @@ impl Found {
     }
 
     fn add(&mut self, pid: i32) {
-        if self.count < ROOM {
+        if self.count < MAX_PROCESSES {
             self.set(self.count, pid);
             self.count += 1;
         }
@@ -144,7 +144,7 @@ impl Found {
         let mut index = 0;
         while let Some(pid) = self.get(index) {
             index += 1;
-            if let Some(own) = own_number(pid) {
+            if let Some(own) = to_own_pid(pid) {
                 for signal in signals {
                     let _ = kill_process(own, *signal);
                 }
@@ -156,12 +156,12 @@ impl Found {
 
     /// The children of this thread.
     fn add_own_children(&mut self) {
-        self.add_listed(c"/proc/thread-self/children");
+        self.add_children_from(c"/proc/thread-self/children");
     }
 
     /// The children of all threads of a process.
     fn add_below(&mut self, pid: i32) {
-        each_task(pid, |task| self.add_children(pid, task));
+        for_each_thread(pid, |task| self.add_children(pid, task));
     }
 
     /// The children of one thread.
@@ -169,11 +169,11 @@ impl Found {
         let mut path = ProcPath::new();
         path.text(b"/proc/").number(pid).text(b"/task/").number(task).text(b"/children");
         if let Some(path) = path.as_c_str() {
-            self.add_listed(path);
+            self.add_children_from(path);
         }
     }
 
-    fn add_listed(&mut self, path: &CStr) {
+    fn add_children_from(&mut self, path: &CStr) {
         let Ok(file) = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else { return };
         let mut buffer = [0; 4096];
         let mut pid = 0;
@@ -192,20 +192,20 @@ impl Found {
 }
 
 /// The number by which this process knows the process or thread that `/proc` shows as `pid`; `None` if it is gone.
-pub(crate) fn own_number(pid: i32) -> Option<Pid> {
-    let level = LEVEL.load(Ordering::Relaxed);
+pub(crate) fn to_own_pid(pid: i32) -> Option<Pid> {
+    let level = PID_LEVEL.load(Ordering::Relaxed);
     if level == 0 {
         return Pid::from_raw(pid);
     }
     let mut path = ProcPath::new();
     path.text(b"/proc/").number(pid).text(b"/status");
-    LineNumbers::read(path.as_c_str()?, NUMBERS, level).chosen.and_then(Pid::from_raw)
+    LineNumbers::read(path.as_c_str()?, NSPID_PREFIX, level).chosen.and_then(Pid::from_raw)
 }
 
 /// The number by which `/proc` shows a process or thread that this process knows as `pid`; `None` if it is gone. The
 /// caller has to check that `pid` still means the same afterwards.
-pub(crate) fn shown_number(pid: i32) -> Option<i32> {
-    if LEVEL.load(Ordering::Relaxed) == 0 {
+pub(crate) fn to_proc_pid(pid: i32) -> Option<i32> {
+    if PID_LEVEL.load(Ordering::Relaxed) == 0 {
         return Some(pid);
     }
     let known = Pid::from_raw(pid)?;
@@ -217,20 +217,20 @@ pub(crate) fn shown_number(pid: i32) -> Option<i32> {
             path.text(b"/proc/self/fdinfo/").number(descriptor.as_raw_fd());
             LineNumbers::read(path.as_c_str()?, b"Pid:", 0).chosen
         }
-        Err(_) => shown_thread(known),
+        Err(_) => find_proc_thread(known),
     }
 }
 
-/// As [`shown_number`], by looking at all threads below this process.
-fn shown_thread(thread: Pid) -> Option<i32> {
-    let mut found = Found { pids: [0; ROOM], count: 0 };
+/// As [`to_proc_pid`], by looking at all threads below this process.
+fn find_proc_thread(thread: Pid) -> Option<i32> {
+    let mut found = ProcessList { pids: [0; MAX_PROCESSES], count: 0 };
     found.add_own_children();
     let mut index = 0;
     while let Some(pid) = found.get(index) {
         index += 1;
         let mut shown = None;
-        each_task(pid, |task| {
-            if own_number(task) == Some(thread) {
+        for_each_thread(pid, |task| {
+            if to_own_pid(task) == Some(thread) {
                 shown = Some(task);
             }
         });
@@ -243,7 +243,7 @@ fn shown_thread(thread: Pid) -> Option<i32> {
 }
 
 /// Calls `action` with the number of each thread of a process.
-fn each_task(pid: i32, mut action: impl FnMut(i32)) {
+fn for_each_thread(pid: i32, mut action: impl FnMut(i32)) {
     let mut path = ProcPath::new();
     path.text(b"/proc/").number(pid).text(b"/task");
     let Some(path) = path.as_c_str() else { return };
@@ -252,7 +252,7 @@ fn each_task(pid: i32, mut action: impl FnMut(i32)) {
     let mut buffer = [const { MaybeUninit::uninit() }; 2048];
     let mut entries = RawDir::new(directory, &mut buffer);
     while let Some(Ok(entry)) = entries.next() {
-        if let Some(task) = number(entry.file_name().to_bytes()) {
+        if let Some(task) = parse_number(entry.file_name().to_bytes()) {
             action(task);
         }
     }
@@ -333,7 +333,7 @@ impl LineReader {
     }
 }
 
-pub(crate) fn number(digits: &[u8]) -> Option<i32> {
+pub(crate) fn parse_number(digits: &[u8]) -> Option<i32> {
     digits.iter().try_fold(0_i32, |number, byte| match byte {
         b'0'..=b'9' => number.checked_mul(10)?.checked_add(i32::from(byte - b'0')),
         _ => None,
@@ -392,14 +392,17 @@ mod tests {
     #[test]
     fn the_numbers_of_a_process_are_read_from_its_status() {
         let status = "Name:\tNSpid:\t7\nGroups:\t1 2 3 \nNStgid:\t41\t9\nNSpid:\t4123\t17\nNSpgid:\t41\t9\n";
-        let mut line = LineReader::new(NUMBERS);
+        let mut line = LineReader::new(NSPID_PREFIX);
         assert_eq!(status.bytes().filter_map(|byte| line.feed(byte)).collect::<Vec<_>>(), [4123, 17]);
-        let own = LineNumbers::read(c"/proc/self/status", NUMBERS, 0);
+        let own = LineNumbers::read(c"/proc/self/status", NSPID_PREFIX, 0);
         assert_eq!((own.count, own.chosen), (1, Some(std::process::id().cast_signed())));
     }
 
     #[test]
     fn only_digits_are_a_number() {
-        assert_eq!([number(b"42"), number(b"."), number(b"99999999999")], [Some(42), None, None]);
+        assert_eq!(
+            [parse_number(b"42"), parse_number(b"."), parse_number(b"99999999999")],
+            [Some(42), None, None]
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 /// The length of every frame.
-pub(crate) const LENGTH: usize = 8;
+pub(crate) const FRAME_LENGTH: usize = 8;
 
 /// One word of a supervisor or of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Frame {
 
 impl Frame {
     /// As bytes.
-    pub(crate) fn encode(self) -> [u8; LENGTH] {
+    pub(crate) fn encode(self) -> [u8; FRAME_LENGTH] {
         let (word, number): (u32, i32) = match self {
             Self::Started(pid) => (1, pid),
             Self::Failed(errno) => (2, errno),
@@ -34,7 +34,7 @@ impl Frame {
     }
 
     /// `None` for what is no frame.
-    pub(crate) fn decode(bytes: [u8; LENGTH]) -> Option<Self> {
+    pub(crate) fn decode(bytes: [u8; FRAME_LENGTH]) -> Option<Self> {
         let both = u64::from_ne_bytes(bytes);
         let number = (both as u32).cast_signed();
         let [word, step, 0, 0] = ((both >> 32) as u32).to_le_bytes() else { return None };

@@ -1,21 +1,21 @@
 //! What commands may open, held by Landlock: beside the mount view, and without one.
 //!
 //! Landlock grants and never takes back: what holds for a directory holds for all that is and will be below it.
-//! Beside namespaces that is enough, since mounts hide and protect what must be. Alone, what must be hidden
+//! FilterContext namespaces that is enough, since mounts hide and protect what must be. Alone, what must be hidden
 //! is left out: everything else is granted, sibling by sibling, on the way down to it. What this cannot do:
 //!
 //! - A protected path below a writable directory stays writable: whoever may make files beside it has the right
 //!   of that directory, and so this one. The caller looks after each command and puts back what changed.
-//! - Beside a hidden path, files that are made later can be written but not read or executed. In directories beside it
+//! - FilterContext a hidden path, files that are made later can be written but not read or executed. In directories beside it
 //!   all is as usual. So what is hidden below the workspace costs comfort there, not secrecy.
 //! - Names can be seen, and `stat` tells of every file. The mode, owner and times of the user's own files can be changed
 //!   anywhere, since none of that is an opening. Other attributes, sockets, and before ABI 3 cutting files
-//!   off are held by the filter of system calls: [`Rules::beside`] tells it.
+//!   off are held by the filter of system calls: [`LandlockRules::beside`] tells it.
 //! - There is no terminal to be had, and memory is shared by name only where nobody else does so.
 //! - Nothing of the network is granted: a rule would name a port, and so reach it at every address.
 //! - Before ABI 6 processes of the same user can be sent signals.
 //!
-//! Rules are made by the parent, since that allocates; the child opens what they name and hands it to the
+//! LandlockRules are made by the parent, since that allocates; the child opens what they name and hands it to the
 //! system. What is not there by then is granted nothing.
 
 use std::collections::HashSet;
@@ -29,9 +29,9 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 use crate::Confinement;
-use crate::plan::SYSTEM;
-use crate::raw::{self, Handled};
-use crate::seccomp::Beside;
+use crate::mount_plan::SYSTEM_DIRS;
+use crate::raw::{self, HandledRights};
+use crate::seccomp::FilterContext;
 
 /// Rights on files and directories, as the system numbers them.
 mod right {
@@ -49,7 +49,7 @@ mod right {
     pub(super) const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
     pub(super) const ALL: u64 = FIRST | REFER | TRUNCATE | IOCTL_DEV;
     /// To write in a directory, but to read nothing that is not granted by itself.
-    pub(super) const BLIND: u64 = ALL & !(READ_FILE | EXECUTE);
+    pub(super) const WITHOUT_READING: u64 = ALL & !(READ_FILE | EXECUTE);
     /// To use a device.
     pub(super) const DEVICE: u64 = READ_FILE | WRITE_FILE | IOCTL_DEV;
 
@@ -61,12 +61,12 @@ mod right {
 }
 
 /// The newest ABI whose rights are known here. Version 7 has none that 6 has not.
-const KNOWN: u32 = 7;
+const NEWEST_ABI: u32 = 7;
 /// The most entries that are granted one by one on the way to hidden paths. Beyond it nothing is, so that a directory of
 /// a million files costs no time.
-const SIBLINGS: usize = 8192;
+const MAX_SIBLINGS: usize = 8192;
 /// Where programs keep what is short-lived; private to the commands in a mount view.
-const SCRATCH: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+const SCRATCH_DIRS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// Where processes share memory by name; locks of Python need it. There is no second one without a mount view, so
 /// commands get it only where nobody else has anything in it, as in a container.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -77,9 +77,9 @@ const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random"
 
 /// What commands may do, ready for [`restrict`].
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Rules {
-    handled: Handled,
-    places: Vec<(CString, u64)>,
+pub(crate) struct LandlockRules {
+    handled: HandledRights,
+    grants: Vec<(CString, u64)>,
 }
 
 /// The version of Landlock that can be used here.
@@ -87,7 +87,7 @@ pub(crate) struct Rules {
 /// # Errors
 /// `NOSYS`: the system has none; `OPNOTSUPP`: it was turned off when the system was started.
 pub(crate) fn abi() -> Result<u32, Errno> {
-    Ok(raw::landlock_abi()?.min(KNOWN))
+    Ok(raw::landlock_abi()?.min(NEWEST_ABI))
 }
 
 /// The rules hold from here on, for this process and all it starts. Needs no_new_privs or CAP_SYS_ADMIN.
@@ -96,9 +96,9 @@ pub(crate) fn abi() -> Result<u32, Errno> {
 ///
 /// # Errors
 /// What the system says. A place that is not there or cannot be reached is none: nothing is granted at it.
-pub(crate) fn restrict(rules: &Rules) -> Result<(), Errno> {
+pub(crate) fn restrict(rules: &LandlockRules) -> Result<(), Errno> {
     let ruleset = raw::landlock_ruleset(&rules.handled)?;
-    for (place, rights) in &rules.places {
+    for (place, rights) in &rules.grants {
         let place = match openat(CWD, place, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
         {
             Ok(place) => place,
@@ -122,13 +122,13 @@ pub(crate) fn restrict(rules: &Rules) -> Result<(), Errno> {
     raw::landlock_restrict(ruleset.as_fd())
 }
 
-impl Rules {
-    /// Beside namespaces: what is read is bounded by what is mounted; what is written, here as well.
-    pub(crate) fn beside_namespaces(abi: u32, confinement: &Confinement) -> Self {
+impl LandlockRules {
+    /// FilterContext namespaces: what is read is bounded by what is mounted; what is written, here as well.
+    pub(crate) fn with_namespaces(abi: u32, confinement: &Confinement) -> Self {
         let mut rules = Self::new(abi);
         rules.grant(Path::new("/"), right::READ);
         rules.grant(Path::new(DEV), right::DEVICE);
-        for place in SCRATCH.map(Path::new) {
+        for place in SCRATCH_DIRS.map(Path::new) {
             rules.grant(place, right::ALL);
         }
         for place in &confinement.writable {
@@ -138,18 +138,18 @@ impl Rules {
     }
 
     /// Without namespaces. `private` is the commands' own directory for what is short-lived.
-    pub(crate) fn alone(abi: u32, confinement: &Confinement, private: &Path) -> Self {
+    pub(crate) fn without_namespaces(abi: u32, confinement: &Confinement, private: &Path) -> Self {
         let mut rules = Self::new(abi);
         if abi >= 4 {
             rules.handled.network = right::BIND_TCP | right::CONNECT_TCP;
         }
         let hidden: HashSet<&Path> = confinement.hidden.iter().map(PathBuf::as_path).collect();
-        let ways = ways_to(&hidden);
-        for place in confinement.writable.iter().flat_map(|place| parts(place)) {
+        let ways = ancestors_of(&hidden);
+        for place in confinement.writable.iter().flat_map(|place| writable_parts(place)) {
             let leads_to_hidden = hidden.contains(&*place) || ways.contains(&*place);
-            rules.grant(&place, if leads_to_hidden { right::BLIND } else { right::ALL });
+            rules.grant(&place, if leads_to_hidden { right::WITHOUT_READING } else { right::ALL });
         }
-        rules.grant_beside(&ways, &hidden);
+        rules.grant_siblings(&ways, &hidden);
         rules.grant(Path::new(DEV), right::READ_DIR);
         for place in DEVICES {
             rules.grant(Path::new(place), right::DEVICE);
@@ -162,9 +162,9 @@ impl Rules {
     }
 
     /// What the filter of system calls must know where these rules hold alone.
-    pub(crate) fn beside(&self) -> Beside {
-        let truncates = self.handled.files & right::TRUNCATE != 0;
-        Beside::Landlock { truncates }
+    pub(crate) fn filter_context(&self) -> FilterContext {
+        let handles_truncation = self.handled.files & right::TRUNCATE != 0;
+        FilterContext::Landlock { handles_truncation }
     }
 
     fn new(abi: u32) -> Self {
@@ -175,22 +175,22 @@ impl Rules {
             5.. => right::ALL,
         };
         let scopes = if abi < 6 { 0 } else { right::ABSTRACT_UNIX_SOCKET | right::SIGNAL };
-        Self { handled: Handled { files, network: 0, scopes }, places: Vec::new() }
+        Self { handled: HandledRights { files, network: 0, scopes }, grants: Vec::new() }
     }
 
     /// A path with a NUL byte is no path, and there is nothing to grant.
     fn grant(&mut self, place: &Path, rights: u64) {
         if let Ok(name) = CString::new(place.as_os_str().as_bytes()) {
-            self.places.push((name, rights & self.handled.files));
+            self.grants.push((name, rights & self.handled.files));
         }
     }
 
     /// Lets everything be read that is not hidden: whatever lies beside the ways from the root to what is.
     ///
     /// Devices are granted one by one: what is hidden lies on a disk too.
-    fn grant_beside(&mut self, ways: &HashSet<&Path>, hidden: &HashSet<&Path>) {
+    fn grant_siblings(&mut self, ways: &HashSet<&Path>, hidden: &HashSet<&Path>) {
         let mut ahead = vec![PathBuf::from("/")];
-        let mut left = SIBLINGS;
+        let mut left = MAX_SIBLINGS;
         while let Some(way) = ahead.pop() {
             self.grant(&way, right::READ_DIR);
             for entry in fs::read_dir(&way).into_iter().flatten().flatten() {
@@ -212,17 +212,17 @@ impl Rules {
 }
 
 /// Every directory that something hidden lies below.
-fn ways_to<'a>(hidden: &HashSet<&'a Path>) -> HashSet<&'a Path> {
+fn ancestors_of<'a>(hidden: &HashSet<&'a Path>) -> HashSet<&'a Path> {
     hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect()
 }
 
 /// A writable directory, or where that is `/`, what in it is not the system's: devices and disks are below it.
-fn parts(writable: &Path) -> Vec<PathBuf> {
+fn writable_parts(writable: &Path) -> Vec<PathBuf> {
     if writable != Path::new("/") {
         return vec![writable.to_owned()];
     }
     let entries = fs::read_dir(writable).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| SYSTEM.iter().all(|system| path != Path::new(system))).collect()
+    entries.filter(|path| SYSTEM_DIRS.iter().all(|system| path != Path::new(system))).collect()
 }
 
 fn is_empty(directory: &Path) -> bool {

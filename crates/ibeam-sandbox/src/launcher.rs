@@ -5,20 +5,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
+use crate::backend::{self, ConfinedServer, PreviousServer};
 use crate::confinement::{BackendFailure, Confinement, Layers, SandboxUnavailable, Tier};
-use crate::request::LaunchSpec;
-use crate::seen::Seen;
+use crate::launch_request::LaunchSpec;
+use crate::path_snapshot::PathSnapshot;
 use crate::server::{ForkServer, SpawnError};
-use crate::step::Step;
-use crate::tree::SupervisedTree;
-use crate::ways::{self, Confined, First};
+use crate::setup_step::SetupStep;
+use crate::supervised_tree::SupervisedTree;
 
 /// The most processes and threads that the commands of a launcher may have, where nobody says otherwise.
 pub const DEFAULT_PROCESS_LIMIT: u32 = 4096;
 
-/// Starts commands: makes the fork server with the first of them, and again when it was killed by force.
+/// Starts commands: creates the fork server with the first of them, and again when it was killed by force.
 ///
-/// Confined commands get a new one, too, when somebody put another file at a path that is kept or hidden: see [`Seen`].
+/// ConfinedServer commands get a new one, too, when somebody put another file at a path that is kept or hidden: see [`PathSnapshot`].
 /// The former lives until its trees are gone. The new one is confined in the same way, or its commands do not run; what is
 /// short-lived of former commands is not seen by later ones.
 #[derive(Debug)]
@@ -31,20 +31,20 @@ pub struct Launcher {
 #[derive(Debug)]
 struct Servers {
     /// From which commands are started.
-    present: Option<Running>,
+    current: Option<RunningServer>,
     /// Whose view is out of date, with trees that live.
-    former: Vec<ForkServer>,
+    outdated: Vec<ForkServer>,
     /// What is the same of all.
-    first: Option<First>,
+    previous: Option<PreviousServer>,
 }
 
 /// A server and what is known of it.
 #[derive(Debug)]
-struct Running {
+struct RunningServer {
     server: ForkServer,
     tier: Tier,
     listener: Option<TcpListener>,
-    seen: Option<Seen>,
+    snapshot: Option<PathSnapshot>,
 }
 
 impl Default for Launcher {
@@ -75,7 +75,7 @@ impl Launcher {
     /// Each way to confine commands, and why the system refuses it.
     pub fn start(&self) -> Result<Layers, SandboxUnavailable> {
         let mut servers = self.lock();
-        let running = self.running(&mut servers).map_err(|error| match error {
+        let running = self.current_server(&mut servers).map_err(|error| match error {
             SpawnError::Sandbox(unavailable) => unavailable,
             SpawnError::Refused(errno) => unsupervised(errno),
             SpawnError::NulByte | SpawnError::ServerLost => unsupervised(Errno::CHILD),
@@ -87,8 +87,8 @@ impl Launcher {
     /// outside. Once for each network: to be asked again while commands run, since a new server may have a new one. Its
     /// port is that of the first, and connections wait until they are taken.
     pub fn take_proxy_listener(&self) -> Option<(TcpListener, u16)> {
-        let listener = self.lock().present.as_mut()?.listener.take()?;
-        let port = ways::port_of(&listener)?;
+        let listener = self.lock().current.as_mut()?.listener.take()?;
+        let port = backend::port_of(&listener)?;
         Some((listener, port))
     }
 
@@ -98,10 +98,10 @@ impl Launcher {
     /// As [`ForkServer::spawn`]; `Lost` only when a new server was lost at once, `Unconfined` as for `begin`.
     pub fn spawn(&self, launch: &LaunchSpec<'_>) -> Result<SupervisedTree, SpawnError> {
         let mut servers = self.lock();
-        match self.running(&mut servers)?.server.spawn(launch) {
+        match self.current_server(&mut servers)?.server.spawn(launch) {
             Err(SpawnError::ServerLost) => {
-                servers.present = None;
-                self.running(&mut servers)?.server.spawn(launch)
+                servers.current = None;
+                self.current_server(&mut servers)?.server.spawn(launch)
             }
             answer => answer,
         }
@@ -109,42 +109,42 @@ impl Launcher {
 
     /// What holds the processes: see [`ForkServer::layers`]. Empty before the first command.
     pub fn layers(&self) -> Vec<&'static str> {
-        self.lock().present.as_ref().map(|running| running.server.layers()).unwrap_or_default()
+        self.lock().current.as_ref().map(|running| running.server.layers()).unwrap_or_default()
     }
 
     /// Ends everything that was started, and waits for that up to two seconds. The next command gets a new server.
     pub fn stop(&self) {
         let mut servers = self.lock();
-        servers.present = None;
-        servers.former.clear();
+        servers.current = None;
+        servers.outdated.clear();
     }
 
     /// The server for the next command.
-    fn running<'a>(&self, servers: &'a mut Servers) -> Result<&'a mut Running, SpawnError> {
-        servers.former.retain(|server| !server.is_idle());
-        if let Some(outdated) = servers.present.take_if(|running| !running.is_up_to_date()) {
-            servers.former.push(outdated.server);
+    fn current_server<'a>(&self, servers: &'a mut Servers) -> Result<&'a mut RunningServer, SpawnError> {
+        servers.outdated.retain(|server| !server.is_idle());
+        if let Some(outdated) = servers.current.take_if(|running| !running.is_up_to_date()) {
+            servers.outdated.push(outdated.server);
         }
-        match &mut servers.present {
+        match &mut servers.current {
             Some(running) => Ok(running),
             none @ None => {
-                let running = self.start_server(servers.first)?;
-                let port = running.listener.as_ref().and_then(ways::port_of);
-                servers.first.get_or_insert(First { tier: running.tier, port });
+                let running = self.start_server(servers.previous)?;
+                let port = running.listener.as_ref().and_then(backend::port_of);
+                servers.previous.get_or_insert(PreviousServer { tier: running.tier, port });
                 Ok(none.insert(running))
             }
         }
     }
 
-    fn start_server(&self, first: Option<First>) -> Result<Running, SpawnError> {
+    fn start_server(&self, first: Option<PreviousServer>) -> Result<RunningServer, SpawnError> {
         let Some(confinement) = &self.confinement else {
             let server = ForkServer::start(self.processes)?;
-            return Ok(Running { server, tier: Tier::Supervision, listener: None, seen: None });
+            return Ok(RunningServer { server, tier: Tier::Supervision, listener: None, snapshot: None });
         };
-        let seen = Some(Seen::new(confinement));
-        let Confined { server, tier, listener } =
-            ways::confined(self.processes, confinement, first).map_err(SpawnError::Sandbox)?;
-        Ok(Running { server, tier, listener, seen })
+        let seen = Some(PathSnapshot::new(confinement));
+        let ConfinedServer { server, tier, listener } =
+            backend::start_confined(self.processes, confinement, first).map_err(SpawnError::Sandbox)?;
+        Ok(RunningServer { server, tier, listener, snapshot: seen })
     }
 
     fn lock(&self) -> MutexGuard<'_, Servers> {
@@ -153,17 +153,17 @@ impl Launcher {
 }
 
 impl Servers {
-    const NONE: Self = Self { present: None, former: Vec::new(), first: None };
+    const NONE: Self = Self { current: None, outdated: Vec::new(), previous: None };
 }
 
-impl Running {
+impl RunningServer {
     fn is_up_to_date(&self) -> bool {
-        self.seen.as_ref().is_none_or(Seen::is_still_so)
+        self.snapshot.as_ref().is_none_or(PathSnapshot::is_current)
     }
 }
 
 fn unsupervised(errno: Errno) -> SandboxUnavailable {
     SandboxUnavailable {
-        failures: vec![BackendFailure { backend: "supervision", step: Step::Start.name(), errno }],
+        failures: vec![BackendFailure { backend: "supervision", step: SetupStep::Start.name(), errno }],
     }
 }

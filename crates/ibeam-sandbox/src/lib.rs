@@ -11,52 +11,51 @@
 //!
 //! # Confinement
 //!
-//! A launcher may be told what its commands may touch: a [`Confinement`]. Then the server goes into namespaces, makes
+//! A launcher may be told what its commands may touch: a [`Confinement`]. Then the server goes into namespaces, creates
 //! itself a view of the files, gives up every power it has and sets filters, all before its first request; supervisors
 //! and commands inherit it, so that a confined command costs no more than another. What holds at every moment:
 //!
 //! - A confined launcher runs no command that is not confined, and none by weaker means than [`Launcher::begin`] told.
 //! - Whatever was refused while a server was made ends that server: there are no halves.
-//! - A server makes no exception for a command, and nobody inside can undo what was done: no capability is left in any of
+//! - A server creates no exception for a command, and nobody inside can undo what was done: no capability is left in any of
 //!   the five sets, root included, and calls that make namespaces or mounts are refused.
 //! - What nobody inside can do, somebody outside may: put another file at a path that is kept or hidden. The launcher
-//!   notices before the next command and makes a new server. What runs at that moment has seen it; that, new sockets with
-//!   a path, and what the user makes readable later, are not promised.
+//!   notices before the next command and creates a new server. What runs at that moment has seen it; that, new sockets with
+//!   a path, and what the user creates readable later, are not promised.
 //! - The processes between us and a command show it nothing of their memory, which began as a copy of ours.
 //!
 //! `ways.rs` has the means and their order, `plan.rs` the view, `confine.rs` the order in which powers go.
 //!
 //! Sync; knows nothing of shells, limits of time, or models. Its `unsafe` is in `raw.rs` and below.
 
-mod arguments;
+mod apply_confinement;
+mod backend;
 mod cgroup;
 mod command;
-mod confine;
 mod confinement;
 mod connections;
 mod descendants;
 mod existing_paths;
 mod frame;
-mod init;
 mod landlock;
+mod launch_request;
 mod launcher;
 mod memory;
-mod plan;
+mod mount_plan;
+mod mount_view;
+mod path_snapshot;
 mod raw;
-mod request;
 mod seccomp;
-mod seen;
 mod server;
-mod step;
+mod server_process;
+mod setup_step;
+mod supervised_tree;
 mod supervisor;
-mod tree;
-mod view;
-mod ways;
 
-pub use arguments::redact_arguments;
 pub use confinement::{BackendFailure, Confinement, Layers, SandboxUnavailable, Tier};
 pub use existing_paths::filter_existing;
+pub use launch_request::LaunchSpec;
 pub use launcher::{DEFAULT_PROCESS_LIMIT, Launcher};
-pub use request::LaunchSpec;
+pub use memory::redact_arguments;
 pub use server::{ForkServer, SpawnError};
-pub use tree::SupervisedTree;
+pub use supervised_tree::SupervisedTree;

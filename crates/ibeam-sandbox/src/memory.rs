@@ -1,20 +1,21 @@
 //! What the fork server forgets of the process it was copied from.
 //!
 //! The copy would keep every page alive that its original changes, and show the original's command line and
-//! environment, with keys in it, to whoever looks into /proc. It also makes every later fork cheaper.
+//! environment, with keys in it, to whoever looks into /proc. It also creates every later fork cheaper.
 
 use std::ops::Range;
 
+use memchr::memmem;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::raw;
 
 /// Where the arguments and, after them, the environment of this process lie.
-pub(crate) struct Begin(Option<[usize; 3]>);
+pub(crate) struct ArgumentArea(Option<[usize; 3]>);
 
-impl Begin {
+impl ArgumentArea {
     /// Asks the system; allocates, so before the fork.
-    pub(crate) fn of_this_process() -> Self {
+    pub(crate) fn locate() -> Self {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
         // The name may hold anything; fields are counted after it, the third of proc(5) being the first here.
         let fields: Vec<usize> = stat
@@ -30,27 +31,46 @@ impl Begin {
             _ => None,
         })
     }
-}
 
-impl Begin {
     /// Where the arguments lie alone.
     pub(crate) fn arguments(&self) -> Option<Range<usize>> {
         self.0.map(|[arguments, middle, _]| arguments..middle)
     }
 }
 
+/// Overwrites each of `secrets` in the command line of this process, as /proc and `ps` show it.
+///
+/// To be called before there are threads, and after the arguments were read: they are not what they were. Where the
+/// system does not tell where they lie, nothing is changed.
+pub fn redact_arguments<'a>(secrets: impl IntoIterator<Item = &'a str>) {
+    let mut secrets = secrets.into_iter().filter(|secret| !secret.is_empty()).peekable();
+    if secrets.peek().is_none() {
+        return;
+    }
+    let Some(arguments) = ArgumentArea::locate().arguments() else { return };
+    let Ok(shown) = std::fs::read("/proc/self/cmdline") else { return };
+    for secret in secrets {
+        for place in memmem::find_iter(&shown, secret) {
+            let start = arguments.start + place;
+            if start + secret.len() <= arguments.end {
+                raw::wipe(start..start + secret.len());
+            }
+        }
+    }
+}
+
 /// Overwrites arguments and environment and gives back the heap. Only in a child whose code uses neither.
-pub(crate) fn forget(begin: &Begin) {
+pub(crate) fn discard_inherited(begin: &ArgumentArea) {
     if let Some([start, _, end]) = begin.0 {
         raw::wipe(start..end);
     }
     let local = 0_u8;
-    let spared = [&raw const local as usize, raw::thread_area()];
+    let spared = [&raw const local as usize, raw::errno_address()];
     let Ok(maps) = openat(CWD, c"/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
         return;
     };
     let mut buffer = [0; 4096];
-    let mut line = Line::default();
+    let mut line = MapsLine::default();
     while let Ok(count @ 1..) = rustix::io::read(&maps, &mut buffer) {
         for byte in buffer.get(..count).unwrap_or_default() {
             if line.feed(*byte)
@@ -65,7 +85,7 @@ pub(crate) fn forget(begin: &Begin) {
 
 /// One line of /proc/self/maps: `start-end rwxp offset device inode  name`.
 #[derive(Default)]
-struct Line {
+struct MapsLine {
     field: usize,
     start: usize,
     end: usize,
@@ -77,19 +97,19 @@ struct Line {
     is_stack: bool,
     /// The end of the last mapping of a file: what follows without a gap is that file's zeroed data.
     file_end: usize,
-    over: bool,
+    is_complete: bool,
 }
 
-impl Line {
+impl MapsLine {
     /// Takes the next byte; gives whether the line is complete.
     fn feed(&mut self, byte: u8) -> bool {
-        if self.over {
+        if self.is_complete {
             let of_file = self.inode != 0 || self.start == self.file_end;
             let file_end = if of_file { self.end } else { self.file_end };
             *self = Self { file_end, ..Self::default() };
         }
         match (byte, self.field) {
-            (b'\n', _) => self.over = true,
+            (b'\n', _) => self.is_complete = true,
             (b'-', 0) | (b' ', 1..=5) => self.field += 1,
             (b' ', _) => {}
             (digit, 0) => self.start = self.start << 4 | nibble(digit),
@@ -101,7 +121,7 @@ impl Line {
             (b's', 6..) => self.is_stack = true,
             (_, _) => {}
         }
-        self.over
+        self.is_complete
     }
 
     fn range(&self) -> Range<usize> {
@@ -126,7 +146,7 @@ fn nibble(digit: u8) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::Line;
+    use super::MapsLine;
 
     #[test]
     fn only_memory_of_no_file_is_heap() {
@@ -140,7 +160,7 @@ mod tests {
 7ffc0000-7ffd0000 rw-p 00000000 00:00 0                          [stack]
 7ffe0000-7ffe1000 r-xp 00000000 00:00 0                          [vdso]
 ";
-        let mut line = Line::default();
+        let mut line = MapsLine::default();
         let mut heap = Vec::new();
         for byte in maps.bytes() {
             if line.feed(byte) && line.is_heap() {

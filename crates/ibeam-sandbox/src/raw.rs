@@ -10,24 +10,24 @@ use std::ffi::CStr;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
 use std::ptr::NonNull;
 
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+use rustix::mount::MountAttrFlags;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::Pid;
 
-use crate::request::Layout;
+use crate::launch_request::Layout;
 
-mod confine;
 mod filters;
 mod notify;
 
-pub(crate) use confine::{raise_loopback, set_mount_attributes};
 #[cfg(test)]
 pub(crate) use filters::any_call;
 pub(crate) use filters::{
-    Handled, filter_calls, landlock_abi, landlock_grant, landlock_restrict, landlock_ruleset,
+    HandledRights, filter_calls, landlock_abi, landlock_grant, landlock_restrict, landlock_ruleset,
 };
 pub(crate) use notify::{
     Notification, answer, connect, filter_calls_with_listener, is_pending, read_memory, receive_notification,
@@ -35,21 +35,21 @@ pub(crate) use notify::{
 
 /// How a child begins.
 #[derive(Clone, Copy)]
-pub(crate) enum Fork {
+pub(crate) enum ForkMode {
     /// As by fork(2).
     Plain,
     /// The parent waits until the child has executed a program or ended.
-    Waiting,
+    Vfork,
     /// The child begins in new namespaces, as these flags of clone(2) say.
-    Into(libc::c_int),
+    Namespaces(libc::c_int),
 }
 
-impl Fork {
+impl ForkMode {
     /// Whether the child begins in a new namespace of the kind that this flag of clone(2) names.
-    pub(crate) fn makes(self, flag: libc::c_int) -> bool {
+    pub(crate) fn creates(self, flag: libc::c_int) -> bool {
         match self {
-            Self::Plain | Self::Waiting => false,
-            Self::Into(namespaces) => namespaces & flag != 0,
+            Self::Plain | Self::Vfork => false,
+            Self::Namespaces(namespaces) => namespaces & flag != 0,
         }
     }
 }
@@ -58,11 +58,11 @@ impl Fork {
 ///
 /// # Errors
 /// The system's refusal, in the parent.
-pub(crate) fn fork(how: Fork, life: impl FnOnce() -> i32) -> Result<Pid, Errno> {
+pub(crate) fn fork(how: ForkMode, life: impl FnOnce() -> i32) -> Result<Pid, Errno> {
     let flags = match how {
-        Fork::Plain => 0,
-        Fork::Waiting => libc::CLONE_VFORK,
-        Fork::Into(namespaces) => namespaces,
+        ForkMode::Plain => 0,
+        ForkMode::Vfork => libc::CLONE_VFORK,
+        ForkMode::Namespaces(namespaces) => namespaces,
     };
     // SAFETY: no memory is shared with the child, and no stack or thread area is given, so this is a fork.
     // The order of the arguments differs between machines, but all after the first are zero.
@@ -176,24 +176,24 @@ pub(crate) fn close_from(first: u32) {
 }
 
 /// Gives descriptor `from` the number `to`, for good, closing what had that number.
-pub(crate) fn place(from: BorrowedFd<'_>, to: RawFd) -> Result<(), Errno> {
+pub(crate) fn dup_to(from: BorrowedFd<'_>, to: RawFd) -> Result<(), Errno> {
     // SAFETY: the numbers that children give away are fixed, and nobody owns them.
     if unsafe { libc::dup2(from.as_raw_fd(), to) } < 0 { Err(last_error()) } else { Ok(()) }
 }
 
-/// The descriptor of a fixed number, which was placed there and is never closed.
-pub(crate) fn placed(number: RawFd) -> BorrowedFd<'static> {
+/// The descriptor of a fixed number, which was fixed_fd there and is never closed.
+pub(crate) fn fixed_fd(number: RawFd) -> BorrowedFd<'static> {
     // SAFETY: see `place`; it lives as long as the process.
     unsafe { BorrowedFd::borrow_raw(number) }
 }
 
 /// A request in memory that the command, its supervisor and the server share.
-pub(crate) struct Shared {
+pub(crate) struct SharedRequest {
     start: NonNull<u8>,
     length: usize,
 }
 
-impl Shared {
+impl SharedRequest {
     /// Zeroed memory of this many bytes.
     pub(crate) fn new(length: usize) -> Result<Self, Errno> {
         // SAFETY: new memory at a place the system chooses.
@@ -240,7 +240,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedRequest {
     fn drop(&mut self) {
         // SAFETY: our own mapping, borrowed by nobody any more.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
@@ -263,7 +263,41 @@ pub(crate) fn unmap(range: &Range<usize>) {
 }
 
 /// Where the C library keeps what belongs to this thread.
-pub(crate) fn thread_area() -> usize {
+pub(crate) fn errno_address() -> usize {
     // SAFETY: gives the address only.
     unsafe { libc::__errno_location() as usize }
+}
+
+/// Adds attributes to a mount and to all that are mounted below it.
+pub(crate) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: MountAttrFlags) -> Result<(), Errno> {
+    let wanted =
+        libc::mount_attr { attr_set: attributes.bits().into(), attr_clr: 0, propagation: 0, userns_fd: 0 };
+    // SAFETY: the path and the structure are read only, and the size is that of the structure.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+            &raw const wanted,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(last_error()) }
+}
+
+/// Switches the loopback interface of this network on.
+pub(crate) fn raise_loopback() -> Result<(), Errno> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let mut name = [0; libc::IFNAMSIZ];
+    for (place, byte) in name.iter_mut().zip(*b"lo") {
+        // Signed on some machines and not on others.
+        *place = byte as libc::c_char;
+    }
+    let flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    let request =
+        libc::ifreq { ifr_name: name, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: flags } };
+    // SAFETY: the structure is one that this request reads; the name ends with NUL.
+    let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    if done == 0 { Ok(()) } else { Err(last_error()) }
 }

@@ -2,7 +2,7 @@
 //!
 //! A list of what is refused, not of what is allowed. Commands are whatever people build and test: compilers,
 //! browsers, languages with runtimes of their own. A list of what is allowed would have to name some 350 calls and
-//! break the next program that uses another, and what makes a filter safe, that it leaves out what nobody needs, is
+//! break the next program that uses another, and what creates a filter safe, that it leaves out what nobody needs, is
 //! the same in both forms as long as nothing *new* passes: numbers beyond those known here are refused, as if
 //! the system had none. So are the numbers of other ABIs (x32), by which a list of names is gone around; a
 //! program of another machine (i386) is killed at its first call.
@@ -11,7 +11,7 @@
 //! would give capabilities back; calls with a history of holes (bpf, userfaultfd, perf, keyctl, netlink); and
 //! the terminal's input queue. It cannot read paths or addresses, which lie in memory that the caller may change
 //! meanwhile: files are held by mounts and Landlock, connections by the network namespace and by the supervisor, which
-//! makes those of Unix sockets (`connections.rs`). Many of its calls need a capability that is gone too; each layer is to
+//! creates those of Unix sockets (`connections.rs`). Many of its calls need a capability that is gone too; each layer is to
 //! hold alone.
 //!
 //! There are two programs. One holds for the fork server and everything below it. In namespaces each command gets a
@@ -21,8 +21,8 @@
 //!
 //! The program is made by the parent, since that allocates; the child only hands it to the system.
 
-mod lists;
-pub(crate) mod processes;
+mod call_lists;
+pub(crate) mod process_filter;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -35,25 +35,25 @@ use seccompiler::{
 };
 
 use crate::raw;
-use lists::{NEWEST, Test};
+use call_lists::{ArgumentTest, NEWEST};
 
 /// What holds commands beside this filter, which must hold what that does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum FilterContext {
     /// Namespaces: of sockets, those that know the network namespace are free.
     Namespaces,
     /// Landlock alone, which knows neither sockets, but for TCP, nor attributes. There are no sockets but connected
     /// pairs.
     Landlock {
         /// It bounds what cuts files off; before ABI 3 this filter must.
-        truncates: bool,
+        handles_truncation: bool,
     },
 }
 
 /// Whether somebody checks the connections of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connections {
-    /// Its supervisor makes them.
+    /// Its supervisor creates them.
     Checked,
     /// Nobody does, so there are no Unix sockets.
     Unchecked,
@@ -76,8 +76,8 @@ pub(crate) struct CommandProgram {
 ///
 /// # Errors
 /// This machine is neither x86-64 nor 64-bit ARM.
-pub(crate) fn program(beside: Beside) -> Result<Program, BackendError> {
-    let steps = prologue(lists::absent(beside)).into_iter().chain(compile(lists::refused(beside))?);
+pub(crate) fn program(beside: FilterContext) -> Result<Program, BackendError> {
+    let steps = prologue(call_lists::absent(beside)).into_iter().chain(compile(call_lists::refused(beside))?);
     Ok(Program(steps.collect()))
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn command_program(connections: Connections) -> Result<CommandProgram
     };
     let mut steps = [statement(0, 0); INSTRUCTIONS];
     let mut length = 0;
-    let compiled = notify.into_iter().chain(compile(lists::refused_to_commands(connections))?);
+    let compiled = notify.into_iter().chain(compile(call_lists::refused_to_commands(connections))?);
     for (place, step) in steps.iter_mut().zip(compiled) {
         *place = step;
         length += 1;
@@ -104,7 +104,9 @@ pub(crate) fn command_program(connections: Connections) -> Result<CommandProgram
     Ok(CommandProgram { steps, length })
 }
 
-fn compile(refused: impl Iterator<Item = lists::Partly>) -> Result<Vec<libc::sock_filter>, BackendError> {
+fn compile(
+    refused: impl Iterator<Item = call_lists::RefusedCall>,
+) -> Result<Vec<libc::sock_filter>, BackendError> {
     let mut rules: BTreeMap<c_long, Vec<SeccompRule>> = BTreeMap::new();
     for (call, refused) in refused {
         let groups = rules.entry(call).or_default();
@@ -177,15 +179,15 @@ fn instruction(made: &seccompiler::sock_filter) -> libc::sock_filter {
     libc::sock_filter { code: made.code, jt: made.jt, jf: made.jf, k: made.k }
 }
 
-fn rule(tests: &[Test]) -> Result<SeccompRule, BackendError> {
+fn rule(tests: &[ArgumentTest]) -> Result<SeccompRule, BackendError> {
     let conditions = tests.iter().map(|test| {
         let (argument, compared, value) = match *test {
-            Test::Is(argument, value) => (argument, SeccompCmpOp::Eq, value),
-            Test::IsNot(argument, value) => (argument, SeccompCmpOp::Ne, value),
-            Test::Has(argument, bits) => {
+            ArgumentTest::Is(argument, value) => (argument, SeccompCmpOp::Eq, value),
+            ArgumentTest::IsNot(argument, value) => (argument, SeccompCmpOp::Ne, value),
+            ArgumentTest::Has(argument, bits) => {
                 (argument, SeccompCmpOp::MaskedEq(bits.cast_unsigned().into()), bits)
             }
-            Test::Masked(argument, mask, bits) => {
+            ArgumentTest::Masked(argument, mask, bits) => {
                 (argument, SeccompCmpOp::MaskedEq(mask.cast_unsigned().into()), bits)
             }
         };

@@ -16,27 +16,27 @@ use rustix::net::{
 };
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 
+use crate::apply_confinement::PreparedConfinement;
+use crate::backend::PrivateTmp;
 use crate::cgroup::Cgroup;
-use crate::confine::Preparation;
 use crate::confinement::SandboxUnavailable;
-use crate::descendants::end_tree;
-use crate::frame::{Frame, LENGTH};
-use crate::init::{self, Setup};
-use crate::memory::Begin;
-use crate::raw::{self, Fork, SignalsBlocked};
-use crate::request::{self, LaunchSpec};
-use crate::step::Step;
-use crate::tree::SupervisedTree;
-use crate::ways::Temporary;
+use crate::descendants::kill_tree;
+use crate::frame::{FRAME_LENGTH, Frame};
+use crate::launch_request::{self, LaunchSpec};
+use crate::memory::ArgumentArea;
+use crate::raw::{self, ForkMode, SignalsBlocked};
+use crate::server_process::{self, ServerSetup};
+use crate::setup_step::SetupStep;
+use crate::supervised_tree::SupervisedTree;
 
 /// Longer than a loaded system takes to fork.
-const PATIENCE: Duration = Duration::from_secs(10);
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// How far apart the process ids begin in two namespaces of ours.
-const APART: u32 = 1000;
+const PID_STRIDE: u32 = 1000;
 /// Servers that were started, or should have been.
-static BEGUN: AtomicU32 = AtomicU32::new(0);
+static STARTED: AtomicU32 = AtomicU32::new(0);
 /// How long the end of everything is waited for when the server is dropped.
-const LAST: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+const DROP_TIMEOUT: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 /// Why a command does not run.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +63,7 @@ pub struct ForkServer {
     layers: Vec<&'static str>,
     control: Mutex<Option<UnixStream>>,
     cgroup: Option<Cgroup>,
-    temporary: Option<Temporary>,
+    private_tmp: Option<PrivateTmp>,
     trees: Arc<()>,
 }
 
@@ -74,32 +74,32 @@ impl ForkServer {
     /// # Errors
     /// `Refused`: the system has no processes or descriptors left.
     pub fn start(processes: u32) -> Result<Self, SpawnError> {
-        let bound = Bound::new(processes);
+        let bound = ProcessLimit::new(processes);
         // Whatever refuses the namespace, the system or its guards, refuses it for good.
-        let namespaces = Fork::Into(libc::CLONE_NEWPID | libc::CLONE_NEWNS);
-        let (layers, begun) = match begin(namespaces, &bound, None) {
+        let namespaces = ForkMode::Namespaces(libc::CLONE_NEWPID | libc::CLONE_NEWNS);
+        let (layers, begun) = match fork_server(namespaces, &bound, None) {
             Ok(begun) => (vec!["pid-namespace"], Ok(begun)),
-            Err(_refused) => (Vec::new(), begin(Fork::Plain, &bound, None)),
+            Err(_refused) => (Vec::new(), fork_server(ForkMode::Plain, &bound, None)),
         };
         let begun = begun.map_err(|(_, errno)| SpawnError::Refused(errno))?;
         Ok(Self::new(begun.pid, begun.control, bound, layers))
     }
 
-    pub(crate) fn new(pid: Pid, control: UnixStream, bound: Bound, layers: Vec<&'static str>) -> Self {
+    pub(crate) fn new(pid: Pid, control: UnixStream, bound: ProcessLimit, layers: Vec<&'static str>) -> Self {
         let cgroup = bound.cgroup.filter(Cgroup::has_members);
         Self {
             pid,
             layers,
             control: Mutex::new(Some(control)),
             cgroup,
-            temporary: None,
+            private_tmp: None,
             trees: Arc::default(),
         }
     }
 
     /// Commands are told of the directory, which is removed with the server.
-    pub(crate) fn confine(&mut self, temporary: Temporary) {
-        self.temporary = Some(temporary);
+    pub(crate) fn set_private_tmp(&mut self, temporary: PrivateTmp) {
+        self.private_tmp = Some(temporary);
     }
 
     /// Nobody holds a tree of it any more.
@@ -119,8 +119,8 @@ impl ForkServer {
     /// # Errors
     /// `Refused` with what exec(2) or chdir(2) said, `Nul`, or `Lost`.
     pub fn spawn(&self, launch: &LaunchSpec<'_>) -> Result<SupervisedTree, SpawnError> {
-        let request = request::encode(launch, self.temporary.as_ref().map(Temporary::path))
-            .map_err(|request::Nul| SpawnError::NulByte)?;
+        let request = launch_request::encode(launch, self.private_tmp.as_ref().map(PrivateTmp::path))
+            .map_err(|launch_request::ContainsNul| SpawnError::NulByte)?;
         let (ours, theirs) = UnixStream::pair().map_err(refused)?;
         {
             let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
@@ -136,7 +136,7 @@ impl ForkServer {
             control.write_all(&request).map_err(|_ended| SpawnError::ServerLost)?;
         }
         drop(theirs);
-        match first_frame(&ours) {
+        match read_first_frame(&ours) {
             Ok(Some(Frame::Started(pid))) => SupervisedTree::new(pid, ours, &self.trees).map_err(refused),
             Ok(Some(Frame::Failed(errno))) => Err(SpawnError::Refused(Errno::from_raw_os_error(errno))),
             // Its first act was to kill its supervisor: a tree that has ended, as any other.
@@ -151,12 +151,12 @@ impl ForkServer {
 }
 
 /// What bounds the processes of a server.
-pub(crate) struct Bound {
+pub(crate) struct ProcessLimit {
     cgroup: Option<Cgroup>,
     processes: u32,
 }
 
-impl Bound {
+impl ProcessLimit {
     /// Commands together may have so many processes and threads.
     pub(crate) fn new(processes: u32) -> Self {
         Self { cgroup: Cgroup::new(processes), processes }
@@ -164,7 +164,7 @@ impl Bound {
 }
 
 /// A server that has begun.
-pub(crate) struct Begun {
+pub(crate) struct StartedServer {
     pub(crate) pid: Pid,
     pub(crate) control: UnixStream,
     /// The socket for the proxy, in the network of the commands.
@@ -172,40 +172,40 @@ pub(crate) struct Begun {
 }
 
 /// Forks the server and waits until it is ready.
-pub(crate) fn begin(
-    how: Fork,
-    bound: &Bound,
-    confined: Option<&Preparation>,
-) -> Result<Begun, (Step, Errno)> {
-    let failed = |errno| (Step::Start, errno);
+pub(crate) fn fork_server(
+    how: ForkMode,
+    bound: &ProcessLimit,
+    confined: Option<&PreparedConfinement>,
+) -> Result<StartedServer, (SetupStep, Errno)> {
+    let failed = |errno| (SetupStep::Start, errno);
     let (ours, theirs) = UnixStream::pair().map_err(|error| failed(errno(&error)))?;
-    let setup = Setup {
-        namespace: how.makes(libc::CLONE_NEWPID),
+    let setup = ServerSetup {
+        has_pid_namespace: how.creates(libc::CLONE_NEWPID),
         confined,
-        members: bound.cgroup.as_ref().map(|cgroup| cgroup.members().as_fd()),
+        cgroup_members: bound.cgroup.as_ref().map(|cgroup| cgroup.members().as_fd()),
         // In a user namespace only what is inside counts.
-        processes: match how.makes(libc::CLONE_NEWUSER) {
+        processes: match how.creates(libc::CLONE_NEWUSER) {
             true => Some(bound.processes.into()),
-            false => most_processes(bound.processes),
+            false => nproc_limit(bound.processes),
         },
-        last_pid: (std::process::id() + BEGUN.fetch_add(1, Ordering::Relaxed) * APART).to_string(),
-        begin: Begin::of_this_process(),
+        last_pid: (std::process::id() + STARTED.fetch_add(1, Ordering::Relaxed) * PID_STRIDE).to_string(),
+        arguments: ArgumentArea::locate(),
     };
     let pid = {
         // The child begins with them blocked, and no handler of ours runs in it.
         let _blocked = SignalsBlocked::new();
-        raw::fork(how, || init::live(theirs.as_fd(), &setup)).map_err(failed)?
+        raw::fork(how, || server_process::run(theirs.as_fd(), &setup)).map_err(failed)?
     };
     drop(theirs);
-    let refusal = match greeting(&ours) {
+    let refusal = match handshake(&ours) {
         Ok((Frame::Started(_), listener)) => {
             ours.set_read_timeout(None)
-                .and(ours.set_write_timeout(Some(PATIENCE)))
+                .and(ours.set_write_timeout(Some(START_TIMEOUT)))
                 .map_err(|error| failed(errno(&error)))?;
-            return Ok(Begun { pid, control: ours, listener });
+            return Ok(StartedServer { pid, control: ours, listener });
         }
         Ok((Frame::Refused(step, number), _)) => {
-            (Step::of(step).unwrap_or(Step::Start), Errno::from_raw_os_error(number))
+            (SetupStep::from_number(step).unwrap_or(SetupStep::Start), Errno::from_raw_os_error(number))
         }
         Ok((Frame::Failed(_) | Frame::Ended(_) | Frame::Listening, _)) | Err(_) => failed(Errno::CHILD),
     };
@@ -215,11 +215,11 @@ pub(crate) fn begin(
 }
 
 /// The first words of a server, and what it sends with them.
-fn greeting(socket: &UnixStream) -> io::Result<(Frame, Option<OwnedFd>)> {
-    socket.set_read_timeout(Some(PATIENCE))?;
+fn handshake(socket: &UnixStream) -> io::Result<(Frame, Option<OwnedFd>)> {
+    socket.set_read_timeout(Some(START_TIMEOUT))?;
     let mut given = None;
     loop {
-        let mut bytes = [0; LENGTH];
+        let mut bytes = [0; FRAME_LENGTH];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let mut whole = [IoSliceMut::new(&mut bytes)];
@@ -233,24 +233,24 @@ fn greeting(socket: &UnixStream) -> io::Result<(Frame, Option<OwnedFd>)> {
             }
         }
         match (got.bytes, Frame::decode(bytes)) {
-            (LENGTH, Some(Frame::Listening)) => {}
-            (LENGTH, Some(frame)) => return Ok((frame, given)),
+            (FRAME_LENGTH, Some(Frame::Listening)) => {}
+            (FRAME_LENGTH, Some(frame)) => return Ok((frame, given)),
             (_, _) => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 }
 
 /// All tasks of the system, which are no fewer than those of our user, and as many as the commands may have.
-fn most_processes(processes: u32) -> Option<u64> {
+fn nproc_limit(processes: u32) -> Option<u64> {
     let load = std::fs::read_to_string("/proc/loadavg").ok()?;
     let all: u64 = load.split_ascii_whitespace().nth(3)?.split_once('/')?.1.parse().ok()?;
     Some(all + u64::from(processes))
 }
 
 /// The first word from the other side. `UnexpectedEof` when it has ended; another error when it takes too long.
-fn first_frame(mut socket: &UnixStream) -> io::Result<Option<Frame>> {
-    let mut bytes = [0; LENGTH];
-    socket.set_read_timeout(Some(PATIENCE))?;
+fn read_first_frame(mut socket: &UnixStream) -> io::Result<Option<Frame>> {
+    let mut bytes = [0; FRAME_LENGTH];
+    socket.set_read_timeout(Some(START_TIMEOUT))?;
     socket.read_exact(&mut bytes)?;
     Ok(Frame::decode(bytes))
 }
@@ -269,10 +269,10 @@ impl Drop for ForkServer {
         drop(self.control.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         if let Ok(server) = pidfd_open(self.pid, PidfdFlags::empty()) {
             let ends = |time| poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(time)) != Ok(0);
-            if !ends(&LAST) {
+            if !ends(&DROP_TIMEOUT) {
                 // It may be stopped.
-                end_tree(self.pid);
-                ends(&LAST);
+                kill_tree(self.pid);
+                ends(&DROP_TIMEOUT);
             }
         }
         let _ = waitpid(Some(self.pid), WaitOptions::NOHANG);

@@ -14,26 +14,26 @@ use crate::command::become_command;
 use crate::connections::{self, ConnectionRules};
 use crate::descendants::{kill_all, reap, signal_all};
 use crate::frame::Frame;
-use crate::raw::{self, Fork, Shared};
-use crate::request;
+use crate::launch_request;
+use crate::raw::{self, ForkMode, SharedRequest};
 
 /// The socket, once the supervisor has settled.
-const SESSION: i32 = 0;
+const SESSION_FD: i32 = 0;
 /// Where signals are read; taken over from the server.
-pub(crate) const SIGNALS: i32 = 1;
+pub(crate) const SIGNAL_FD: i32 = 1;
 /// Where the connections of the command are announced, where they are checked.
-const LISTENER: i32 = 2;
+const LISTENER_FD: i32 = 2;
 /// Between two passes over a tree that does not end.
-pub(crate) const PASS: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+pub(crate) const PASS_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// Starts the command and stays until its tree is gone. Gives the exit code of the process.
 ///
-/// With `rules`, it makes the connections of the command.
-pub(crate) fn live(
+/// With `rules`, it creates the connections of the command.
+pub(crate) fn run(
     server: Pid,
     session: OwnedFd,
     stdio: [OwnedFd; 3],
-    mut request: Shared,
+    mut request: SharedRequest,
     rules: Option<&ConnectionRules>,
 ) -> i32 {
     // The command must not outlive the server either.
@@ -45,18 +45,18 @@ pub(crate) fn live(
     let ours = getpid();
     let _ = set_child_subreaper(Some(ours));
     let _ = rustix::thread::set_name(c"ibeam-watch");
-    let handover = match rules.map(|_| connections::handover()).transpose() {
-        Ok(handover) => handover,
+    let listener_channel = match rules.map(|_| connections::listener_channel()).transpose() {
+        Ok(listener_channel) => listener_channel,
         Err(errno) => {
             Frame::Failed(errno.raw_os_error()).send(&session);
             return 0;
         }
     };
-    let forked = raw::fork(Fork::Waiting, || {
-        let rules = rules.zip(handover.as_ref().map(|(_, theirs)| theirs.as_fd()));
+    let forked = raw::fork(ForkMode::Vfork, || {
+        let rules = rules.zip(listener_channel.as_ref().map(|(_, theirs)| theirs.as_fd()));
         become_command(&mut request, &stdio, ours, rules)
     });
-    let command = match (forked, request::error(request.bytes())) {
+    let command = match (forked, launch_request::read_error(request.bytes())) {
         (Ok(command), 0) => command,
         (Err(errno), _) => {
             Frame::Failed(errno.raw_os_error()).send(&session);
@@ -67,23 +67,24 @@ pub(crate) fn live(
             return 0;
         }
     };
-    let listener = handover.as_ref().and_then(|(ours, _)| connections::received_listener(ours.as_fd()));
+    let listener =
+        listener_channel.as_ref().and_then(|(ours, _)| connections::receive_listener(ours.as_fd()));
     Frame::Started(command.as_raw_pid()).send(&session);
-    if settle(&session, listener.as_ref()).is_ok() {
+    if keep_descriptors(&session, listener.as_ref()).is_ok() {
         drop(request);
         let rules = rules.filter(|_| listener.is_some());
         // All are closed already.
-        std::mem::forget((session, stdio, handover, listener));
-        watch(command, rules);
+        std::mem::forget((session, stdio, listener_channel, listener));
+        supervise(command, rules);
     }
     0
 }
 
 /// Keeps the socket, the signals and the listener, and closes everything else: what is inherited would hold pipes open.
-fn settle(session: &OwnedFd, listener: Option<&OwnedFd>) -> Result<(), Errno> {
-    raw::place(session.as_fd(), SESSION)?;
+fn keep_descriptors(session: &OwnedFd, listener: Option<&OwnedFd>) -> Result<(), Errno> {
+    raw::dup_to(session.as_fd(), SESSION_FD)?;
     if let Some(listener) = listener {
-        raw::place(listener.as_fd(), LISTENER)?;
+        raw::dup_to(listener.as_fd(), LISTENER_FD)?;
         raw::close_from(3);
     } else {
         raw::close_from(2);
@@ -92,30 +93,30 @@ fn settle(session: &OwnedFd, listener: Option<&OwnedFd>) -> Result<(), Errno> {
 }
 
 /// `rules` where connections are announced.
-fn watch(command: Pid, mut rules: Option<&ConnectionRules>) {
+fn supervise(command: Pid, mut rules: Option<&ConnectionRules>) {
     let mut killing = false;
     loop {
         let left = reap(|pid, status| {
             if pid == command {
-                Frame::Ended(status.as_raw()).send(raw::placed(SESSION));
+                Frame::Ended(status.as_raw()).send(raw::fixed_fd(SESSION_FD));
             }
         });
         if !left {
             return;
         }
-        if killing && !wait_for_signal(&PASS) {
+        if killing && !wait_for_signal(&PASS_INTERVAL) {
             kill_all(|_| false);
         }
         if killing {
             continue;
         }
-        match next_wish(&mut rules) {
-            Wish::Nothing => {}
-            Wish::Terminate => {
+        match wait_for_request(&mut rules) {
+            StopRequest::None => {}
+            StopRequest::Terminate => {
                 // A stopped process takes TERM only when it goes on.
                 signal_all(|_| false, &[Signal::TERM, Signal::CONT]);
             }
-            Wish::Kill => {
+            StopRequest::Kill => {
                 killing = true;
                 kill_all(|_| false);
             }
@@ -123,16 +124,16 @@ fn watch(command: Pid, mut rules: Option<&ConnectionRules>) {
     }
 }
 
-enum Wish {
-    Nothing,
+enum StopRequest {
+    None,
     Terminate,
     Kill,
 }
 
 /// Waits for a signal, a word of the client, or a connection of the command, which is made at once.
-fn next_wish(rules: &mut Option<&ConnectionRules>) -> Wish {
-    let (session, signals) = (raw::placed(SESSION), raw::placed(SIGNALS));
-    let listener = if rules.is_some() { raw::placed(LISTENER) } else { signals };
+fn wait_for_request(rules: &mut Option<&ConnectionRules>) -> StopRequest {
+    let (session, signals) = (raw::fixed_fd(SESSION_FD), raw::fixed_fd(SIGNAL_FD));
+    let listener = if rules.is_some() { raw::fixed_fd(LISTENER_FD) } else { signals };
     let mut all =
         [session, signals, listener].map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN));
     let _ = poll(&mut all, None);
@@ -148,19 +149,19 @@ fn next_wish(rules: &mut Option<&ConnectionRules>) -> Wish {
     let [from_session, from_signals] = [from_session, from_signals].map(|events| !events.is_empty());
     if from_signals {
         match read_signals() {
-            Wish::Nothing => {}
-            wish @ (Wish::Terminate | Wish::Kill) => return wish,
+            StopRequest::None => {}
+            wish @ (StopRequest::Terminate | StopRequest::Kill) => return wish,
         }
     }
     if !from_session {
-        return Wish::Nothing;
+        return StopRequest::None;
     }
     // Every byte asks for the orderly end, whatever its value; the end of the socket for the other.
     match rustix::io::read(session, &mut [0; 16]) {
-        Ok(1..) => Wish::Terminate,
-        Ok(0) => Wish::Kill,
-        Err(Errno::INTR | Errno::AGAIN) => Wish::Nothing,
-        Err(_) => Wish::Kill,
+        Ok(1..) => StopRequest::Terminate,
+        Ok(0) => StopRequest::Kill,
+        Err(Errno::INTR | Errno::AGAIN) => StopRequest::None,
+        Err(_) => StopRequest::Kill,
     }
 }
 
@@ -169,17 +170,17 @@ pub(crate) fn drain_signals() {
     let _ = read_signals();
 }
 
-fn read_signals() -> Wish {
+fn read_signals() -> StopRequest {
     // One `signalfd_siginfo`; its first word is the number.
     let mut info = [0; 128];
-    let mut wish = Wish::Nothing;
-    while let Ok(128) = rustix::io::read(raw::placed(SIGNALS), &mut info) {
+    let mut wish = StopRequest::None;
+    while let Ok(128) = rustix::io::read(raw::fixed_fd(SIGNAL_FD), &mut info) {
         let number = info.first_chunk().map_or(0, |word| i32::from_ne_bytes(*word));
         if number == Signal::HUP.as_raw() {
-            return Wish::Kill;
+            return StopRequest::Kill;
         }
         if number == Signal::TERM.as_raw() {
-            wish = Wish::Terminate;
+            wish = StopRequest::Terminate;
         }
     }
     wish
@@ -187,7 +188,7 @@ fn read_signals() -> Wish {
 
 /// Waits for a signal and takes it. Gives whether one came in time.
 pub(crate) fn wait_for_signal(time: &Timespec) -> bool {
-    let signals = raw::placed(SIGNALS);
+    let signals = raw::fixed_fd(SIGNAL_FD);
     let came = poll(&mut [PollFd::new(&signals, PollFlags::IN)], Some(time)).is_ok_and(|count| count > 0);
     drain_signals();
     came

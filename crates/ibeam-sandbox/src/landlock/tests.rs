@@ -13,10 +13,10 @@ use rustix::net::{AddressFamily, SocketAddrV4, SocketType};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::thread::set_no_new_privs;
 
-use super::{KNOWN, Rules, SIBLINGS, abi, restrict, right};
+use super::{LandlockRules, MAX_SIBLINGS, NEWEST_ABI, abi, restrict, right};
 use crate::Confinement;
-use crate::raw::{self, Fork};
-use crate::seccomp::Beside;
+use crate::raw::{self, ForkMode};
+use crate::seccomp::FilterContext;
 
 /// What is tried. Paths are made before the fork.
 #[derive(Clone, Debug)]
@@ -64,11 +64,11 @@ fn text(path: impl AsRef<Path>) -> CString {
 }
 
 /// What each try says, made one after the other in a child of its own.
-fn said(rules: &Rules, tries: &[Try]) -> Vec<Result<(), Errno>> {
+fn said(rules: &LandlockRules, tries: &[Try]) -> Vec<Result<(), Errno>> {
     tries
         .iter()
         .map(|one| {
-            let child = raw::fork(Fork::Plain, || {
+            let child = raw::fork(ForkMode::Plain, || {
                 if set_no_new_privs(true).and_then(|()| restrict(rules)).is_err() {
                     return 255;
                 }
@@ -85,7 +85,7 @@ fn said(rules: &Rules, tries: &[Try]) -> Vec<Result<(), Errno>> {
 }
 
 #[track_caller]
-fn allows(rules: &Rules, tries: &[Try]) {
+fn allows(rules: &LandlockRules, tries: &[Try]) {
     for (one, said) in tries.iter().zip(said(rules, tries)) {
         assert_eq!(said, Ok(()), "{one:?}");
     }
@@ -93,7 +93,7 @@ fn allows(rules: &Rules, tries: &[Try]) {
 
 /// Refused with the rules, and possible without them; tries that change something are not made without.
 #[track_caller]
-fn refuses(rules: &Rules, tries: &[Try]) {
+fn refuses(rules: &LandlockRules, tries: &[Try]) {
     for (one, said) in tries.iter().zip(said(rules, tries)) {
         assert!(matches!(said, Err(Errno::ACCESS | Errno::XDEV | Errno::PERM)), "{one:?}: {said:?}");
         if let Read(_) | List(_) | Write(_) | Connect(_) | Try::Signal(_) = one {
@@ -135,8 +135,8 @@ impl World {
         Some(Self { workspace, confinement, abi })
     }
 
-    fn alone(&self) -> Rules {
-        Rules::alone(self.abi, &self.confinement, &self.scratch())
+    fn alone(&self) -> LandlockRules {
+        LandlockRules::without_namespaces(self.abi, &self.confinement, &self.scratch())
     }
 
     fn scratch(&self) -> PathBuf {
@@ -273,12 +273,12 @@ fn alone_it_grants_no_more_entries_than_it_may() {
     let Some(world) = World::new() else { return };
     let many = world.workspace.home().join("many");
     fs::create_dir(&many).unwrap();
-    for number in 0..SIBLINGS + 100 {
+    for number in 0..MAX_SIBLINGS + 100 {
         fs::write(many.join(number.to_string()), "").unwrap();
     }
     let hidden = Confinement { hidden: vec![many.join("secret")], ..world.confinement.clone() };
-    let rules = Rules::alone(world.abi, &hidden, &world.scratch());
-    assert!(rules.places.len() < SIBLINGS + 100, "{}", rules.places.len());
+    let rules = LandlockRules::without_namespaces(world.abi, &hidden, &world.scratch());
+    assert!(rules.grants.len() < MAX_SIBLINGS + 100, "{}", rules.grants.len());
     allows(&rules, &[Write(world.ws("README.md"))]);
 }
 
@@ -324,18 +324,18 @@ fn others_are_not_signalled() {
     }
     let ours = rustix::process::getpid();
     refuses(&world.alone(), &[Try::Signal(ours)]);
-    refuses(&Rules::beside_namespaces(world.abi, &world.confinement), &[Try::Signal(ours)]);
+    refuses(&LandlockRules::with_namespaces(world.abi, &world.confinement), &[Try::Signal(ours)]);
 }
 
 #[test]
 fn beside_namespaces_it_bounds_writing_alone() {
     let Some(world) = World::new() else { return };
-    let rules = Rules::beside_namespaces(world.abi, &world.confinement);
+    let rules = LandlockRules::with_namespaces(world.abi, &world.confinement);
     allows(
         &rules,
         &[
             Read(text("/etc/passwd")),
-            // Hidden by the mount view.
+            // MaskedPath by the mount view.
             Read(world.home(".ssh/id_rsa")),
             Create(world.ws("new")),
             Write(text("/dev/null")),
@@ -348,7 +348,7 @@ fn beside_namespaces_it_bounds_writing_alone() {
 fn every_older_version_holds_what_it_knows() {
     let Some(world) = World::new() else { return };
     for abi in 1..=world.abi {
-        let rules = Rules::alone(abi, &world.confinement, &world.scratch());
+        let rules = LandlockRules::without_namespaces(abi, &world.confinement, &world.scratch());
         let new = format!("new-{abi}");
         allows(
             &rules,
@@ -386,8 +386,8 @@ fn every_older_version_holds_what_it_knows() {
 #[test]
 fn no_right_is_asked_for_that_the_system_does_not_know() {
     let none = Confinement::default();
-    for abi in 0..=KNOWN {
-        let rules = Rules::alone(abi, &none, Path::new("/nonexistent"));
+    for abi in 0..=NEWEST_ABI {
+        let rules = LandlockRules::without_namespaces(abi, &none, Path::new("/nonexistent"));
         let handled = rules.handled;
         let most = match abi {
             0 | 1 => right::REFER,
@@ -397,8 +397,8 @@ fn no_right_is_asked_for_that_the_system_does_not_know() {
         };
         assert!(handled.files < most, "{abi}");
         assert_eq!(handled.network == 0, abi < 4, "{abi}");
-        assert_eq!(rules.beside(), Beside::Landlock { truncates: abi >= 3 }, "{abi}");
+        assert_eq!(rules.filter_context(), FilterContext::Landlock { handles_truncation: abi >= 3 }, "{abi}");
         assert_eq!(handled.scopes == 0, abi < 6, "{abi}");
-        assert!(rules.places.iter().all(|(_, rights)| rights & !handled.files == 0), "{abi}");
+        assert!(rules.grants.iter().all(|(_, rights)| rights & !handled.files == 0), "{abi}");
     }
 }

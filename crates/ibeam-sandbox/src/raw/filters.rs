@@ -9,7 +9,7 @@ use super::last_error;
 /// The rights that a ruleset of Landlock takes away, as the system reads them.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Handled {
+pub(crate) struct HandledRights {
     /// `LANDLOCK_ACCESS_FS_*`.
     pub(crate) files: u64,
     /// `LANDLOCK_ACCESS_NET_*`; ABI 4.
@@ -19,7 +19,7 @@ pub(crate) struct Handled {
 }
 
 #[repr(C, packed)]
-struct Beneath {
+struct PathBeneathRule {
     rights: u64,
     place: i32,
 }
@@ -43,19 +43,19 @@ pub(crate) fn filter_calls(program: &[libc::sock_filter]) -> Result<(), Errno> {
 pub(crate) fn landlock_abi() -> Result<u32, Errno> {
     // SAFETY: with this flag only the number is given.
     let version = unsafe {
-        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<Handled>(), 0_usize, VERSION)
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<HandledRights>(), 0_usize, VERSION)
     };
     u32::try_from(version).map_err(|_negative| last_error())
 }
 
 /// A ruleset that takes these rights away. Fields that an old system does not know must be zero.
-pub(crate) fn landlock_ruleset(handled: &Handled) -> Result<OwnedFd, Errno> {
+pub(crate) fn landlock_ruleset(handled: &HandledRights) -> Result<OwnedFd, Errno> {
     // SAFETY: the structure is read only; the descriptor is new and ours.
     unsafe {
         let ruleset = libc::syscall(
             libc::SYS_landlock_create_ruleset,
             std::ptr::from_ref(handled),
-            size_of::<Handled>(),
+            size_of::<HandledRights>(),
             0_u32,
         );
         i32::try_from(ruleset)
@@ -72,7 +72,7 @@ pub(crate) fn landlock_grant(
     place: BorrowedFd<'_>,
     rights: u64,
 ) -> Result<(), Errno> {
-    let rule = Beneath { rights, place: place.as_raw_fd() };
+    let rule = PathBeneathRule { rights, place: place.as_raw_fd() };
     // SAFETY: the rule is read only, and laid out as the system has it.
     let done = unsafe {
         libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), PATH_BENEATH, &raw const rule, 0_u32)

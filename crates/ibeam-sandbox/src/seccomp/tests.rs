@@ -7,17 +7,17 @@ use rustix::io::Errno;
 use rustix::process::{WaitOptions, waitpid};
 use rustix::thread::set_no_new_privs;
 
-use super::lists::{self, NEWEST, WHOLE};
-use super::{Beside, CommandProgram, Connections, Program, command_program, install, program};
-use crate::raw::{self, Fork, any_call};
+use super::call_lists::{self, NEWEST, REFUSED_CALLS};
+use super::{CommandProgram, Connections, FilterContext, Program, command_program, install, program};
+use crate::raw::{self, ForkMode, any_call};
 
-const PAIRS: Beside = Beside::Landlock { truncates: true };
-const OLD: Beside = Beside::Landlock { truncates: false };
-const ALL: [Beside; 3] = [Beside::Namespaces, PAIRS, OLD];
+const PAIRS: FilterContext = FilterContext::Landlock { handles_truncation: true };
+const OLD: FilterContext = FilterContext::Landlock { handles_truncation: false };
+const ALL: [FilterContext; 3] = [FilterContext::Namespaces, PAIRS, OLD];
 /// A number, an address and a descriptor that are none.
 const BAD: usize = usize::MAX;
 /// Whatever the arguments.
-const NO_GROUPS: &[&[lists::Test]] = &[];
+const NO_GROUPS: &[&[call_lists::ArgumentTest]] = &[];
 /// What the child says when the filter itself was refused.
 const NO_FILTER: i32 = 255;
 
@@ -28,8 +28,9 @@ struct Filters {
 }
 
 impl Filters {
-    fn new(beside: Beside) -> Self {
-        let command = (beside == Beside::Namespaces).then(|| command_program(Connections::Checked).unwrap());
+    fn new(beside: FilterContext) -> Self {
+        let command =
+            (beside == FilterContext::Namespaces).then(|| command_program(Connections::Checked).unwrap());
         Self { all: program(beside).unwrap(), command }
     }
 
@@ -42,7 +43,7 @@ impl Filters {
 
 /// What a call says in a child, which has the filters or not.
 fn said(filters: Option<&Filters>, call: c_long, arguments: [usize; 6]) -> Result<(), Errno> {
-    let child = raw::fork(Fork::Plain, || {
+    let child = raw::fork(ForkMode::Plain, || {
         if let Some(filters) = filters
             && filters.install().is_err()
         {
@@ -60,7 +61,7 @@ fn said(filters: Option<&Filters>, call: c_long, arguments: [usize; 6]) -> Resul
 
 /// `expected` with the filter. Without it, something else.
 #[track_caller]
-fn refused(beside: Beside, call: c_long, arguments: [usize; 6], expected: Errno) {
+fn refused(beside: FilterContext, call: c_long, arguments: [usize; 6], expected: Errno) {
     let filters = Filters::new(beside);
     assert_eq!(said(Some(&filters), call, arguments), Err(expected), "call {call} {arguments:x?}");
     let without = said(None, call, arguments);
@@ -72,7 +73,7 @@ fn refused(beside: Beside, call: c_long, arguments: [usize; 6], expected: Errno)
 
 /// The same with the filter as without.
 #[track_caller]
-fn passes(beside: Beside, call: c_long, arguments: [usize; 6]) {
+fn passes(beside: FilterContext, call: c_long, arguments: [usize; 6]) {
     let filters = Filters::new(beside);
     let with = said(Some(&filters), call, arguments);
     assert_eq!(with, said(None, call, arguments), "call {call} {arguments:x?}");
@@ -89,13 +90,13 @@ fn arguments<const COUNT: usize>(given: [i32; COUNT]) -> [usize; 6] {
 
 #[test]
 fn what_nobody_needs_is_refused_whatever_the_arguments() {
-    for call in WHOLE {
+    for call in REFUSED_CALLS {
         if *call == libc::SYS_vhangup {
             // Has no argument that could be wrong, and ends the terminal of whoever runs the test.
-            let filter = Filters::new(Beside::Namespaces);
+            let filter = Filters::new(FilterContext::Namespaces);
             assert_eq!(said(Some(&filter), *call, [0; 6]), Err(Errno::PERM));
         } else {
-            refused(Beside::Namespaces, *call, [BAD; 6], Errno::PERM);
+            refused(FilterContext::Namespaces, *call, [BAD; 6], Errno::PERM);
         }
     }
 }
@@ -111,12 +112,17 @@ fn a_process_is_made_but_no_namespace() {
         libc::CLONE_NEWUTS,
         libc::CLONE_NEWCGROUP,
     ] {
-        // Threads share what such a flag parts; the system finds that wrong in its own way.
-        refused(Beside::Namespaces, libc::SYS_clone, arguments([flag | libc::CLONE_THREAD]), Errno::PERM);
+        // Threads share what such a flag writable_parts; the system finds that wrong in its own way.
+        refused(
+            FilterContext::Namespaces,
+            libc::SYS_clone,
+            arguments([flag | libc::CLONE_THREAD]),
+            Errno::PERM,
+        );
     }
-    passes(Beside::Namespaces, libc::SYS_clone, arguments([libc::SIGCHLD]));
-    passes(Beside::Namespaces, libc::SYS_clone, arguments([libc::CLONE_VFORK | libc::SIGCHLD]));
-    refused(Beside::Namespaces, libc::SYS_clone3, [BAD, 88, 0, 0, 0, 0], Errno::NOSYS);
+    passes(FilterContext::Namespaces, libc::SYS_clone, arguments([libc::SIGCHLD]));
+    passes(FilterContext::Namespaces, libc::SYS_clone, arguments([libc::CLONE_VFORK | libc::SIGCHLD]));
+    refused(FilterContext::Namespaces, libc::SYS_clone3, [BAD, 88, 0, 0, 0, 0], Errno::NOSYS);
 }
 
 #[test]
@@ -125,14 +131,14 @@ fn a_terminal_gets_no_input_from_commands() {
         let request = usize::try_from(request).unwrap();
         // The system reads 32 bits of it.
         for request in [request, request | 1 << 32] {
-            for beside in [Beside::Namespaces, PAIRS] {
+            for beside in [FilterContext::Namespaces, PAIRS] {
                 refused(beside, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0], Errno::PERM);
             }
         }
     }
     for request in [libc::TIOCGWINSZ, libc::TCGETS, libc::FIONREAD] {
         let request = usize::try_from(request).unwrap();
-        passes(Beside::Namespaces, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0]);
+        passes(FilterContext::Namespaces, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0]);
     }
 }
 
@@ -141,10 +147,10 @@ fn only_personalities_that_weaken_nothing_are_taken() {
     const READ_IMPLIES_EXEC: i32 = 0x40_0000;
     const PER_BSD: i32 = 6;
     for refused_one in [READ_IMPLIES_EXEC, PER_BSD, libc::ADDR_NO_RANDOMIZE | READ_IMPLIES_EXEC] {
-        refused(Beside::Namespaces, libc::SYS_personality, arguments([refused_one]), Errno::PERM);
+        refused(FilterContext::Namespaces, libc::SYS_personality, arguments([refused_one]), Errno::PERM);
     }
-    for taken in [0, -1, lists::OF_32_BITS, libc::ADDR_NO_RANDOMIZE] {
-        passes(Beside::Namespaces, libc::SYS_personality, arguments([taken]));
+    for taken in [0, -1, call_lists::PER_LINUX32, libc::ADDR_NO_RANDOMIZE] {
+        passes(FilterContext::Namespaces, libc::SYS_personality, arguments([taken]));
     }
 }
 
@@ -152,13 +158,13 @@ fn only_personalities_that_weaken_nothing_are_taken() {
 fn devices_are_not_made() {
     for kind in [libc::S_IFBLK, libc::S_IFCHR] {
         let mode = usize::try_from(kind | 0o600).unwrap();
-        refused(Beside::Namespaces, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0], Errno::PERM);
+        refused(FilterContext::Namespaces, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0], Errno::PERM);
         #[cfg(target_arch = "x86_64")]
-        refused(Beside::Namespaces, libc::SYS_mknod, [BAD, mode, 0, 0, 0, 0], Errno::PERM);
+        refused(FilterContext::Namespaces, libc::SYS_mknod, [BAD, mode, 0, 0, 0, 0], Errno::PERM);
     }
     for kind in [libc::S_IFIFO, libc::S_IFREG, libc::S_IFSOCK] {
         let mode = usize::try_from(kind | 0o600).unwrap();
-        passes(Beside::Namespaces, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0]);
+        passes(FilterContext::Namespaces, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0]);
     }
 }
 
@@ -185,27 +191,27 @@ fn sockets_are_those_that_the_other_layers_bound() {
     }
     for kind in [SOCK_STREAM, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK] {
         for domain in [AF_INET, AF_INET6] {
-            socket(Beside::Namespaces, domain, kind, 0, true);
+            socket(FilterContext::Namespaces, domain, kind, 0, true);
             socket(PAIRS, domain, kind, 0, false);
         }
-        socket(Beside::Namespaces, AF_UNIX, kind, 0, true);
+        socket(FilterContext::Namespaces, AF_UNIX, kind, 0, true);
         socket(PAIRS, AF_UNIX, kind, 0, false);
     }
     for kind in [SOCK_DGRAM, SOCK_RAW, SOCK_SEQPACKET, SOCK_DGRAM | SOCK_CLOEXEC] {
         socket(PAIRS, AF_INET, kind, 0, false);
     }
-    socket(Beside::Namespaces, AF_INET, SOCK_DGRAM, 0, true);
+    socket(FilterContext::Namespaces, AF_INET, SOCK_DGRAM, 0, true);
     // A datagram needs no connection: it could be sent to any path.
     for kind in [SOCK_DGRAM, SOCK_RAW, SOCK_DGRAM | SOCK_CLOEXEC] {
-        socket(Beside::Namespaces, AF_UNIX, kind, 0, false);
+        socket(FilterContext::Namespaces, AF_UNIX, kind, 0, false);
     }
-    socket(Beside::Namespaces, AF_UNIX, SOCK_SEQPACKET, 0, true);
+    socket(FilterContext::Namespaces, AF_UNIX, SOCK_SEQPACKET, 0, true);
 }
 
 #[test]
 fn where_nobody_checks_connections_there_are_no_unix_sockets() {
     let filters = Filters {
-        all: program(Beside::Namespaces).unwrap(),
+        all: program(FilterContext::Namespaces).unwrap(),
         command: Some(command_program(Connections::Unchecked).unwrap()),
     };
     let call = |call, given| said(Some(&filters), call, given);
@@ -220,16 +226,16 @@ fn where_nobody_checks_connections_there_are_no_unix_sockets() {
 #[test]
 fn a_connection_is_made_by_nobody_but_the_supervisor() {
     // Nobody listens for it here, so the system refuses it.
-    let filters = Filters::new(Beside::Namespaces);
+    let filters = Filters::new(FilterContext::Namespaces);
     assert_eq!(said(Some(&filters), libc::SYS_connect, [BAD; 6]), Err(Errno::NOSYS));
 }
 
 #[test]
 fn supervisors_read_what_commands_may_not() {
-    for call in lists::SUPERVISION {
-        refused(Beside::Namespaces, *call, [BAD; 6], Errno::PERM);
+    for call in call_lists::SUPERVISION {
+        refused(FilterContext::Namespaces, *call, [BAD; 6], Errno::PERM);
         refused(PAIRS, *call, [BAD; 6], Errno::PERM);
-        let filters = Filters { all: program(Beside::Namespaces).unwrap(), command: None };
+        let filters = Filters { all: program(FilterContext::Namespaces).unwrap(), command: None };
         assert_ne!(said(Some(&filters), *call, [BAD; 6]), Err(Errno::PERM));
     }
 }
@@ -269,7 +275,7 @@ fn without_namespaces_nobody_is_waited_for_and_nothing_is_shared_without_a_name(
         ] {
             let arguments = [BAD - 1; 6];
             refused(beside, call, arguments, Errno::PERM);
-            passes(Beside::Namespaces, call, arguments);
+            passes(FilterContext::Namespaces, call, arguments);
         }
     }
     refused(PAIRS, libc::SYS_connect, [BAD; 6], Errno::PERM);
@@ -279,8 +285,8 @@ fn without_namespaces_nobody_is_waited_for_and_nothing_is_shared_without_a_name(
 fn the_limits_of_others_are_theirs() {
     const CORE: i32 = libc::RLIMIT_CORE as i32;
     let parent = std::process::id().cast_signed();
-    refused(Beside::Namespaces, libc::SYS_prlimit64, arguments([parent, CORE]), Errno::PERM);
-    passes(Beside::Namespaces, libc::SYS_prlimit64, arguments([0, CORE]));
+    refused(FilterContext::Namespaces, libc::SYS_prlimit64, arguments([parent, CORE]), Errno::PERM);
+    passes(FilterContext::Namespaces, libc::SYS_prlimit64, arguments([0, CORE]));
 }
 
 #[test]
@@ -294,13 +300,13 @@ fn without_namespaces_attributes_are_left_as_they_are() {
         libc::SYS_fremovexattr,
     ] {
         refused(PAIRS, call, [BAD, BAD, BAD, 0, 0, 0], Errno::PERM);
-        passes(Beside::Namespaces, call, [BAD, BAD, BAD, 0, 0, 0]);
+        passes(FilterContext::Namespaces, call, [BAD, BAD, BAD, 0, 0, 0]);
     }
     passes(PAIRS, libc::SYS_getxattr, [BAD, BAD, BAD, 0, 0, 0]);
     const FS_IOC_GETFLAGS: usize = 0x8008_6601;
     const FS_IOC_SETFLAGS: usize = 0x4008_6602;
     refused(PAIRS, libc::SYS_ioctl, [BAD, FS_IOC_SETFLAGS, BAD, 0, 0, 0], Errno::PERM);
-    passes(Beside::Namespaces, libc::SYS_ioctl, [BAD, FS_IOC_SETFLAGS, BAD, 0, 0, 0]);
+    passes(FilterContext::Namespaces, libc::SYS_ioctl, [BAD, FS_IOC_SETFLAGS, BAD, 0, 0, 0]);
     passes(PAIRS, libc::SYS_ioctl, [BAD, FS_IOC_GETFLAGS, BAD, 0, 0, 0]);
 }
 
@@ -327,8 +333,8 @@ fn an_old_landlock_is_helped_to_keep_files_whole() {
 #[test]
 fn a_call_that_is_refused_whole_is_listed_once() {
     for beside in ALL {
-        let calls: Vec<_> = lists::refused(beside)
-            .chain(lists::absent(beside).iter().map(|call| (*call, NO_GROUPS)))
+        let calls: Vec<_> = call_lists::refused(beside)
+            .chain(call_lists::absent(beside).iter().map(|call| (*call, NO_GROUPS)))
             .collect();
         let all: BTreeSet<_> = calls.iter().map(|(call, _)| *call).collect();
         for call in all {
@@ -384,7 +390,7 @@ fn numbers_that_nobody_looked_at_do_not_exist() {
         // Another machine's numbers mean something else.
         assert_eq!(verdict(&program, I386, getpid), libc::SECCOMP_RET_KILL_PROCESS);
     }
-    let filters = Filters::new(Beside::Namespaces);
+    let filters = Filters::new(FilterContext::Namespaces);
     assert_eq!(said(Some(&filters), c_long::from(X32 | getpid), [0; 6]), Err(Errno::NOSYS));
     assert_eq!(said(Some(&filters), -1, [0; 6]), Err(Errno::NOSYS));
 }

@@ -18,7 +18,7 @@ use rustix::process::Pid;
 use crate::raw;
 
 /// Room for the longest program; a test counts what is used.
-const ROOM: usize = 256;
+const MAX_INSTRUCTIONS: usize = 256;
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
@@ -36,7 +36,7 @@ const EVERYBODY: i32 = -1;
 
 /// What a call is refused for.
 #[derive(Clone, Copy)]
-enum Test {
+enum CallTest {
     /// One of these arguments is the number of a protected process or group.
     Protected(&'static [u8]),
     /// This argument is not 0, the calling process.
@@ -44,38 +44,38 @@ enum Test {
     /// The first argument has this value, or the second is not 0.
     OtherOrAll(u32),
     /// Whatever the arguments, as if the system did not have the call.
-    Absent,
+    AbsentPaths,
     /// The second argument is the first value, or it is the second value and the third argument is protected.
     Owner(u32, u32),
     /// The second argument is one of these.
     Command(u32, u32),
 }
 
-const CALLS: [(c_long, Test); 17] = [
-    (libc::SYS_kill, Test::Protected(&[0])),
-    (libc::SYS_tkill, Test::Protected(&[0])),
-    (libc::SYS_tgkill, Test::Protected(&[0, 1])),
-    (libc::SYS_rt_sigqueueinfo, Test::Protected(&[0])),
-    (libc::SYS_rt_tgsigqueueinfo, Test::Protected(&[0, 1])),
-    (libc::SYS_pidfd_open, Test::Protected(&[0])),
+const CALLS: [(c_long, CallTest); 17] = [
+    (libc::SYS_kill, CallTest::Protected(&[0])),
+    (libc::SYS_tkill, CallTest::Protected(&[0])),
+    (libc::SYS_tgkill, CallTest::Protected(&[0, 1])),
+    (libc::SYS_rt_sigqueueinfo, CallTest::Protected(&[0])),
+    (libc::SYS_rt_tgsigqueueinfo, CallTest::Protected(&[0, 1])),
+    (libc::SYS_pidfd_open, CallTest::Protected(&[0])),
     // A descriptor of /proc/PID serves as well as one of `pidfd_open`, so the number cannot be looked at.
-    (libc::SYS_pidfd_send_signal, Test::Absent),
+    (libc::SYS_pidfd_send_signal, CallTest::AbsentPaths),
     // Signals that the system sends when a descriptor becomes ready.
-    (libc::SYS_fcntl, Test::Owner(F_SETOWN_EX, F_SETOWN)),
-    (libc::SYS_ioctl, Test::Command(FIOSETOWN, SIOCSPGRP)),
-    (libc::SYS_setpriority, Test::OtherOrAll(PRIORITY_OF_USER)),
-    (libc::SYS_ioprio_set, Test::OtherOrAll(IO_PRIORITY_OF_USER)),
-    (libc::SYS_sched_setparam, Test::Other(0)),
-    (libc::SYS_sched_setscheduler, Test::Other(0)),
-    (libc::SYS_sched_setattr, Test::Other(0)),
-    (libc::SYS_sched_setaffinity, Test::Other(0)),
-    (libc::SYS_migrate_pages, Test::Other(0)),
-    (libc::SYS_move_pages, Test::Other(0)),
+    (libc::SYS_fcntl, CallTest::Owner(F_SETOWN_EX, F_SETOWN)),
+    (libc::SYS_ioctl, CallTest::Command(FIOSETOWN, SIOCSPGRP)),
+    (libc::SYS_setpriority, CallTest::OtherOrAll(PRIORITY_OF_USER)),
+    (libc::SYS_ioprio_set, CallTest::OtherOrAll(IO_PRIORITY_OF_USER)),
+    (libc::SYS_sched_setparam, CallTest::Other(0)),
+    (libc::SYS_sched_setscheduler, CallTest::Other(0)),
+    (libc::SYS_sched_setattr, CallTest::Other(0)),
+    (libc::SYS_sched_setaffinity, CallTest::Other(0)),
+    (libc::SYS_migrate_pages, CallTest::Other(0)),
+    (libc::SYS_move_pages, CallTest::Other(0)),
 ];
 
 /// The processes that no command may signal.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Client {
+pub(crate) struct ProtectedClient {
     /// The process that started the server.
     pub(crate) pid: Pid,
     /// Its process group.
@@ -86,7 +86,7 @@ pub(crate) struct Client {
 ///
 /// # Errors
 /// The error of seccomp(2).
-pub(crate) fn install(server: Pid, client: Client) -> Result<(), Errno> {
+pub(crate) fn install(server: Pid, client: ProtectedClient) -> Result<(), Errno> {
     let program = Program::new([
         server.as_raw_pid(),
         -server.as_raw_pid(),
@@ -99,7 +99,7 @@ pub(crate) fn install(server: Pid, client: Client) -> Result<(), Errno> {
 }
 
 struct Program {
-    steps: [libc::sock_filter; ROOM],
+    steps: [libc::sock_filter; MAX_INSTRUCTIONS],
     length: usize,
     /// A step did not fit.
     is_cut: bool,
@@ -109,7 +109,7 @@ impl Program {
     /// Builds the program; `None` if there is no room for it.
     fn new(protected: [i32; 5]) -> Option<Self> {
         let empty = libc::sock_filter { code: 0, jt: 0, jf: 0, k: 0 };
-        let mut program = Self { steps: [empty; ROOM], length: 0, is_cut: false };
+        let mut program = Self { steps: [empty; MAX_INSTRUCTIONS], length: 0, is_cut: false };
         for (call, test) in CALLS {
             program.push(LOAD, NUMBER, 0, 0);
             let start = program.length;
@@ -128,28 +128,28 @@ impl Program {
         self.steps.get(..self.length).unwrap_or_default()
     }
 
-    fn refuse(&mut self, test: Test, protected: &[i32]) {
+    fn refuse(&mut self, test: CallTest, protected: &[i32]) {
         match test {
-            Test::Protected(arguments) => {
+            CallTest::Protected(arguments) => {
                 for argument in arguments {
                     self.refuse_protected(*argument, protected);
                 }
             }
-            Test::Other(argument) => self.refuse_others(argument),
-            Test::OtherOrAll(all) => {
+            CallTest::Other(argument) => self.refuse_others(argument),
+            CallTest::OtherOrAll(all) => {
                 self.load(0);
                 self.refuse_equal(all);
                 self.refuse_others(1);
             }
-            Test::Absent => self.answer(Errno::NOSYS),
-            Test::Owner(refused, looked_at) => {
+            CallTest::AbsentPaths => self.answer(Errno::NOSYS),
+            CallTest::Owner(refused, looked_at) => {
                 self.load(1);
                 self.refuse_equal(refused);
                 self.push(EQUAL, looked_at, 1, 0);
                 self.push(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
                 self.refuse_protected(2, protected);
             }
-            Test::Command(one, other) => {
+            CallTest::Command(one, other) => {
                 self.load(1);
                 self.refuse_equal(one);
                 self.refuse_equal(other);
@@ -201,7 +201,7 @@ mod tests {
     use rustix::thread::set_no_new_privs;
 
     use super::*;
-    use crate::raw::{Fork, any_call, fork};
+    use crate::raw::{ForkMode, any_call, fork};
 
     const NOBODY: usize = 0x3fff_fff0;
     const NO_FILTER: i32 = 255;
@@ -209,8 +209,8 @@ mod tests {
     /// The error of a call in a child whose server is this process and whose client is `client`; 0 if it succeeds.
     fn errno(call: c_long, arguments: [usize; 6], client: Pid) -> i32 {
         let server = getpid();
-        let child = fork(Fork::Plain, || {
-            let client = Client { pid: client, group: client };
+        let child = fork(ForkMode::Plain, || {
+            let client = ProtectedClient { pid: client, group: client };
             if set_no_new_privs(true).and_then(|()| install(server, client)).is_err() {
                 return NO_FILTER;
             }
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_program_fits_its_room() {
-        assert!(Program::new([1; 5]).unwrap().length < ROOM - 16);
+        assert!(Program::new([1; 5]).unwrap().length < MAX_INSTRUCTIONS - 16);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Words first: error number, count of arguments, count of variables, place of program and of directory, then
 //! the places of the arguments and of the variables, each list ended by 0. The texts follow, each ended by NUL.
-//! Places are counted from the first byte, so that adding the address of the whole makes pointers of them.
+//! Places are counted from the first byte, so that adding the address of the whole creates pointers of them.
 
 use std::ffi::{OsStr, OsString};
 use std::iter::once;
@@ -11,9 +11,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 const WORD: usize = size_of::<usize>();
-const HEAD: usize = 5;
+const HEADER_WORDS: usize = 5;
 /// The variable that names the directory for what is short-lived.
-const TEMPORARY: &str = "TMPDIR";
+const TMPDIR: &str = "TMPDIR";
 
 /// A command to start.
 #[derive(Clone, Copy, Debug)]
@@ -32,23 +32,23 @@ pub struct LaunchSpec<'a> {
 
 /// Some text holds a NUL byte.
 #[derive(Debug)]
-pub(crate) struct Nul;
+pub(crate) struct ContainsNul;
 
 /// The request as bytes. The command is told to keep what is short-lived in `temporary`.
-pub(crate) fn encode(launch: &LaunchSpec<'_>, temporary: Option<&Path>) -> Result<Vec<u8>, Nul> {
+pub(crate) fn encode(launch: &LaunchSpec<'_>, temporary: Option<&Path>) -> Result<Vec<u8>, ContainsNul> {
     let given = launch.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let temporary = temporary.map(|path| (OsStr::new(TEMPORARY), path.as_os_str()));
+    let temporary = temporary.map(|path| (OsStr::new(TMPDIR), path.as_os_str()));
     let variables: Vec<Vec<u8>> = given
-        .filter(|(name, _)| temporary.is_none() || *name != TEMPORARY)
+        .filter(|(name, _)| temporary.is_none() || *name != TMPDIR)
         .chain(temporary)
         .map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat())
         .collect();
     let (argc, envc) = (launch.arguments.len(), variables.len());
-    let mut place = (HEAD + argc + 1 + envc + 1) * WORD;
+    let mut place = (HEADER_WORDS + argc + 1 + envc + 1) * WORD;
     let mut texts = Vec::new();
     let mut put = |text: &[u8]| {
         if text.contains(&0) {
-            return Err(Nul);
+            return Err(ContainsNul);
         }
         texts.extend_from_slice(text);
         texts.push(0);
@@ -84,9 +84,9 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Reads it from a request; `None` for bytes that are too few.
-    pub(crate) fn of(request: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(request: &[u8]) -> Option<Self> {
         let (argc, envc) = (word(request, 1)?, word(request, 2)?);
-        let arguments = HEAD * WORD;
+        let arguments = HEADER_WORDS * WORD;
         let environment = argc.checked_add(1)?.checked_mul(WORD)?.checked_add(arguments)?;
         let end = envc.checked_add(1)?.checked_mul(WORD)?.checked_add(environment)?;
         (end <= request.len()).then_some(Self {
@@ -112,7 +112,7 @@ pub(crate) fn set_error(request: &mut [u8], errno: i32) {
 }
 
 /// Why the command could not begin; 0 if it did.
-pub(crate) fn error(request: &[u8]) -> i32 {
+pub(crate) fn read_error(request: &[u8]) -> i32 {
     word(request, 0).and_then(|errno| i32::try_from(errno).ok()).unwrap_or(0)
 }
 
@@ -136,7 +136,7 @@ mod tests {
             stdio: [stdin.as_fd(); 3],
         };
         let bytes = encode(&launch, Some(Path::new("/tmp"))).unwrap();
-        let layout = Layout::of(&bytes).unwrap();
+        let layout = Layout::parse(&bytes).unwrap();
         let text =
             |place: usize| std::ffi::CStr::from_bytes_until_nul(&bytes[place..]).unwrap().to_str().unwrap();
         let list: Vec<&str> = layout
@@ -148,7 +148,7 @@ mod tests {
             .collect();
         assert_eq!((text(layout.program), text(layout.directory)), ("/bin/bash", "/tmp"));
         assert_eq!(list, ["bash", "-c", "|", "A=b", "TMPDIR=/tmp", "|"]);
-        assert_eq!(Layout::of(&bytes[..40]), None);
+        assert_eq!(Layout::parse(&bytes[..40]), None);
         assert!(encode(&LaunchSpec { directory: Path::new("/a\0b"), ..launch }, None).is_err());
     }
 }

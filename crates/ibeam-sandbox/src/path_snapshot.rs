@@ -2,7 +2,7 @@
 //!
 //! A mount lies on a file, not on a name: who puts another file at a path from outside, as editors and git do when
 //! they save, takes away what kept or hid the path, in every mount namespace. Nobody inside can, but the next
-//! command would find it so. A launcher asks before each command, and makes a new view when the answer is no.
+//! command would find it so. A launcher asks before each command, and creates a new view when the answer is no.
 //!
 //! Most paths that are to be hidden do not exist, as the credentials of programs that the user does not have. They are
 //! looked for only where the directory that would hold them has changed.
@@ -19,31 +19,31 @@ use crate::existing_paths::filter_existing;
 /// The files, by what tells them apart from later ones: their numbers, and when they were made, since numbers are
 /// given again.
 #[derive(Debug)]
-pub(crate) struct Seen {
-    present: Vec<(PathBuf, Identity)>,
-    absent: Vec<Absent>,
+pub(crate) struct PathSnapshot {
+    present: Vec<(PathBuf, FileIdentity)>,
+    absent: Vec<AbsentPaths>,
 }
 
-type Identity = (u64, u64, Option<SystemTime>);
+type FileIdentity = (u64, u64, Option<SystemTime>);
 
 /// Paths that nothing was at, below one directory that exists.
 #[derive(Debug)]
-struct Absent {
+struct AbsentPaths {
     directory: PathBuf,
     /// What changes with every new name in the directory; `None` where it proves nothing.
-    stamp: Option<Stamp>,
+    stamp: Option<DirStamp>,
     /// By the name in the directory that did not exist and that they need.
     paths: BTreeMap<PathBuf, Vec<PathBuf>>,
 }
 
 /// Device, inode, and seconds and nanoseconds of the last change of a directory.
-type Stamp = (u64, u64, i64, i64);
+type DirStamp = (u64, u64, i64, i64);
 
 /// A directory that changed less than this ago may change again with the same time, where the clock of the file system
 /// is coarse.
-const FRESH: Duration = Duration::from_secs(2);
+const TIMESTAMP_GRANULARITY: Duration = Duration::from_secs(2);
 
-impl Seen {
+impl PathSnapshot {
     /// What is there now. To be asked before a view is made of it.
     pub(crate) fn new(confinement: &Confinement) -> Self {
         let Confinement {
@@ -74,26 +74,27 @@ impl Seen {
                 }
             }
         }
-        let absent = absent.into_iter().map(|(directory, paths)| Absent::new(directory, paths)).collect();
+        let absent =
+            absent.into_iter().map(|(directory, paths)| AbsentPaths::new(directory, paths)).collect();
         Self { present, absent }
     }
 
     /// Whether it still is.
-    pub(crate) fn is_still_so(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         self.present.iter().all(|(path, seen)| Some(*seen) == identity(path))
-            && self.absent.iter().all(Absent::is_still_so)
+            && self.absent.iter().all(AbsentPaths::is_current)
     }
 }
 
-impl Absent {
+impl AbsentPaths {
     fn new(directory: &Path, paths: BTreeMap<PathBuf, Vec<PathBuf>>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let settled = i64::try_from(now.saturating_sub(FRESH).as_secs()).unwrap_or_default();
+        let settled = i64::try_from(now.saturating_sub(TIMESTAMP_GRANULARITY).as_secs()).unwrap_or_default();
         let stamp = stamp(directory).filter(|(_, _, seconds, _)| *seconds < settled);
         Self { directory: directory.to_owned(), stamp, paths }
     }
 
-    fn is_still_so(&self) -> bool {
+    fn is_current(&self) -> bool {
         let is_unchanged = self.stamp.is_some() && self.stamp == stamp(&self.directory);
         is_unchanged
             || self.paths.iter().all(|(first, paths)| {
@@ -115,12 +116,12 @@ fn first_absent<'a>(path: &'a Path, known: &mut HashMap<&'a Path, bool>) -> (&'a
     (Path::new("/"), first)
 }
 
-fn stamp(directory: &Path) -> Option<Stamp> {
+fn stamp(directory: &Path) -> Option<DirStamp> {
     let found = fs::metadata(directory).ok()?;
     Some((found.dev(), found.ino(), found.mtime(), found.mtime_nsec()))
 }
 
-fn identity(path: &Path) -> Option<Identity> {
+fn identity(path: &Path) -> Option<FileIdentity> {
     let found = fs::metadata(path).ok()?;
     Some((found.dev(), found.ino(), found.created().ok()))
 }
@@ -142,29 +143,29 @@ mod tests {
         fs::write(at("there"), "").unwrap();
         let confinement =
             Confinement { hidden_when_created: names.map(&at).into(), ..Confinement::default() };
-        let seen = || Seen::new(&confinement);
+        let seen = || PathSnapshot::new(&confinement);
         let first = seen();
         assert_eq!(first.present.len(), 1);
         let groups = first.absent.iter().flat_map(|group| &group.paths);
         let groups: Vec<_> = groups.map(|(first, paths)| (first.clone(), paths.len())).collect();
         assert_eq!(groups, [(at("a"), 3), (at("f"), 1), (at("link/g"), 1)]);
-        assert!(first.is_still_so());
+        assert!(first.is_current());
         fs::create_dir_all(at("a/b")).unwrap();
-        assert!(first.is_still_so());
+        assert!(first.is_current());
         for name in ["a/b/d", "a/e", "f"] {
             let before = seen();
-            assert!(before.is_still_so());
+            assert!(before.is_current());
             fs::write(at(name), "").unwrap();
-            assert!(!before.is_still_so() && !first.is_still_so(), "{name}");
+            assert!(!before.is_current() && !first.is_current(), "{name}");
         }
         let before = seen();
         fs::create_dir(at("nowhere")).unwrap();
-        assert!(before.is_still_so());
+        assert!(before.is_current());
         fs::write(at("nowhere/g"), "").unwrap();
-        assert!(!before.is_still_so());
+        assert!(!before.is_current());
         let before = seen();
         fs::remove_file(at("f")).unwrap();
-        assert!(!before.is_still_so());
+        assert!(!before.is_current());
     }
 
     #[test]
@@ -178,11 +179,11 @@ mod tests {
         let names = ["home/.aws", "home/.config/gh"];
         let confinement =
             Confinement { hidden_when_created: names.map(&at).into(), ..Confinement::default() };
-        let seen = Seen::new(&confinement);
-        assert!(seen.absent.iter().all(|group| group.stamp.is_some()) && seen.is_still_so());
+        let seen = PathSnapshot::new(&confinement);
+        assert!(seen.absent.iter().all(|group| group.stamp.is_some()) && seen.is_current());
         fs::write(at("home/other"), "").unwrap();
-        assert!(seen.is_still_so());
+        assert!(seen.is_current());
         fs::create_dir_all(at("home/.config/gh")).unwrap();
-        assert!(!seen.is_still_so());
+        assert!(!seen.is_current());
     }
 }

@@ -17,80 +17,80 @@ use rustix::process::{
     setrlimit, setsid,
 };
 
-use crate::confine::{self, Preparation};
+use crate::apply_confinement::{self, PreparedConfinement};
 use crate::connections::ConnectionRules;
-use crate::descendants::{any, detect_numbers, kill_all, reap, reap_and_notice_stops};
+use crate::descendants::{detect_pid_level, has_children, kill_all, reap, reap_and_notice_stops};
 use crate::frame::Frame;
-use crate::memory::{Begin, forget};
-use crate::raw::{self, Fork, Shared};
-use crate::step::Step;
-use crate::supervisor::{self, PASS, SIGNALS, drain_signals, wait_for_signal};
+use crate::memory::{ArgumentArea, discard_inherited};
+use crate::raw::{self, ForkMode, SharedRequest};
+use crate::setup_step::SetupStep;
+use crate::supervisor::{self, PASS_INTERVAL, SIGNAL_FD, drain_signals, wait_for_signal};
 
 /// The socket of the server.
-const CONTROL: i32 = 0;
+const CONTROL_FD: i32 = 0;
 /// Commands that may run at once.
-const SUPERVISORS: usize = 256;
+const MAX_SUPERVISORS: usize = 256;
 /// How long a child that does not die keeps new commands waiting, in passes.
-const PASSES: usize = 50;
+const MAX_REAP_PASSES: usize = 50;
 /// Until the next look at a child that did not die.
-const LATER: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const RETRY_INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// What the server is to be.
-pub(crate) struct Setup<'a> {
+pub(crate) struct ServerSetup<'a> {
     /// It is the first process of a new pid namespace.
-    pub(crate) namespace: bool,
+    pub(crate) has_pid_namespace: bool,
     /// What it gives up, with all it starts; nothing where commands are not confined.
-    pub(crate) confined: Option<&'a Preparation>,
+    pub(crate) confined: Option<&'a PreparedConfinement>,
     /// The file by which it becomes a member of its cgroup.
-    pub(crate) members: Option<BorrowedFd<'a>>,
+    pub(crate) cgroup_members: Option<BorrowedFd<'a>>,
     /// The most processes its user may have.
     pub(crate) processes: Option<u64>,
     /// The last process id that counts as given away in the new namespace, as text.
     pub(crate) last_pid: String,
     /// What to wipe.
-    pub(crate) begin: Begin,
+    pub(crate) arguments: ArgumentArea,
 }
 
 /// Serves until the socket closes. Gives the exit code of the process.
-pub(crate) fn live(control: BorrowedFd<'_>, setup: &Setup<'_>) -> i32 {
+pub(crate) fn run(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> i32 {
     // A copy on the stack, since what the client prepared is forgotten.
     let connections = setup.confined.and_then(|given| given.connections);
-    if let Err((step, errno)) = settle(control, setup) {
-        Frame::Refused(step as u8, errno.raw_os_error()).send(raw::placed(CONTROL));
+    if let Err((step, errno)) = set_up(control, setup) {
+        Frame::Refused(step as u8, errno.raw_os_error()).send(raw::fixed_fd(CONTROL_FD));
         return 1;
     }
-    Frame::Started(getpid().as_raw_pid()).send(raw::placed(CONTROL));
-    Server { supervisors: [const { None }; SUPERVISORS], connections }.serve();
-    if !setup.namespace {
+    Frame::Started(getpid().as_raw_pid()).send(raw::fixed_fd(CONTROL_FD));
+    Server { supervisors: [const { None }; MAX_SUPERVISORS], connections }.serve();
+    if !setup.has_pid_namespace {
         while reap(|_, _| {}) {
             kill_all(|_| false);
-            wait_for_signal(&PASS);
+            wait_for_signal(&PASS_INTERVAL);
         }
     }
     0
 }
 
-fn settle(control: BorrowedFd<'_>, setup: &Setup<'_>) -> Result<(), (Step, Errno)> {
-    if let Some(members) = setup.members {
+fn set_up(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> Result<(), (SetupStep, Errno)> {
+    if let Some(members) = setup.cgroup_members {
         // Without it there is no bound, as on systems that have none.
         let _ = rustix::io::write(members, b"0");
     }
-    raw::place(control, CONTROL).map_err(|errno| (Step::Start, errno))?;
+    raw::dup_to(control, CONTROL_FD).map_err(|errno| (SetupStep::Start, errno))?;
     if let Some(given) = setup.confined {
-        confine::enter(given, raw::placed(CONTROL), &setup.last_pid)?;
+        apply_confinement::enter_namespaces(given, raw::fixed_fd(CONTROL_FD), &setup.last_pid)?;
     }
-    become_server(setup).map_err(|errno| (Step::Start, errno))?;
-    detect_numbers();
+    become_server(setup).map_err(|errno| (SetupStep::Start, errno))?;
+    detect_pid_level();
     if let Some(given) = setup.confined {
-        confine::close(given)?;
+        apply_confinement::drop_privileges(given)?;
     }
     // Last, since all above reads what the client prepared.
-    forget(&setup.begin);
+    discard_inherited(&setup.arguments);
     Ok(())
 }
 
-fn become_server(setup: &Setup<'_>) -> Result<(), Errno> {
-    if setup.namespace && setup.confined.is_none() {
+fn become_server(setup: &ServerSetup<'_>) -> Result<(), Errno> {
+    if setup.has_pid_namespace && setup.confined.is_none() {
         // Only what is below /proc is hidden from others: what the user's commands mount elsewhere is seen
         // wherever it would be seen without us.
         mount_change(c"/proc", MountPropagationFlags::PRIVATE)?;
@@ -107,8 +107,8 @@ fn become_server(setup: &Setup<'_>) -> Result<(), Errno> {
     raw::close_from(1);
     // The numbers 0 to 2 are taken from here on, so that no descriptor of a command is one of them.
     let signals = raw::signal_descriptor()?;
-    raw::place(signals.as_fd(), SIGNALS)?;
-    raw::place(signals.as_fd(), 2)?;
+    raw::dup_to(signals.as_fd(), SIGNAL_FD)?;
+    raw::dup_to(signals.as_fd(), 2)?;
     // It is number 1 already, or a copy that is closed with the process.
     std::mem::forget(signals);
     let _ = setsid();
@@ -127,7 +127,7 @@ fn write_to(path: &std::ffi::CStr, text: &[u8]) {
 struct Server {
     /// Those that live, each with a copy of its end of the socket: the client sees the end of the tree only
     /// after what a killed supervisor left is gone too.
-    supervisors: [Option<(Pid, OwnedFd)>; SUPERVISORS],
+    supervisors: [Option<(Pid, OwnedFd)>; MAX_SUPERVISORS],
     /// By which supervisors make the connections of commands, where commands have a network namespace.
     connections: Option<ConnectionRules>,
 }
@@ -136,15 +136,15 @@ impl Server {
     fn serve(&mut self) {
         let mut strays = false;
         loop {
-            let (control, signals) = (raw::placed(CONTROL), raw::placed(SIGNALS));
+            let (control, signals) = (raw::fixed_fd(CONTROL_FD), raw::fixed_fd(SIGNAL_FD));
             let mut both = [PollFd::new(&control, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
-            let _ = poll(&mut both, strays.then_some(&LATER));
+            let _ = poll(&mut both, strays.then_some(&RETRY_INTERVAL));
             let [asked, signalled] = both.map(|descriptor| !descriptor.revents().is_empty());
             if signalled || strays {
                 drain_signals();
-                strays = self.collect(strays);
+                strays = self.reap_children(strays);
             }
-            if asked && !self.answer() {
+            if asked && !self.handle_request() {
                 return;
             }
         }
@@ -152,9 +152,9 @@ impl Server {
 
     /// Takes the ends of children, and kills those that fell to it: if there may be `orphans`, or a supervisor was
     /// killed. Gives whether some did not die.
-    fn collect(&mut self, mut orphans: bool) -> bool {
-        let mut ended = [const { None }; SUPERVISORS];
-        for _ in 0..PASSES {
+    fn reap_children(&mut self, mut orphans: bool) -> bool {
+        let mut ended = [const { None }; MAX_SUPERVISORS];
+        for _ in 0..MAX_REAP_PASSES {
             reap_and_notice_stops(|pid, status: WaitStatus| {
                 // Nobody but a command stops a supervisor, which would then not end its tree.
                 if status.stopped() {
@@ -172,20 +172,20 @@ impl Server {
             });
             let supervisors = &self.supervisors;
             let is_supervisor = |pid| supervisors.iter().flatten().any(|(supervisor, _)| *supervisor == pid);
-            if !orphans || !any(is_supervisor) {
+            if !orphans || !has_children(is_supervisor) {
                 return false;
             }
             kill_all(is_supervisor);
-            wait_for_signal(&PASS);
+            wait_for_signal(&PASS_INTERVAL);
         }
         true
     }
 
     /// Takes one request. Gives whether there is somebody left to ask.
-    fn answer(&mut self) -> bool {
-        match receive() {
+    fn handle_request(&mut self) -> bool {
+        match receive_request() {
             Ok(Some(([session, stdin, stdout, stderr], request))) => {
-                self.start(session, [stdin, stdout, stderr], request);
+                self.start_supervisor(session, [stdin, stdout, stderr], request);
                 true
             }
             Ok(None) => false,
@@ -194,16 +194,16 @@ impl Server {
         }
     }
 
-    fn start(&mut self, session: OwnedFd, stdio: [OwnedFd; 3], request: Shared) {
+    fn start_supervisor(&mut self, session: OwnedFd, stdio: [OwnedFd; 3], request: SharedRequest) {
         let Some(place) = self.supervisors.iter_mut().find(|place| place.is_none()) else {
             return Frame::Failed(Errno::AGAIN.raw_os_error()).send(&session);
         };
         let ours = getpid();
         let connections = self.connections.as_ref();
         let mut given = Some((session, stdio, request));
-        let forked = raw::fork(Fork::Plain, || {
+        let forked = raw::fork(ForkMode::Plain, || {
             given.take().map_or(1, |(session, stdio, request)| {
-                supervisor::live(ours, session, stdio, request, connections)
+                supervisor::run(ours, session, stdio, request, connections)
             })
         });
         let Some((session, ..)) = given else { return };
@@ -215,8 +215,8 @@ impl Server {
 }
 
 /// One request and its descriptors; `None` at the end of the socket.
-fn receive() -> Result<Option<([OwnedFd; 4], Shared)>, Errno> {
-    let control = raw::placed(CONTROL);
+fn receive_request() -> Result<Option<([OwnedFd; 4], SharedRequest)>, Errno> {
+    let control = raw::fixed_fd(CONTROL_FD);
     let mut length = [0; size_of::<usize>()];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -238,7 +238,7 @@ fn receive() -> Result<Option<([OwnedFd; 4], Shared)>, Errno> {
     else {
         return Err(Errno::PROTO);
     };
-    let mut request = Shared::new(usize::from_ne_bytes(length))?;
+    let mut request = SharedRequest::new(usize::from_ne_bytes(length))?;
     let mut left = request.bytes();
     while !left.is_empty() {
         let count = match rustix::io::read(control, &mut *left) {

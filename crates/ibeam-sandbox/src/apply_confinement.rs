@@ -1,6 +1,6 @@
 //! What the fork server gives up before it takes the first request, for itself and for all that it will start.
 //!
-//! In two parts: [`enter`] goes into the namespaces and builds the view of the files, while that is still allowed;
+//! In two writable_parts: [`enter`] goes into the namespaces and builds the view of the files, while that is still allowed;
 //! [`close`] takes away, as the last thing, every power that is left. The order in `close` is that of the
 //! powers that each step needs: capabilities go before `no_new_privs`, that before Landlock and seccomp, which may
 //! be set without privileges only with it, and seccomp is last, since it refuses the calls of all the others.
@@ -28,64 +28,64 @@ use rustix::thread::{
 
 use crate::connections::ConnectionRules;
 use crate::frame::Frame;
-use crate::plan::Plan;
+use crate::mount_plan::MountPlan;
 use crate::raw;
-use crate::seccomp::processes::{self, Client};
-use crate::step::Step;
-use crate::{landlock, seccomp, view};
+use crate::seccomp::process_filter::{self, ProtectedClient};
+use crate::setup_step::SetupStep;
+use crate::{landlock, mount_view, seccomp};
 
 /// Connections to the proxy that wait to be taken.
 const BACKLOG: i32 = 128;
 
 /// All that is needed to be confined, made before the fork.
-pub(crate) struct Preparation {
+pub(crate) struct PreparedConfinement {
     /// The lines of the two maps of a new user namespace.
-    pub(crate) identity: Option<Identity>,
+    pub(crate) id_maps: Option<IdMaps>,
     /// The files, in new namespaces; none where there are no namespaces.
-    pub(crate) plan: Option<Plan>,
+    pub(crate) mount_plan: Option<MountPlan>,
     /// A socket is made for the proxy in the new network, with this port, or any if it is 0.
-    pub(crate) listens: Option<u16>,
+    pub(crate) proxy_port: Option<u16>,
     pub(crate) largest_file: Option<u64>,
     /// None where the system has no Landlock.
-    pub(crate) rules: Option<landlock::Rules>,
+    pub(crate) landlock: Option<landlock::LandlockRules>,
     pub(crate) filter: seccomp::Program,
     /// By which supervisors make the connections of commands; none where commands have no sockets.
     pub(crate) connections: Option<ConnectionRules>,
     /// The process that commands must not signal, where they share their process ids with the system.
-    pub(crate) client: Option<Client>,
+    pub(crate) client: Option<ProtectedClient>,
 }
 
 /// The user and the group that we are, each as a line that says that they are the same inside and outside.
-pub(crate) struct Identity {
+pub(crate) struct IdMaps {
     pub(crate) user: String,
     pub(crate) group: String,
 }
 
 /// Into the namespaces. What is told over `control` is the socket for the proxy.
-pub(crate) fn enter(
-    given: &Preparation,
+pub(crate) fn enter_namespaces(
+    given: &PreparedConfinement,
     control: BorrowedFd<'_>,
     last_pid: &str,
-) -> Result<(), (Step, Errno)> {
-    identify(given.identity.as_ref()).map_err(|errno| (Step::Identity, errno))?;
-    let Some(plan) = &given.plan else { return Ok(()) };
-    raw::raise_loopback().map_err(|errno| (Step::Loopback, errno))?;
-    if let Some(port) = given.listens {
-        give_listener(control, port).map_err(|errno| (Step::Listener, errno))?;
+) -> Result<(), (SetupStep, Errno)> {
+    write_id_maps(given.id_maps.as_ref()).map_err(|errno| (SetupStep::Identity, errno))?;
+    let Some(plan) = &given.mount_plan else { return Ok(()) };
+    raw::raise_loopback().map_err(|errno| (SetupStep::Loopback, errno))?;
+    if let Some(port) = given.proxy_port {
+        send_proxy_listener(control, port).map_err(|errno| (SetupStep::Listener, errno))?;
     }
-    view::build(plan, last_pid)
+    mount_view::apply(plan, last_pid)
 }
 
 /// Who we are in a new user namespace; and that we go first when memory runs out.
 ///
 /// A process that hides its memory does not own its files in /proc. It shows itself for these few calls only: its
 /// memory is a copy of our client's. From here on it hides from the commands too, which are of the same user.
-fn identify(identity: Option<&Identity>) -> Result<(), Errno> {
+fn write_id_maps(identity: Option<&IdMaps>) -> Result<(), Errno> {
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     if let Ok(score) = open_to_write(c"/proc/self/oom_score_adj") {
         let _ = rustix::io::write(score, b"1000");
     }
-    if let Some(Identity { user, group }) = identity {
+    if let Some(IdMaps { user, group }) = identity {
         // Groups of the user that would be dropped may be what denies something.
         rustix::io::write(open_to_write(c"/proc/self/setgroups")?, b"deny")?;
         rustix::io::write(open_to_write(c"/proc/self/uid_map")?, user.as_bytes())?;
@@ -98,7 +98,7 @@ fn open_to_write(path: &std::ffi::CStr) -> Result<OwnedFd, Errno> {
     openat(CWD, path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn give_listener(control: BorrowedFd<'_>, port: u16) -> Result<(), Errno> {
+fn send_proxy_listener(control: BorrowedFd<'_>, port: u16) -> Result<(), Errno> {
     let socket = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, port))?;
     listen(&socket, BACKLOG)?;
@@ -111,20 +111,20 @@ fn give_listener(control: BorrowedFd<'_>, port: u16) -> Result<(), Errno> {
 }
 
 /// Gives up what is left.
-pub(crate) fn close(given: &Preparation) -> Result<(), (Step, Errno)> {
-    limit(given.largest_file).map_err(|errno| (Step::Limits, errno))?;
-    drop_capabilities().map_err(|errno| (Step::Capabilities, errno))?;
-    set_no_new_privs(true).map_err(|errno| (Step::Privileges, errno))?;
-    if let Some(rules) = &given.rules {
-        landlock::restrict(rules).map_err(|errno| (Step::Landlock, errno))?;
+pub(crate) fn drop_privileges(given: &PreparedConfinement) -> Result<(), (SetupStep, Errno)> {
+    set_limits(given.largest_file).map_err(|errno| (SetupStep::Limits, errno))?;
+    drop_capabilities().map_err(|errno| (SetupStep::Capabilities, errno))?;
+    set_no_new_privs(true).map_err(|errno| (SetupStep::Privileges, errno))?;
+    if let Some(rules) = &given.landlock {
+        landlock::restrict(rules).map_err(|errno| (SetupStep::Landlock, errno))?;
     }
     if let Some(client) = given.client {
-        processes::install(getpid(), client).map_err(|errno| (Step::Seccomp, errno))?;
+        process_filter::install(getpid(), client).map_err(|errno| (SetupStep::Seccomp, errno))?;
     }
-    seccomp::install(&given.filter).map_err(|errno| (Step::Seccomp, errno))
+    seccomp::install(&given.filter).map_err(|errno| (SetupStep::Seccomp, errno))
 }
 
-fn limit(largest_file: Option<u64>) -> Result<(), Errno> {
+fn set_limits(largest_file: Option<u64>) -> Result<(), Errno> {
     let set = |resource, most: u64| {
         let Rlimit { current, maximum } = getrlimit(resource);
         let bound = |limit: Option<u64>| Some(limit.map_or(most, |limit| limit.min(most)));

@@ -3,7 +3,7 @@
 /// One of them; its number is sent from the child to the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Step {
+pub(crate) enum SetupStep {
     /// What every start does, confined or not.
     Start,
     Filter,
@@ -14,8 +14,8 @@ pub(crate) enum Step {
     Writable,
     Seal,
     Proc,
-    Cover,
-    Guard,
+    Overmount,
+    PinnedMount,
     Hide,
     Limits,
     Capabilities,
@@ -25,29 +25,29 @@ pub(crate) enum Step {
     Sockets,
 }
 
-const ALL: [Step; 18] = [
-    Step::Start,
-    Step::Filter,
-    Step::Identity,
-    Step::Loopback,
-    Step::Listener,
-    Step::Propagation,
-    Step::Writable,
-    Step::Seal,
-    Step::Proc,
-    Step::Cover,
-    Step::Guard,
-    Step::Hide,
-    Step::Limits,
-    Step::Capabilities,
-    Step::Privileges,
-    Step::Landlock,
-    Step::Seccomp,
-    Step::Sockets,
+const ALL: [SetupStep; 18] = [
+    SetupStep::Start,
+    SetupStep::Filter,
+    SetupStep::Identity,
+    SetupStep::Loopback,
+    SetupStep::Listener,
+    SetupStep::Propagation,
+    SetupStep::Writable,
+    SetupStep::Seal,
+    SetupStep::Proc,
+    SetupStep::Overmount,
+    SetupStep::PinnedMount,
+    SetupStep::Hide,
+    SetupStep::Limits,
+    SetupStep::Capabilities,
+    SetupStep::Privileges,
+    SetupStep::Landlock,
+    SetupStep::Seccomp,
+    SetupStep::Sockets,
 ];
 
-impl Step {
-    pub(crate) fn of(number: u8) -> Option<Self> {
+impl SetupStep {
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
         ALL.into_iter().find(|step| *step as u8 == number)
     }
 
@@ -63,8 +63,8 @@ impl Step {
             Self::Writable => "a writable directory",
             Self::Seal => "the read-only view of all files",
             Self::Proc => "a /proc of its own",
-            Self::Cover => "a /dev, /run and /tmp of its own",
-            Self::Guard => "a read-only path",
+            Self::Overmount => "a /dev, /run and /tmp of its own",
+            Self::PinnedMount => "a read-only path",
             Self::Hide => "a hidden path",
             Self::Limits => "limits of size",
             Self::Capabilities => "dropping capabilities",
@@ -83,8 +83,8 @@ mod tests {
     #[test]
     fn every_step_is_known_by_its_number() {
         for step in ALL {
-            assert_eq!(Step::of(step as u8), Some(step));
+            assert_eq!(SetupStep::from_number(step as u8), Some(step));
         }
-        assert_eq!(Step::of(ALL.len().try_into().unwrap()), None);
+        assert_eq!(SetupStep::from_number(ALL.len().try_into().unwrap()), None);
     }
 }

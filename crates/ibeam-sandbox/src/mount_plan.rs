@@ -13,9 +13,9 @@
 //! 6. *Guards*: a path that is kept as it is becomes a read-only mount, and every directory between it and the
 //!    writable root a mount too: what is a mount cannot be renamed, and so a guarded path cannot be moved away. Nor
 //!    can a hidden one, which the next run would look for in vain.
-//! 7. Hidden paths become empty.
+//! 7. MaskedPath paths become empty.
 //!
-//! A workspace that is `/` cannot be taken. Then 2 leaves everything writable but [`SYSTEM`]; all else holds. A
+//! A workspace that is `/` cannot be taken. Then 2 leaves everything writable but [`SYSTEM_DIRS`]; all else holds. A
 //! workspace that is a home directory is writable but for what its owner guards and hides.
 
 use std::collections::BTreeMap;
@@ -28,16 +28,16 @@ use std::path::{Path, PathBuf};
 use crate::confinement::Confinement;
 
 /// What stays read-only though the workspace is `/`.
-pub(crate) const SYSTEM: [&str; 16] = [
+pub(crate) const SYSTEM_DIRS: [&str; 16] = [
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/opt", "/proc", "/sbin",
     "/sys", "/usr", "/var", "/efi",
 ];
 /// Directories of which commands get an empty one of their own.
-const PRIVATE: [&str; 2] = ["/tmp", "/var/tmp"];
+const PRIVATE_DIRS: [&str; 2] = ["/tmp", "/var/tmp"];
 /// Where the sockets of the system's services are.
-const RUN: [&str; 2] = ["/run", "/var/run"];
+const RUN_DIRS: [&str; 2] = ["/run", "/var/run"];
 /// What of it is none, and is looked for by programs.
-const KEPT: [&str; 7] = [
+const PRESERVED_RUN_PATHS: [&str; 7] = [
     "/run/.containerenv",
     "/run/booted-system",
     "/run/current-system",
@@ -48,7 +48,7 @@ const KEPT: [&str; 7] = [
 ];
 /// Devices that are nobody's.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
-const LINKS: [(&str, &str); 5] = [
+const DEV_LINKS: [(&str, &str); 5] = [
     ("dev/fd", "/proc/self/fd"),
     ("dev/stdin", "/proc/self/fd/0"),
     ("dev/stdout", "/proc/self/fd/1"),
@@ -56,36 +56,36 @@ const LINKS: [(&str, &str); 5] = [
     ("dev/ptmx", "pts/ptmx"),
 ];
 /// What tells more of the machine than commands need.
-const TELLING: [&str; 3] = ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/firmware"];
+const SENSITIVE_PATHS: [&str; 3] = ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/firmware"];
 
 /// Of a file in memory, its entry and its first page are held besides its bytes: so many bytes for each file.
-const BYTES_OF_FILE: u64 = 8192;
+const BYTES_PER_FILE: u64 = 8192;
 /// Files that the file system in memory may have in any case; the mounts of the sandbox need some.
-const FEWEST_FILES: u64 = 16_384;
+const MIN_FILES: u64 = 16_384;
 /// Processes whose directories are covered; each is a mount.
-const OTHERS: usize = 4096;
+const MAX_OTHER_PROCESSES: usize = 4096;
 
 /// The directory of the file system in memory that is empty, and the file that is.
-pub(crate) const EMPTY: &std::ffi::CStr = c"empty";
-pub(crate) const NOTHING: &std::ffi::CStr = c"nothing";
+pub(crate) const EMPTY_DIR: &std::ffi::CStr = c"empty";
+pub(crate) const EMPTY_FILE: &std::ffi::CStr = c"nothing";
 
 /// The plan.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct MountPlan {
     /// Everything is read-only that is not taken as writable.
-    pub(crate) sealed: bool,
+    pub(crate) read_only_root: bool,
     pub(crate) processes: Processes,
     /// The options of the file system in memory.
-    pub(crate) memory: CString,
+    pub(crate) tmpfs_options: CString,
     /// Directories in `/proc` of processes that do not belong to the commands.
-    pub(crate) others: Vec<CString>,
+    pub(crate) other_processes: Vec<CString>,
     /// Guards that are made before there are covers.
-    pub(crate) system: Vec<CString>,
-    pub(crate) taken: Vec<Taken>,
-    pub(crate) made: Vec<Made>,
-    pub(crate) covers: Vec<Cover>,
-    pub(crate) guards: Vec<Guard>,
-    pub(crate) hidden: Vec<Hidden>,
+    pub(crate) read_only_system: Vec<CString>,
+    pub(crate) bind_mounts: Vec<BindMount>,
+    pub(crate) tmpfs_entries: Vec<TmpfsEntry>,
+    pub(crate) overmounts: Vec<Overmount>,
+    pub(crate) pinned: Vec<PinnedMount>,
+    pub(crate) masked: Vec<MaskedPath>,
 }
 
 /// Which processes commands can reach and see.
@@ -94,32 +94,32 @@ pub(crate) enum Processes {
     /// A pid namespace of their own, and a `/proc` for it.
     #[default]
     Own,
-    /// A pid namespace of their own, with the `/proc` of the system: containers that hide parts of it refuse another.
+    /// A pid namespace of their own, with the `/proc` of the system: containers that hide writable_parts of it refuse another.
     /// Nobody outside can be signalled, but the numbers in `/proc` are not those that commands use.
     OwnNumbers,
     /// All processes of the system.
-    Shared,
+    SharedRequest,
 }
 
 impl Processes {
     /// Whether there is a pid namespace.
-    pub(crate) fn are_own(self) -> bool {
+    pub(crate) fn has_pid_namespace(self) -> bool {
         match self {
             Self::Own | Self::OwnNumbers => true,
-            Self::Shared => false,
+            Self::SharedRequest => false,
         }
     }
 }
 
 /// What comes back at its own path.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct BindMount {
     pub(crate) path: CString,
-    pub(crate) kind: Kind,
+    pub(crate) bind_kind: BindKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BindKind {
     Writable,
     Visible,
     Device,
@@ -127,160 +127,179 @@ pub(crate) enum Kind {
 
 /// An entry of the file system in memory; its path is relative.
 #[derive(Debug)]
-pub(crate) enum Made {
+pub(crate) enum TmpfsEntry {
     Directory(CString),
     /// Everybody may write here.
-    Scratch(CString),
+    WorldWritableDirectory(CString),
     File(CString),
     Link(CString, CString),
 }
 
 /// A directory of the file system in memory that comes over one of the system.
 #[derive(Debug)]
-pub(crate) struct Cover {
+pub(crate) struct Overmount {
     pub(crate) path: CString,
     pub(crate) name: CString,
-    pub(crate) sealed: bool,
+    pub(crate) read_only: bool,
 }
 
 /// A path that cannot be moved away, nor written to when it is sealed.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub(crate) struct PinnedMount {
     pub(crate) path: CString,
-    pub(crate) sealed: bool,
+    pub(crate) read_only: bool,
 }
 
 #[derive(Debug)]
-pub(crate) struct Hidden {
+pub(crate) struct MaskedPath {
     pub(crate) path: CString,
     pub(crate) is_directory: bool,
 }
 
-impl Plan {
+impl MountPlan {
     /// `confinement` has resolved paths.
     pub(crate) fn new(confinement: &Confinement, processes: Processes) -> Self {
         let whole = confinement.writable.iter().any(|path| path == Path::new("/"));
         let others = match processes {
             Processes::Own => Vec::new(),
-            Processes::OwnNumbers | Processes::Shared => others(),
+            Processes::OwnNumbers | Processes::SharedRequest => others(),
         };
         let memory = memory_options(confinement.max_scratch_size);
-        let mut plan = Self { sealed: !whole, processes, others, memory, ..Self::default() };
+        let mut plan = Self {
+            read_only_root: !whole,
+            processes,
+            other_processes: others,
+            tmpfs_options: memory,
+            ..Self::default()
+        };
         if whole {
-            let system = SYSTEM.iter().map(Path::new).filter(|path| is_directory(path));
-            plan.system.extend(system.map(c_string));
+            let system = SYSTEM_DIRS.iter().map(Path::new).filter(|path| is_directory(path));
+            plan.read_only_system.extend(system.map(c_string));
         }
-        plan.cover_system();
-        plan.take(confinement);
-        plan.guard(confinement);
-        plan.hide(confinement);
+        plan.overmount_system_dirs();
+        plan.add_bind_mounts(confinement);
+        plan.pin_protected(confinement);
+        plan.mask_hidden(confinement);
         plan
     }
 
-    fn cover_system(&mut self) {
-        self.made.extend([Made::Directory(EMPTY.to_owned()), Made::File(NOTHING.to_owned())]);
-        self.cover(Path::new("/dev"), "dev", true);
-        self.cover(Path::new("/dev/shm"), "shm", false);
-        for path in RUN.iter().filter_map(|path| fs::canonicalize(path).ok()) {
-            self.cover(&path, "run", true);
+    fn overmount_system_dirs(&mut self) {
+        self.tmpfs_entries
+            .extend([TmpfsEntry::Directory(EMPTY_DIR.to_owned()), TmpfsEntry::File(EMPTY_FILE.to_owned())]);
+        self.overmount(Path::new("/dev"), "dev", true);
+        self.overmount(Path::new("/dev/shm"), "shm", false);
+        for path in RUN_DIRS.iter().filter_map(|path| fs::canonicalize(path).ok()) {
+            self.overmount(&path, "run", true);
         }
-        for (path, name) in PRIVATE.into_iter().zip(["tmp", "var-tmp"]) {
+        for (path, name) in PRIVATE_DIRS.into_iter().zip(["tmp", "var-tmp"]) {
             if let Ok(path) = fs::canonicalize(path) {
-                self.cover(&path, name, false);
+                self.overmount(&path, name, false);
             }
         }
-        for (link, target) in LINKS {
-            self.made.push(Made::Link(c_string(Path::new(link)), c_string(Path::new(target))));
+        for (link, target) in DEV_LINKS {
+            self.tmpfs_entries.push(TmpfsEntry::Link(c_string(Path::new(link)), c_string(Path::new(target))));
         }
-        self.made.push(Made::Directory(c"dev/pts".to_owned()));
+        self.tmpfs_entries.push(TmpfsEntry::Directory(c"dev/pts".to_owned()));
         for device in DEVICES {
             let path = Path::new("/dev").join(device);
             if fs::metadata(&path).is_ok_and(|found| found.file_type().is_char_device()) {
-                self.made.push(Made::File(c_string(&Path::new("dev").join(device))));
-                self.taken.push(Taken { path: c_string(&path), kind: Kind::Device });
+                self.tmpfs_entries.push(TmpfsEntry::File(c_string(&Path::new("dev").join(device))));
+                self.bind_mounts.push(BindMount { path: c_string(&path), bind_kind: BindKind::Device });
             }
         }
-        for kept in KEPT.map(Path::new) {
+        for kept in PRESERVED_RUN_PATHS.map(Path::new) {
             let Ok(found) = fs::symlink_metadata(kept) else { continue };
             if let (true, Ok(target)) = (found.is_symlink(), fs::read_link(kept)) {
-                if let Some(name) = self.make_parents(kept) {
-                    self.made.push(Made::Link(name, c_string(&target)));
+                if let Some(name) = self.create_parents(kept) {
+                    self.tmpfs_entries.push(TmpfsEntry::Link(name, c_string(&target)));
                 }
             } else if found.is_file() {
-                self.stay(kept, Kind::Visible);
+                self.keep_visible(kept, BindKind::Visible);
             }
         }
     }
 
     /// Covers a directory, which may lie below one that is covered already.
-    fn cover(&mut self, path: &Path, name: &str, sealed: bool) {
-        if self.covers.iter().any(|cover| cover.path.as_bytes() == path.as_os_str().as_bytes()) {
+    fn overmount(&mut self, path: &Path, name: &str, sealed: bool) {
+        if self.overmounts.iter().any(|cover| cover.path.as_bytes() == path.as_os_str().as_bytes()) {
             return;
         }
-        if let Some(place) = self.make_parents(path) {
-            self.made.push(Made::Directory(place));
+        if let Some(place) = self.create_parents(path) {
+            self.tmpfs_entries.push(TmpfsEntry::Directory(place));
         }
         let name = c_string(Path::new(name));
-        self.made.push(if sealed { Made::Directory(name.clone()) } else { Made::Scratch(name.clone()) });
-        self.covers.push(Cover { path: c_string(path), name, sealed });
+        self.tmpfs_entries.push(if sealed {
+            TmpfsEntry::Directory(name.clone())
+        } else {
+            TmpfsEntry::WorldWritableDirectory(name.clone())
+        });
+        self.overmounts.push(Overmount { path: c_string(path), name, read_only: sealed });
     }
 
     /// Where a path is in the file system in memory, when it is covered; the directories above it are made.
     ///
     /// In a directory where everybody may write, the first of them becomes a mount that is read-only: it cannot be
     /// renamed, nor anything below it.
-    fn make_parents(&mut self, path: &Path) -> Option<CString> {
+    fn create_parents(&mut self, path: &Path) -> Option<CString> {
         let covers = self
-            .covers
+            .overmounts
             .iter()
             .filter_map(|cover| Some((cover, path.strip_prefix(to_path(&cover.path)).ok()?)));
         let (cover, rest) = covers.min_by_key(|(_, rest)| rest.as_os_str().len())?;
         let (open, outside, root) =
-            (!cover.sealed, to_path(&cover.path).to_owned(), to_path(&cover.name).to_owned());
+            (!cover.read_only, to_path(&cover.path).to_owned(), to_path(&cover.name).to_owned());
         let mut parents: Vec<&Path> =
             rest.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()).collect();
         parents.reverse();
         let place = c_string(&root.join(rest));
         for (depth, parent) in parents.into_iter().enumerate() {
             let name = c_string(&root.join(parent));
-            self.made.push(Made::Directory(name.clone()));
+            self.tmpfs_entries.push(TmpfsEntry::Directory(name.clone()));
             if open && depth == 0 {
-                self.covers.push(Cover { path: c_string(&outside.join(parent)), name, sealed: true });
+                self.overmounts.push(Overmount {
+                    path: c_string(&outside.join(parent)),
+                    name,
+                    read_only: true,
+                });
             }
         }
         Some(place)
     }
 
-    fn take(&mut self, confinement: &Confinement) {
-        let writable = confinement.writable.iter().map(|path| (path, Kind::Writable));
+    fn add_bind_mounts(&mut self, confinement: &Confinement) {
+        let writable = confinement.writable.iter().map(|path| (path, BindKind::Writable));
         let visible =
-            confinement.visible.iter().chain(&confinement.sockets).map(|path| (path, Kind::Visible));
+            confinement.visible.iter().chain(&confinement.sockets).map(|path| (path, BindKind::Visible));
         // What is above comes first; of both kinds, a path is writable.
         for (path, kind) in visible.chain(writable).collect::<BTreeMap<_, _>>() {
             if path != Path::new("/") {
-                self.stay(path, kind);
+                self.keep_visible(path, kind);
             }
         }
     }
 
     /// Takes a path, unless it stays as it is without that, or as a part of another.
-    fn stay(&mut self, path: &Path, kind: Kind) {
-        let above = self.taken.iter().rfind(|taken| path.starts_with(to_path(&taken.path)));
-        let covered = self.covers.iter().any(|cover| path.starts_with(to_path(&cover.path)));
-        match (above.map(|above| above.kind), kind) {
-            (Some(Kind::Writable), _) | (Some(Kind::Visible), Kind::Visible) => return,
-            (None, Kind::Visible) if !covered => return,
-            (Some(Kind::Visible | Kind::Device) | None, _) => {}
+    fn keep_visible(&mut self, path: &Path, kind: BindKind) {
+        let above = self.bind_mounts.iter().rfind(|taken| path.starts_with(to_path(&taken.path)));
+        let covered = self.overmounts.iter().any(|cover| path.starts_with(to_path(&cover.path)));
+        match (above.map(|above| above.bind_kind), kind) {
+            (Some(BindKind::Writable), _) | (Some(BindKind::Visible), BindKind::Visible) => return,
+            (None, BindKind::Visible) if !covered => return,
+            (Some(BindKind::Visible | BindKind::Device) | None, _) => {}
         }
         if above.is_none()
-            && let Some(place) = self.make_parents(path)
+            && let Some(place) = self.create_parents(path)
         {
-            self.made.push(if is_directory(path) { Made::Directory(place) } else { Made::File(place) });
+            self.tmpfs_entries.push(if is_directory(path) {
+                TmpfsEntry::Directory(place)
+            } else {
+                TmpfsEntry::File(place)
+            });
         }
-        self.taken.push(Taken { path: c_string(path), kind });
+        self.bind_mounts.push(BindMount { path: c_string(path), bind_kind: kind });
     }
 
-    fn guard(&mut self, confinement: &Confinement) {
+    fn pin_protected(&mut self, confinement: &Confinement) {
         let mut guards: BTreeMap<&Path, bool> = BTreeMap::new();
         let kept = confinement.read_only.iter().map(|path| (path, true));
         let hidden = confinement.hidden.iter().map(|path| (path, false));
@@ -303,19 +322,19 @@ impl Plan {
                 continue;
             }
             sealed = seals.then_some(path).or(sealed);
-            self.guards.push(Guard { path: c_string(path), sealed: seals });
+            self.pinned.push(PinnedMount { path: c_string(path), read_only: seals });
         }
     }
 
-    fn hide(&mut self, confinement: &Confinement) {
-        let telling = TELLING.map(PathBuf::from);
+    fn mask_hidden(&mut self, confinement: &Confinement) {
+        let telling = SENSITIVE_PATHS.map(PathBuf::from);
         let wished = confinement.hidden.iter().chain(&telling);
         let wished = wished.filter_map(|path| Some((path.clone(), fs::metadata(path).ok()?.is_dir())));
         let all: BTreeMap<PathBuf, bool> = wished.collect();
         let mut last: Option<PathBuf> = None;
         for (path, is_directory) in all {
             if last.as_ref().is_none_or(|above| !path.starts_with(above)) {
-                self.hidden.push(Hidden { path: c_string(&path), is_directory });
+                self.masked.push(MaskedPath { path: c_string(&path), is_directory });
                 last = Some(path);
             }
         }
@@ -324,7 +343,7 @@ impl Plan {
 
 fn memory_options(bytes: Option<u64>) -> CString {
     let bound =
-        bytes.map(|bytes| format!(",size={bytes},nr_inodes={}", FEWEST_FILES.max(bytes / BYTES_OF_FILE)));
+        bytes.map(|bytes| format!(",size={bytes},nr_inodes={}", MIN_FILES.max(bytes / BYTES_PER_FILE)));
     CString::new(format!("mode=0755{}", bound.unwrap_or_default())).unwrap_or_default()
 }
 
@@ -333,7 +352,7 @@ fn others() -> Vec<CString> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_process =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().iter().all(u8::is_ascii_digit));
-    entries.filter(is_process).take(OTHERS).map(|path| c_string(&path)).collect()
+    entries.filter(is_process).take(MAX_OTHER_PROCESSES).map(|path| c_string(&path)).collect()
 }
 
 fn is_directory(path: &Path) -> bool {
@@ -353,8 +372,8 @@ fn to_path(text: &std::ffi::CStr) -> &Path {
 mod tests {
     use super::*;
 
-    fn plan(confinement: &Confinement) -> Plan {
-        Plan::new(confinement, Processes::Own)
+    fn plan(confinement: &Confinement) -> MountPlan {
+        MountPlan::new(confinement, Processes::Own)
     }
 
     fn writable(path: &str) -> Confinement {
@@ -371,8 +390,9 @@ mod tests {
         confinement.read_only =
             ["/w/a/b/kept", "/w/a/b/kept/below", "/elsewhere/kept", "/w/top"].map(PathBuf::from).into();
         confinement.hidden = ["/w/a/c/hidden", "/home/hidden"].map(PathBuf::from).into();
-        let guards = plan(&confinement).guards;
-        let told: Vec<_> = guards.iter().map(|guard| (guard.path.to_str().unwrap(), guard.sealed)).collect();
+        let guards = plan(&confinement).pinned;
+        let told: Vec<_> =
+            guards.iter().map(|guard| (guard.path.to_str().unwrap(), guard.read_only)).collect();
         let expected =
             [("/w/a", false), ("/w/a/b", false), ("/w/a/b/kept", true), ("/w/a/c", false), ("/w/top", true)];
         assert_eq!(told, expected);
@@ -382,9 +402,9 @@ mod tests {
     fn what_is_kept_seals_what_is_writable_below_it() {
         let mut confinement = writable("/w/in");
         confinement.read_only = vec!["/w".into()];
-        let guards = plan(&confinement).guards;
+        let guards = plan(&confinement).pinned;
         assert_eq!(
-            guards.iter().map(|guard| (to_path(&guard.path), guard.sealed)).collect::<Vec<_>>(),
+            guards.iter().map(|guard| (to_path(&guard.path), guard.read_only)).collect::<Vec<_>>(),
             [(Path::new("/w/in"), true)]
         );
     }
@@ -395,20 +415,21 @@ mod tests {
         confinement.visible =
             ["/tmp/u/home", "/tmp/u/home/bin", "/usr/bin", "/tmp/u/home/work/bin"].map(PathBuf::from).into();
         let plan = plan(&confinement);
-        let taken: Vec<_> = plan.taken.iter().filter(|taken| taken.kind != Kind::Device).collect();
-        let kinds: Vec<_> = taken.iter().map(|taken| taken.kind).collect();
+        let taken: Vec<_> =
+            plan.bind_mounts.iter().filter(|taken| taken.bind_kind != BindKind::Device).collect();
+        let kinds: Vec<_> = taken.iter().map(|taken| taken.bind_kind).collect();
         assert_eq!(paths(taken.iter().map(|taken| &taken.path)), ["/tmp/u/home", "/tmp/u/home/work"]);
-        assert_eq!(kinds, [Kind::Visible, Kind::Writable]);
+        assert_eq!(kinds, [BindKind::Visible, BindKind::Writable]);
         // The way to it is made, and cannot be renamed.
-        let sealed = plan.covers.iter().filter(|cover| cover.sealed).map(|cover| &cover.path);
-        assert!(paths(sealed).contains(&"/tmp/u"), "{:?}", plan.covers);
+        let sealed = plan.overmounts.iter().filter(|cover| cover.read_only).map(|cover| &cover.path);
+        assert!(paths(sealed).contains(&"/tmp/u"), "{:?}", plan.overmounts);
     }
 
     #[test]
     fn of_the_root_as_a_workspace_the_system_stays_sealed() {
         let plan = plan(&writable("/"));
-        assert!(!plan.sealed && paths(plan.system.iter()).contains(&"/etc"));
-        assert!(plan.taken.iter().all(|taken| taken.kind != Kind::Writable));
-        assert!(Plan::new(&writable("/w"), Processes::Own).sealed);
+        assert!(!plan.read_only_root && paths(plan.read_only_system.iter()).contains(&"/etc"));
+        assert!(plan.bind_mounts.iter().all(|taken| taken.bind_kind != BindKind::Writable));
+        assert!(MountPlan::new(&writable("/w"), Processes::Own).read_only_root);
     }
 }

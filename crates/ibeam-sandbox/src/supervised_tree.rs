@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::frame::{Frame, LENGTH};
+use crate::frame::{FRAME_LENGTH, Frame};
 
 /// A running tree. Dropping it kills the tree, without waiting for that.
 #[derive(Debug)]
 pub struct SupervisedTree {
     pid: i32,
     socket: UnixStream,
-    begun: [u8; LENGTH],
-    begun_length: usize,
+    partial_frame: [u8; FRAME_LENGTH],
+    partial_length: usize,
     status: Option<ExitStatus>,
-    gone: bool,
+    is_gone: bool,
     /// Counts the trees of a server.
     _server: Arc<()>,
 }
@@ -30,8 +30,16 @@ impl SupervisedTree {
     /// The tree of the command `pid`, whose supervisor is at the other end of `socket`.
     pub(crate) fn new(pid: i32, socket: UnixStream, server: &Arc<()>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let begun = [0; LENGTH];
-        Ok(Self { pid, socket, begun, begun_length: 0, status: None, gone: false, _server: server.clone() })
+        let begun = [0; FRAME_LENGTH];
+        Ok(Self {
+            pid,
+            socket,
+            partial_frame: begun,
+            partial_length: 0,
+            status: None,
+            is_gone: false,
+            _server: server.clone(),
+        })
     }
 
     /// The process id of the command as other commands see it; of its session and its group too. 0 if the
@@ -49,7 +57,7 @@ impl SupervisedTree {
 
     /// Nothing of the tree is left.
     pub fn is_gone(&self) -> bool {
-        self.gone
+        self.is_gone
     }
 
     /// Asks everything in the tree to end, with TERM. `kill` must follow for what does not.
@@ -69,23 +77,23 @@ impl SupervisedTree {
     /// # Errors
     /// `WouldBlock` when there is none; the descriptor is readable as soon as there is. Nothing else.
     pub fn read_events(&mut self) -> io::Result<()> {
-        if self.gone {
+        if self.is_gone {
             return Ok(());
         }
-        let free = self.begun.get_mut(self.begun_length..).unwrap_or_default();
+        let free = self.partial_frame.get_mut(self.partial_length..).unwrap_or_default();
         match self.socket.read(free) {
-            Ok(count @ 1..) => self.begun_length += count,
+            Ok(count @ 1..) => self.partial_length += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
             // A reset is an end too: the supervisor left a wish of ours unread.
             Ok(0) | Err(_) => {
-                self.gone = true;
+                self.is_gone = true;
                 self.status.get_or_insert(ExitStatus::from_raw(rustix::process::Signal::KILL.as_raw()));
             }
         }
-        if self.begun_length == LENGTH {
-            self.begun_length = 0;
-            if let Some(Frame::Ended(status)) = Frame::decode(self.begun) {
+        if self.partial_length == FRAME_LENGTH {
+            self.partial_length = 0;
+            if let Some(Frame::Ended(status)) = Frame::decode(self.partial_frame) {
                 self.status = Some(ExitStatus::from_raw(status));
             }
         }
@@ -95,7 +103,7 @@ impl SupervisedTree {
     /// Waits until nothing of the tree is left, for at most `time`. Gives whether that is so.
     pub fn wait_until_gone(&mut self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
-        while !self.gone {
+        while !self.is_gone {
             if self.read_events().is_ok() {
                 continue;
             }

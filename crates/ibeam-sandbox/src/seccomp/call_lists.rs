@@ -2,8 +2,8 @@
 
 use libc::c_long;
 
-use super::{Beside, Connections};
-use Test::{Has, Is, IsNot, Masked};
+use super::{Connections, FilterContext};
+use ArgumentTest::{Has, Is, IsNot, Masked};
 
 /// The newest call that was looked at: `file_setattr`, of Linux 6.17. The same on all machines.
 pub(super) const NEWEST: u32 = 469;
@@ -15,7 +15,7 @@ const SYS_FILE_SETATTR: c_long = 469;
 
 /// What an argument is. All are of 32 bits, as the system reads them: what is above does not count there either.
 #[derive(Clone, Copy)]
-pub(super) enum Test {
+pub(super) enum ArgumentTest {
     Is(u8, i32),
     IsNot(u8, i32),
     /// All these bits are set.
@@ -25,10 +25,10 @@ pub(super) enum Test {
 }
 
 /// A call, and the arguments with which it is refused: one of these groups, all of whose tests hold.
-pub(super) type Partly = (c_long, &'static [&'static [Test]]);
+pub(super) type RefusedCall = (c_long, &'static [&'static [ArgumentTest]]);
 
 /// Refused whatever the arguments.
-pub(super) const WHOLE: &[c_long] = &[
+pub(super) const REFUSED_CALLS: &[c_long] = &[
     // Files and sockets past every filter.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
@@ -99,23 +99,23 @@ pub(super) const WHOLE: &[c_long] = &[
 ];
 
 /// All types of a socket, without the flags that go with them.
-const TYPE: i32 = 0xf;
-const KIND: i32 = libc::S_IFMT.cast_signed();
+const SOCKET_TYPE_MASK: i32 = 0xf;
+const FILE_TYPE_MASK: i32 = libc::S_IFMT.cast_signed();
 /// Personalities that weaken nothing: the plain one, and that of a 32-bit machine, as `uname` tells it. Two more are
 /// taken: an old version number, and programs that lie at fixed addresses, as debuggers and sanitizers ask for.
 const PLAIN: i32 = 0;
-pub(super) const OF_32_BITS: i32 = 8;
+pub(super) const PER_LINUX32: i32 = 8;
 // What is asked of an open file, as on all machines; reading it is enough to be heard.
 const FS_IOC_SETFLAGS: i32 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: i32 = 0x401c_5820;
 const FS_IOC_ENABLE_VERITY: i32 = 0x4080_6685;
 /// How a process names itself.
-const OURSELVES: i32 = 0;
+const SELF_PID: i32 = 0;
 /// Asks for the present one.
 const QUERY: i32 = -1;
 
 /// Refused with some arguments, wherever commands run.
-pub(super) const PARTLY: &[Partly] = &[
+pub(super) const REFUSED_WITH_ARGUMENTS: &[RefusedCall] = &[
     (
         libc::SYS_clone,
         &[
@@ -142,7 +142,7 @@ pub(super) const PARTLY: &[Partly] = &[
         libc::SYS_personality,
         &[&[
             IsNot(0, PLAIN),
-            IsNot(0, OF_32_BITS),
+            IsNot(0, PER_LINUX32),
             IsNot(0, libc::UNAME26),
             IsNot(0, libc::ADDR_NO_RANDOMIZE),
             IsNot(0, QUERY),
@@ -150,14 +150,20 @@ pub(super) const PARTLY: &[Partly] = &[
     ),
     (
         libc::SYS_mknodat,
-        &[&[Masked(2, KIND, libc::S_IFBLK.cast_signed())], &[Masked(2, KIND, libc::S_IFCHR.cast_signed())]],
+        &[
+            &[Masked(2, FILE_TYPE_MASK, libc::S_IFBLK.cast_signed())],
+            &[Masked(2, FILE_TYPE_MASK, libc::S_IFCHR.cast_signed())],
+        ],
     ),
     // The limits of others: no time of the processor at all ends a process as a signal would.
-    (libc::SYS_prlimit64, &[&[IsNot(0, OURSELVES)]]),
+    (libc::SYS_prlimit64, &[&[IsNot(0, SELF_PID)]]),
     #[cfg(target_arch = "x86_64")]
     (
         libc::SYS_mknod,
-        &[&[Masked(1, KIND, libc::S_IFBLK.cast_signed())], &[Masked(1, KIND, libc::S_IFCHR.cast_signed())]],
+        &[
+            &[Masked(1, FILE_TYPE_MASK, libc::S_IFBLK.cast_signed())],
+            &[Masked(1, FILE_TYPE_MASK, libc::S_IFCHR.cast_signed())],
+        ],
     ),
 ];
 
@@ -168,39 +174,39 @@ pub(super) const SUPERVISION: &[c_long] = &[libc::SYS_process_vm_readv, libc::SY
 /// What commands in a network namespace are refused, and supervisors are not: sockets of the system itself (netlink,
 /// packets, algorithms) or of a machine below this one (vsock, which has no namespace), and Unix datagram sockets, which
 /// can send to any path without connecting to it.
-const COMMANDS: &[Partly] = &[
+const REFUSED_TO_COMMANDS: &[RefusedCall] = &[
     (
         libc::SYS_socket,
         &[
             &[IsNot(0, libc::AF_UNIX), IsNot(0, libc::AF_INET), IsNot(0, libc::AF_INET6)],
-            &[Is(0, libc::AF_UNIX), Masked(1, TYPE, libc::SOCK_DGRAM)],
-            &[Is(0, libc::AF_UNIX), Masked(1, TYPE, libc::SOCK_RAW)],
+            &[Is(0, libc::AF_UNIX), Masked(1, SOCKET_TYPE_MASK, libc::SOCK_DGRAM)],
+            &[Is(0, libc::AF_UNIX), Masked(1, SOCKET_TYPE_MASK, libc::SOCK_RAW)],
         ],
     ),
     (
         libc::SYS_socketpair,
         &[
             &[IsNot(0, libc::AF_UNIX)],
-            &[Masked(1, TYPE, libc::SOCK_DGRAM)],
-            &[Masked(1, TYPE, libc::SOCK_RAW)],
+            &[Masked(1, SOCKET_TYPE_MASK, libc::SOCK_DGRAM)],
+            &[Masked(1, SOCKET_TYPE_MASK, libc::SOCK_RAW)],
         ],
     ),
 ];
 
 /// What they are refused as well where nobody can check their connections: Unix sockets, but for connected pairs.
-const UNIX_SOCKETS: &[Partly] = &[(libc::SYS_socket, &[&[Is(0, libc::AF_UNIX)]])];
+const REFUSED_UNIX_SOCKETS: &[RefusedCall] = &[(libc::SYS_socket, &[&[Is(0, libc::AF_UNIX)]])];
 
 /// Without namespaces: nothing waits for connections; the shared memory, queues and semaphores of others, which no
 /// path names, stay theirs; and nobody's files get other attributes, which Landlock does not see. It sees neither
 /// modes, owners nor times, but those no build can do without. A pair of datagram sockets could send to any other
 /// of the system.
-const ALONE: &[Partly] = &[
+const REFUSED_WITHOUT_NAMESPACES: &[RefusedCall] = &[
     (
         libc::SYS_socketpair,
         &[
             &[IsNot(0, libc::AF_UNIX)],
-            &[Masked(1, TYPE, libc::SOCK_DGRAM)],
-            &[Masked(1, TYPE, libc::SOCK_RAW)],
+            &[Masked(1, SOCKET_TYPE_MASK, libc::SOCK_DGRAM)],
+            &[Masked(1, SOCKET_TYPE_MASK, libc::SOCK_RAW)],
         ],
     ),
     (libc::SYS_socket, &[]),
@@ -237,7 +243,7 @@ const ALONE: &[Partly] = &[
 
 /// Before ABI 3 of Landlock: files are cut off only by who may write them. The third access mode, which opens for
 /// neither reading nor writing, would do it too.
-const TRUNCATION: &[Partly] = &[
+const REFUSED_TRUNCATION: &[RefusedCall] = &[
     (libc::SYS_truncate, &[]),
     (libc::SYS_openat, &[&[Masked(2, ACCESS_AND_CUT, READ_AND_CUT)], &[Has(2, ACCESS_AND_CUT)]]),
     #[cfg(target_arch = "x86_64")]
@@ -248,31 +254,35 @@ const READ_AND_CUT: i32 = libc::O_RDONLY | libc::O_TRUNC;
 
 /// Every call that is refused to the fork server and all below it, and when; whatever its arguments where no group is
 /// named. Groups of a call add up.
-pub(super) fn refused(beside: Beside) -> impl Iterator<Item = Partly> {
-    let (supervision, more): (&[c_long], &[&[Partly]]) = match beside {
-        Beside::Namespaces => (&[], &[]),
-        Beside::Landlock { truncates: true } => (SUPERVISION, &[ALONE]),
-        Beside::Landlock { truncates: false } => (SUPERVISION, &[ALONE, TRUNCATION]),
+pub(super) fn refused(beside: FilterContext) -> impl Iterator<Item = RefusedCall> {
+    let (supervision, more): (&[c_long], &[&[RefusedCall]]) = match beside {
+        FilterContext::Namespaces => (&[], &[]),
+        FilterContext::Landlock { handles_truncation: true } => (SUPERVISION, &[REFUSED_WITHOUT_NAMESPACES]),
+        FilterContext::Landlock { handles_truncation: false } => {
+            (SUPERVISION, &[REFUSED_WITHOUT_NAMESPACES, REFUSED_TRUNCATION])
+        }
     };
-    let whole = WHOLE.iter().chain(supervision).map(|call| -> Partly { (*call, &[]) });
-    whole.chain(PARTLY.iter().chain(more.iter().copied().flatten()).copied())
+    let whole = REFUSED_CALLS.iter().chain(supervision).map(|call| -> RefusedCall { (*call, &[]) });
+    whole.chain(REFUSED_WITH_ARGUMENTS.iter().chain(more.iter().copied().flatten()).copied())
 }
 
 /// What a command in namespaces is refused in addition.
-pub(super) fn refused_to_commands(connections: Connections) -> impl Iterator<Item = Partly> {
-    let sockets: &[Partly] = match connections {
+pub(super) fn refused_to_commands(connections: Connections) -> impl Iterator<Item = RefusedCall> {
+    let sockets: &[RefusedCall] = match connections {
         Connections::Checked => &[],
-        Connections::Unchecked => UNIX_SOCKETS,
+        Connections::Unchecked => REFUSED_UNIX_SOCKETS,
     };
-    let whole = SUPERVISION.iter().map(|call| -> Partly { (*call, &[]) });
-    whole.chain(COMMANDS.iter().chain(sockets).copied())
+    let whole = SUPERVISION.iter().map(|call| -> RefusedCall { (*call, &[]) });
+    whole.chain(REFUSED_TO_COMMANDS.iter().chain(sockets).copied())
 }
 
 /// Calls whose arguments lie in memory, and cannot be looked at. Whoever hears that they do not exist turns to an older
 /// one that is looked at.
-pub(super) fn absent(beside: Beside) -> &'static [c_long] {
+pub(super) fn absent(beside: FilterContext) -> &'static [c_long] {
     match beside {
-        Beside::Namespaces | Beside::Landlock { truncates: true } => &[libc::SYS_clone3],
-        Beside::Landlock { truncates: false } => &[libc::SYS_clone3, libc::SYS_openat2],
+        FilterContext::Namespaces | FilterContext::Landlock { handles_truncation: true } => {
+            &[libc::SYS_clone3]
+        }
+        FilterContext::Landlock { handles_truncation: false } => &[libc::SYS_clone3, libc::SYS_openat2],
     }
 }

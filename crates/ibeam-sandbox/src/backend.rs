@@ -11,46 +11,61 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid, getpgrp, getpid};
 
-use crate::confine::{Identity, Preparation};
+use crate::apply_confinement::{IdMaps, PreparedConfinement};
 use crate::confinement::{BackendFailure, Confinement, SandboxUnavailable, Tier};
 use crate::connections::ConnectionRules;
-use crate::plan::{Plan, Processes};
-use crate::raw::Fork;
-use crate::seccomp::Beside;
-use crate::seccomp::processes::Client;
-use crate::server::{Begun, Bound, ForkServer, begin};
-use crate::step::Step;
+use crate::mount_plan::{MountPlan, Processes};
+use crate::raw::ForkMode;
+use crate::seccomp::FilterContext;
+use crate::seccomp::process_filter::ProtectedClient;
+use crate::server::{ForkServer, ProcessLimit, StartedServer, fork_server};
+use crate::setup_step::SetupStep;
 use crate::{landlock, seccomp};
 
 /// A way.
-struct Way {
+struct Backend {
     name: &'static str,
     tier: Tier,
-    user: bool,
+    has_user_namespace: bool,
     processes: Processes,
 }
 
-const WAYS: [Way; 5] = [
-    Way { name: "namespaces", tier: Tier::Namespaces, user: true, processes: Processes::Own },
-    // A /proc of its own is refused in containers, whose own is hidden in parts.
-    Way {
+const BACKENDS: [Backend; 5] = [
+    Backend {
+        name: "namespaces",
+        tier: Tier::Namespaces,
+        has_user_namespace: true,
+        processes: Processes::Own,
+    },
+    // A /proc of its own is refused in containers, whose own is hidden in writable_parts.
+    Backend {
         name: "namespaces with the /proc of the system",
         tier: Tier::Namespaces,
-        user: true,
+        has_user_namespace: true,
         processes: Processes::OwnNumbers,
     },
-    Way { name: "namespaces made by root", tier: Tier::Namespaces, user: false, processes: Processes::Own },
-    Way {
+    Backend {
+        name: "namespaces made by root",
+        tier: Tier::Namespaces,
+        has_user_namespace: false,
+        processes: Processes::Own,
+    },
+    Backend {
         name: "namespaces without process ids",
         tier: Tier::Namespaces,
-        user: true,
-        processes: Processes::Shared,
+        has_user_namespace: true,
+        processes: Processes::SharedRequest,
     },
-    Way { name: "Landlock", tier: Tier::Landlock, user: false, processes: Processes::Shared },
+    Backend {
+        name: "Landlock",
+        tier: Tier::Landlock,
+        has_user_namespace: false,
+        processes: Processes::SharedRequest,
+    },
 ];
 
 /// Numbers of Landlock as names of layers.
-const LANDLOCK: [&str; 10] = [
+const LANDLOCK_LAYERS: [&str; 10] = [
     "landlock-abi-1",
     "landlock-abi-2",
     "landlock-abi-3",
@@ -63,10 +78,10 @@ const LANDLOCK: [&str; 10] = [
     "landlock-abi-10",
 ];
 /// Where commands keep what is short-lived, in a view of their own.
-const PRIVATE: &str = "/tmp";
+const TMP_DIR: &str = "/tmp";
 
 /// A server whose commands are confined.
-pub(crate) struct Confined {
+pub(crate) struct ConfinedServer {
     pub(crate) server: ForkServer,
     pub(crate) tier: Tier,
     pub(crate) listener: Option<TcpListener>,
@@ -74,22 +89,22 @@ pub(crate) struct Confined {
 
 /// What a later server takes over from the first of its launcher.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct First {
+pub(crate) struct PreviousServer {
     pub(crate) tier: Tier,
     /// The port of the proxy, which commands were told.
     pub(crate) port: Option<u16>,
 }
 
 /// Starts a server in the best way that there is, or by the same means as the first.
-pub(crate) fn confined(
+pub(crate) fn start_confined(
     processes: u32,
     confinement: &Confinement,
-    first: Option<First>,
-) -> Result<Confined, SandboxUnavailable> {
+    first: Option<PreviousServer>,
+) -> Result<ConfinedServer, SandboxUnavailable> {
     let confinement = confinement.resolved();
     let landlock = landlock::abi();
     let mut refusals = Vec::new();
-    for way in WAYS.iter().filter(|way| first.is_none_or(|first| way.tier == first.tier)) {
+    for way in BACKENDS.iter().filter(|way| first.is_none_or(|first| way.tier == first.tier)) {
         match way.start(processes, &confinement, landlock, first.and_then(|first| first.port)) {
             Ok(confined) => return Ok(confined),
             Err((step, errno)) => {
@@ -100,79 +115,82 @@ pub(crate) fn confined(
     Err(SandboxUnavailable { failures: refusals })
 }
 
-impl Way {
+impl Backend {
     fn start(
         &self,
         processes: u32,
         confinement: &Confinement,
         landlock: Result<u32, Errno>,
         port: Option<u16>,
-    ) -> Result<Confined, (Step, Errno)> {
+    ) -> Result<ConfinedServer, (SetupStep, Errno)> {
         let namespaces = match self.tier {
             Tier::Namespaces => true,
             Tier::Supervision | Tier::Landlock => false,
         };
-        let mut temporary = Temporary(None);
+        let mut temporary = PrivateTmp(None);
         let (rules, beside) = if namespaces {
-            let rules = landlock.ok().map(|abi| landlock::Rules::beside_namespaces(abi, confinement));
-            (rules, Beside::Namespaces)
+            let rules = landlock.ok().map(|abi| landlock::LandlockRules::with_namespaces(abi, confinement));
+            (rules, FilterContext::Namespaces)
         } else {
-            let abi = landlock.map_err(|errno| (Step::Landlock, errno))?;
-            temporary = Temporary::new().map_err(|errno| (Step::Cover, errno))?;
+            let abi = landlock.map_err(|errno| (SetupStep::Landlock, errno))?;
+            temporary = PrivateTmp::new().map_err(|errno| (SetupStep::Overmount, errno))?;
             // No proxy: Landlock grants a port wherever it is, and whoever listens at that number elsewhere would be
             // reached too.
-            let rules = landlock::Rules::alone(abi, confinement, temporary.path());
-            let beside = rules.beside();
+            let rules = landlock::LandlockRules::without_namespaces(abi, confinement, temporary.path());
+            let beside = rules.filter_context();
             (Some(rules), beside)
         };
-        let preparation = Preparation {
-            identity: self.user.then(identity),
-            plan: namespaces.then(|| Plan::new(confinement, self.processes)),
-            listens: (namespaces && confinement.has_proxy).then_some(port.unwrap_or(0)),
+        let preparation = PreparedConfinement {
+            id_maps: self.has_user_namespace.then(id_maps),
+            mount_plan: namespaces.then(|| MountPlan::new(confinement, self.processes)),
+            proxy_port: (namespaces && confinement.has_proxy).then_some(port.unwrap_or(0)),
             largest_file: confinement.max_file_size,
-            rules,
-            client: (!self.processes.are_own()).then(|| Client { pid: getpid(), group: getpgrp() }),
-            filter: seccomp::program(beside).map_err(|_other_machine| (Step::Filter, Errno::NOSYS))?,
+            landlock: rules,
+            client: (!self.processes.has_pid_namespace())
+                .then(|| ProtectedClient { pid: getpid(), group: getpgrp() }),
+            filter: seccomp::program(beside).map_err(|_other_machine| (SetupStep::Filter, Errno::NOSYS))?,
             connections: namespaces
                 .then(|| ConnectionRules::new(&confinement.sockets))
                 .transpose()
-                .map_err(|errno| (Step::Sockets, errno))?,
+                .map_err(|errno| (SetupStep::Sockets, errno))?,
         };
-        let bound = Bound::new(processes);
-        let Begun { pid, control, listener: inner } = begin(self.fork(), &bound, Some(&preparation))?;
-        let names = self.names(landlock.ok().filter(|_| preparation.rules.is_some()));
+        let bound = ProcessLimit::new(processes);
+        let StartedServer { pid, control, listener: inner } =
+            fork_server(self.fork_mode(), &bound, Some(&preparation))?;
+        let names = self.layer_names(landlock.ok().filter(|_| preparation.landlock.is_some()));
         let mut server = ForkServer::new(pid, control, bound, names);
-        server.confine(temporary);
-        Ok(Confined { server, tier: self.tier, listener: inner.map(TcpListener::from) })
+        server.set_private_tmp(temporary);
+        Ok(ConfinedServer { server, tier: self.tier, listener: inner.map(TcpListener::from) })
     }
 
-    fn fork(&self) -> Fork {
+    fn fork_mode(&self) -> ForkMode {
         let with = |wanted: bool, flag| if wanted { flag } else { 0 };
         match self.tier {
-            Tier::Namespaces => Fork::Into(
+            Tier::Namespaces => ForkMode::Namespaces(
                 libc::CLONE_NEWNS
                     | libc::CLONE_NEWNET
                     | libc::CLONE_NEWIPC
                     | libc::CLONE_NEWUTS
-                    | with(self.user, libc::CLONE_NEWUSER)
-                    | with(self.processes.are_own(), libc::CLONE_NEWPID),
+                    | with(self.has_user_namespace, libc::CLONE_NEWUSER)
+                    | with(self.processes.has_pid_namespace(), libc::CLONE_NEWPID),
             ),
-            Tier::Supervision | Tier::Landlock => Fork::Plain,
+            Tier::Supervision | Tier::Landlock => ForkMode::Plain,
         }
     }
 
-    fn names(&self, landlock: Option<u32>) -> Vec<&'static str> {
+    fn layer_names(&self, landlock: Option<u32>) -> Vec<&'static str> {
         let spaces: &[_] = match self.tier {
             Tier::Namespaces => &["mount-namespace", "network-namespace", "ipc-namespace", "uts-namespace"],
             Tier::Supervision | Tier::Landlock => &[],
         };
-        let landlock = landlock.and_then(|abi| LANDLOCK.get(usize::try_from(abi).ok()?.checked_sub(1)?));
-        let user = self.user.then_some("user-namespace");
+        let landlock =
+            landlock.and_then(|abi| LANDLOCK_LAYERS.get(usize::try_from(abi).ok()?.checked_sub(1)?));
+        let user = self.has_user_namespace.then_some("user-namespace");
         let pid = match self.processes {
             Processes::Own => Some("pid-namespace"),
             // Processes outside can be seen in part.
             Processes::OwnNumbers => Some("pid-namespace-without-proc"),
-            Processes::Shared => None,
+            Processes::SharedRequest => None,
         };
         let always = ["seccomp", "no-new-privileges", "no-capabilities"];
         user.into_iter()
@@ -189,20 +207,20 @@ pub(crate) fn port_of(listener: &TcpListener) -> Option<u16> {
     Some(listener.local_addr().ok()?.port())
 }
 
-fn identity() -> Identity {
+fn id_maps() -> IdMaps {
     let same = |number: u32| format!("{number} {number} 1\n");
-    Identity { user: same(geteuid().as_raw()), group: same(getegid().as_raw()) }
+    IdMaps { user: same(geteuid().as_raw()), group: same(getegid().as_raw()) }
 }
 
 /// Where commands keep what is short-lived: a directory of their own, which is removed with the server, or `/tmp`.
 #[derive(Debug)]
-pub(crate) struct Temporary(Option<PathBuf>);
+pub(crate) struct PrivateTmp(Option<PathBuf>);
 
-impl Temporary {
+impl PrivateTmp {
     fn new() -> Result<Self, Errno> {
         let ours = std::process::id();
         for number in 0..64 {
-            let path = Path::new(PRIVATE).join(format!("ibeam-{ours}-{number}"));
+            let path = Path::new(TMP_DIR).join(format!("ibeam-{ours}-{number}"));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(Some(path))),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -214,11 +232,11 @@ impl Temporary {
 
     /// The directory.
     pub(crate) fn path(&self) -> &Path {
-        self.0.as_deref().unwrap_or(Path::new(PRIVATE))
+        self.0.as_deref().unwrap_or(Path::new(TMP_DIR))
     }
 }
 
-impl Drop for Temporary {
+impl Drop for PrivateTmp {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
             drop(fs::remove_dir_all(path));
