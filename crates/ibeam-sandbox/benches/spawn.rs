@@ -1,7 +1,7 @@
-//! What supervision and confinement cost: `true` and the shell, started and waited for, in each way.
+//! The cost of supervision and confinement: `true` and the shell, started and waited for, in several ways.
 //!
-//! The aim: a confined command takes at most 8 ms at the median, the one with which its launcher begins included.
-//! Rows named `by_…` are what the others of their group are compared with.
+//! Goal: a median of at most 8 ms for a confined command, including the first one of its launcher. Rows named `by_…`
+//! are for comparison.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,20 +23,20 @@ use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher};
 use ibeam_testkit::Workspace;
 
 fn main() {
-    let layers = World::new().confined().start().unwrap();
+    let layers = Fixture::new().confined().start().unwrap();
     eprintln!("confined by {:?}: {}", layers.tier, layers.names.join(" "));
     divan::main();
 }
 
-/// The least program, and the shell as commands get it.
+/// The smallest program, and the shell as commands use it.
 const COMMANDS: [&str; 2] = ["/bin/true", "/bin/bash --norc --noprofile -c :"];
-/// Longer than any of them takes.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// More than any of them needs.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A workspace as they are: in a home with secrets, with a repository whose configuration is kept.
-struct World(Workspace);
+/// A typical workspace: in a home with secrets, with a repository whose configuration is read-only.
+struct Fixture(Workspace);
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         let workspace =
             Workspace::new().file(".git/config", "").file(".git/hooks/pre-commit", "").file(".env", "");
@@ -61,7 +61,7 @@ impl World {
     }
 }
 
-/// Runs a command of the list to its end.
+/// Runs a command until it ends.
 fn run(launcher: &Launcher, command: &str, directory: &Path) {
     let null = File::options().read(true).write(true).open("/dev/null").unwrap();
     let arguments: Vec<&OsStr> = command.split(' ').map(OsStr::new).collect();
@@ -73,7 +73,7 @@ fn run(launcher: &Launcher, command: &str, directory: &Path) {
         stdio: [null.as_fd(); 3],
     };
     let mut tree = launcher.spawn(&launch).unwrap();
-    assert!(tree.wait_until_gone(PATIENCE));
+    assert!(tree.wait_until_gone(TIMEOUT));
     assert!(tree.status().unwrap().success());
 }
 
@@ -102,29 +102,29 @@ mod command {
 
     #[divan::bench(args = COMMANDS)]
     fn confined(bencher: Bencher<'_, '_>, command: &str) {
-        let world = World::new();
-        let launcher = world.confined();
+        let fixture = Fixture::new();
+        let launcher = fixture.confined();
         launcher.start().unwrap();
-        bencher.bench_local(|| run(&launcher, command, world.0.path()));
+        bencher.bench_local(|| run(&launcher, command, fixture.0.path()));
     }
 
-    /// With all that comes before the first of a run.
+    /// Including everything that happens before the first command of a run.
     #[divan::bench(args = COMMANDS)]
     fn confined_first(bencher: Bencher<'_, '_>, command: &str) {
-        let world = World::new();
+        let fixture = Fixture::new();
         bencher.bench_local(|| {
-            let launcher = world.confined();
-            run(&launcher, command, world.0.path());
-            // Its end is not the command's, and comes when the run is over.
+            let launcher = fixture.confined();
+            run(&launcher, command, fixture.0.path());
+            // The end of the launcher is not part of the command; it comes when the run is over.
             launcher
         });
     }
 
-    /// What others use, with the same in mind.
+    /// A comparable setup with bubblewrap.
     #[divan::bench(args = COMMANDS)]
     fn by_bubblewrap(bencher: Bencher<'_, '_>, command: &str) {
-        let world = World::new();
-        let workspace = world.0.path().to_str().unwrap();
+        let fixture = Fixture::new();
+        let workspace = fixture.0.path().to_str().unwrap();
         let mut arguments: Vec<&str> =
             "--unshare-all --die-with-parent --new-session --cap-drop ALL --ro-bind / / \
             --dev /dev --proc /proc --tmpfs /tmp --tmpfs /run --bind"
@@ -161,9 +161,9 @@ mod begin {
 
     #[divan::bench]
     fn confined(bencher: Bencher<'_, '_>) {
-        let world = World::new();
+        let fixture = Fixture::new();
         bencher.bench_local(|| {
-            let launcher = world.confined();
+            let launcher = fixture.confined();
             launcher.start().unwrap();
             launcher
         });

@@ -1,11 +1,12 @@
-//! What the fork server gives up before it takes the first request, for itself and for all that it will start.
+//! Applies the confinement to the fork server, before its first request. Everything that the server starts inherits it.
 //!
-//! In two writable_parts: [`enter`] goes into the namespaces and builds the view of the files, while that is still allowed;
-//! [`close`] takes away, as the last thing, every power that is left. The order in `close` is that of the
-//! powers that each step needs: capabilities go before `no_new_privs`, that before Landlock and seccomp, which may
-//! be set without privileges only with it, and seccomp is last, since it refuses the calls of all the others.
+//! There are two phases. [`enter_namespaces`] enters the namespaces and mounts the view of the files, while that is
+//! still allowed. [`drop_privileges`] then drops every remaining privilege. The order follows from the privileges that
+//! each step needs: capabilities are dropped before `no_new_privs`; `no_new_privs` comes before Landlock and seccomp,
+//! which need it when they are set without privileges; seccomp is last, because it refuses the calls of all other
+//! steps.
 //!
-//! Only system calls and the stack; the preparation was made by the parent and is only read.
+//! Uses only system calls and the stack. The parent prepares all data; the child only reads it.
 
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
@@ -34,34 +35,34 @@ use crate::seccomp::process_filter::{self, ProtectedClient};
 use crate::setup_step::SetupStep;
 use crate::{landlock, mount_view, seccomp};
 
-/// Connections to the proxy that wait to be taken.
+/// Maximum number of connections to the proxy that wait to be accepted.
 const BACKLOG: i32 = 128;
 
-/// All that is needed to be confined, made before the fork.
+/// Everything that the child needs to confine itself, prepared before the fork.
 pub(crate) struct PreparedConfinement {
-    /// The lines of the two maps of a new user namespace.
+    /// The uid and gid maps of a new user namespace.
     pub(crate) id_maps: Option<IdMaps>,
-    /// The files, in new namespaces; none where there are no namespaces.
+    /// The view of the files. `None` without namespaces.
     pub(crate) mount_plan: Option<MountPlan>,
-    /// A socket is made for the proxy in the new network, with this port, or any if it is 0.
+    /// The port of the proxy's socket in the new network namespace; 0 for any port. `None` without a proxy.
     pub(crate) proxy_port: Option<u16>,
     pub(crate) largest_file: Option<u64>,
-    /// None where the system has no Landlock.
+    /// `None` where the system does not have Landlock.
     pub(crate) landlock: Option<landlock::LandlockRules>,
     pub(crate) filter: seccomp::Program,
-    /// By which supervisors make the connections of commands; none where commands have no sockets.
+    /// The rules by which supervisors make the connections of commands. `None` where commands have no sockets.
     pub(crate) connections: Option<ConnectionRules>,
-    /// The process that commands must not signal, where they share their process ids with the system.
+    /// The process that commands must not signal. `None` where commands have their own pid namespace.
     pub(crate) client: Option<ProtectedClient>,
 }
 
-/// The user and the group that we are, each as a line that says that they are the same inside and outside.
+/// The uid and gid maps, which map user and group to themselves, one line each.
 pub(crate) struct IdMaps {
     pub(crate) user: String,
     pub(crate) group: String,
 }
 
-/// Into the namespaces. What is told over `control` is the socket for the proxy.
+/// Enters the namespaces and mounts the view of the files. Sends the socket for the proxy over `control`.
 pub(crate) fn enter_namespaces(
     given: &PreparedConfinement,
     control: BorrowedFd<'_>,
@@ -76,17 +77,19 @@ pub(crate) fn enter_namespaces(
     mount_view::apply(plan, last_pid)
 }
 
-/// Who we are in a new user namespace; and that we go first when memory runs out.
+/// Writes the uid and gid maps of a new user namespace, and makes this process the first candidate of the out-of-memory
+/// killer.
 ///
-/// A process that hides its memory does not own its files in /proc. It shows itself for these few calls only: its
-/// memory is a copy of our client's. From here on it hides from the commands too, which are of the same user.
+/// A process that hides its memory does not own its files in /proc. So this process is dumpable during these few calls,
+/// because its memory is a copy of the client's. Afterwards it hides its memory from the commands too, which run as the
+/// same user.
 fn write_id_maps(identity: Option<&IdMaps>) -> Result<(), Errno> {
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     if let Ok(score) = open_to_write(c"/proc/self/oom_score_adj") {
         let _ = rustix::io::write(score, b"1000");
     }
     if let Some(IdMaps { user, group }) = identity {
-        // Groups of the user that would be dropped may be what denies something.
+        // A group that was dropped could be the one that denies something.
         rustix::io::write(open_to_write(c"/proc/self/setgroups")?, b"deny")?;
         rustix::io::write(open_to_write(c"/proc/self/uid_map")?, user.as_bytes())?;
         rustix::io::write(open_to_write(c"/proc/self/gid_map")?, group.as_bytes())?;
@@ -110,7 +113,7 @@ fn send_proxy_listener(control: BorrowedFd<'_>, port: u16) -> Result<(), Errno> 
         .map(drop)
 }
 
-/// Gives up what is left.
+/// Drops all remaining privileges, as the last step of confinement.
 pub(crate) fn drop_privileges(given: &PreparedConfinement) -> Result<(), (SetupStep, Errno)> {
     set_limits(given.largest_file).map_err(|errno| (SetupStep::Limits, errno))?;
     drop_capabilities().map_err(|errno| (SetupStep::Capabilities, errno))?;
@@ -130,23 +133,23 @@ fn set_limits(largest_file: Option<u64>) -> Result<(), Errno> {
         let bound = |limit: Option<u64>| Some(limit.map_or(most, |limit| limit.min(most)));
         setrlimit(resource, Rlimit { current: bound(current), maximum: bound(maximum) })
     };
-    // With this limit the system pipes no dump to a program outside, as it does with that of zero; and no file has so
-    // few bytes.
+    // With a limit of 1 the system does not pipe a core dump to a program outside, as it does with a limit of 0. No
+    // dump file is that small.
     let Rlimit { maximum, .. } = getrlimit(Resource::Core);
     setrlimit(Resource::Core, Rlimit { current: maximum, maximum })?;
     set(Resource::Core, 1)?;
     largest_file.map_or(Ok(()), |most| set(Resource::Fsize, most))
 }
 
-/// All five sets become empty, and root is a user as others.
+/// Empties all five capability sets and removes the special rights of root.
 fn drop_capabilities() -> Result<(), Errno> {
     for number in 0..u64::BITS {
-        // Refused to whoever has none, and at the first that the system does not know.
+        // Fails if the capability is missing, and at the first number that the system does not have.
         if remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << number)).is_err() {
             break;
         }
     }
-    // Without the capability for it, `no_new_privs` keeps programs from getting what they have not.
+    // Without the capability for this call, `no_new_privs` still keeps programs from gaining capabilities.
     let _ = set_capabilities_secure_bits(
         CapabilitiesSecureBits::NO_ROOT
             | CapabilitiesSecureBits::NO_ROOT_LOCKED

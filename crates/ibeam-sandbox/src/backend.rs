@@ -1,7 +1,8 @@
-//! The ways to confine commands, from the best to the last, and which of them this system allows.
+//! The backends that confine commands, from the strongest to the weakest, and the choice of one that this system
+//! allows.
 //!
-//! Each is all or nothing: a server of which a part was refused ends, and the next way is tried. Commands are never
-//! run with less than the last.
+//! A backend is all or nothing: if one step of a server is refused, the server ends and the next backend is tried.
+//! Commands never run with less than the last backend.
 
 use std::fs::{self, DirBuilder};
 use std::net::TcpListener;
@@ -22,7 +23,7 @@ use crate::server::{ForkServer, ProcessLimit, StartedServer, fork_server};
 use crate::setup_step::SetupStep;
 use crate::{landlock, seccomp};
 
-/// A way.
+/// One way to confine commands.
 struct Backend {
     name: &'static str,
     tier: Tier,
@@ -37,9 +38,9 @@ const BACKENDS: [Backend; 5] = [
         has_user_namespace: true,
         processes: Processes::Own,
     },
-    // A /proc of its own is refused in containers, whose own is hidden in writable_parts.
+    // Containers that mask parts of /proc do not allow a new mount of /proc.
     Backend {
-        name: "namespaces with the /proc of the system",
+        name: "namespaces flag_if the /proc of the system",
         tier: Tier::Namespaces,
         has_user_namespace: true,
         processes: Processes::OwnNumbers,
@@ -54,17 +55,12 @@ const BACKENDS: [Backend; 5] = [
         name: "namespaces without process ids",
         tier: Tier::Namespaces,
         has_user_namespace: true,
-        processes: Processes::SharedRequest,
+        processes: Processes::All,
     },
-    Backend {
-        name: "Landlock",
-        tier: Tier::Landlock,
-        has_user_namespace: false,
-        processes: Processes::SharedRequest,
-    },
+    Backend { name: "Landlock", tier: Tier::Landlock, has_user_namespace: false, processes: Processes::All },
 ];
 
-/// Numbers of Landlock as names of layers.
+/// Names of the Landlock layer by ABI version.
 const LANDLOCK_LAYERS: [&str; 10] = [
     "landlock-abi-1",
     "landlock-abi-2",
@@ -77,7 +73,7 @@ const LANDLOCK_LAYERS: [&str; 10] = [
     "landlock-abi-9",
     "landlock-abi-10",
 ];
-/// Where commands keep what is short-lived, in a view of their own.
+/// The directory for temporary files where commands have their own view of the files.
 const TMP_DIR: &str = "/tmp";
 
 /// A server whose commands are confined.
@@ -87,32 +83,34 @@ pub(crate) struct ConfinedServer {
     pub(crate) listener: Option<TcpListener>,
 }
 
-/// What a later server takes over from the first of its launcher.
+/// What a later server takes over from the first server of its launcher.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PreviousServer {
     pub(crate) tier: Tier,
-    /// The port of the proxy, which commands were told.
+    /// The port of the proxy, which is in the environment of commands.
     pub(crate) port: Option<u16>,
 }
 
-/// Starts a server in the best way that there is, or by the same means as the first.
+/// Starts a server with the strongest backend that works, or with the tier of `previous`.
 pub(crate) fn start_confined(
     processes: u32,
     confinement: &Confinement,
-    first: Option<PreviousServer>,
+    previous: Option<PreviousServer>,
 ) -> Result<ConfinedServer, SandboxUnavailable> {
     let confinement = confinement.resolved();
     let landlock = landlock::abi();
-    let mut refusals = Vec::new();
-    for way in BACKENDS.iter().filter(|way| first.is_none_or(|first| way.tier == first.tier)) {
-        match way.start(processes, &confinement, landlock, first.and_then(|first| first.port)) {
+    let mut failures = Vec::new();
+    for backend in
+        BACKENDS.iter().filter(|backend| previous.is_none_or(|previous| backend.tier == previous.tier))
+    {
+        match backend.start(processes, &confinement, landlock, previous.and_then(|previous| previous.port)) {
             Ok(confined) => return Ok(confined),
             Err((step, errno)) => {
-                refusals.push(BackendFailure { backend: way.name, step: step.name(), errno })
+                failures.push(BackendFailure { backend: backend.name, step: step.name(), errno })
             }
         }
     }
-    Err(SandboxUnavailable { failures: refusals })
+    Err(SandboxUnavailable { failures })
 }
 
 impl Backend {
@@ -127,18 +125,18 @@ impl Backend {
             Tier::Namespaces => true,
             Tier::Supervision | Tier::Landlock => false,
         };
-        let mut temporary = PrivateTmp(None);
-        let (rules, beside) = if namespaces {
+        let mut private_tmp = PrivateTmp(None);
+        let (rules, filter_context) = if namespaces {
             let rules = landlock.ok().map(|abi| landlock::LandlockRules::with_namespaces(abi, confinement));
             (rules, FilterContext::Namespaces)
         } else {
             let abi = landlock.map_err(|errno| (SetupStep::Landlock, errno))?;
-            temporary = PrivateTmp::new().map_err(|errno| (SetupStep::Overmount, errno))?;
-            // No proxy: Landlock grants a port wherever it is, and whoever listens at that number elsewhere would be
-            // reached too.
-            let rules = landlock::LandlockRules::without_namespaces(abi, confinement, temporary.path());
-            let beside = rules.filter_context();
-            (Some(rules), beside)
+            private_tmp = PrivateTmp::new().map_err(|errno| (SetupStep::Overmount, errno))?;
+            // There is no proxy here: Landlock grants a port at every address, so that commands could also reach
+            // another listener on the same port number.
+            let rules = landlock::LandlockRules::without_namespaces(abi, confinement, private_tmp.path());
+            let filter_context = rules.filter_context();
+            (Some(rules), filter_context)
         };
         let preparation = PreparedConfinement {
             id_maps: self.has_user_namespace.then(id_maps),
@@ -148,7 +146,8 @@ impl Backend {
             landlock: rules,
             client: (!self.processes.has_pid_namespace())
                 .then(|| ProtectedClient { pid: getpid(), group: getpgrp() }),
-            filter: seccomp::program(beside).map_err(|_other_machine| (SetupStep::Filter, Errno::NOSYS))?,
+            filter: seccomp::program(filter_context)
+                .map_err(|_other_machine| (SetupStep::Filter, Errno::NOSYS))?,
             connections: namespaces
                 .then(|| ConnectionRules::new(&confinement.sockets))
                 .transpose()
@@ -159,20 +158,20 @@ impl Backend {
             fork_server(self.fork_mode(), &bound, Some(&preparation))?;
         let names = self.layer_names(landlock.ok().filter(|_| preparation.landlock.is_some()));
         let mut server = ForkServer::new(pid, control, bound, names);
-        server.set_private_tmp(temporary);
+        server.set_private_tmp(private_tmp);
         Ok(ConfinedServer { server, tier: self.tier, listener: inner.map(TcpListener::from) })
     }
 
     fn fork_mode(&self) -> ForkMode {
-        let with = |wanted: bool, flag| if wanted { flag } else { 0 };
+        let flag_if = |wanted: bool, flag| if wanted { flag } else { 0 };
         match self.tier {
             Tier::Namespaces => ForkMode::Namespaces(
                 libc::CLONE_NEWNS
                     | libc::CLONE_NEWNET
                     | libc::CLONE_NEWIPC
                     | libc::CLONE_NEWUTS
-                    | with(self.has_user_namespace, libc::CLONE_NEWUSER)
-                    | with(self.processes.has_pid_namespace(), libc::CLONE_NEWPID),
+                    | flag_if(self.has_user_namespace, libc::CLONE_NEWUSER)
+                    | flag_if(self.processes.has_pid_namespace(), libc::CLONE_NEWPID),
             ),
             Tier::Supervision | Tier::Landlock => ForkMode::Plain,
         }
@@ -188,9 +187,9 @@ impl Backend {
         let user = self.has_user_namespace.then_some("user-namespace");
         let pid = match self.processes {
             Processes::Own => Some("pid-namespace"),
-            // Processes outside can be seen in part.
+            // Some processes outside are visible in /proc.
             Processes::OwnNumbers => Some("pid-namespace-without-proc"),
-            Processes::SharedRequest => None,
+            Processes::All => None,
         };
         let always = ["seccomp", "no-new-privileges", "no-capabilities"];
         user.into_iter()
@@ -202,7 +201,7 @@ impl Backend {
     }
 }
 
-/// The port at which a socket listens.
+/// Returns the port at which a socket listens.
 pub(crate) fn port_of(listener: &TcpListener) -> Option<u16> {
     Some(listener.local_addr().ok()?.port())
 }
@@ -212,15 +211,16 @@ fn id_maps() -> IdMaps {
     IdMaps { user: same(geteuid().as_raw()), group: same(getegid().as_raw()) }
 }
 
-/// Where commands keep what is short-lived: a directory of their own, which is removed with the server, or `/tmp`.
+/// The directory for temporary files of commands: their own directory, which is removed when this value is dropped, or
+/// `/tmp`.
 #[derive(Debug)]
 pub(crate) struct PrivateTmp(Option<PathBuf>);
 
 impl PrivateTmp {
     fn new() -> Result<Self, Errno> {
-        let ours = std::process::id();
+        let pid = std::process::id();
         for number in 0..64 {
-            let path = Path::new(TMP_DIR).join(format!("ibeam-{ours}-{number}"));
+            let path = Path::new(TMP_DIR).join(format!("ibeam-{pid}-{number}"));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(Some(path))),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -230,7 +230,7 @@ impl PrivateTmp {
         Err(Errno::EXIST)
     }
 
-    /// The directory.
+    /// Returns the path of the directory.
     pub(crate) fn path(&self) -> &Path {
         self.0.as_deref().unwrap_or(Path::new(TMP_DIR))
     }

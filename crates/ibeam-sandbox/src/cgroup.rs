@@ -1,15 +1,16 @@
-//! A bound on the number of processes: a pids cgroup where one can be made.
+//! A limit on the number of processes: a pids cgroup, where one can be created.
 //!
-//! `RLIMIT_NPROC` binds everybody but root, and counts all processes of the user; a cgroup binds root too. None
-//! is made where this process may not, or where a cgroup has no pids controller to hand down.
+//! `RLIMIT_NPROC` does not apply to root, and it counts all processes of the user. A cgroup limits root too. No cgroup
+//! is created where this process is not allowed to, or where no pids controller is delegated.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-/// Its name begins so, followed by the process id of its maker.
+/// Start of the cgroup's name; the process id of its creator follows.
 const PREFIX: &str = "ibeam-";
 
-/// A cgroup of our own, removed when dropped. Its processes must be gone by then, or it stays, empty or not.
+/// A pids cgroup, which is removed when this value is dropped. Its processes must have ended by then; otherwise it
+/// stays.
 #[derive(Debug)]
 pub(crate) struct Cgroup {
     path: PathBuf,
@@ -17,14 +18,14 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
-    /// A cgroup of at most this many processes; `None` where none can be made.
+    /// Creates a cgroup of at most `processes` processes. Returns `None` if none can be created.
     pub(crate) fn new(processes: u32) -> Option<Self> {
-        let ours = fs::read_to_string("/proc/self/cgroup").ok()?;
-        let parent = candidate_parents(&ours).into_iter().find(|parent| parent.is_dir())?;
+        let own_groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+        let parent = candidate_parents(&own_groups).into_iter().find(|parent| parent.is_dir())?;
         remove_stale(&parent);
-        let ours = std::process::id();
-        let path = (0..64).map(|number| parent.join(format!("{PREFIX}{ours}-{number}"))).find(|path| {
-            // A name that is taken is that of another server of this process.
+        let pid = std::process::id();
+        let path = (0..64).map(|number| parent.join(format!("{PREFIX}{pid}-{number}"))).find(|path| {
+            // An existing name belongs to another server of this process.
             fs::create_dir(path).is_ok()
         })?;
         let limited = fs::write(path.join("pids.max"), processes.to_string());
@@ -38,12 +39,13 @@ impl Cgroup {
         }
     }
 
-    /// Whether some process is a member, which the system may have refused.
+    /// Whether the cgroup has a member. The system may have refused it.
     pub(crate) fn has_members(&self) -> bool {
         fs::read(self.path.join("cgroup.procs")).is_ok_and(|members| !members.is_empty())
     }
 
-    /// Where a process writes `0` to become a member, with all it forks from then on.
+    /// Returns the file to which a process writes `0` to become a member. Everything that it forks afterwards is a
+    /// member too.
     pub(crate) fn members(&self) -> &File {
         &self.members
     }
@@ -51,14 +53,15 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Commands may have been of our kind, and killed.
+        // A command may itself have been an ibeam process that was killed.
         remove_stale(&self.path);
         drop(fs::remove_dir(&self.path));
     }
 }
 
-/// Where cgroups of ours may lie, from the text of /proc/self/cgroup; the second hierarchy is the modern one.
-fn candidate_parents(ours: &str) -> Vec<PathBuf> {
+/// Returns the candidate directories for a new cgroup, from the text of /proc/self/cgroup: cgroup version 1 first, then
+/// version 2.
+fn candidate_parents(own_groups: &str) -> Vec<PathBuf> {
     let path_of = |line: &str| {
         let mut writable_parts = line.splitn(3, ':');
         let (number, controllers, path) =
@@ -69,10 +72,10 @@ fn candidate_parents(ours: &str) -> Vec<PathBuf> {
         }
         (number == "0" && controllers.is_empty()).then(|| Path::new("/sys/fs/cgroup").join(path))
     };
-    ours.lines().filter_map(path_of).collect()
+    own_groups.lines().filter_map(path_of).collect()
 }
 
-/// Removes what killed processes left; the system refuses it where processes still live.
+/// Removes the cgroups of killed processes. The system refuses this while a cgroup has members.
 fn remove_stale(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -89,7 +92,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn both_hierarchies_are_known() {
+    fn both_cgroup_versions_are_supported() {
         let both = "9:name=systemd:/\n8:cpu,pids:/a/b\n0::/c\n";
         assert_eq!(
             candidate_parents(both),

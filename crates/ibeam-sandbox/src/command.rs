@@ -1,4 +1,4 @@
-//! The last steps of a child before it becomes the command.
+//! The last steps of a child before it executes the command.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
@@ -13,8 +13,8 @@ use crate::connections::ConnectionRules;
 use crate::launch_request::{self, Layout};
 use crate::raw::{self, SharedRequest};
 
-/// Becomes the command of `request`, whose connections its supervisor creates where there are `rules` for them. If that
-/// fails, notes why there and gives the exit code of the child.
+/// Executes the command of `request`. With `rules`, the supervisor makes its connections. Returns only on failure:
+/// stores the error in the request and returns the exit code of the child.
 pub(crate) fn become_command(
     request: &mut SharedRequest,
     stdio: &[OwnedFd; 3],
@@ -51,15 +51,15 @@ fn prepare(
     stdio: &[OwnedFd; 3],
     supervisor: Pid,
 ) -> Result<(), Errno> {
-    // A session of its own: no controlling terminal, and signals to the group of the command stay there.
+    // The command gets its own session: no controlling terminal, and signals to its process group stay in it.
     setsid()?;
-    // A supervisor that is killed by force takes the command along; the server ends the rest.
+    // If the supervisor is killed, the command is killed with it. The server ends the rest of the tree.
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid() != Some(supervisor) {
         return Err(Errno::SRCH);
     }
-    // When memory runs out, the command goes and not we. Where it may not be set, nothing is lost. A process that
-    // hides its memory, as ours may, owns no file of its own in /proc; the program to come decides that anew.
+    // If memory runs out, the system should kill the command, not ibeam. Failure is harmless. A process that hides its
+    // memory does not own its files in /proc; the program to be executed sets this flag again.
     let _ = set_dumpable_behavior(DumpableBehavior::Dumpable);
     if let Ok(score) =
         openat(CWD, c"/proc/self/oom_score_adj", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())

@@ -1,4 +1,4 @@
-//! What commands may touch, and what holds them to it.
+//! What commands may touch, and which layers enforce it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,43 +8,45 @@ use rustix::io::Errno;
 
 use crate::existing_paths::filter_existing;
 
-/// Files that are no files: what is written there is done by the system.
+/// Directories whose files are interfaces of the kernel.
 const KERNEL_DIRS: [&str; 3] = ["/dev", "/proc", "/sys"];
-/// SharedRequest memory, which is of files.
+/// The directory for shared memory, which holds real files.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// What commands may touch. All paths are absolute and resolved; those that are not there are left out until they are:
-/// before each command it is looked whether something else is at one of them, and if so the view is made anew.
+/// What commands may touch. All paths are absolute and resolved. A path that does not exist has no effect until it
+/// exists: before each command the launcher checks whether another file is at one of the paths, and if so, it starts a
+/// new server.
 ///
-/// Everything else that the user may read, commands may read; nothing else can be written.
+/// Commands can read everything else that the user can read, and write nothing else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Confinement {
-    /// Directories: the workspace, those added to it, git directories of a linked work tree.
+    /// Directories: the workspace, additional directories, the git directories of a linked work tree.
     pub writable: Vec<PathBuf>,
-    /// Files and directories below writable ones that are kept as they are.
+    /// Files and directories below writable ones that commands cannot change.
     pub read_only: Vec<PathBuf>,
-    /// Files and directories that read as empty: credentials, denied reads.
+    /// Files and directories that appear empty: credentials and denied reads.
     pub hidden: Vec<PathBuf>,
-    /// Paths that nothing is at yet. As soon as something is, the next command finds it hidden.
+    /// Paths that do not exist yet. When one is created, it is hidden from the next command on.
     pub hidden_when_created: Vec<PathBuf>,
-    /// What stays visible, but not writable, though it lies where commands have a directory of their own (`/tmp`,
-    /// `/run`): the home directory, directories of programs.
+    /// Paths that stay visible, but read-only, although commands have their own directory above them (`/tmp`, `/run`):
+    /// the home directory, directories of programs.
     pub visible: Vec<PathBuf>,
     /// Unix sockets of the host that commands may connect to.
     pub sockets: Vec<PathBuf>,
-    /// Commands get a listener for a proxy of ours; else they have no network but their own loopback.
+    /// Whether commands get a listener for a proxy of this process. Otherwise they have no network except their own
+    /// loopback.
     pub has_proxy: bool,
-    /// The most bytes a file may grow to, where that is bound.
+    /// Maximum size of a file in bytes; `None` for no limit.
     pub max_file_size: Option<u64>,
-    /// The most bytes that `/tmp`, `/var/tmp` and `/dev/shm` of the commands may hold together, where they are in memory;
-    /// `None` for the bound of the system, which is half of the memory.
+    /// Maximum size in bytes of the commands' `/tmp`, `/var/tmp` and `/dev/shm` together, where they are in memory;
+    /// `None` for the default of the system, half of the memory.
     pub max_scratch_size: Option<u64>,
 }
 
 impl Confinement {
-    /// The same, of what is there, by the paths that the system itself uses.
+    /// Returns the confinement with canonical paths, without those that do not exist.
     ///
-    /// A directory below a writable one is no second one. The files of devices and processes are never writable.
+    /// A directory below another writable one is left out. Directories of the kernel are never writable.
     pub(crate) fn resolved(&self) -> Self {
         let resolve = |paths: &[PathBuf]| -> Vec<PathBuf> {
             let found: BTreeSet<PathBuf> =
@@ -71,42 +73,42 @@ impl Confinement {
     }
 }
 
-/// By what means commands are held.
+/// The means that confine commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// They are not: their trees are supervised, and that is all.
+    /// None: process trees are only supervised.
     Supervision,
-    /// Namespaces, a view of the files of their own, and with them Landlock where the system has it, and seccomp.
+    /// Namespaces with their own view of the files, seccomp, and Landlock where the system has it.
     Namespaces,
-    /// Landlock and seccomp alone.
+    /// Landlock and seccomp without namespaces.
     Landlock,
 }
 
-/// What holds the commands of a launcher.
+/// The layers that confine the commands of a launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layers {
-    /// By what means.
+    /// The tier that the layers belong to.
     pub tier: Tier,
-    /// Each layer by its name, as `mount-namespace`, `landlock-abi-7`, `seccomp`.
+    /// Names of the layers, such as `mount-namespace`, `landlock-abi-7` and `seccomp`.
     pub names: Vec<&'static str>,
 }
 
-/// Commands cannot be confined here, so none runs.
+/// Commands cannot be confined on this system, so no command runs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct SandboxUnavailable {
-    /// What was tried, and what refused it.
+    /// The failure of each backend that was tried.
     pub failures: Vec<BackendFailure>,
 }
 
-/// One way to confine commands, and why it does not exist here.
+/// The reason why one backend does not work on this system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{backend}: {step}: {errno}")]
 pub struct BackendFailure {
-    /// The way, in a few words.
+    /// Name of the backend.
     pub backend: &'static str,
-    /// The step that was refused, in a few words.
+    /// Name of the step that failed.
     pub step: &'static str,
-    /// What the system said.
+    /// Error of the system.
     pub errno: Errno,
 }

@@ -1,17 +1,18 @@
-//! The connections of a command in namespaces, made by its supervisor.
+//! Connections of a command in namespaces, made by its supervisor.
 //!
-//! A network namespace holds everything but Unix sockets with a path: a process that can reach the file can connect, whatever
-//! mounts and Landlock say, and a socket may appear, move or be linked anywhere while a command runs. So a filter hands
-//! every `connect` of a command to its supervisor, which is confined like the command itself. The supervisor copies the
-//! socket and the address, finds the file once, and connects to that very file if its listener belongs to this network
-//! namespace (another command of this run, then) or if a person granted the path. The answer of the system is the answer
-//! to the command. Nothing is decided by what the command could change after the look: neither its memory nor its
-//! descriptors are used again.
+//! A network namespace covers everything except Unix sockets with a path. A process that can reach the file can
+//! connect, regardless of mounts and Landlock, and a socket can be created, moved or linked anywhere while a command
+//! runs. So a seccomp filter hands every `connect` of a command to its supervisor, which has the same confinement as
+//! the command. The supervisor copies the socket and the address and opens the file once. It connects to that file if
+//! the listener belongs to this network namespace (another command of the same run), or if a person granted the path.
+//! The result of the system call is the result that the command receives. Once the supervisor has copied them, it does
+//! not use the command's memory and descriptors again, so the command cannot change the decision.
 //!
-//! Whether a listener belongs to this namespace is asked of the system (`sock_diag`), which lists only its sockets, with
-//! the file of each. Where the system cannot tell, no socket with a path is connected to.
+//! The supervisor asks the kernel (`sock_diag`) whether a listener belongs to this namespace: the kernel lists only
+//! sockets of this namespace, with their files. Where the kernel does not have `sock_diag`, connections to sockets with
+//! a path are refused.
 //!
-//! Only system calls and the stack.
+//! Uses only system calls and the stack.
 
 use std::ffi::CStr;
 use std::io::IoSlice;
@@ -36,14 +37,14 @@ use crate::descendants::{ProcPath, parse_number, to_own_pid, to_proc_pid};
 use crate::raw::{self, ForkMode, Notification};
 use crate::seccomp::{CommandProgram, Connections, command_program};
 
-/// The paths of all granted sockets together, in bytes.
+/// Maximum length of all granted paths together, in bytes.
 const MAX_GRANTED_BYTES: usize = 4096;
-/// No address of a socket is longer.
+/// Maximum length of a socket address, in bytes.
 const MAX_ADDRESS: usize = 128;
-/// Where the path of a Unix address begins: after the family.
+/// Offset of the path in a Unix address, after the family.
 const PATH_OFFSET: usize = 2;
 
-/// What holds the connections of commands.
+/// The seccomp filters and granted paths that decide about connections of commands.
 #[derive(Clone, Copy)]
 pub(crate) struct ConnectionRules {
     checked: CommandProgram,
@@ -52,10 +53,10 @@ pub(crate) struct ConnectionRules {
 }
 
 impl ConnectionRules {
-    /// Commands may connect to their own sockets, and to those at the `granted` paths.
+    /// Creates rules that allow connections to the commands' own sockets and to the `granted` paths.
     ///
     /// # Errors
-    /// `NAMETOOLONG`: the paths are longer than 4 KiB together. `NOSYS`: there is no filter for this machine.
+    /// `NAMETOOLONG`: the paths are longer than 4 KiB together. `NOSYS`: this machine does not have a filter.
     pub(crate) fn new(granted: &[PathBuf]) -> Result<Self, Errno> {
         let compile = |connections| command_program(connections).map_err(|_other_machine| Errno::NOSYS);
         let mut texts = [0; MAX_GRANTED_BYTES];
@@ -69,20 +70,20 @@ impl ConnectionRules {
         })
     }
 
-    /// Restricts the calling process, which is to become a command, and hands its connections to the supervisor.
+    /// Restricts the calling process, which is about to execute a command, and hands its connections to the supervisor.
     ///
     /// # Errors
-    /// What seccomp(2) or sendmsg(2) return; the process must not become the command then.
+    /// Errors of seccomp(2) or sendmsg(2). The process must not execute the command then.
     pub(crate) fn restrict(&self, supervisor: BorrowedFd<'_>) -> Result<(), Errno> {
         match self.checked.install_with_listener() {
             Ok(listener) => send_descriptor(supervisor, listener.as_fd()),
-            // Something around us answers calls of its own: nobody can answer these.
+            // An outer sandbox already has a listener, so the supervisor cannot answer these calls.
             Err(Errno::BUSY) => self.unchecked.install(),
             Err(errno) => Err(errno),
         }
     }
 
-    /// Whether the file is at one of the granted paths now.
+    /// Whether the file is at one of the granted paths at this moment.
     fn grants(&self, file: &Stat) -> bool {
         let mut rest = self.granted.as_slice();
         while let Ok(path) = CStr::from_bytes_until_nul(rest) {
@@ -98,7 +99,7 @@ impl ConnectionRules {
     }
 }
 
-/// Returns two connected sockets, over which a command hands its listener to its supervisor.
+/// Returns two connected sockets, over which a command sends its listener to its supervisor.
 pub(crate) fn listener_channel() -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
 }
@@ -111,7 +112,7 @@ fn send_descriptor(socket: BorrowedFd<'_>, descriptor: BorrowedFd<'_>) -> Result
     sendmsg(socket, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL).map(drop)
 }
 
-/// Returns the listener that a command handed over before it began, if it did.
+/// Returns the listener that a command sent before it executed its program, if it sent one.
 pub(crate) fn receive_listener(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -123,7 +124,7 @@ pub(crate) fn receive_listener(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
     })
 }
 
-/// Answers the next `connect` of the command. What may wait is left to a child of this process.
+/// Answers the next `connect` of the command. A connection that may block is made by a child of this process.
 pub(crate) fn answer_next(listener: BorrowedFd<'_>, rules: &ConnectionRules) {
     let Ok(call) = raw::receive_notification(listener) else { return };
     match Connection::read(listener, &call) {
@@ -141,12 +142,12 @@ pub(crate) fn answer_next(listener: BorrowedFd<'_>, rules: &ConnectionRules) {
     }
 }
 
-/// A connection that a command asked for, copied from it.
+/// A connection that a command requested, copied from the command.
 struct Connection {
     socket: OwnedFd,
     address: [u8; MAX_ADDRESS],
     length: usize,
-    /// The file that a Unix address names.
+    /// The file at the path of a Unix address.
     file: Option<OwnedFd>,
     may_wait: bool,
 }
@@ -154,7 +155,7 @@ struct Connection {
 impl Connection {
     fn read(listener: BorrowedFd<'_>, call: &Notification) -> Result<Self, Errno> {
         let [number, place, length, ..] = call.arguments;
-        // The system reads both as numbers of 32 bits.
+        // The system uses the lower 32 bits of both.
         let number = (number as u32).cast_signed();
         let length = usize::try_from((length as u32).cast_signed()).map_err(|_negative| Errno::INVAL)?;
         let mut address = [0; MAX_ADDRESS];
@@ -169,7 +170,7 @@ impl Connection {
             Some(path) if is_unix => Some(open(call.thread, path)?),
             Some(_) | None => None,
         };
-        // The number of the thread meant that thread, and no later one, in all of the above.
+        // If the call is still pending, the thread id referred to the same thread in all calls above.
         if !raw::is_pending(listener, call) {
             return Err(Errno::SRCH);
         }
@@ -180,7 +181,7 @@ impl Connection {
 
     fn connect(&self, rules: &ConnectionRules) -> Result<(), Errno> {
         let Some(file) = &self.file else {
-            // The network namespace holds these.
+            // The network namespace already limits these addresses.
             return raw::connect(self.socket.as_fd(), self.address.get(..self.length).unwrap_or_default());
         };
         let found = fstat(file)?;
@@ -203,18 +204,18 @@ impl Connection {
     }
 }
 
-/// The path of a Unix address, which ends with NUL; `None` for other addresses and names without a file.
+/// Returns the path of a Unix address, with its NUL byte. Returns `None` for other addresses and for abstract names.
 fn unix_path(address: &[u8; MAX_ADDRESS], length: usize) -> Option<&CStr> {
     let family = u16::from_ne_bytes(*address.first_chunk()?);
-    // What follows `length` is zero, and no address fills all of it.
+    // All bytes from `length` on are zero, and no address fills the whole array.
     let path = CStr::from_bytes_until_nul(address.get(PATH_OFFSET..)?).ok()?;
     (family == AddressFamily::UNIX.as_raw() && length > PATH_OFFSET && !path.is_empty()).then_some(path)
 }
 
-/// Finds the file that a path means to a thread.
+/// Opens the file that a path refers to in the context of a thread.
 fn open(thread: u32, path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    // Through links of /proc, a path would mean something else to the command than to this process.
+    // Links in /proc would resolve differently for this process than for the command.
     let find = |from: BorrowedFd<'_>| openat2(from, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS);
     if path.to_bytes().starts_with(b"/") {
         return find(CWD);
@@ -226,7 +227,7 @@ fn open(thread: u32, path: &CStr) -> Result<OwnedFd, Errno> {
     find(directory.as_fd())
 }
 
-/// The process that a thread belongs to.
+/// Returns the process that a thread belongs to.
 fn process_of(thread: u32) -> Option<Pid> {
     let mut path = ProcPath::new();
     path.text(b"/proc/").number(to_proc_pid(thread.cast_signed())?).text(b"/status");
@@ -244,12 +245,12 @@ fn is_bound_here(file: &OwnedFd, found: &Stat) -> bool {
     if listens_at(found.st_ino, device).unwrap_or(false) {
         return true;
     }
-    // Some file systems (btrfs) show other device numbers to users than to the system.
+    // Some file systems (btrfs) show different device numbers to users than the kernel uses.
     let own = mount_device::of_file(file).filter(|own| *own != device);
     own.is_some_and(|own| listens_at(found.st_ino, own).unwrap_or(false))
 }
 
-/// Asks the system for the listening Unix sockets of this namespace, with their files.
+/// Whether the kernel lists the file among the listening Unix sockets of this namespace.
 fn listens_at(inode: u64, device: (u32, u32)) -> Result<bool, Errno> {
     let kind = SocketType::RAW;
     let socket = socket_with(AddressFamily::NETLINK, kind, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
@@ -265,7 +266,7 @@ fn listens_at(inode: u64, device: (u32, u32)) -> Result<bool, Errno> {
     }
 }
 
-/// Messages of `sock_diag`, see sock_diag(7).
+/// Messages of `sock_diag`; see sock_diag(7).
 mod diag {
     use rustix::io::Errno;
 
@@ -274,30 +275,30 @@ mod diag {
     const REQUEST_AND_DUMP: u16 = 0x1 | 0x300;
     const ERROR: u16 = 2;
     const DONE: u16 = 3;
-    /// The states that are asked for, as bits: sockets that listen.
+    /// Requested states as bits: listening sockets.
     const LISTENING: u32 = 1 << 10;
-    /// Tell the file of each.
+    /// Requests the file of each socket.
     const SHOW_FILE: u32 = 2;
-    /// The attribute with the number and the device of the file.
+    /// The attribute with inode and device of the file.
     const FILE: u16 = 1;
-    /// `struct unix_diag_msg`.
+    /// Size of `struct unix_diag_msg`.
     const MESSAGE: usize = 16;
 
-    /// What a part of the list says.
+    /// The result of searching one part of the list.
     pub(super) enum Answer {
         Found,
         More,
         End,
     }
 
-    /// The request for all listening Unix sockets: `struct nlmsghdr` and `struct unix_diag_req`.
+    /// Returns the request for all listening Unix sockets: `struct nlmsghdr` and `struct unix_diag_req`.
     pub(super) fn request() -> [u8; 40] {
         let words = [
             40,
             u32::from(REQUEST_AND_DUMP) << 16 | u32::from(BY_FAMILY),
             1,
             0,
-            // The family, in the first byte.
+            // The first byte is the family.
             u32::from_le(libc::AF_UNIX.cast_unsigned()),
             LISTENING,
             0,
@@ -312,7 +313,7 @@ mod diag {
         bytes
     }
 
-    /// Looks for the file among the sockets of one answer.
+    /// Searches the sockets of one answer for the file.
     pub(super) fn find(mut rest: &[u8], inode: u64, device: (u32, u32)) -> Result<Answer, Errno> {
         while rest.len() >= HEADER {
             let length = word(rest, 0)? as usize;
@@ -320,7 +321,7 @@ mod diag {
             let message = rest.get(HEADER..length).ok_or(Errno::PROTO)?;
             match kind {
                 DONE => return Ok(Answer::End),
-                // No such list: the system was built without it.
+                // The kernel was built without this list.
                 ERROR => return Err(Errno::OPNOTSUPP),
                 BY_FAMILY if is_at(message, inode, device)? => return Ok(Answer::Found),
                 _ => {}
@@ -335,7 +336,7 @@ mod diag {
         while attributes.len() >= 4 {
             let length = usize::from(half(attributes, 0)?);
             if half(attributes, 2)? == FILE {
-                // The system tells the lower half of the number, and the device as it numbers it itself.
+                // The kernel sends the lower half of the inode, and the device in its own numbering.
                 let (number, device) = (word(attributes, 4)?, word(attributes, 8)?);
                 return Ok(number == inode as u32 && device == (major << 20 | minor));
             }
@@ -361,13 +362,13 @@ mod diag {
     }
 }
 
-/// The device of a file system as the system numbers it, from the list of mounts.
+/// The device number of a file system in the kernel's numbering, from the list of mounts.
 mod mount_device {
     use std::os::fd::OwnedFd;
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
 
-    /// Returns the numbers of the device that the file lies on; `None` where the system does not tell the mount.
+    /// Returns major and minor number of the file's device; `None` where the system does not report the mount.
     pub(super) fn of_file(file: &OwnedFd) -> Option<(u32, u32)> {
         let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
         let mount = (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)?;
@@ -398,7 +399,7 @@ mod mount_device {
     }
 
     impl Line {
-        /// Reads the next byte; whether the numbers are complete now.
+        /// Reads the next byte. Returns whether the numbers are complete.
         fn read(&mut self, byte: u8) -> bool {
             let digit = byte.wrapping_sub(b'0');
             match (self.field, byte) {

@@ -1,8 +1,8 @@
-//! The processes below this one, as /proc tells them, and signals to all of them.
+//! The descendants of this process, read from /proc, and signals to all of them.
 //!
-//! Where a pid namespace shares the `/proc` of the system, processes have other numbers there than here, and are
-//! translated. Allocates nothing. /proc may miss a process that is being born; callers repeat until no child is left. A
-//! tree that forks faster than it is killed is stopped first: what is stopped does not fork.
+//! Where a pid namespace shares the `/proc` of the system, pids in /proc differ from the pids in the namespace, and are
+//! translated. Allocates nothing. /proc may miss a process that is just being forked, so callers repeat until no child
+//! is left. A tree may fork faster than it is killed. So it is stopped first, because a stopped process does not fork.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -12,31 +12,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, kill_process, pidfd_open, wait};
 
-/// Processes looked at in one pass; the next pass finds the others.
+/// Maximum number of processes in one pass; the next pass finds the others.
 const MAX_PROCESSES: usize = 16 * 1024;
-/// Passes in which a growing tree is stopped before it is killed all the same.
+/// Maximum number of passes in which a growing tree is stopped before it is killed.
 const MAX_STOPPING_PASSES: usize = 64;
-/// Between two passes of [`kill_tree`].
+/// Pause between two passes of [`kill_tree`].
 const PASS_PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
-/// Which of the numbers on a line `NSpid` of /proc/PID/status is the one that this process uses: 0 where `/proc` is
-/// that of its own pid namespace. Forked processes inherit it.
+/// Index of the number in the `NSpid` line of /proc/PID/status that this process uses; 0 where `/proc` belongs to its
+/// own pid namespace. Forked processes inherit the value.
 static PID_LEVEL: AtomicUsize = AtomicUsize::new(0);
-/// The start of the line with all numbers of a process, one for each pid namespace that it is in.
+/// Prefix of the line with the pids of a process, one for each of its pid namespaces.
 const NSPID_PREFIX: &[u8] = b"NSpid:";
 
-/// Finds out which numbers `/proc` shows. To be called when this process has the `/proc` that it will keep.
+/// Detects which pids `/proc` shows. Must be called after the final `/proc` is mounted.
 pub(crate) fn detect_pid_level() {
     let own = LineNumbers::read(c"/proc/self/status", NSPID_PREFIX, 0);
     PID_LEVEL.store(own.count.saturating_sub(1), Ordering::Relaxed);
 }
 
-/// Sends the signals to every process below this one, but not below or to children that are `spared`. Gives
-/// how many there were.
+/// Sends the signals to every descendant of this process, except `spared` children and their descendants. Returns the
+/// number of processes.
 pub(crate) fn signal_all(spared: impl Fn(Pid) -> bool, signals: &[Signal]) -> usize {
     let mut found = ProcessList { pids: [0; MAX_PROCESSES], count: 0 };
     found.add_own_children();
-    // Only direct children can be spared: all else belongs to somebody.
+    // Only direct children can be spared.
     let mut kept = 0;
     for index in 0..found.count {
         let Some(pid) = found.get(index) else { break };
@@ -49,15 +49,15 @@ pub(crate) fn signal_all(spared: impl Fn(Pid) -> bool, signals: &[Signal]) -> us
     found.signal(signals)
 }
 
-/// Sends the signals to every process below `root`, which is a number that `/proc` shows. Returns how many there were.
+/// Sends the signals to every descendant of `root`, a pid as `/proc` shows it. Returns the number of processes.
 pub(crate) fn signal_below(root: Pid, signals: &[Signal]) -> usize {
     let mut found = ProcessList { pids: [0; MAX_PROCESSES], count: 0 };
     found.add_below(root.as_raw_pid());
     found.signal(signals)
 }
 
-/// Kills every process below this one but those that are `spared`. They die a moment later; a process that was
-/// just being born may be left.
+/// Kills every descendant of this process except the `spared` ones. They end shortly afterwards. A process that is just
+/// being forked may survive.
 pub(crate) fn kill_all(spared: impl Fn(Pid) -> bool) {
     let mut before = usize::MAX;
     for _ in 0..MAX_STOPPING_PASSES {
@@ -72,14 +72,14 @@ pub(crate) fn kill_all(spared: impl Fn(Pid) -> bool) {
     }
 }
 
-/// Kills every process below `root`, and then `root`, however often they stop and start one another.
+/// Kills every descendant of `root`, and then `root`, even if they stop and continue one another.
 ///
-/// For a server that does not end by itself. While it exists, nothing below it can leave it.
+/// For a server that does not end by itself. While the server exists, its descendants cannot leave it.
 pub(crate) fn kill_tree(root: Pid) {
     for _ in 0..MAX_STOPPING_PASSES {
         signal_below(root, &[Signal::STOP]);
         signal_below(root, &[Signal::KILL]);
-        // It takes what has ended, and ends the rest by itself if it can.
+        // The server reaps ended children and ends the others if it can.
         let _ = kill_process(root, Signal::CONT);
         std::thread::sleep(PASS_PAUSE);
         if signal_below(root, &[]) == 0 {
@@ -89,19 +89,19 @@ pub(crate) fn kill_tree(root: Pid) {
     let _ = kill_process(root, Signal::KILL);
 }
 
-/// Whether a child exists that is not spared.
+/// Whether there is a child that is not spared.
 pub(crate) fn has_children(spared: impl Fn(Pid) -> bool) -> bool {
     let mut found = ProcessList { pids: [0; MAX_PROCESSES], count: 0 };
     found.add_own_children();
     (0..found.count).filter_map(|index| to_own_pid(found.get(index)?)).any(|pid| !spared(pid))
 }
 
-/// Takes the status of every child that has ended. Gives whether children are left.
+/// Reaps every child that has ended. Returns whether children are left.
 pub(crate) fn reap(ended: impl FnMut(Pid, WaitStatus)) -> bool {
     reap_with(WaitOptions::NOHANG, ended)
 }
 
-/// As [`reap`]; takes the status of stopped children as well.
+/// Like [`reap`], but also reports stopped children.
 pub(crate) fn reap_and_notice_stops(changed: impl FnMut(Pid, WaitStatus)) -> bool {
     reap_with(WaitOptions::NOHANG | WaitOptions::UNTRACED, changed)
 }
@@ -139,7 +139,7 @@ impl ProcessList {
         }
     }
 
-    /// Sends the signals to all that were found and to everything below them. Returns how many there were.
+    /// Sends the signals to all listed processes and their descendants. Returns the number of processes.
     fn signal(&mut self, signals: &[Signal]) -> usize {
         let mut index = 0;
         while let Some(pid) = self.get(index) {
@@ -154,17 +154,17 @@ impl ProcessList {
         index
     }
 
-    /// The children of this thread.
+    /// Adds the children of this thread.
     fn add_own_children(&mut self) {
         self.add_children_from(c"/proc/thread-self/children");
     }
 
-    /// The children of all threads of a process.
+    /// Adds the children of all threads of a process.
     fn add_below(&mut self, pid: i32) {
         for_each_thread(pid, |task| self.add_children(pid, task));
     }
 
-    /// The children of one thread.
+    /// Adds the children of one thread.
     fn add_children(&mut self, pid: i32, task: i32) {
         let mut path = ProcPath::new();
         path.text(b"/proc/").number(pid).text(b"/task/").number(task).text(b"/children");
@@ -191,7 +191,8 @@ impl ProcessList {
     }
 }
 
-/// The number by which this process knows the process or thread that `/proc` shows as `pid`; `None` if it is gone.
+/// Translates a process or thread id from `/proc` to the pid namespace of this process. Returns `None` if the process
+/// has ended.
 pub(crate) fn to_own_pid(pid: i32) -> Option<Pid> {
     let level = PID_LEVEL.load(Ordering::Relaxed);
     if level == 0 {
@@ -202,14 +203,14 @@ pub(crate) fn to_own_pid(pid: i32) -> Option<Pid> {
     LineNumbers::read(path.as_c_str()?, NSPID_PREFIX, level).chosen.and_then(Pid::from_raw)
 }
 
-/// The number by which `/proc` shows a process or thread that this process knows as `pid`; `None` if it is gone. The
-/// caller has to check that `pid` still means the same afterwards.
+/// Translates a process or thread id of this process's namespace to the id in `/proc`. Returns `None` if the process
+/// has ended. The caller must check afterwards that `pid` still refers to the same process.
 pub(crate) fn to_proc_pid(pid: i32) -> Option<i32> {
     if PID_LEVEL.load(Ordering::Relaxed) == 0 {
         return Some(pid);
     }
     let known = Pid::from_raw(pid)?;
-    // Before Linux 6.9 only processes have descriptors.
+    // Before Linux 6.9 only processes have pidfds, threads do not.
     let thread = PidfdFlags::from_bits_retain(libc::PIDFD_THREAD);
     match pidfd_open(known, thread).or_else(|_| pidfd_open(known, PidfdFlags::empty())) {
         Ok(descriptor) => {
@@ -221,7 +222,7 @@ pub(crate) fn to_proc_pid(pid: i32) -> Option<i32> {
     }
 }
 
-/// As [`to_proc_pid`], by looking at all threads below this process.
+/// Like [`to_proc_pid`], by searching all threads of the descendants.
 fn find_proc_thread(thread: Pid) -> Option<i32> {
     let mut found = ProcessList { pids: [0; MAX_PROCESSES], count: 0 };
     found.add_own_children();
@@ -242,7 +243,7 @@ fn find_proc_thread(thread: Pid) -> Option<i32> {
     None
 }
 
-/// Calls `action` with the number of each thread of a process.
+/// Calls `action` with the id of each thread of a process.
 fn for_each_thread(pid: i32, mut action: impl FnMut(i32)) {
     let mut path = ProcPath::new();
     path.text(b"/proc/").number(pid).text(b"/task");
@@ -261,12 +262,12 @@ fn for_each_thread(pid: i32, mut action: impl FnMut(i32)) {
 /// The numbers on one line of a file in `/proc`.
 struct LineNumbers {
     count: usize,
-    /// The one at the place that was asked for.
+    /// The number at the requested index.
     chosen: Option<i32>,
 }
 
 impl LineNumbers {
-    /// Reads the line that begins with `start`, and chooses the number at `place`.
+    /// Reads the line that begins with `start` and selects the number at `place`.
     fn read(path: &CStr, start: &'static [u8], place: usize) -> Self {
         let mut numbers = Self { count: 0, chosen: None };
         let Ok(file) = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
@@ -287,12 +288,12 @@ impl LineNumbers {
     }
 }
 
-/// Finds a line of numbers byte by byte: the lines before it have no bound.
+/// Finds a line of numbers byte by byte, because the lines before it have no maximum length.
 struct LineReader {
     start: &'static [u8],
-    /// How many bytes of the line's start were found.
+    /// Number of bytes of `start` that have matched.
     matched: usize,
-    /// This line is another one.
+    /// The current line does not begin with `start`.
     is_other: bool,
     number: Option<i32>,
 }
@@ -340,7 +341,7 @@ pub(crate) fn parse_number(digits: &[u8]) -> Option<i32> {
     })
 }
 
-/// A path below /proc, put together without allocation.
+/// A path below /proc, built without allocation.
 pub(crate) struct ProcPath {
     bytes: [u8; 64],
     length: usize,

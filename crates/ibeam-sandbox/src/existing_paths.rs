@@ -1,20 +1,21 @@
-//! Which of many paths are there: one list of names for each directory, in place of one system call for each path.
+//! Selects the paths that exist from a long list, with one directory listing per directory in place of one system call
+//! per path.
 //!
-//! The table of credentials has several hundred paths, of which a home directory has a few, and a run looks for them
-//! before its first request. Keeps every path that it cannot rule out.
+//! The table of credentials has several hundred paths, of which few exist in a home directory, and every run checks
+//! them before its first request. A path stays in the list unless its directory rules it out.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The names in a directory, folded; `None` where they cannot be listed, so that anything may be in it.
+/// The names in a directory in lower case; `None` if the directory cannot be listed and so may contain any name.
 type Names = Option<HashSet<OsString>>;
 
-/// Returns those of `paths` that may be there. A path whose directory can be listed is there under this name, or, for
-/// the few file systems that fold names, under one that differs in the case of ASCII letters.
+/// Returns the `paths` that may exist. Names are compared without the case of ASCII letters, for file systems that
+/// ignore case.
 pub fn filter_existing(paths: &[PathBuf]) -> Vec<PathBuf> {
-    // By bytes: the hash of a path is that of its components, which takes ten times as long.
+    // Keyed by bytes, because hashing a path by its components takes ten times as long.
     let mut directories: HashMap<&OsStr, Names> = HashMap::new();
     let mut found = Vec::new();
     for path in paths {
@@ -38,7 +39,7 @@ fn names(directory: &Path) -> Names {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Some(HashSet::new());
         }
-        // A directory that may be entered and not listed.
+        // A directory that can be entered but not listed.
         Err(_) => return None,
     };
     let mut names = HashSet::new();
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_may_be_there_is_left_in_the_same_order() {
+    fn only_possible_paths_are_left_in_the_same_order() {
         let top = ibeam_testkit::Workspace::new();
         let at = |name: &str| top.path().join(name);
         std::fs::create_dir_all(at("home/.config/gh")).unwrap();

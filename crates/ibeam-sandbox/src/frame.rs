@@ -1,44 +1,44 @@
-//! What a supervisor tells over its socket: eight bytes, a word and a number.
+//! Messages of a supervisor or a server over its socket: eight bytes with a tag and a number.
 
 use std::os::fd::AsFd;
 
-/// The length of every frame.
+/// Length of every frame in bytes.
 pub(crate) const FRAME_LENGTH: usize = 8;
 
-/// One word of a supervisor or of the server.
+/// One message of a supervisor or of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    /// The server is ready; a command runs, with this process id in the command's own view.
+    /// The server is ready, or a command runs, with this process id in its own pid namespace.
     Started(i32),
-    /// It could not begin, for this error number.
+    /// The command could not be executed, with this error number.
     Failed(i32),
-    /// The server could not be confined: the step that was refused, and the error number.
+    /// The server could not be confined: number of the failed step, and error number.
     Refused(u8, i32),
-    /// The socket for the proxy comes with this frame.
+    /// The socket for the proxy is attached to this frame.
     Listening,
-    /// The command itself has ended, with this status as waitpid(2) gives it; its tree may live.
+    /// The command has ended with this status of waitpid(2); its descendants may still run.
     Ended(i32),
 }
 
 impl Frame {
-    /// As bytes.
+    /// Returns the bytes of the frame.
     pub(crate) fn encode(self) -> [u8; FRAME_LENGTH] {
-        let (word, number): (u32, i32) = match self {
+        let (tag, number): (u32, i32) = match self {
             Self::Started(pid) => (1, pid),
             Self::Failed(errno) => (2, errno),
             Self::Ended(status) => (3, status),
             Self::Refused(step, errno) => (4 | u32::from(step) << 8, errno),
             Self::Listening => (5, 0),
         };
-        (u64::from(word) << 32 | u64::from(number.cast_unsigned())).to_ne_bytes()
+        (u64::from(tag) << 32 | u64::from(number.cast_unsigned())).to_ne_bytes()
     }
 
-    /// `None` for what is no frame.
+    /// Parses a frame. Returns `None` for invalid bytes.
     pub(crate) fn decode(bytes: [u8; FRAME_LENGTH]) -> Option<Self> {
         let both = u64::from_ne_bytes(bytes);
         let number = (both as u32).cast_signed();
-        let [word, step, 0, 0] = ((both >> 32) as u32).to_le_bytes() else { return None };
-        match (word, step) {
+        let [tag, step, 0, 0] = ((both >> 32) as u32).to_le_bytes() else { return None };
+        match (tag, step) {
             (1, 0) => Some(Self::Started(number)),
             (2, 0) => Some(Self::Failed(number)),
             (3, 0) => Some(Self::Ended(number)),
@@ -48,7 +48,7 @@ impl Frame {
         }
     }
 
-    /// Sends it. A reader that has gone is told by the end of the socket, so nothing is reported here.
+    /// Sends the frame. Errors are ignored: a peer that has ended does not need the frame.
     pub(crate) fn send(self, socket: impl AsFd) {
         let _ = rustix::io::write(socket, &self.encode());
     }

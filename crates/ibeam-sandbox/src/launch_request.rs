@@ -1,8 +1,9 @@
-//! What is asked of the fork server, as bytes that need no allocation to become a program.
+//! A request to the fork server, as bytes that become the arguments of execve(2) without allocation.
 //!
-//! Words first: error number, count of arguments, count of variables, place of program and of directory, then
-//! the places of the arguments and of the variables, each list ended by 0. The texts follow, each ended by NUL.
-//! Places are counted from the first byte, so that adding the address of the whole creates pointers of them.
+//! The request begins with words: error number, number of arguments, number of variables, offset of the program, offset
+//! of the directory, the offsets of the arguments and the offsets of the variables, each of the two lists ended by 0.
+//! The texts follow, each ended by NUL. Offsets count from the first byte, so that adding the address of the request
+//! turns them into pointers.
 
 use std::ffi::{OsStr, OsString};
 use std::iter::once;
@@ -12,7 +13,7 @@ use std::path::Path;
 
 const WORD: usize = size_of::<usize>();
 const HEADER_WORDS: usize = 5;
-/// The variable that names the directory for what is short-lived.
+/// The variable that names the directory for temporary files.
 const TMPDIR: &str = "TMPDIR";
 
 /// A command to start.
@@ -20,21 +21,21 @@ const TMPDIR: &str = "TMPDIR";
 pub struct LaunchSpec<'a> {
     /// Absolute path of the program.
     pub program: &'a Path,
-    /// Its arguments, the name it sees as its own first.
+    /// Arguments; the first one is the program's own name.
     pub arguments: &'a [&'a OsStr],
-    /// Its whole environment.
+    /// The complete environment.
     pub environment: &'a [(OsString, OsString)],
-    /// Where it begins; absolute.
+    /// Absolute path of the working directory.
     pub directory: &'a Path,
-    /// Its standard input, output and error.
+    /// Standard input, output and error.
     pub stdio: [BorrowedFd<'a>; 3],
 }
 
-/// Some text holds a NUL byte.
+/// A text of the request contains a NUL byte.
 #[derive(Debug)]
 pub(crate) struct ContainsNul;
 
-/// The request as bytes. The command is told to keep what is short-lived in `temporary`.
+/// Encodes the request. `temporary` replaces the variable `TMPDIR`.
 pub(crate) fn encode(launch: &LaunchSpec<'_>, temporary: Option<&Path>) -> Result<Vec<u8>, ContainsNul> {
     let given = launch.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     let temporary = temporary.map(|path| (OsStr::new(TMPDIR), path.as_os_str()));
@@ -68,7 +69,7 @@ pub(crate) fn encode(launch: &LaunchSpec<'_>, temporary: Option<&Path>) -> Resul
     Ok(bytes)
 }
 
-/// Where things are in a request.
+/// Offsets in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// The path of the program.
@@ -83,7 +84,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Reads it from a request; `None` for bytes that are too few.
+    /// Parses the head of a request. Returns `None` if there are too few bytes.
     pub(crate) fn parse(request: &[u8]) -> Option<Self> {
         let (argc, envc) = (word(request, 1)?, word(request, 2)?);
         let arguments = HEADER_WORDS * WORD;
@@ -98,20 +99,20 @@ impl Layout {
         })
     }
 
-    /// The places of all words that become pointers.
+    /// Returns the offsets of all words that become pointers.
     pub(crate) fn pointers(&self) -> impl Iterator<Item = usize> + use<> {
         (self.arguments..self.end).step_by(WORD)
     }
 }
 
-/// Notes why the command could not begin.
+/// Stores the error with which the command could not be executed.
 pub(crate) fn set_error(request: &mut [u8], errno: i32) {
     if let Some(place) = request.first_chunk_mut() {
         *place = (errno as usize).to_ne_bytes();
     }
 }
 
-/// Why the command could not begin; 0 if it did.
+/// Returns the error with which the command could not be executed; 0 if it runs.
 pub(crate) fn read_error(request: &[u8]) -> i32 {
     word(request, 0).and_then(|errno| i32::try_from(errno).ok()).unwrap_or(0)
 }

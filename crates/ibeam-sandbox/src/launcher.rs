@@ -1,4 +1,4 @@
-//! Where the commands of a run come from.
+//! The launcher, which starts the commands of a run.
 
 use std::net::TcpListener;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,14 +13,14 @@ use crate::server::{ForkServer, SpawnError};
 use crate::setup_step::SetupStep;
 use crate::supervised_tree::SupervisedTree;
 
-/// The most processes and threads that the commands of a launcher may have, where nobody says otherwise.
+/// Default maximum of processes and threads that the commands of a launcher may have.
 pub const DEFAULT_PROCESS_LIMIT: u32 = 4096;
 
-/// Starts commands: creates the fork server with the first of them, and again when it was killed by force.
+/// Starts commands. Creates the fork server with the first command, and again after the server was killed.
 ///
-/// ConfinedServer commands get a new one, too, when somebody put another file at a path that is kept or hidden: see [`PathSnapshot`].
-/// The former lives until its trees are gone. The new one is confined in the same way, or its commands do not run; what is
-/// short-lived of former commands is not seen by later ones.
+/// Confined commands also get a new server when another file was put at a read-only or hidden path: see
+/// [`PathSnapshot`]. The outdated server lives until its trees have ended. The new server has the same tier, or its
+/// commands do not run. Later commands do not see temporary files of earlier servers.
 #[derive(Debug)]
 pub struct Launcher {
     processes: u32,
@@ -30,15 +30,15 @@ pub struct Launcher {
 
 #[derive(Debug)]
 struct Servers {
-    /// From which commands are started.
+    /// The server that starts commands.
     current: Option<RunningServer>,
-    /// Whose view is out of date, with trees that live.
+    /// Servers with an outdated view and living trees.
     outdated: Vec<ForkServer>,
-    /// What is the same of all.
+    /// The properties that all servers share.
     previous: Option<PreviousServer>,
 }
 
-/// A server and what is known of it.
+/// A running server and its properties.
 #[derive(Debug)]
 struct RunningServer {
     server: ForkServer,
@@ -54,25 +54,25 @@ impl Default for Launcher {
 }
 
 impl Launcher {
-    /// A launcher whose commands together may have so many processes and threads. Starts nothing yet.
+    /// Creates a launcher whose commands together may have up to `processes` processes and threads. Starts nothing.
     pub const fn new(processes: u32) -> Self {
         Self { processes, confinement: None, servers: Mutex::new(Servers::NONE) }
     }
 
-    /// As [`Self::new`], but its commands are confined, all in the same way, or do not run.
+    /// Like [`Self::new`], but all commands are confined, or do not run.
     pub const fn confined(processes: u32, confinement: Confinement) -> Self {
         Self { processes, confinement: Some(confinement), servers: Mutex::new(Servers::NONE) }
     }
 
-    /// Whether its commands are confined, or do not run.
+    /// Whether commands are confined.
     pub const fn is_confined(&self) -> bool {
         self.confinement.is_some()
     }
 
-    /// Makes the server now, so that what holds the commands is known before the first of them.
+    /// Starts the server now, so that the layers are known before the first command.
     ///
     /// # Errors
-    /// Each way to confine commands, and why the system refuses it.
+    /// The failure of each backend.
     pub fn start(&self) -> Result<Layers, SandboxUnavailable> {
         let mut servers = self.lock();
         let running = self.current_server(&mut servers).map_err(|error| match error {
@@ -83,9 +83,10 @@ impl Launcher {
         Ok(Layers { tier: running.tier, names: running.server.layers() })
     }
 
-    /// The socket that listens inside the sandbox, at 127.0.0.1 and the port that is given, for a proxy that runs
-    /// outside. Once for each network: to be asked again while commands run, since a new server may have a new one. Its
-    /// port is that of the first, and connections wait until they are taken.
+    /// Returns the socket that listens inside the sandbox at 127.0.0.1, for a proxy that runs outside, and its port.
+    ///
+    /// Returns each socket once. A new server may have a new network and so a new socket, with the port of the first
+    /// one; so call this again while commands run. Connections wait until they are accepted.
     pub fn take_proxy_listener(&self) -> Option<(TcpListener, u16)> {
         let listener = self.lock().current.as_mut()?.listener.take()?;
         let port = backend::port_of(&listener)?;
@@ -95,7 +96,7 @@ impl Launcher {
     /// Starts a command. Returns when its program runs.
     ///
     /// # Errors
-    /// As [`ForkServer::spawn`]; `Lost` only when a new server was lost at once, `Unconfined` as for `begin`.
+    /// Those of [`ForkServer::spawn`]; `ServerLost` only if a new server was lost too; `Sandbox` as in [`Self::start`].
     pub fn spawn(&self, launch: &LaunchSpec<'_>) -> Result<SupervisedTree, SpawnError> {
         let mut servers = self.lock();
         match self.current_server(&mut servers)?.server.spawn(launch) {
@@ -107,44 +108,44 @@ impl Launcher {
         }
     }
 
-    /// What holds the processes: see [`ForkServer::layers`]. Empty before the first command.
+    /// Returns the layers of the current server, as [`ForkServer::layers`] does. Empty before the first command.
     pub fn layers(&self) -> Vec<&'static str> {
         self.lock().current.as_ref().map(|running| running.server.layers()).unwrap_or_default()
     }
 
-    /// Ends everything that was started, and waits for that up to two seconds. The next command gets a new server.
+    /// Ends everything that was started and waits up to two seconds for that. The next command gets a new server.
     pub fn stop(&self) {
         let mut servers = self.lock();
         servers.current = None;
         servers.outdated.clear();
     }
 
-    /// The server for the next command.
+    /// Returns the server for the next command.
     fn current_server<'a>(&self, servers: &'a mut Servers) -> Result<&'a mut RunningServer, SpawnError> {
         servers.outdated.retain(|server| !server.is_idle());
-        if let Some(outdated) = servers.current.take_if(|running| !running.is_up_to_date()) {
+        if let Some(outdated) = servers.current.take_if(|server| !server.is_up_to_date()) {
             servers.outdated.push(outdated.server);
         }
         match &mut servers.current {
             Some(running) => Ok(running),
-            none @ None => {
+            empty @ None => {
                 let running = self.start_server(servers.previous)?;
                 let port = running.listener.as_ref().and_then(backend::port_of);
                 servers.previous.get_or_insert(PreviousServer { tier: running.tier, port });
-                Ok(none.insert(running))
+                Ok(empty.insert(running))
             }
         }
     }
 
-    fn start_server(&self, first: Option<PreviousServer>) -> Result<RunningServer, SpawnError> {
+    fn start_server(&self, previous: Option<PreviousServer>) -> Result<RunningServer, SpawnError> {
         let Some(confinement) = &self.confinement else {
             let server = ForkServer::start(self.processes)?;
             return Ok(RunningServer { server, tier: Tier::Supervision, listener: None, snapshot: None });
         };
-        let seen = Some(PathSnapshot::new(confinement));
+        let snapshot = Some(PathSnapshot::new(confinement));
         let ConfinedServer { server, tier, listener } =
-            backend::start_confined(self.processes, confinement, first).map_err(SpawnError::Sandbox)?;
-        Ok(RunningServer { server, tier, listener, snapshot: seen })
+            backend::start_confined(self.processes, confinement, previous).map_err(SpawnError::Sandbox)?;
+        Ok(RunningServer { server, tier, listener, snapshot })
     }
 
     fn lock(&self) -> MutexGuard<'_, Servers> {

@@ -1,32 +1,35 @@
-//! Process trees: a command, all it starts, and their certain end.
+//! Process trees: a command, every process that it starts, and their guaranteed end.
 //!
-//! A [`Launcher`] starts commands. Behind it stands a [`ForkServer`], one small process, made at the first command, from which all commands of a run are
-//! forked. Each gets a supervisor, to which whatever leaves the command's tree falls, and which ends the whole
-//! tree when its [`Tree`] is killed or dropped. All of them hang on sockets that this process holds: when it
-//! dies, by whatever cause, the kernel closes the sockets and the trees go. No thread needs to live on for
-//! that, unlike `PR_SET_PDEATHSIG`, which fires when the *thread* that forked ends.
+//! A [`Launcher`] starts commands. It forks them from a [`ForkServer`], a small process that the launcher creates with
+//! the first command. Each command gets a supervisor. Processes that leave the command's tree are reparented to the
+//! supervisor, which ends the whole tree when its [`SupervisedTree`] is killed or dropped. Server and supervisors
+//! depend on sockets that this process holds. If this process dies, for any reason, the kernel closes the sockets and
+//! the trees end. This does not depend on a living thread, unlike `PR_SET_PDEATHSIG`, which fires when the *thread*
+//! that forked ends.
 //!
-//! Where the kernel allows it (`CAP_SYS_ADMIN`) the server is the first process of a pid namespace of its own,
-//! so that nothing escapes even by force; elsewhere it is a subreaper. [`ForkServer::layers`] tells which.
+//! Where the kernel allows it (`CAP_SYS_ADMIN`), the server is the first process of its own pid namespace, so that no
+//! process can escape. Elsewhere the server is a subreaper. [`ForkServer::layers`] returns which of the two applies.
 //!
 //! # Confinement
 //!
-//! A launcher may be told what its commands may touch: a [`Confinement`]. Then the server goes into namespaces, creates
-//! itself a view of the files, gives up every power it has and sets filters, all before its first request; supervisors
-//! and commands inherit it, so that a confined command costs no more than another. What holds at every moment:
+//! A launcher can take a [`Confinement`], which limits what its commands may touch. The server then enters namespaces,
+//! mounts its own view of the files, drops all privileges and installs filters, before it accepts the first request.
+//! Supervisors and commands inherit this, so a confined command costs no more than an unconfined one. Guarantees:
 //!
-//! - A confined launcher runs no command that is not confined, and none by weaker means than [`Launcher::begin`] told.
-//! - Whatever was refused while a server was made ends that server: there are no halves.
-//! - A server creates no exception for a command, and nobody inside can undo what was done: no capability is left in any of
-//!   the five sets, root included, and calls that make namespaces or mounts are refused.
-//! - What nobody inside can do, somebody outside may: put another file at a path that is kept or hidden. The launcher
-//!   notices before the next command and creates a new server. What runs at that moment has seen it; that, new sockets with
-//!   a path, and what the user creates readable later, are not promised.
-//! - The processes between us and a command show it nothing of their memory, which began as a copy of ours.
+//! - A confined launcher runs no unconfined command, and none with a weaker backend than [`Launcher::start`] returned.
+//! - If any step is refused while a server starts, that server ends. There is no partial confinement.
+//! - A server makes no exception for a command, and no process inside can undo the confinement: all five capability
+//!   sets are empty, also for root, and calls that create namespaces or mounts are refused.
+//! - A process outside can put another file at a read-only or hidden path. The launcher detects that before the next
+//!   command and starts a new server. Commands that run at that moment have access to the new file. The same holds for
+//!   new sockets with a path and for files that the user makes readable later.
+//! - The processes between this process and a command do not expose their memory, which began as a copy of the memory
+//!   of this process.
 //!
-//! `ways.rs` has the means and their order, `plan.rs` the view, `confine.rs` the order in which powers go.
+//! `backend.rs` has the backends in their order, `mount_plan.rs` the view of the files, and `apply_confinement.rs` the
+//! order in which privileges are dropped.
 //!
-//! Sync; knows nothing of shells, limits of time, or models. Its `unsafe` is in `raw.rs` and below.
+//! Synchronous. Does not depend on shells, time limits or models. All `unsafe` is in `raw.rs` and `raw/`.
 
 mod apply_confinement;
 mod backend;

@@ -1,7 +1,7 @@
-//! What the fork server forgets of the process it was copied from.
+//! Memory of the parent process that the fork server discards.
 //!
-//! The copy would keep every page alive that its original changes, and show the original's command line and
-//! environment, with keys in it, to whoever looks into /proc. It also creates every later fork cheaper.
+//! The copy would keep every page alive that the parent changes, and would show the parent's command line and
+//! environment, with keys in them, in /proc. Discarding it also makes later forks cheaper.
 
 use std::ops::Range;
 
@@ -10,14 +10,15 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::raw;
 
-/// Where the arguments and, after them, the environment of this process lie.
+/// Addresses of the arguments and, after them, the environment of this process.
 pub(crate) struct ArgumentArea(Option<[usize; 3]>);
 
 impl ArgumentArea {
-    /// Asks the system; allocates, so before the fork.
+    /// Reads the addresses from /proc. Allocates, so it must be called before the fork.
     pub(crate) fn locate() -> Self {
         let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-        // The name may hold anything; fields are counted after it, the third of proc(5) being the first here.
+        // The process name may contain any character, so fields are counted after it. The first one here is the third
+        // of proc(5).
         let fields: Vec<usize> = stat
             .rsplit_once(") ")
             .map(|(_, rest)| rest.split_ascii_whitespace().map(|field| field.parse().unwrap_or(0)).collect())
@@ -32,7 +33,7 @@ impl ArgumentArea {
         })
     }
 
-    /// Where the arguments lie alone.
+    /// Returns the addresses of the arguments without the environment.
     pub(crate) fn arguments(&self) -> Option<Range<usize>> {
         self.0.map(|[arguments, middle, _]| arguments..middle)
     }
@@ -40,8 +41,8 @@ impl ArgumentArea {
 
 /// Overwrites each of `secrets` in the command line of this process, as /proc and `ps` show it.
 ///
-/// To be called before there are threads, and after the arguments were read: they are not what they were. Where the
-/// system does not tell where they lie, nothing is changed.
+/// Must be called while the process has one thread, after the arguments were copied. Does nothing where the system does
+/// not report their address. Another user may have read the secrets before; a variable or a file is safer for a key.
 pub fn redact_arguments<'a>(secrets: impl IntoIterator<Item = &'a str>) {
     let mut secrets = secrets.into_iter().filter(|secret| !secret.is_empty()).peekable();
     if secrets.peek().is_none() {
@@ -59,7 +60,7 @@ pub fn redact_arguments<'a>(secrets: impl IntoIterator<Item = &'a str>) {
     }
 }
 
-/// Overwrites arguments and environment and gives back the heap. Only in a child whose code uses neither.
+/// Overwrites arguments and environment and unmaps the heap. Only for a child whose code uses neither.
 pub(crate) fn discard_inherited(begin: &ArgumentArea) {
     if let Some([start, _, end]) = begin.0 {
         raw::wipe(start..end);
@@ -92,16 +93,16 @@ struct MapsLine {
     writable: bool,
     private: bool,
     inode: usize,
-    /// The first character of the name.
+    /// First character of the name.
     name: Option<u8>,
     is_stack: bool,
-    /// The end of the last mapping of a file: what follows without a gap is that file's zeroed data.
+    /// End of the last mapping of a file; a mapping that follows without a gap is the file's zeroed data.
     file_end: usize,
     is_complete: bool,
 }
 
 impl MapsLine {
-    /// Takes the next byte; gives whether the line is complete.
+    /// Reads the next byte. Returns whether the line is complete.
     fn feed(&mut self, byte: u8) -> bool {
         if self.is_complete {
             let of_file = self.inode != 0 || self.start == self.file_end;
@@ -128,9 +129,9 @@ impl MapsLine {
         self.start..self.end
     }
 
-    /// Memory of its own that no file backs: the heap, arenas, stacks of other threads.
+    /// Whether this is private memory that is not backed by a file: the heap, arenas, stacks of other threads.
     fn is_heap(&self) -> bool {
-        // `[heap]` and nameless memory; the stack, and what the kernel put there, is spared.
+        // `[heap]` and nameless memory count; the stack and special mappings of the kernel do not.
         let kernels = self.name == Some(b'[') && self.is_stack;
         self.writable && self.private && self.inode == 0 && self.start != self.file_end && !kernels
     }

@@ -1,22 +1,23 @@
-//! What commands are to see of the files, decided by the parent: paths in order, for a child that cannot allocate.
+//! The commands' view of the files, planned by the parent as lists of paths, because the child cannot allocate.
 //!
-//! The child changes its copy of the system's mounts in place, so links and odd layouts stay as they are. In order:
+//! The child changes its copy of the system's mounts in place, so that links and unusual layouts stay as they are.
+//! Steps in order:
 //!
-//! 1. What must outlive the following is *taken*: writable directories, devices, what must stay visible.
-//! 2. Everything else becomes read-only, and no device or set-uid program works in it.
-//! 3. `/proc` becomes that of the new process ids, where the system allows that, and read-only: root without
-//!    capabilities owns `/proc/sys` all the same. Elsewhere the directories of the processes that exist are covered;
-//!    those of later ones can be seen.
-//! 4. *Covers*: `/tmp`, `/var/tmp` and `/dev/shm` become private and empty, `/dev` has harmless devices only, `/run`
-//!    is without sockets. All are directories of one file system in memory.
-//! 5. What was taken comes back at its own path.
-//! 6. *Guards*: a path that is kept as it is becomes a read-only mount, and every directory between it and the
-//!    writable root a mount too: what is a mount cannot be renamed, and so a guarded path cannot be moved away. Nor
-//!    can a hidden one, which the next run would look for in vain.
-//! 7. MaskedPath paths become empty.
+//! 1. Mounts that the next steps would overmount are cloned: writable directories, devices, paths that stay visible.
+//! 2. Everything else becomes read-only and ignores devices and set-uid programs.
+//! 3. `/proc` is mounted for the new pid namespace, where the system allows that, and made read-only, because root owns
+//!    `/proc/sys` even without capabilities. Elsewhere the directories of existing processes are masked; those of later
+//!    processes are visible.
+//! 4. Directories of one tmpfs are mounted over other_process_dirs: `/tmp`, `/var/tmp` and `/dev/shm` are private and empty, `/dev`
+//!    has only harmless devices, `/run` has no sockets.
+//! 5. The clones of step 1 are mounted at their own paths.
+//! 6. Each read-only path becomes a read-only mount, and each directory between it and the writable root becomes a
+//!    mount too. A mount point cannot be renamed, so a protected path cannot be moved away. The same holds for hidden
+//!    paths, which the next run must find.
+//! 7. Hidden paths are masked with empty files and directories.
 //!
-//! A workspace that is `/` cannot be taken. Then 2 leaves everything writable but [`SYSTEM_DIRS`]; all else holds. A
-//! workspace that is a home directory is writable but for what its owner guards and hides.
+//! A workspace at `/` cannot be cloned. Step 2 then leaves everything writable except [`SYSTEM_DIRS`]; the other steps
+//! do not change. A workspace that is a home directory is writable except for its protected and hidden paths.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -27,16 +28,16 @@ use std::path::{Path, PathBuf};
 
 use crate::confinement::Confinement;
 
-/// What stays read-only though the workspace is `/`.
+/// Directories that stay read-only when the workspace is `/`.
 pub(crate) const SYSTEM_DIRS: [&str; 16] = [
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/opt", "/proc", "/sbin",
     "/sys", "/usr", "/var", "/efi",
 ];
-/// Directories of which commands get an empty one of their own.
+/// Directories that commands get as their own empty ones.
 const PRIVATE_DIRS: [&str; 2] = ["/tmp", "/var/tmp"];
-/// Where the sockets of the system's services are.
+/// Directories with the sockets of system services.
 const RUN_DIRS: [&str; 2] = ["/run", "/var/run"];
-/// What of it is none, and is looked for by programs.
+/// Paths in `/run` that programs need and that are not sockets.
 const PRESERVED_RUN_PATHS: [&str; 7] = [
     "/run/.containerenv",
     "/run/booted-system",
@@ -46,7 +47,7 @@ const PRESERVED_RUN_PATHS: [&str; 7] = [
     "/run/resolvconf/resolv.conf",
     "/run/systemd/resolve/stub-resolv.conf",
 ];
-/// Devices that are nobody's.
+/// Devices without state.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const DEV_LINKS: [(&str, &str); 5] = [
     ("dev/fd", "/proc/self/fd"),
@@ -55,31 +56,31 @@ const DEV_LINKS: [(&str, &str); 5] = [
     ("dev/stderr", "/proc/self/fd/2"),
     ("dev/ptmx", "pts/ptmx"),
 ];
-/// What tells more of the machine than commands need.
+/// Directories that reveal more about the machine than commands need.
 const SENSITIVE_PATHS: [&str; 3] = ["/sys/kernel/debug", "/sys/kernel/tracing", "/sys/firmware"];
 
-/// Of a file in memory, its entry and its first page are held besides its bytes: so many bytes for each file.
+/// Memory that a file in a tmpfs uses besides its bytes: its entry and first page.
 const BYTES_PER_FILE: u64 = 8192;
-/// Files that the file system in memory may have in any case; the mounts of the sandbox need some.
+/// Minimum number of files in the tmpfs; the mounts of the sandbox need some.
 const MIN_FILES: u64 = 16_384;
-/// Processes whose directories are covered; each is a mount.
+/// Maximum number of processes whose directories are masked; each one is a mount.
 const MAX_OTHER_PROCESSES: usize = 4096;
 
-/// The directory of the file system in memory that is empty, and the file that is.
+/// Names of the empty directory and the empty file in the tmpfs.
 pub(crate) const EMPTY_DIR: &std::ffi::CStr = c"empty";
 pub(crate) const EMPTY_FILE: &std::ffi::CStr = c"nothing";
 
-/// The plan.
+/// The plan of all mounts.
 #[derive(Debug, Default)]
 pub(crate) struct MountPlan {
-    /// Everything is read-only that is not taken as writable.
+    /// Makes everything read-only that is not a writable bind mount.
     pub(crate) read_only_root: bool,
     pub(crate) processes: Processes,
-    /// The options of the file system in memory.
+    /// Mount options of the tmpfs.
     pub(crate) tmpfs_options: CString,
-    /// Directories in `/proc` of processes that do not belong to the commands.
+    /// Directories in `/proc` of processes outside the pid namespace.
     pub(crate) other_processes: Vec<CString>,
-    /// Guards that are made before there are covers.
+    /// Paths that become read-only before the tmpfs is mounted.
     pub(crate) read_only_system: Vec<CString>,
     pub(crate) bind_mounts: Vec<BindMount>,
     pub(crate) tmpfs_entries: Vec<TmpfsEntry>,
@@ -88,34 +89,35 @@ pub(crate) struct MountPlan {
     pub(crate) masked: Vec<MaskedPath>,
 }
 
-/// Which processes commands can reach and see.
+/// Which processes commands can see and signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Processes {
-    /// A pid namespace of their own, and a `/proc` for it.
+    /// Only those of their own pid namespace, with a `/proc` for it.
     #[default]
     Own,
-    /// A pid namespace of their own, with the `/proc` of the system: containers that hide writable_parts of it refuse another.
-    /// Nobody outside can be signalled, but the numbers in `/proc` are not those that commands use.
+    /// Only those of their own pid namespace, but with the `/proc` of the system, because containers that mask parts of
+    /// `/proc` do not allow a new one. Processes outside cannot be signalled. The pids in `/proc` differ from those
+    /// that commands use.
     OwnNumbers,
     /// All processes of the system.
-    SharedRequest,
+    All,
 }
 
 impl Processes {
-    /// Whether there is a pid namespace.
+    /// Whether commands have their own pid namespace.
     pub(crate) fn has_pid_namespace(self) -> bool {
         match self {
             Self::Own | Self::OwnNumbers => true,
-            Self::SharedRequest => false,
+            Self::All => false,
         }
     }
 }
 
-/// What comes back at its own path.
+/// A path that is mounted again at the same place, above the tmpfs mounts.
 #[derive(Debug)]
 pub(crate) struct BindMount {
     pub(crate) path: CString,
-    pub(crate) bind_kind: BindKind,
+    pub(crate) kind: BindKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,17 +127,17 @@ pub(crate) enum BindKind {
     Device,
 }
 
-/// An entry of the file system in memory; its path is relative.
+/// An entry of the tmpfs; its path is relative.
 #[derive(Debug)]
 pub(crate) enum TmpfsEntry {
     Directory(CString),
-    /// Everybody may write here.
+    /// A directory with mode 1777.
     WorldWritableDirectory(CString),
     File(CString),
     Link(CString, CString),
 }
 
-/// A directory of the file system in memory that comes over one of the system.
+/// A directory of the tmpfs that is mounted over a directory of the system.
 #[derive(Debug)]
 pub(crate) struct Overmount {
     pub(crate) path: CString,
@@ -143,7 +145,7 @@ pub(crate) struct Overmount {
     pub(crate) read_only: bool,
 }
 
-/// A path that cannot be moved away, nor written to when it is sealed.
+/// A path that becomes a mount point, so that it cannot be renamed; optionally read-only.
 #[derive(Debug)]
 pub(crate) struct PinnedMount {
     pub(crate) path: CString,
@@ -157,22 +159,22 @@ pub(crate) struct MaskedPath {
 }
 
 impl MountPlan {
-    /// `confinement` has resolved paths.
+    /// Creates the plan. `confinement` must have resolved paths.
     pub(crate) fn new(confinement: &Confinement, processes: Processes) -> Self {
-        let whole = confinement.writable.iter().any(|path| path == Path::new("/"));
-        let others = match processes {
+        let is_root_writable = confinement.writable.iter().any(|path| path == Path::new("/"));
+        let other_processes = match processes {
             Processes::Own => Vec::new(),
-            Processes::OwnNumbers | Processes::SharedRequest => others(),
+            Processes::OwnNumbers | Processes::All => other_process_dirs(),
         };
-        let memory = memory_options(confinement.max_scratch_size);
+        let tmpfs_options = tmpfs_options(confinement.max_scratch_size);
         let mut plan = Self {
-            read_only_root: !whole,
+            read_only_root: !is_root_writable,
             processes,
-            other_processes: others,
-            tmpfs_options: memory,
+            other_processes,
+            tmpfs_options,
             ..Self::default()
         };
-        if whole {
+        if is_root_writable {
             let system = SYSTEM_DIRS.iter().map(Path::new).filter(|path| is_directory(path));
             plan.read_only_system.extend(system.map(c_string));
         }
@@ -204,58 +206,58 @@ impl MountPlan {
             let path = Path::new("/dev").join(device);
             if fs::metadata(&path).is_ok_and(|found| found.file_type().is_char_device()) {
                 self.tmpfs_entries.push(TmpfsEntry::File(c_string(&Path::new("dev").join(device))));
-                self.bind_mounts.push(BindMount { path: c_string(&path), bind_kind: BindKind::Device });
+                self.bind_mounts.push(BindMount { path: c_string(&path), kind: BindKind::Device });
             }
         }
-        for kept in PRESERVED_RUN_PATHS.map(Path::new) {
-            let Ok(found) = fs::symlink_metadata(kept) else { continue };
-            if let (true, Ok(target)) = (found.is_symlink(), fs::read_link(kept)) {
-                if let Some(name) = self.create_parents(kept) {
+        for preserved in PRESERVED_RUN_PATHS.map(Path::new) {
+            let Ok(found) = fs::symlink_metadata(preserved) else { continue };
+            if let (true, Ok(target)) = (found.is_symlink(), fs::read_link(preserved)) {
+                if let Some(name) = self.create_parents(preserved) {
                     self.tmpfs_entries.push(TmpfsEntry::Link(name, c_string(&target)));
                 }
             } else if found.is_file() {
-                self.keep_visible(kept, BindKind::Visible);
+                self.keep_visible(preserved, BindKind::Visible);
             }
         }
     }
 
-    /// Covers a directory, which may lie below one that is covered already.
-    fn overmount(&mut self, path: &Path, name: &str, sealed: bool) {
-        if self.overmounts.iter().any(|cover| cover.path.as_bytes() == path.as_os_str().as_bytes()) {
+    /// Plans a tmpfs directory over `path`, which may itself be below such a directory.
+    fn overmount(&mut self, path: &Path, name: &str, read_only: bool) {
+        if self.overmounts.iter().any(|overmount| overmount.path.as_bytes() == path.as_os_str().as_bytes()) {
             return;
         }
-        if let Some(place) = self.create_parents(path) {
-            self.tmpfs_entries.push(TmpfsEntry::Directory(place));
+        if let Some(entry) = self.create_parents(path) {
+            self.tmpfs_entries.push(TmpfsEntry::Directory(entry));
         }
         let name = c_string(Path::new(name));
-        self.tmpfs_entries.push(if sealed {
+        self.tmpfs_entries.push(if read_only {
             TmpfsEntry::Directory(name.clone())
         } else {
             TmpfsEntry::WorldWritableDirectory(name.clone())
         });
-        self.overmounts.push(Overmount { path: c_string(path), name, read_only: sealed });
+        self.overmounts.push(Overmount { path: c_string(path), name, read_only });
     }
 
-    /// Where a path is in the file system in memory, when it is covered; the directories above it are made.
+    /// Returns the path in the tmpfs if a tmpfs directory covers `path`, and plans its parent directories.
     ///
-    /// In a directory where everybody may write, the first of them becomes a mount that is read-only: it cannot be
-    /// renamed, nor anything below it.
+    /// In a world-writable directory, the first parent becomes a read-only mount, so that neither it nor anything below
+    /// it can be renamed.
     fn create_parents(&mut self, path: &Path) -> Option<CString> {
-        let covers = self
+        let overmounts = self
             .overmounts
             .iter()
-            .filter_map(|cover| Some((cover, path.strip_prefix(to_path(&cover.path)).ok()?)));
-        let (cover, rest) = covers.min_by_key(|(_, rest)| rest.as_os_str().len())?;
-        let (open, outside, root) =
-            (!cover.read_only, to_path(&cover.path).to_owned(), to_path(&cover.name).to_owned());
+            .filter_map(|overmount| Some((overmount, path.strip_prefix(to_path(&overmount.path)).ok()?)));
+        let (overmount, rest) = overmounts.min_by_key(|(_, rest)| rest.as_os_str().len())?;
+        let (is_world_writable, outside, root) =
+            (!overmount.read_only, to_path(&overmount.path).to_owned(), to_path(&overmount.name).to_owned());
         let mut parents: Vec<&Path> =
             rest.ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()).collect();
         parents.reverse();
-        let place = c_string(&root.join(rest));
+        let entry = c_string(&root.join(rest));
         for (depth, parent) in parents.into_iter().enumerate() {
             let name = c_string(&root.join(parent));
             self.tmpfs_entries.push(TmpfsEntry::Directory(name.clone()));
-            if open && depth == 0 {
+            if is_world_writable && depth == 0 {
                 self.overmounts.push(Overmount {
                     path: c_string(&outside.join(parent)),
                     name,
@@ -263,14 +265,14 @@ impl MountPlan {
                 });
             }
         }
-        Some(place)
+        Some(entry)
     }
 
     fn add_bind_mounts(&mut self, confinement: &Confinement) {
         let writable = confinement.writable.iter().map(|path| (path, BindKind::Writable));
         let visible =
             confinement.visible.iter().chain(&confinement.sockets).map(|path| (path, BindKind::Visible));
-        // What is above comes first; of both kinds, a path is writable.
+        // Parents come first. If a path is both visible and writable, it is writable.
         for (path, kind) in visible.chain(writable).collect::<BTreeMap<_, _>>() {
             if path != Path::new("/") {
                 self.keep_visible(path, kind);
@@ -278,59 +280,60 @@ impl MountPlan {
         }
     }
 
-    /// Takes a path, unless it stays as it is without that, or as a part of another.
+    /// Plans a bind mount for a path, unless the path stays the same without it or is part of another bind mount.
     fn keep_visible(&mut self, path: &Path, kind: BindKind) {
-        let above = self.bind_mounts.iter().rfind(|taken| path.starts_with(to_path(&taken.path)));
-        let covered = self.overmounts.iter().any(|cover| path.starts_with(to_path(&cover.path)));
-        match (above.map(|above| above.bind_kind), kind) {
+        let above = self.bind_mounts.iter().rfind(|mount| path.starts_with(to_path(&mount.path)));
+        let is_covered = self.overmounts.iter().any(|overmount| path.starts_with(to_path(&overmount.path)));
+        match (above.map(|above| above.kind), kind) {
             (Some(BindKind::Writable), _) | (Some(BindKind::Visible), BindKind::Visible) => return,
-            (None, BindKind::Visible) if !covered => return,
+            (None, BindKind::Visible) if !is_covered => return,
             (Some(BindKind::Visible | BindKind::Device) | None, _) => {}
         }
         if above.is_none()
-            && let Some(place) = self.create_parents(path)
+            && let Some(entry) = self.create_parents(path)
         {
             self.tmpfs_entries.push(if is_directory(path) {
-                TmpfsEntry::Directory(place)
+                TmpfsEntry::Directory(entry)
             } else {
-                TmpfsEntry::File(place)
+                TmpfsEntry::File(entry)
             });
         }
-        self.bind_mounts.push(BindMount { path: c_string(path), bind_kind: kind });
+        self.bind_mounts.push(BindMount { path: c_string(path), kind });
     }
 
     fn pin_protected(&mut self, confinement: &Confinement) {
-        let mut guards: BTreeMap<&Path, bool> = BTreeMap::new();
-        let kept = confinement.read_only.iter().map(|path| (path, true));
+        let mut pinned: BTreeMap<&Path, bool> = BTreeMap::new();
+        let preserved = confinement.read_only.iter().map(|path| (path, true));
         let hidden = confinement.hidden.iter().map(|path| (path, false));
-        for (path, seals) in kept.chain(hidden) {
+        for (path, is_read_only) in preserved.chain(hidden) {
             for root in &confinement.writable {
-                if root.starts_with(path) && seals {
-                    guards.insert(root, true);
+                if root.starts_with(path) && is_read_only {
+                    pinned.insert(root, true);
                 } else if path.starts_with(root) {
                     let between = path.ancestors().skip(1).take_while(|above| *above != root);
-                    between.for_each(|above| *guards.entry(above).or_default() |= false);
-                    if seals {
-                        guards.insert(path, true);
+                    between.for_each(|above| *pinned.entry(above).or_default() |= false);
+                    if is_read_only {
+                        pinned.insert(path, true);
                     }
                 }
             }
         }
-        let mut sealed: Option<&Path> = None;
-        for (path, seals) in guards {
-            if sealed.is_some_and(|above| path.starts_with(above)) {
+        let mut read_only: Option<&Path> = None;
+        for (path, is_read_only) in pinned {
+            if read_only.is_some_and(|above| path.starts_with(above)) {
                 continue;
             }
-            sealed = seals.then_some(path).or(sealed);
-            self.pinned.push(PinnedMount { path: c_string(path), read_only: seals });
+            read_only = is_read_only.then_some(path).or(read_only);
+            self.pinned.push(PinnedMount { path: c_string(path), read_only: is_read_only });
         }
     }
 
     fn mask_hidden(&mut self, confinement: &Confinement) {
-        let telling = SENSITIVE_PATHS.map(PathBuf::from);
-        let wished = confinement.hidden.iter().chain(&telling);
-        let wished = wished.filter_map(|path| Some((path.clone(), fs::metadata(path).ok()?.is_dir())));
-        let all: BTreeMap<PathBuf, bool> = wished.collect();
+        let sensitive = SENSITIVE_PATHS.map(PathBuf::from);
+        let candidates = confinement.hidden.iter().chain(&sensitive);
+        let candidates =
+            candidates.filter_map(|path| Some((path.clone(), fs::metadata(path).ok()?.is_dir())));
+        let all: BTreeMap<PathBuf, bool> = candidates.collect();
         let mut last: Option<PathBuf> = None;
         for (path, is_directory) in all {
             if last.as_ref().is_none_or(|above| !path.starts_with(above)) {
@@ -341,14 +344,14 @@ impl MountPlan {
     }
 }
 
-fn memory_options(bytes: Option<u64>) -> CString {
+fn tmpfs_options(bytes: Option<u64>) -> CString {
     let bound =
         bytes.map(|bytes| format!(",size={bytes},nr_inodes={}", MIN_FILES.max(bytes / BYTES_PER_FILE)));
     CString::new(format!("mode=0755{}", bound.unwrap_or_default())).unwrap_or_default()
 }
 
-/// The directories of all processes that there are now; this is called before the server is forked.
-fn others() -> Vec<CString> {
+/// Returns the directories of all processes. Called before the server is forked.
+fn other_process_dirs() -> Vec<CString> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_process =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().iter().all(u8::is_ascii_digit));
@@ -359,7 +362,7 @@ fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// No path of a file holds a NUL byte; one that does names nothing.
+/// A path with a NUL byte does not exist and becomes the empty path.
 fn c_string(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).unwrap_or_default()
 }
@@ -385,51 +388,58 @@ mod tests {
     }
 
     #[test]
-    fn the_way_to_what_is_kept_is_guarded_and_what_is_below_it_is_not_twice() {
+    fn every_directory_above_a_read_only_path_is_pinned_and_nothing_below_it() {
         let mut confinement = writable("/w");
         confinement.read_only =
-            ["/w/a/b/kept", "/w/a/b/kept/below", "/elsewhere/kept", "/w/top"].map(PathBuf::from).into();
+            ["/w/a/b/preserved", "/w/a/b/preserved/below", "/elsewhere/preserved", "/w/top"]
+                .map(PathBuf::from)
+                .into();
         confinement.hidden = ["/w/a/c/hidden", "/home/hidden"].map(PathBuf::from).into();
-        let guards = plan(&confinement).pinned;
-        let told: Vec<_> =
-            guards.iter().map(|guard| (guard.path.to_str().unwrap(), guard.read_only)).collect();
-        let expected =
-            [("/w/a", false), ("/w/a/b", false), ("/w/a/b/kept", true), ("/w/a/c", false), ("/w/top", true)];
-        assert_eq!(told, expected);
+        let pinned = plan(&confinement).pinned;
+        let pinned: Vec<_> =
+            pinned.iter().map(|guard| (guard.path.to_str().unwrap(), guard.read_only)).collect();
+        let expected = [
+            ("/w/a", false),
+            ("/w/a/b", false),
+            ("/w/a/b/preserved", true),
+            ("/w/a/c", false),
+            ("/w/top", true),
+        ];
+        assert_eq!(pinned, expected);
     }
 
     #[test]
-    fn what_is_kept_seals_what_is_writable_below_it() {
+    fn a_read_only_directory_makes_a_writable_one_below_it_read_only() {
         let mut confinement = writable("/w/in");
         confinement.read_only = vec!["/w".into()];
-        let guards = plan(&confinement).pinned;
+        let pinned = plan(&confinement).pinned;
         assert_eq!(
-            guards.iter().map(|guard| (to_path(&guard.path), guard.read_only)).collect::<Vec<_>>(),
+            pinned.iter().map(|guard| (to_path(&guard.path), guard.read_only)).collect::<Vec<_>>(),
             [(Path::new("/w/in"), true)]
         );
     }
 
     #[test]
-    fn what_comes_back_comes_from_above_to_below_and_once() {
+    fn bind_mounts_are_ordered_from_parent_to_child_without_duplicates() {
         let mut confinement = writable("/tmp/u/home/work");
         confinement.visible =
             ["/tmp/u/home", "/tmp/u/home/bin", "/usr/bin", "/tmp/u/home/work/bin"].map(PathBuf::from).into();
         let plan = plan(&confinement);
-        let taken: Vec<_> =
-            plan.bind_mounts.iter().filter(|taken| taken.bind_kind != BindKind::Device).collect();
-        let kinds: Vec<_> = taken.iter().map(|taken| taken.bind_kind).collect();
-        assert_eq!(paths(taken.iter().map(|taken| &taken.path)), ["/tmp/u/home", "/tmp/u/home/work"]);
+        let mount: Vec<_> = plan.bind_mounts.iter().filter(|mount| mount.kind != BindKind::Device).collect();
+        let kinds: Vec<_> = mount.iter().map(|mount| mount.kind).collect();
+        assert_eq!(paths(mount.iter().map(|mount| &mount.path)), ["/tmp/u/home", "/tmp/u/home/work"]);
         assert_eq!(kinds, [BindKind::Visible, BindKind::Writable]);
-        // The way to it is made, and cannot be renamed.
-        let sealed = plan.overmounts.iter().filter(|cover| cover.read_only).map(|cover| &cover.path);
-        assert!(paths(sealed).contains(&"/tmp/u"), "{:?}", plan.overmounts);
+        // Its parent is created and cannot be renamed.
+        let read_only =
+            plan.overmounts.iter().filter(|overmount| overmount.read_only).map(|overmount| &overmount.path);
+        assert!(paths(read_only).contains(&"/tmp/u"), "{:?}", plan.overmounts);
     }
 
     #[test]
-    fn of_the_root_as_a_workspace_the_system_stays_sealed() {
+    fn a_workspace_at_the_root_leaves_system_directories_read_only() {
         let plan = plan(&writable("/"));
         assert!(!plan.read_only_root && paths(plan.read_only_system.iter()).contains(&"/etc"));
-        assert!(plan.bind_mounts.iter().all(|taken| taken.bind_kind != BindKind::Writable));
+        assert!(plan.bind_mounts.iter().all(|mount| mount.kind != BindKind::Writable));
         assert!(MountPlan::new(&writable("/w"), Processes::Own).read_only_root);
     }
 }

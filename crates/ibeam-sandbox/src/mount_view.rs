@@ -1,8 +1,8 @@
-//! The child's side of a [`MountPlan`]: its own view of the files, made of mounts.
+//! Applies a [`MountPlan`] in the child.
 //!
-//! Only system calls and the stack. Paths are opened without following links, so that what was resolved is what is
-//! mounted. What refuses ends all of it where safety depends on it: a writable directory, the seal of
-//! the rest, `/proc`, covers, guards. A device that cannot be had, or a hidden path that is not there, ends nothing.
+//! Uses only system calls and the stack. Paths are opened without following links, so that the resolved paths are the
+//! mounted ones. An error ends the child where safety depends on the step: writable directories, the read-only root,
+//! `/proc`, tmpfs mounts, pinned paths. A missing device or hidden path is not an error.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,30 +21,30 @@ use crate::mount_plan::{
 use crate::raw;
 use crate::setup_step::SetupStep;
 
-/// The most paths that come back: a user adds some directories, not a hundred.
+/// Maximum number of bind mounts; a user adds some directories, not a hundred.
 const MAX_BIND_MOUNTS: usize = 128;
-/// Of every mount that commands see, but for harmless devices.
+/// Attributes of every mount that commands see, except harmless devices.
 const SAFE_ATTRIBUTES: MountAttrFlags =
     MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV);
 const READ_ONLY_ATTRIBUTES: MountAttrFlags = SAFE_ATTRIBUTES.union(MountAttrFlags::MOUNT_ATTR_RDONLY);
 
-/// Makes it so, in a mount namespace of our own.
+/// Mounts the view, in the mount namespace of this process.
 pub(crate) fn apply(plan: &MountPlan, last_pid: &str) -> Result<(), (SetupStep, Errno)> {
     mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
-        .map_err(at(SetupStep::Propagation))?;
-    let mut taken = [const { None::<OwnedFd> }; MAX_BIND_MOUNTS];
+        .map_err(at_step(SetupStep::Propagation))?;
+    let mut clones = [const { None::<OwnedFd> }; MAX_BIND_MOUNTS];
     if plan.bind_mounts.len() > MAX_BIND_MOUNTS {
         return Err((SetupStep::Writable, Errno::TOOBIG));
     }
-    for (place, wanted) in taken.iter_mut().zip(&plan.bind_mounts) {
-        let attributes = match wanted.bind_kind {
+    for (slot, bind) in clones.iter_mut().zip(&plan.bind_mounts) {
+        let attributes = match bind.kind {
             BindKind::Writable => SAFE_ATTRIBUTES,
             BindKind::Visible => READ_ONLY_ATTRIBUTES,
             BindKind::Device => MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC,
         };
-        *place = match (clone_mount(&wanted.path, attributes), wanted.bind_kind) {
+        *slot = match (clone_mount(&bind.path, attributes), bind.kind) {
             (Ok(tree), _) => Some(tree),
-            // Commands, who have fewer powers, cannot reach it either: they are refused, and told so.
+            // Commands have fewer privileges and cannot reach it either; they get an error.
             (Err(Errno::NOENT | Errno::ACCESS), BindKind::Writable) => None,
             (Err(errno), BindKind::Writable) => return Err((SetupStep::Writable, errno)),
             (Err(_), BindKind::Visible | BindKind::Device) => None,
@@ -53,42 +53,42 @@ pub(crate) fn apply(plan: &MountPlan, last_pid: &str) -> Result<(), (SetupStep, 
     if plan.processes == Processes::OwnNumbers {
         set_last_pid(last_pid);
     }
-    make_read_only(plan).map_err(at(SetupStep::Seal))?;
+    make_read_only(plan).map_err(at_step(SetupStep::ReadOnlyRoot))?;
     if plan.processes == Processes::Own {
-        mount_own_proc(last_pid).map_err(at(SetupStep::Proc))?;
+        mount_own_proc(last_pid).map_err(at_step(SetupStep::Proc))?;
     }
-    let memory = mount_overmounts(plan).map_err(at(SetupStep::Overmount))?;
+    let tmpfs = mount_overmounts(plan).map_err(at_step(SetupStep::Overmount))?;
     for other in &plan.other_processes {
-        match mask(memory.as_fd(), other, true) {
-            // It has ended.
+        match mask(tmpfs.as_fd(), other, true) {
+            // The process has ended.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::SRCH) => {}
             Err(errno) => return Err((SetupStep::Proc, errno)),
         }
     }
-    for (tree, wanted) in taken.iter().zip(&plan.bind_mounts) {
+    for (tree, bind) in clones.iter().zip(&plan.bind_mounts) {
         let Some(tree) = tree else { continue };
-        match (attach(tree.as_fd(), &wanted.path), wanted.bind_kind) {
+        match (attach(tree.as_fd(), &bind.path), bind.kind) {
             (Ok(()), _) | (Err(_), BindKind::Visible | BindKind::Device) => {}
             (Err(errno), BindKind::Writable) => return Err((SetupStep::Writable, errno)),
         }
     }
-    for PinnedMount { path, read_only: sealed } in &plan.pinned {
-        match pin(path, *sealed) {
+    for PinnedMount { path, read_only } in &plan.pinned {
+        match pin(path, *read_only) {
             Ok(()) | Err(Errno::NOENT | Errno::ACCESS) => {}
-            Err(errno) => return Err((SetupStep::PinnedMount, errno)),
+            Err(errno) => return Err((SetupStep::Pin, errno)),
         }
     }
     for MaskedPath { path, is_directory } in &plan.masked {
-        match mask(memory.as_fd(), path, *is_directory) {
-            // Whom the system keeps out need not be kept out by us.
+        match mask(tmpfs.as_fd(), path, *is_directory) {
+            // The system already denies access.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
-            Err(errno) => return Err((SetupStep::Hide, errno)),
+            Err(errno) => return Err((SetupStep::Mask, errno)),
         }
     }
     Ok(())
 }
 
-fn at(step: SetupStep) -> impl Fn(Errno) -> (SetupStep, Errno) {
+fn at_step(step: SetupStep) -> impl Fn(Errno) -> (SetupStep, Errno) {
     move |errno| (step, errno)
 }
 
@@ -110,8 +110,8 @@ fn mount_own_proc(last_pid: &str) -> Result<(), Errno> {
     )
 }
 
-/// Programs name files by their process id: two runs at once must not begin with the same numbers. Only in a pid
-/// namespace of our own; where that is refused, the numbers begin at 1.
+/// Sets the last used pid, because programs name files by their process id and two simultaneous runs must not use the
+/// same ones. Only for its own pid namespace. If the system refuses it, pids begin at 1.
 fn set_last_pid(last_pid: &str) {
     if let Ok(file) =
         openat(CWD, c"/proc/sys/kernel/ns_last_pid", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())
@@ -120,56 +120,56 @@ fn set_last_pid(last_pid: &str) {
     }
 }
 
-/// Gives the root of the file system in memory, which nothing leads to any more.
+/// Mounts the tmpfs directories. Returns the root of the tmpfs, which is not reachable by a path.
 fn mount_overmounts(plan: &MountPlan) -> Result<OwnedFd, Errno> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     mount(c"tmpfs", c"/dev", c"tmpfs", flags, Some(plan.tmpfs_options.as_c_str()))?;
-    let memory = open_path(c"/dev")?;
-    let former = umask(Mode::empty());
-    let made = plan.tmpfs_entries.iter().try_for_each(|made| match create_entry(memory.as_fd(), made) {
+    let tmpfs = open_path(c"/dev")?;
+    let old_umask = umask(Mode::empty());
+    let created = plan.tmpfs_entries.iter().try_for_each(|entry| match create_entry(tmpfs.as_fd(), entry) {
         Ok(()) | Err(Errno::EXIST) => Ok(()),
         Err(errno) => Err(errno),
     });
-    umask(former);
-    made?;
-    for cover in &plan.overmounts {
-        let tree = clone_tree(memory.as_fd(), &cover.name)?;
+    umask(old_umask);
+    created?;
+    for overmount in &plan.overmounts {
+        let tree = clone_tree(tmpfs.as_fd(), &overmount.name)?;
         raw::set_mount_attributes(
             tree.as_fd(),
-            if cover.read_only { READ_ONLY_ATTRIBUTES } else { SAFE_ATTRIBUTES },
+            if overmount.read_only { READ_ONLY_ATTRIBUTES } else { SAFE_ATTRIBUTES },
         )?;
-        attach(tree.as_fd(), &cover.path)?;
+        attach(tree.as_fd(), &overmount.path)?;
     }
-    // Where terminals cannot be had, commands have none.
+    // Without devpts, commands have no terminals.
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     let _ = mount(c"devpts", c"/dev/pts", c"devpts", flags, Some(c"newinstance,ptmxmode=0666,mode=0620"));
-    Ok(memory)
+    Ok(tmpfs)
 }
 
-fn create_entry(memory: BorrowedFd<'_>, made: &TmpfsEntry) -> Result<(), Errno> {
+fn create_entry(tmpfs: BorrowedFd<'_>, entry: &TmpfsEntry) -> Result<(), Errno> {
     let mode = Mode::from_raw_mode;
-    match made {
-        TmpfsEntry::Directory(name) => mkdirat(memory, name, mode(0o755)),
-        TmpfsEntry::WorldWritableDirectory(name) => mkdirat(memory, name, mode(0o1777)),
+    match entry {
+        TmpfsEntry::Directory(name) => mkdirat(tmpfs, name, mode(0o755)),
+        TmpfsEntry::WorldWritableDirectory(name) => mkdirat(tmpfs, name, mode(0o1777)),
         TmpfsEntry::File(name) => {
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-            openat(memory, name, flags, mode(0o444)).map(drop)
+            openat(tmpfs, name, flags, mode(0o444)).map(drop)
         }
-        TmpfsEntry::Link(name, target) => symlinkat(target, memory, name),
+        TmpfsEntry::Link(name, target) => symlinkat(target, tmpfs, name),
     }
 }
 
-fn pin(path: &CStr, sealed: bool) -> Result<(), Errno> {
-    attach(clone_mount(path, if sealed { READ_ONLY_ATTRIBUTES } else { SAFE_ATTRIBUTES })?.as_fd(), path)
+fn pin(path: &CStr, read_only: bool) -> Result<(), Errno> {
+    attach(clone_mount(path, if read_only { READ_ONLY_ATTRIBUTES } else { SAFE_ATTRIBUTES })?.as_fd(), path)
 }
 
-fn mask(memory: BorrowedFd<'_>, path: &CStr, is_directory: bool) -> Result<(), Errno> {
-    let tree = clone_tree(memory, if is_directory { EMPTY_DIR } else { EMPTY_FILE })?;
+fn mask(tmpfs: BorrowedFd<'_>, path: &CStr, is_directory: bool) -> Result<(), Errno> {
+    let tree = clone_tree(tmpfs, if is_directory { EMPTY_DIR } else { EMPTY_FILE })?;
     raw::set_mount_attributes(tree.as_fd(), READ_ONLY_ATTRIBUTES | MountAttrFlags::MOUNT_ATTR_NOEXEC)?;
     attach(tree.as_fd(), path)
 }
 
-/// What is at a path, with all that is mounted below it, apart from everything else.
+/// Clones the mount at a path, with all mounts below it.
 fn clone_mount(path: &CStr, attributes: MountAttrFlags) -> Result<OwnedFd, Errno> {
     let tree = clone_tree(open_path(path)?.as_fd(), c"")?;
     raw::set_mount_attributes(tree.as_fd(), attributes)?;

@@ -1,11 +1,12 @@
-//! Which files were at the paths of a confinement when it was made.
+//! A snapshot of the files at the paths of a confinement.
 //!
-//! A mount lies on a file, not on a name: who puts another file at a path from outside, as editors and git do when
-//! they save, takes away what kept or hid the path, in every mount namespace. Nobody inside can, but the next
-//! command would find it so. A launcher asks before each command, and creates a new view when the answer is no.
+//! A mount covers a file, not a name. If another file is put at a path from outside, as editors and git do when they
+//! save, the mount that protected or hid the path is gone in every mount namespace. No process inside can do this, but
+//! the next command would have access to the new file. So a launcher compares the snapshot before each command and
+//! creates a new view when it differs.
 //!
-//! Most paths that are to be hidden do not exist, as the credentials of programs that the user does not have. They are
-//! looked for only where the directory that would hold them has changed.
+//! Most hidden paths do not exist, such as the credentials of programs that the user does not have. They are checked
+//! only where the directory that would hold them has changed.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -16,8 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::confinement::Confinement;
 use crate::existing_paths::filter_existing;
 
-/// The files, by what tells them apart from later ones: their numbers, and when they were made, since numbers are
-/// given again.
+/// The existing files, identified by device, inode and creation time, because inodes are reused, and the absent paths.
 #[derive(Debug)]
 pub(crate) struct PathSnapshot {
     present: Vec<(PathBuf, FileIdentity)>,
@@ -26,25 +26,25 @@ pub(crate) struct PathSnapshot {
 
 type FileIdentity = (u64, u64, Option<SystemTime>);
 
-/// Paths that nothing was at, below one directory that exists.
+/// Paths that did not exist, below one existing directory.
 #[derive(Debug)]
 struct AbsentPaths {
     directory: PathBuf,
-    /// What changes with every new name in the directory; `None` where it proves nothing.
+    /// Changes with every new name in the directory; `None` if it is not reliable.
     stamp: Option<DirStamp>,
-    /// By the name in the directory that did not exist and that they need.
+    /// The paths by the first missing name below the directory.
     paths: BTreeMap<PathBuf, Vec<PathBuf>>,
 }
 
 /// Device, inode, and seconds and nanoseconds of the last change of a directory.
 type DirStamp = (u64, u64, i64, i64);
 
-/// A directory that changed less than this ago may change again with the same time, where the clock of the file system
-/// is coarse.
+/// A directory with a more recent change may change again with the same timestamp, where the file system's clock is
+/// coarse.
 const TIMESTAMP_GRANULARITY: Duration = Duration::from_secs(2);
 
 impl PathSnapshot {
-    /// What is there now. To be asked before a view is made of it.
+    /// Takes a snapshot. Must be called before the view is created.
     pub(crate) fn new(confinement: &Confinement) -> Self {
         let Confinement {
             writable,
@@ -69,8 +69,8 @@ impl PathSnapshot {
                 Some(found) => present.push((path.clone(), found)),
                 None => {
                     let (directory, first) = first_absent(path, &mut known);
-                    let group = absent.entry(directory).or_default();
-                    group.entry(first.to_owned()).or_default().push(path.clone());
+                    let paths_below = absent.entry(directory).or_default();
+                    paths_below.entry(first.to_owned()).or_default().push(path.clone());
                 }
             }
         }
@@ -79,9 +79,9 @@ impl PathSnapshot {
         Self { present, absent }
     }
 
-    /// Whether it still is.
+    /// Whether the files are still the same.
     pub(crate) fn is_current(&self) -> bool {
-        self.present.iter().all(|(path, seen)| Some(*seen) == identity(path))
+        self.present.iter().all(|(path, current)| Some(*current) == identity(path))
             && self.absent.iter().all(AbsentPaths::is_current)
     }
 }
@@ -103,8 +103,8 @@ impl AbsentPaths {
     }
 }
 
-/// The nearest directory above `path` that exists, and the name in it that `path` needs and that does not. A link that
-/// leads nowhere exists. `known` holds what was looked at before.
+/// Returns the nearest existing directory above `path`, and the first name below it that does not exist. A broken link
+/// counts as existing. `known` caches earlier checks.
 fn first_absent<'a>(path: &'a Path, known: &mut HashMap<&'a Path, bool>) -> (&'a Path, &'a Path) {
     let mut first = path;
     for above in path.ancestors().skip(1) {
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_appears_is_noticed_and_directories_on_the_way_to_it_are_not() {
+    fn a_created_path_makes_the_snapshot_outdated_but_a_directory_above_it_does_not() {
         let workspace = Workspace::new();
         let at = |name: &str| workspace.path().join(name);
         symlink(at("nowhere"), at("link")).unwrap();
@@ -143,33 +143,33 @@ mod tests {
         fs::write(at("there"), "").unwrap();
         let confinement =
             Confinement { hidden_when_created: names.map(&at).into(), ..Confinement::default() };
-        let seen = || PathSnapshot::new(&confinement);
-        let first = seen();
+        let current = || PathSnapshot::new(&confinement);
+        let first = current();
         assert_eq!(first.present.len(), 1);
-        let groups = first.absent.iter().flat_map(|group| &group.paths);
+        let groups = first.absent.iter().flat_map(|paths_below| &paths_below.paths);
         let groups: Vec<_> = groups.map(|(first, paths)| (first.clone(), paths.len())).collect();
         assert_eq!(groups, [(at("a"), 3), (at("f"), 1), (at("link/g"), 1)]);
         assert!(first.is_current());
         fs::create_dir_all(at("a/b")).unwrap();
         assert!(first.is_current());
         for name in ["a/b/d", "a/e", "f"] {
-            let before = seen();
+            let before = current();
             assert!(before.is_current());
             fs::write(at(name), "").unwrap();
             assert!(!before.is_current() && !first.is_current(), "{name}");
         }
-        let before = seen();
+        let before = current();
         fs::create_dir(at("nowhere")).unwrap();
         assert!(before.is_current());
         fs::write(at("nowhere/g"), "").unwrap();
         assert!(!before.is_current());
-        let before = seen();
+        let before = current();
         fs::remove_file(at("f")).unwrap();
         assert!(!before.is_current());
     }
 
     #[test]
-    fn a_directory_that_has_not_changed_for_long_is_looked_at_alone() {
+    fn an_old_unchanged_directory_needs_no_check_of_the_paths_below_it() {
         let workspace = Workspace::new();
         let at = |name: &str| workspace.path().join(name);
         fs::create_dir(at("home")).unwrap();
@@ -179,11 +179,11 @@ mod tests {
         let names = ["home/.aws", "home/.config/gh"];
         let confinement =
             Confinement { hidden_when_created: names.map(&at).into(), ..Confinement::default() };
-        let seen = PathSnapshot::new(&confinement);
-        assert!(seen.absent.iter().all(|group| group.stamp.is_some()) && seen.is_current());
+        let current = PathSnapshot::new(&confinement);
+        assert!(current.absent.iter().all(|paths_below| paths_below.stamp.is_some()) && current.is_current());
         fs::write(at("home/other"), "").unwrap();
-        assert!(seen.is_current());
+        assert!(current.is_current());
         fs::create_dir_all(at("home/.config/gh")).unwrap();
-        assert!(!seen.is_current());
+        assert!(!current.is_current());
     }
 }

@@ -1,8 +1,7 @@
-//! The system calls that rustix has not: forks, exec, signal masks, memory that is shared with a child.
+//! System calls that rustix does not have: fork, exec, signal masks, memory shared with a child, mount attributes.
 //!
-//! All `unsafe` of the program is here and in the files below. What runs after a fork uses only system calls and
-//! its own stack: the process it was copied from may have held any lock at that moment, that of the allocator
-//! included.
+//! All `unsafe` of the program is here and in `raw/`. Code after a fork uses only system calls and its own stack: at
+//! the moment of the fork, another thread may have held any lock, including that of the allocator.
 
 #![allow(unsafe_code, reason = "the only place for it; each block says why it holds")]
 
@@ -33,19 +32,19 @@ pub(crate) use notify::{
     Notification, answer, connect, filter_calls_with_listener, is_pending, read_memory, receive_notification,
 };
 
-/// How a child begins.
+/// How a child is created.
 #[derive(Clone, Copy)]
 pub(crate) enum ForkMode {
-    /// As by fork(2).
+    /// Like fork(2).
     Plain,
-    /// The parent waits until the child has executed a program or ended.
+    /// Like vfork(2): the parent waits until the child executes a program or ends.
     Vfork,
-    /// The child begins in new namespaces, as these flags of clone(2) say.
+    /// In new namespaces, given as flags of clone(2).
     Namespaces(libc::c_int),
 }
 
 impl ForkMode {
-    /// Whether the child begins in a new namespace of the kind that this flag of clone(2) names.
+    /// Whether the child gets a new namespace of the kind of this flag of clone(2).
     pub(crate) fn creates(self, flag: libc::c_int) -> bool {
         match self {
             Self::Plain | Self::Vfork => false,
@@ -54,10 +53,10 @@ impl ForkMode {
     }
 }
 
-/// Forks. The child runs `life` and exits with what it gives, also when it panics; it never returns.
+/// Forks. The child runs `life` and exits with the code that it returns, also after a panic. The child never returns.
 ///
 /// # Errors
-/// The system's refusal, in the parent.
+/// In the parent: the error of clone(2).
 pub(crate) fn fork(how: ForkMode, life: impl FnOnce() -> i32) -> Result<Pid, Errno> {
     let flags = match how {
         ForkMode::Plain => 0,
@@ -93,7 +92,7 @@ fn last_error() -> Errno {
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
-/// All signals are blocked while this lives; then the former mask holds again.
+/// Blocks all signals until it is dropped, which restores the earlier mask.
 pub(crate) struct SignalsBlocked(libc::sigset_t);
 
 impl SignalsBlocked {
@@ -116,7 +115,7 @@ impl Drop for SignalsBlocked {
     }
 }
 
-/// No signal is blocked from here on.
+/// Unblocks all signals.
 pub(crate) fn unblock_signals() {
     let mut none = MaybeUninit::uninit();
     // SAFETY: the set is written before it is read.
@@ -126,12 +125,12 @@ pub(crate) fn unblock_signals() {
     }
 }
 
-/// Takes away the handlers of the process this one was forked from. What is ignored stays so, as for any child,
-/// but for SIGPIPE, which is ignored by every Rust program, and SIGCHLD, by which children are waited for.
+/// Resets the signal handlers inherited from the parent. Ignored signals stay ignored, as in any child, except SIGPIPE,
+/// which every Rust program ignores, and SIGCHLD, which is needed to wait for children.
 pub(crate) fn reset_handlers() {
     for number in 1..=libc::SIGRTMAX() {
         let mut now = MaybeUninit::<libc::sigaction>::zeroed();
-        // SAFETY: `now` is a valid action, zero is the default one; numbers that are none are refused.
+        // SAFETY: `now` is a valid action, and zero is the default one; the system refuses invalid numbers.
         unsafe {
             if libc::sigaction(number, std::ptr::null(), now.as_mut_ptr()) == 0
                 && (now.assume_init_ref().sa_sigaction != libc::SIG_IGN
@@ -145,10 +144,10 @@ pub(crate) fn reset_handlers() {
     }
 }
 
-/// A descriptor from which SIGCHLD, SIGHUP and SIGTERM are read.
+/// Returns a descriptor from which SIGCHLD, SIGHUP and SIGTERM are read.
 pub(crate) fn signal_descriptor() -> Result<OwnedFd, Errno> {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: the set is written before it is read; the descriptor is new and ours.
+    // SAFETY: the set is written before it is read; the descriptor is new and owned here.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         for number in [libc::SIGCHLD, libc::SIGHUP, libc::SIGTERM] {
@@ -161,7 +160,7 @@ pub(crate) fn signal_descriptor() -> Result<OwnedFd, Errno> {
     }
 }
 
-/// Closes every descriptor from `first` on. Whoever owned one must not use it any more.
+/// Closes every descriptor from `first` on. Their owners must not use them afterwards.
 pub(crate) fn close_from(first: u32) {
     // SAFETY: called in children only, whose remaining code owns no descriptor of this range.
     if unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) } == 0 {
@@ -175,15 +174,15 @@ pub(crate) fn close_from(first: u32) {
     }
 }
 
-/// Gives descriptor `from` the number `to`, for good, closing what had that number.
+/// Duplicates `from` to the number `to` permanently, and closes the descriptor that had the number.
 pub(crate) fn dup_to(from: BorrowedFd<'_>, to: RawFd) -> Result<(), Errno> {
-    // SAFETY: the numbers that children give away are fixed, and nobody owns them.
+    // SAFETY: these numbers are fixed and have no other owner.
     if unsafe { libc::dup2(from.as_raw_fd(), to) } < 0 { Err(last_error()) } else { Ok(()) }
 }
 
-/// The descriptor of a fixed number, which was fixed_fd there and is never closed.
+/// Returns the descriptor with a fixed number, which [`dup_to`] placed there and which is never closed.
 pub(crate) fn fixed_fd(number: RawFd) -> BorrowedFd<'static> {
-    // SAFETY: see `place`; it lives as long as the process.
+    // SAFETY: see `dup_to`; the descriptor lives as long as the process.
     unsafe { BorrowedFd::borrow_raw(number) }
 }
 
@@ -194,7 +193,7 @@ pub(crate) struct SharedRequest {
 }
 
 impl SharedRequest {
-    /// Zeroed memory of this many bytes.
+    /// Allocates zeroed memory of `length` bytes.
     pub(crate) fn new(length: usize) -> Result<Self, Errno> {
         // SAFETY: new memory at a place the system chooses.
         let start = unsafe {
@@ -209,18 +208,18 @@ impl SharedRequest {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
-    /// The text at `offset`, which ends with NUL.
+    /// Returns the text at `offset`, which ends with NUL.
     pub(crate) fn text(&self, offset: usize) -> Option<&CStr> {
         // SAFETY: as in `bytes`.
         let bytes = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) };
         CStr::from_bytes_until_nul(bytes.get(offset..)?).ok()
     }
 
-    /// Becomes the program that is asked for. Gives only the reason why not.
+    /// Executes the program of the request. Returns only on failure, with the error.
     pub(crate) fn exec(&mut self, layout: &Layout) -> Errno {
         let base = self.start.as_ptr();
         for at in layout.pointers() {
-            // SAFETY: `Layout::of` has checked that all words lie inside; the mapping is aligned to pages.
+            // SAFETY: `Layout::parse` has checked that all words lie inside; the mapping is aligned to pages.
             unsafe {
                 let word = base.add(at).cast::<usize>();
                 if word.read() != 0 {
@@ -228,7 +227,7 @@ impl SharedRequest {
                 }
             }
         }
-        // SAFETY: two lists that end with a null pointer, of texts that end with NUL, made by `request::encode`.
+        // SAFETY: two lists that end with a null pointer, of texts that end with NUL, made by `launch_request::encode`.
         unsafe {
             libc::execve(
                 base.add(layout.program).cast(),
@@ -242,33 +241,33 @@ impl SharedRequest {
 
 impl Drop for SharedRequest {
     fn drop(&mut self) {
-        // SAFETY: our own mapping, borrowed by nobody any more.
+        // SAFETY: the mapping belongs to `self` and has no borrower.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.length) };
     }
 }
 
-/// Overwrites memory that nothing of this process reads any more.
+/// Overwrites memory that this process does not read afterwards.
 pub(crate) fn wipe(range: Range<usize>) {
     for address in range {
-        // SAFETY: called with bounds within the arguments and the environment as the system tells them, by code
-        // that reads them no more, in a process that has no other thread.
+        // SAFETY: called with bounds within the arguments and the environment as the system reports them, by code that
+        // does not read them afterwards, in a process with one thread.
         unsafe { (address as *mut u8).write_volatile(0) };
     }
 }
 
-/// Gives memory back that nothing of this process uses any more.
+/// Unmaps memory that this process does not use afterwards.
 pub(crate) fn unmap(range: &Range<usize>) {
-    // SAFETY: called in a forked child that uses only its own stack, and the caller spares that.
+    // SAFETY: called in a forked child that uses only its own stack, which the caller does not unmap.
     let _ = unsafe { munmap(range.start as *mut _, range.end - range.start) };
 }
 
-/// Where the C library keeps what belongs to this thread.
+/// Returns the address of `errno`, which lies in the thread-local storage of this thread.
 pub(crate) fn errno_address() -> usize {
-    // SAFETY: gives the address only.
+    // SAFETY: only returns an address.
     unsafe { libc::__errno_location() as usize }
 }
 
-/// Adds attributes to a mount and to all that are mounted below it.
+/// Adds attributes to a mount and all mounts below it.
 pub(crate) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: MountAttrFlags) -> Result<(), Errno> {
     let wanted =
         libc::mount_attr { attr_set: attributes.bits().into(), attr_clr: 0, propagation: 0, userns_fd: 0 };
@@ -286,18 +285,18 @@ pub(crate) fn set_mount_attributes(mount: BorrowedFd<'_>, attributes: MountAttrF
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// Switches the loopback interface of this network on.
+/// Enables the loopback interface of this network namespace.
 pub(crate) fn raise_loopback() -> Result<(), Errno> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let mut name = [0; libc::IFNAMSIZ];
     for (place, byte) in name.iter_mut().zip(*b"lo") {
-        // Signed on some machines and not on others.
+        // The type is signed on some machines.
         *place = byte as libc::c_char;
     }
     let flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
     let request =
         libc::ifreq { ifr_name: name, ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_flags: flags } };
-    // SAFETY: the structure is one that this request reads; the name ends with NUL.
+    // SAFETY: this request reads such a structure; the name ends with NUL.
     let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }

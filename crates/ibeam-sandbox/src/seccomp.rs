@@ -1,25 +1,24 @@
-//! Which system calls a command may make: all but those by which sandboxes are left and kernels are broken.
+//! The system calls that a command may make: all except those that help to escape from sandboxes or attack the kernel.
 //!
-//! A list of what is refused, not of what is allowed. Commands are whatever people build and test: compilers,
-//! browsers, languages with runtimes of their own. A list of what is allowed would have to name some 350 calls and
-//! break the next program that uses another, and what creates a filter safe, that it leaves out what nobody needs, is
-//! the same in both forms as long as nothing *new* passes: numbers beyond those known here are refused, as if
-//! the system had none. So are the numbers of other ABIs (x32), by which a list of names is gone around; a
-//! program of another machine (i386) is killed at its first call.
+//! The filter is a deny list. Commands are anything that people build and test: compilers, browsers, language runtimes.
+//! An allow list would need some 350 calls and break the next program that uses another one. Both forms are equally
+//! safe if no *new* call passes. So numbers above the newest known one fail as if the system did not have them. The
+//! same holds for the numbers of other ABIs (x32), which would bypass a list of calls. A program of another machine
+//! (i386) is killed at its first call.
 //!
-//! This layer holds what the others cannot: io_uring, whose sockets and files pass no other filter; namespaces that
-//! would give capabilities back; calls with a history of holes (bpf, userfaultfd, perf, keyctl, netlink); and
-//! the terminal's input queue. It cannot read paths or addresses, which lie in memory that the caller may change
-//! meanwhile: files are held by mounts and Landlock, connections by the network namespace and by the supervisor, which
-//! creates those of Unix sockets (`connections.rs`). Many of its calls need a capability that is gone too; each layer is to
-//! hold alone.
+//! This layer covers what the others cannot: io_uring, whose files and sockets bypass filters; namespaces, which would
+//! return capabilities; calls with a history of vulnerabilities (bpf, userfaultfd, perf, keyctl, netlink); and the
+//! input queue of the terminal. It cannot check paths or addresses, because the caller may change that memory
+//! meanwhile. Mounts and Landlock cover files; the network namespace and the supervisor, which makes the connections to
+//! Unix sockets (`connections.rs`), cover connections. Many of the refused calls also need a dropped capability,
+//! because each layer has to be sufficient alone.
 //!
-//! There are two programs. One holds for the fork server and everything below it. In namespaces each command gets a
-//! second one, which refuses what supervisors need, and hands its connections to its supervisor.
+//! There are two programs. One applies to the fork server and everything below it. In namespaces each command gets a
+//! second one, which refuses calls that supervisors need, and hands the command's connections to its supervisor.
 //!
-//! `prctl` and `seccomp` stay whole: a further filter can only take away.
+//! `prctl` and `seccomp` are allowed, because another filter can only restrict further.
 //!
-//! The program is made by the parent, since that allocates; the child only hands it to the system.
+//! The parent builds the program, because that allocates. The child only installs it.
 
 mod call_lists;
 pub(crate) mod process_filter;
@@ -37,35 +36,35 @@ use seccompiler::{
 use crate::raw;
 use call_lists::{ArgumentTest, NEWEST};
 
-/// What holds commands beside this filter, which must hold what that does not.
+/// The other layers that confine commands. The filter must cover what they do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FilterContext {
-    /// Namespaces: of sockets, those that know the network namespace are free.
+    /// Namespaces: sockets that the network namespace limits are allowed.
     Namespaces,
-    /// Landlock alone, which knows neither sockets, but for TCP, nor attributes. There are no sockets but connected
-    /// pairs.
+    /// Landlock without namespaces, which covers neither attributes nor sockets, except TCP. The only sockets are
+    /// connected pairs.
     Landlock {
-        /// It bounds what cuts files off; before ABI 3 this filter must.
+        /// Landlock restricts truncation; before ABI 3 this filter must.
         handles_truncation: bool,
     },
 }
 
-/// Whether somebody checks the connections of a command.
+/// Whether connections of a command are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Connections {
-    /// Its supervisor creates them.
+    /// The supervisor makes them.
     Checked,
-    /// Nobody does, so there are no Unix sockets.
+    /// They are not checked, so Unix sockets are refused.
     Unchecked,
 }
 
-/// The filter, ready for [`install`].
+/// A compiled filter, ready for [`install`].
 pub(crate) struct Program(Vec<libc::sock_filter>);
 
-/// The most instructions of a [`CommandProgram`].
+/// Maximum number of instructions of a [`CommandProgram`].
 const INSTRUCTIONS: usize = 128;
 
-/// A filter of commands, in memory of a fixed size: the fork server keeps no heap.
+/// A filter for commands, in memory of a fixed size, because the fork server has no heap.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandProgram {
     steps: [libc::sock_filter; INSTRUCTIONS],
@@ -76,12 +75,13 @@ pub(crate) struct CommandProgram {
 ///
 /// # Errors
 /// This machine is neither x86-64 nor 64-bit ARM.
-pub(crate) fn program(beside: FilterContext) -> Result<Program, BackendError> {
-    let steps = prologue(call_lists::absent(beside)).into_iter().chain(compile(call_lists::refused(beside))?);
+pub(crate) fn program(context: FilterContext) -> Result<Program, BackendError> {
+    let steps =
+        prologue(call_lists::absent(context)).into_iter().chain(compile(call_lists::refused(context))?);
     Ok(Program(steps.collect()))
 }
 
-/// Compiles the filter that commands in namespaces get in addition.
+/// Compiles the additional filter of commands in namespaces.
 ///
 /// # Errors
 /// This machine is neither x86-64 nor 64-bit ARM.
@@ -120,29 +120,28 @@ fn compile(
     Ok(BpfProgram::try_from(filter)?.iter().map(instruction).collect())
 }
 
-/// The filter holds from here on, for this process and all it starts. Needs no_new_privs or CAP_SYS_ADMIN.
-///
-/// Uses system calls only.
+/// Installs the filter for this process and everything that it starts. Needs no_new_privs or CAP_SYS_ADMIN. Uses only
+/// system calls.
 ///
 /// # Errors
-/// What seccomp(2) says; the system has no filters, or no memory.
+/// Errors of seccomp(2): the system does not have filters, or has no memory.
 pub(crate) fn install(program: &Program) -> Result<(), Errno> {
     raw::filter_calls(&program.0)
 }
 
 impl CommandProgram {
-    /// The filter holds from here on. Uses system calls only.
+    /// Installs the filter. Uses only system calls.
     ///
     /// # Errors
-    /// As [`install`].
+    /// Those of [`install`].
     pub(crate) fn install(&self) -> Result<(), Errno> {
         raw::filter_calls(self.steps())
     }
 
-    /// The filter holds from here on. Returns the descriptor on which connections are announced.
+    /// Installs the filter. Returns the descriptor on which connections are announced.
     ///
     /// # Errors
-    /// As [`install`]; `BUSY` where an outer filter has such a descriptor already.
+    /// Those of [`install`]; `BUSY` if an outer filter already has such a descriptor.
     pub(crate) fn install_with_listener(&self) -> Result<OwnedFd, Errno> {
         raw::filter_calls_with_listener(self.steps())
     }
@@ -153,20 +152,20 @@ impl CommandProgram {
 }
 
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
-/// Where the number of a call is.
+/// Offset of the call's number.
 const NUMBER: u32 = 0;
 
 fn statement(code: u32, k: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt: 0, jf: 0, k }
 }
 
-/// Skips the next instruction unless the test holds.
+/// Returns an instruction that skips the next one unless the test holds.
 fn unless(test: u32, k: u32) -> libc::sock_filter {
     libc::sock_filter { code: (libc::BPF_JMP | test | libc::BPF_K) as u16, jt: 0, jf: 1, k }
 }
 
-/// Refuses as if the system had them not: numbers that nobody has looked at, those of x32 among them, and the
-/// `absent`.
+/// Returns instructions that refuse calls as if the system did not have them: unknown numbers, including those of x32,
+/// and the `absent` ones.
 fn prologue(absent: &[c_long]) -> Vec<libc::sock_filter> {
     const REFUSAL: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     let refuse = statement(libc::BPF_RET | libc::BPF_K, REFUSAL);

@@ -1,8 +1,9 @@
-//! The fork server's own life: forks supervisors, and ends what fell to it.
+//! The process of the fork server: forks supervisors, and ends orphaned processes.
 //!
-//! Every supervisor is a child of it. A child that is none belonged to a supervisor that was killed by force,
-//! and is killed. A supervisor that was stopped is killed too, and with it its tree. When its socket closes it ends, and everything below it: as the first process of a pid
-//! namespace by that alone, else by its own hand.
+//! Every supervisor is a child of the server. Any other child belonged to a supervisor that was killed, and is killed.
+//! A stopped supervisor is killed too, with its tree. The server ends when its socket closes, and everything below it
+//! ends with it: automatically if the server is the first process of a pid namespace, otherwise because the server
+//! kills its descendants.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -26,35 +27,35 @@ use crate::raw::{self, ForkMode, SharedRequest};
 use crate::setup_step::SetupStep;
 use crate::supervisor::{self, PASS_INTERVAL, SIGNAL_FD, drain_signals, wait_for_signal};
 
-/// The socket of the server.
+/// The descriptor of the server's socket.
 const CONTROL_FD: i32 = 0;
-/// Commands that may run at once.
+/// Maximum number of simultaneous commands.
 const MAX_SUPERVISORS: usize = 256;
-/// How long a child that does not die keeps new commands waiting, in passes.
+/// Maximum number of passes in which a child that does not end delays new commands.
 const MAX_REAP_PASSES: usize = 50;
-/// Until the next look at a child that did not die.
+/// Time until the next attempt to end such a child.
 const RETRY_INTERVAL: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// What the server is to be.
+/// The configuration of the server process.
 pub(crate) struct ServerSetup<'a> {
-    /// It is the first process of a new pid namespace.
+    /// Whether it is the first process of a new pid namespace.
     pub(crate) has_pid_namespace: bool,
-    /// What it gives up, with all it starts; nothing where commands are not confined.
+    /// The confinement; `None` if commands are not confined.
     pub(crate) confined: Option<&'a PreparedConfinement>,
-    /// The file by which it becomes a member of its cgroup.
+    /// The file with which it joins its cgroup.
     pub(crate) cgroup_members: Option<BorrowedFd<'a>>,
-    /// The most processes its user may have.
+    /// Maximum number of processes of its user.
     pub(crate) processes: Option<u64>,
-    /// The last process id that counts as given away in the new namespace, as text.
+    /// The pid after which the new namespace continues, as text.
     pub(crate) last_pid: String,
-    /// What to wipe.
+    /// The memory to overwrite.
     pub(crate) arguments: ArgumentArea,
 }
 
-/// Serves until the socket closes. Gives the exit code of the process.
+/// Handles requests until the socket closes. Returns the exit code of the process.
 pub(crate) fn run(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> i32 {
-    // A copy on the stack, since what the client prepared is forgotten.
-    let connections = setup.confined.and_then(|given| given.connections);
+    // Copied to the stack, because the client's heap is discarded.
+    let connections = setup.confined.and_then(|confinement| confinement.connections);
     if let Err((step, errno)) = set_up(control, setup) {
         Frame::Refused(step as u8, errno.raw_os_error()).send(raw::fixed_fd(CONTROL_FD));
         return 1;
@@ -72,30 +73,29 @@ pub(crate) fn run(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> i32 {
 
 fn set_up(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> Result<(), (SetupStep, Errno)> {
     if let Some(members) = setup.cgroup_members {
-        // Without it there is no bound, as on systems that have none.
+        // Without a cgroup there is no limit, as on systems that have none.
         let _ = rustix::io::write(members, b"0");
     }
     raw::dup_to(control, CONTROL_FD).map_err(|errno| (SetupStep::Start, errno))?;
-    if let Some(given) = setup.confined {
-        apply_confinement::enter_namespaces(given, raw::fixed_fd(CONTROL_FD), &setup.last_pid)?;
+    if let Some(confinement) = setup.confined {
+        apply_confinement::enter_namespaces(confinement, raw::fixed_fd(CONTROL_FD), &setup.last_pid)?;
     }
     become_server(setup).map_err(|errno| (SetupStep::Start, errno))?;
     detect_pid_level();
-    if let Some(given) = setup.confined {
-        apply_confinement::drop_privileges(given)?;
+    if let Some(confinement) = setup.confined {
+        apply_confinement::drop_privileges(confinement)?;
     }
-    // Last, since all above reads what the client prepared.
+    // Last, because the steps above read the client's memory.
     discard_inherited(&setup.arguments);
     Ok(())
 }
 
 fn become_server(setup: &ServerSetup<'_>) -> Result<(), Errno> {
     if setup.has_pid_namespace && setup.confined.is_none() {
-        // Only what is below /proc is hidden from others: what the user's commands mount elsewhere is seen
-        // wherever it would be seen without us.
+        // Only /proc is private. Mounts that commands make elsewhere stay visible as without ibeam.
         mount_change(c"/proc", MountPropagationFlags::PRIVATE)?;
         mount(c"proc", c"/proc", c"proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)?;
-        // Programs name files by their process id: two runs at once must not begin with the same numbers.
+        // Programs name files by their process id, so two simultaneous runs must not use the same ones.
         write_to(c"/proc/sys/kernel/ns_last_pid", setup.last_pid.as_bytes());
     }
     if let Some(processes) = setup.processes {
@@ -105,11 +105,11 @@ fn become_server(setup: &ServerSetup<'_>) -> Result<(), Errno> {
     }
     raw::reset_handlers();
     raw::close_from(1);
-    // The numbers 0 to 2 are taken from here on, so that no descriptor of a command is one of them.
+    // The descriptors 0 to 2 are occupied from here on, so that no descriptor of a command gets one of these numbers.
     let signals = raw::signal_descriptor()?;
     raw::dup_to(signals.as_fd(), SIGNAL_FD)?;
     raw::dup_to(signals.as_fd(), 2)?;
-    // It is number 1 already, or a copy that is closed with the process.
+    // It already has number 1, or is a copy that is closed with the process.
     std::mem::forget(signals);
     let _ = setsid();
     chdir(c"/")?;
@@ -125,38 +125,38 @@ fn write_to(path: &std::ffi::CStr, text: &[u8]) {
 }
 
 struct Server {
-    /// Those that live, each with a copy of its end of the socket: the client sees the end of the tree only
-    /// after what a killed supervisor left is gone too.
+    /// Living supervisors, each with a copy of its socket, so that the client sees the end of a tree only after the
+    /// descendants of a killed supervisor have ended too.
     supervisors: [Option<(Pid, OwnedFd)>; MAX_SUPERVISORS],
-    /// By which supervisors make the connections of commands, where commands have a network namespace.
+    /// The rules with which supervisors make the connections of commands. `None` without a network namespace.
     connections: Option<ConnectionRules>,
 }
 
 impl Server {
     fn serve(&mut self) {
-        let mut strays = false;
+        let mut has_orphans = false;
         loop {
             let (control, signals) = (raw::fixed_fd(CONTROL_FD), raw::fixed_fd(SIGNAL_FD));
             let mut both = [PollFd::new(&control, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
-            let _ = poll(&mut both, strays.then_some(&RETRY_INTERVAL));
-            let [asked, signalled] = both.map(|descriptor| !descriptor.revents().is_empty());
-            if signalled || strays {
+            let _ = poll(&mut both, has_orphans.then_some(&RETRY_INTERVAL));
+            let [has_request, has_signal] = both.map(|descriptor| !descriptor.revents().is_empty());
+            if has_signal || has_orphans {
                 drain_signals();
-                strays = self.reap_children(strays);
+                has_orphans = self.reap_children(has_orphans);
             }
-            if asked && !self.handle_request() {
+            if has_request && !self.handle_request() {
                 return;
             }
         }
     }
 
-    /// Takes the ends of children, and kills those that fell to it: if there may be `orphans`, or a supervisor was
-    /// killed. Gives whether some did not die.
+    /// Reaps ended children. Kills orphans if there may be `orphans` or a supervisor was killed. Returns whether some
+    /// did not end.
     fn reap_children(&mut self, mut orphans: bool) -> bool {
         let mut ended = [const { None }; MAX_SUPERVISORS];
         for _ in 0..MAX_REAP_PASSES {
             reap_and_notice_stops(|pid, status: WaitStatus| {
-                // Nobody but a command stops a supervisor, which would then not end its tree.
+                // Only a command stops a supervisor, which then would not end its tree.
                 if status.stopped() {
                     let _ = kill_process(pid, Signal::KILL);
                     return;
@@ -181,7 +181,7 @@ impl Server {
         true
     }
 
-    /// Takes one request. Gives whether there is somebody left to ask.
+    /// Handles one request. Returns whether the client still exists.
     fn handle_request(&mut self) -> bool {
         match receive_request() {
             Ok(Some(([session, stdin, stdout, stderr], request))) => {
@@ -198,15 +198,15 @@ impl Server {
         let Some(place) = self.supervisors.iter_mut().find(|place| place.is_none()) else {
             return Frame::Failed(Errno::AGAIN.raw_os_error()).send(&session);
         };
-        let ours = getpid();
+        let own_pid = getpid();
         let connections = self.connections.as_ref();
-        let mut given = Some((session, stdio, request));
+        let mut launch = Some((session, stdio, request));
         let forked = raw::fork(ForkMode::Plain, || {
-            given.take().map_or(1, |(session, stdio, request)| {
-                supervisor::run(ours, session, stdio, request, connections)
+            launch.take().map_or(1, |(session, stdio, request)| {
+                supervisor::run(own_pid, session, stdio, request, connections)
             })
         });
-        let Some((session, ..)) = given else { return };
+        let Some((session, ..)) = launch else { return };
         match forked {
             Ok(pid) => *place = Some((pid, session)),
             Err(errno) => Frame::Failed(errno.raw_os_error()).send(&session),
@@ -214,7 +214,7 @@ impl Server {
     }
 }
 
-/// One request and its descriptors; `None` at the end of the socket.
+/// Receives one request and its descriptors. Returns `None` when the socket is closed.
 fn receive_request() -> Result<Option<([OwnedFd; 4], SharedRequest)>, Errno> {
     let control = raw::fixed_fd(CONTROL_FD);
     let mut length = [0; size_of::<usize>()];
@@ -227,8 +227,8 @@ fn receive_request() -> Result<Option<([OwnedFd; 4], SharedRequest)>, Errno> {
     }
     let mut descriptors = [const { None }; 4];
     for message in ancillary.drain() {
-        if let RecvAncillaryMessage::ScmRights(given) = message {
-            for (place, descriptor) in descriptors.iter_mut().zip(given) {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            for (place, descriptor) in descriptors.iter_mut().zip(received) {
                 *place = Some(descriptor);
             }
         }

@@ -1,10 +1,10 @@
-//! The steps of a confined start that the system may refuse, so that it can be told which.
+//! Steps of a confined start that the system may refuse, for error messages.
 
-/// One of them; its number is sent from the child to the parent.
+/// A step. The child sends its number to the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum SetupStep {
-    /// What every start does, confined or not.
+    /// Steps of every start, confined or not.
     Start,
     Filter,
     Identity,
@@ -12,11 +12,11 @@ pub(crate) enum SetupStep {
     Listener,
     Propagation,
     Writable,
-    Seal,
+    ReadOnlyRoot,
     Proc,
     Overmount,
-    PinnedMount,
-    Hide,
+    Pin,
+    Mask,
     Limits,
     Capabilities,
     Privileges,
@@ -33,11 +33,11 @@ const ALL: [SetupStep; 18] = [
     SetupStep::Listener,
     SetupStep::Propagation,
     SetupStep::Writable,
-    SetupStep::Seal,
+    SetupStep::ReadOnlyRoot,
     SetupStep::Proc,
     SetupStep::Overmount,
-    SetupStep::PinnedMount,
-    SetupStep::Hide,
+    SetupStep::Pin,
+    SetupStep::Mask,
     SetupStep::Limits,
     SetupStep::Capabilities,
     SetupStep::Privileges,
@@ -51,7 +51,7 @@ impl SetupStep {
         ALL.into_iter().find(|step| *step as u8 == number)
     }
 
-    /// In a few words.
+    /// Returns a short description.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Start => "the process",
@@ -61,11 +61,11 @@ impl SetupStep {
             Self::Listener => "the socket for the proxy",
             Self::Propagation => "mounts of its own",
             Self::Writable => "a writable directory",
-            Self::Seal => "the read-only view of all files",
+            Self::ReadOnlyRoot => "the read-only view of all files",
             Self::Proc => "a /proc of its own",
             Self::Overmount => "a /dev, /run and /tmp of its own",
-            Self::PinnedMount => "a read-only path",
-            Self::Hide => "a hidden path",
+            Self::Pin => "a read-only path",
+            Self::Mask => "a hidden path",
             Self::Limits => "limits of size",
             Self::Capabilities => "dropping capabilities",
             Self::Privileges => "no_new_privs",
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_step_is_known_by_its_number() {
+    fn a_step_is_found_by_its_number() {
         for step in ALL {
             assert_eq!(SetupStep::from_number(step as u8), Some(step));
         }

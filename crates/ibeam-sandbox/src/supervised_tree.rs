@@ -1,4 +1,4 @@
-//! A command and all it started, as its client holds it.
+//! A command and its descendants, on the client's side.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::frame::{FRAME_LENGTH, Frame};
 
-/// A running tree. Dropping it kills the tree, without waiting for that.
+/// A running process tree. Dropping it kills the tree without waiting.
 #[derive(Debug)]
 pub struct SupervisedTree {
     pid: i32,
@@ -27,14 +27,14 @@ pub struct SupervisedTree {
 }
 
 impl SupervisedTree {
-    /// The tree of the command `pid`, whose supervisor is at the other end of `socket`.
+    /// Creates the tree of the command `pid` with the supervisor at the other end of `socket`.
     pub(crate) fn new(pid: i32, socket: UnixStream, server: &Arc<()>) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
-        let begun = [0; FRAME_LENGTH];
+        let partial_frame = [0; FRAME_LENGTH];
         Ok(Self {
             pid,
             socket,
-            partial_frame: begun,
+            partial_frame: partial_frame,
             partial_length: 0,
             status: None,
             is_gone: false,
@@ -42,40 +42,40 @@ impl SupervisedTree {
         })
     }
 
-    /// The process id of the command as other commands see it; of its session and its group too. 0 if the
-    /// command ended its supervisor before that could tell.
+    /// Returns the process id of the command as other commands see it, which is also its session id and group id.
+    /// Returns 0 if the command ended its supervisor too early.
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// How the command itself ended, once it has; others of its tree may live on.
+    /// Returns the status of the command, once it has ended. Its descendants may still run.
     ///
-    /// A command whose supervisor was killed by force was killed with it, and counts as killed.
+    /// If the supervisor was killed, the command was killed with it, and the status is that of a killed process.
     pub fn status(&self) -> Option<ExitStatus> {
         self.status
     }
 
-    /// Nothing of the tree is left.
+    /// Whether all processes of the tree have ended.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
 
-    /// Asks everything in the tree to end, with TERM. `kill` must follow for what does not.
+    /// Sends TERM to all processes of the tree. `kill` must follow for those that do not end.
     pub fn terminate(&self) {
-        // A supervisor that cannot be told has ended, or has a wish like this waiting.
+        // If this fails, the supervisor has ended or already has such a request.
         let _ = (&self.socket).write(b"T");
     }
 
-    /// Kills everything in the tree, soon after this call; `is_gone` tells when it is done.
+    /// Kills all processes of the tree. Returns before they have ended; see `is_gone`.
     pub fn kill(&self) {
-        // The other half stays open for the last words of the supervisor.
+        // The reading half stays open for the last messages of the supervisor.
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Takes news of the tree, without waiting.
+    /// Reads events of the tree, without waiting.
     ///
     /// # Errors
-    /// `WouldBlock` when there is none; the descriptor is readable as soon as there is. Nothing else.
+    /// Only `WouldBlock`, when there are no events. The descriptor becomes readable when there are.
     pub fn read_events(&mut self) -> io::Result<()> {
         if self.is_gone {
             return Ok(());
@@ -85,7 +85,7 @@ impl SupervisedTree {
             Ok(count @ 1..) => self.partial_length += count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
-            // A reset is an end too: the supervisor left a wish of ours unread.
+            // A reset also means the end: the supervisor left a request unread.
             Ok(0) | Err(_) => {
                 self.is_gone = true;
                 self.status.get_or_insert(ExitStatus::from_raw(rustix::process::Signal::KILL.as_raw()));
@@ -100,7 +100,7 @@ impl SupervisedTree {
         Ok(())
     }
 
-    /// Waits until nothing of the tree is left, for at most `time`. Gives whether that is so.
+    /// Waits until all processes of the tree have ended, for at most `time`. Returns whether they have.
     pub fn wait_until_gone(&mut self, time: Duration) -> bool {
         let deadline = Instant::now() + time;
         while !self.is_gone {

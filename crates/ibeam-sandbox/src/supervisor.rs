@@ -1,8 +1,8 @@
-//! The process between the server and a command: whatever the command starts stays below it.
+//! The supervisor, a process between the server and a command. Everything that the command starts stays below it.
 //!
-//! A subreaper, so that a process whose parent has ended falls to it and not to the system. It ends when
-//! nothing is left below it, and ends all of it when the other side of its socket is closed. It decides
-//! nothing: that the tree is ended after the command is its client's wish.
+//! The supervisor is a subreaper, so that orphans become its children. It ends when it has no descendants left, and
+//! kills all of them when the other side of its socket is closed. It makes no decisions: the client decides when the
+//! tree is ended.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -17,18 +17,18 @@ use crate::frame::Frame;
 use crate::launch_request;
 use crate::raw::{self, ForkMode, SharedRequest};
 
-/// The socket, once the supervisor has settled.
+/// The descriptor of the socket to the client, after setup.
 const SESSION_FD: i32 = 0;
-/// Where signals are read; taken over from the server.
+/// The descriptor from which signals are read; inherited from the server.
 pub(crate) const SIGNAL_FD: i32 = 1;
-/// Where the connections of the command are announced, where they are checked.
+/// The descriptor on which connections of the command are announced, if they are checked.
 const LISTENER_FD: i32 = 2;
-/// Between two passes over a tree that does not end.
+/// Pause between two passes over a tree that does not end.
 pub(crate) const PASS_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
-/// Starts the command and stays until its tree is gone. Gives the exit code of the process.
+/// Starts the command and waits until its tree has ended. Returns the exit code of the process.
 ///
-/// With `rules`, it creates the connections of the command.
+/// With `rules`, makes the connections of the command.
 pub(crate) fn run(
     server: Pid,
     session: OwnedFd,
@@ -36,25 +36,25 @@ pub(crate) fn run(
     mut request: SharedRequest,
     rules: Option<&ConnectionRules>,
 ) -> i32 {
-    // The command must not outlive the server either.
+    // The command must not outlive the server.
     let _ = set_parent_process_death_signal(Some(Signal::HUP));
-    // In a new namespace the first process has number 1 and so has its parent here.
+    // The first process of a new namespace has pid 1, and so has the parent here.
     if getppid() != Some(server) {
         return 0;
     }
-    let ours = getpid();
-    let _ = set_child_subreaper(Some(ours));
+    let own_pid = getpid();
+    let _ = set_child_subreaper(Some(own_pid));
     let _ = rustix::thread::set_name(c"ibeam-watch");
-    let listener_channel = match rules.map(|_| connections::listener_channel()).transpose() {
-        Ok(listener_channel) => listener_channel,
+    let channel = match rules.map(|_| connections::listener_channel()).transpose() {
+        Ok(channel) => channel,
         Err(errno) => {
             Frame::Failed(errno.raw_os_error()).send(&session);
             return 0;
         }
     };
     let forked = raw::fork(ForkMode::Vfork, || {
-        let rules = rules.zip(listener_channel.as_ref().map(|(_, theirs)| theirs.as_fd()));
-        become_command(&mut request, &stdio, ours, rules)
+        let rules = rules.zip(channel.as_ref().map(|(_, sender)| sender.as_fd()));
+        become_command(&mut request, &stdio, own_pid, rules)
     });
     let command = match (forked, launch_request::read_error(request.bytes())) {
         (Ok(command), 0) => command,
@@ -67,20 +67,20 @@ pub(crate) fn run(
             return 0;
         }
     };
-    let listener =
-        listener_channel.as_ref().and_then(|(ours, _)| connections::receive_listener(ours.as_fd()));
+    let listener = channel.as_ref().and_then(|(receiver, _)| connections::receive_listener(receiver.as_fd()));
     Frame::Started(command.as_raw_pid()).send(&session);
     if keep_descriptors(&session, listener.as_ref()).is_ok() {
         drop(request);
         let rules = rules.filter(|_| listener.is_some());
-        // All are closed already.
-        std::mem::forget((session, stdio, listener_channel, listener));
+        // All of them are closed already.
+        std::mem::forget((session, stdio, channel, listener));
         supervise(command, rules);
     }
     0
 }
 
-/// Keeps the socket, the signals and the listener, and closes everything else: what is inherited would hold pipes open.
+/// Keeps the socket, the signals and the listener, and closes everything else, because inherited descriptors would keep
+/// pipes open.
 fn keep_descriptors(session: &OwnedFd, listener: Option<&OwnedFd>) -> Result<(), Errno> {
     raw::dup_to(session.as_fd(), SESSION_FD)?;
     if let Some(listener) = listener {
@@ -92,7 +92,7 @@ fn keep_descriptors(session: &OwnedFd, listener: Option<&OwnedFd>) -> Result<(),
     Ok(())
 }
 
-/// `rules` where connections are announced.
+/// Waits for the end of the tree. `rules` are set if connections are announced.
 fn supervise(command: Pid, mut rules: Option<&ConnectionRules>) {
     let mut killing = false;
     loop {
@@ -113,7 +113,7 @@ fn supervise(command: Pid, mut rules: Option<&ConnectionRules>) {
         match wait_for_request(&mut rules) {
             StopRequest::None => {}
             StopRequest::Terminate => {
-                // A stopped process takes TERM only when it goes on.
+                // A stopped process handles TERM only after CONT.
                 signal_all(|_| false, &[Signal::TERM, Signal::CONT]);
             }
             StopRequest::Kill => {
@@ -130,7 +130,7 @@ enum StopRequest {
     Kill,
 }
 
-/// Waits for a signal, a word of the client, or a connection of the command, which is made at once.
+/// Waits for a signal, a request of the client, or a connection of the command. A connection is made at once.
 fn wait_for_request(rules: &mut Option<&ConnectionRules>) -> StopRequest {
     let (session, signals) = (raw::fixed_fd(SESSION_FD), raw::fixed_fd(SIGNAL_FD));
     let listener = if rules.is_some() { raw::fixed_fd(LISTENER_FD) } else { signals };
@@ -142,7 +142,7 @@ fn wait_for_request(rules: &mut Option<&ConnectionRules>) -> StopRequest {
         if from_listener.contains(PollFlags::IN) {
             connections::answer_next(listener, given);
         } else if !from_listener.is_empty() {
-            // No process is left that could connect.
+            // All processes that could connect have ended.
             *rules = None;
         }
     }
@@ -150,13 +150,13 @@ fn wait_for_request(rules: &mut Option<&ConnectionRules>) -> StopRequest {
     if from_signals {
         match read_signals() {
             StopRequest::None => {}
-            wish @ (StopRequest::Terminate | StopRequest::Kill) => return wish,
+            request @ (StopRequest::Terminate | StopRequest::Kill) => return request,
         }
     }
     if !from_session {
         return StopRequest::None;
     }
-    // Every byte asks for the orderly end, whatever its value; the end of the socket for the other.
+    // Any byte requests termination; the end of the socket requests a kill.
     match rustix::io::read(session, &mut [0; 16]) {
         Ok(1..) => StopRequest::Terminate,
         Ok(0) => StopRequest::Kill,
@@ -165,31 +165,31 @@ fn wait_for_request(rules: &mut Option<&ConnectionRules>) -> StopRequest {
     }
 }
 
-/// Takes what signals there are.
+/// Reads all pending signals.
 pub(crate) fn drain_signals() {
     let _ = read_signals();
 }
 
 fn read_signals() -> StopRequest {
-    // One `signalfd_siginfo`; its first word is the number.
+    // One `signalfd_siginfo`, which begins with the signal number.
     let mut info = [0; 128];
-    let mut wish = StopRequest::None;
+    let mut request = StopRequest::None;
     while let Ok(128) = rustix::io::read(raw::fixed_fd(SIGNAL_FD), &mut info) {
         let number = info.first_chunk().map_or(0, |word| i32::from_ne_bytes(*word));
         if number == Signal::HUP.as_raw() {
             return StopRequest::Kill;
         }
         if number == Signal::TERM.as_raw() {
-            wish = StopRequest::Terminate;
+            request = StopRequest::Terminate;
         }
     }
-    wish
+    request
 }
 
-/// Waits for a signal and takes it. Gives whether one came in time.
+/// Waits for a signal and reads it. Returns whether one arrived in time.
 pub(crate) fn wait_for_signal(time: &Timespec) -> bool {
     let signals = raw::fixed_fd(SIGNAL_FD);
-    let came = poll(&mut [PollFd::new(&signals, PollFlags::IN)], Some(time)).is_ok_and(|count| count > 0);
+    let arrived = poll(&mut [PollFd::new(&signals, PollFlags::IN)], Some(time)).is_ok_and(|count| count > 0);
     drain_signals();
-    came
+    arrived
 }

@@ -1,8 +1,8 @@
-//! Commands that stop and kill whatever they can reach, in every tier: nothing of them outlives their end, and nothing
-//! outside is changed.
+//! Commands that stop and kill every process they can reach, in every tier: their processes do not outlive the end of
+//! the call, and nothing outside is changed.
 //!
-//! Each test runs itself again in other environments, from the best tier to the last. Attacks name the processes of the
-//! test itself only, or everybody where the user of the test has no other process.
+//! Each test runs itself again in other environments, from the strongest tier to the weakest. Attacks name only the
+//! processes of the test itself, or all processes where the user of the test has no other.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,29 +22,29 @@ use std::time::Duration;
 use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, Layers, SupervisedTree, Tier};
 use ibeam_testkit::{Lifeline, Workspace};
 
-/// Longer than any tree takes to end.
+/// More than any tree needs to end.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Tells a test that was started by itself in which environment it is.
+/// The variable that names the environment in which a test runs itself.
 const ENVIRONMENT: &str = "IBEAM_TEST_ENVIRONMENT";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-const NOBODY: &str = "nobody";
+const NOBODY: &str = "ordinary user";
 const HIDDEN_PROC: &str = "/proc is hidden in part";
 const NO_PID_NAMESPACES: &str = "no pid namespaces";
 const NO_NAMESPACES: &str = "no namespaces";
-const NO_NAMESPACES_AS_NOBODY: &str = "nobody, no namespaces";
+const NO_NAMESPACES_AS_NOBODY: &str = "ordinary user, no namespaces";
 
-/// The supervisor, the server and the client of this command, as far as it can see them.
+/// Prints the pids of supervisor, server and client of this command, as far as it can see them.
 const ANCESTORS: &str = "ancestors() { p=$PPID; for i in 1 2 3; do echo $p; \
     p=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$p/status); [ \"${p:-0}\" -gt 1 ] || break; done; }";
 
-struct World {
+struct Fixture {
     launcher: Launcher,
     layers: Layers,
     workspace: Workspace,
 }
 
-impl World {
+impl Fixture {
     #[track_caller]
     fn new() -> Self {
         let workspace = Workspace::new();
@@ -66,7 +66,7 @@ impl World {
         self.layers.names.iter().any(|name| name.starts_with("pid-namespace"))
     }
 
-    /// Whether signals to processes outside of the sandbox are refused by some layer.
+    /// Whether some layer refuses signals to processes outside the sandbox.
     fn bounds_signals(&self) -> bool {
         let has = |abi: u32| self.layers.names.contains(&format!("landlock-abi-{abi}").as_str());
         self.has_pids() || (6..=10).any(has)
@@ -125,10 +125,10 @@ fn everywhere(name: &str, body: fn()) {
     if makes.is_ok_and(|made| made.status.success()) {
         body();
     } else {
-        eprintln!("SKIP: {name}: no namespaces can be made here");
+        eprintln!("SKIP: {name}: namespaces cannot be created here");
     }
     let user = (60_000 + std::process::id() % 5_000).to_string();
-    let nobody = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
+    let ordinary_user = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
     let inside = |script: &'static str| {
         ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, "bash"]
     };
@@ -147,14 +147,14 @@ fn everywhere(name: &str, body: fn()) {
     again(name, NO_PID_NAMESPACES, &inside("echo 0 >/proc/sys/user/max_pid_namespaces && exec \"$@\""));
     again(name, NO_NAMESPACES, &without);
     if rustix::process::geteuid().is_root() {
-        again(name, NOBODY, &nobody);
-        again(name, NO_NAMESPACES_AS_NOBODY, &[nobody.as_slice(), &without].concat());
+        again(name, NOBODY, &ordinary_user);
+        again(name, NO_NAMESPACES_AS_NOBODY, &[ordinary_user.as_slice(), &without].concat());
     }
 }
 
-fn again(name: &str, environment: &str, maker: &[&str]) {
+fn again(name: &str, environment: &str, wrapper: &[&str]) {
     let program = std::env::current_exe().unwrap();
-    let (first, rest) = maker.split_first().unwrap();
+    let (first, rest) = wrapper.split_first().unwrap();
     match Command::new(first).args(rest).args(["test", "-x"]).arg(&program).output() {
         Ok(made) if made.status.success() => {}
         made => return eprintln!("SKIP: {name}: {environment} is impossible here: {made:?}"),
@@ -184,7 +184,7 @@ macro_rules! everywhere {
     };
 }
 
-/// What a command does to the processes above it, with a daemon of its own that is to stay.
+/// Attacks of a command on its ancestors, while a daemon of the command tries to survive.
 const ATTACKS: [&str; 5] = [
     "for p in $(ancestors); do kill -STOP $p; done; sleep 60",
     "for p in $(ancestors); do kill -STOP $p; done; for p in $(ancestors); do kill -KILL $p; done; sleep 60",
@@ -194,48 +194,48 @@ const ATTACKS: [&str; 5] = [
 ];
 
 everywhere! {
-    fn a_command_that_stops_and_kills_what_is_above_it_does_not_outlive_its_call() {
+    fn a_command_that_attacks_its_ancestors_ends_with_its_call() {
         for attack in ATTACKS {
-            let world = World::new();
-            let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+            let fixture = Fixture::new();
+            let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
             let hold = lifeline.command();
             let (mut tree, _reader) =
-                world.start(&format!("exec 2>/dev/null; setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; {attack}"));
+                fixture.start(&format!("exec 2>/dev/null; setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; {attack}"));
             lifeline.wait_until_held();
-            std::fs::write(world.workspace.path().join("go"), "").unwrap();
-            // Some attacks end their own tree, which is as good.
+            std::fs::write(fixture.workspace.path().join("go"), "").unwrap();
+            // Some attacks end their own tree, which is fine.
             tree.wait_until_gone(Duration::from_millis(300));
             tree.kill();
             assert!(tree.wait_until_gone(TIMEOUT), "{attack}");
             lifeline.wait_until_gone();
-            let (output, code) = world.run("echo next");
+            let (output, code) = fixture.run("echo next");
             assert_eq!((output.as_str(), code), ("next\n", 0), "{attack}");
         }
     }
 
-    fn a_command_that_stops_and_kills_what_is_above_it_does_not_outlive_the_run() {
+    fn a_command_that_attacks_its_ancestors_ends_with_the_run() {
         for attack in ATTACKS {
-            let world = World::new();
-            let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+            let fixture = Fixture::new();
+            let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
             let hold = lifeline.command();
             let (tree, _reader) =
-                world.start(&format!("exec 2>/dev/null; setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; {attack}"));
+                fixture.start(&format!("exec 2>/dev/null; setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; {attack}"));
             lifeline.wait_until_held();
-            std::fs::write(world.workspace.path().join("go"), "").unwrap();
+            std::fs::write(fixture.workspace.path().join("go"), "").unwrap();
             std::thread::sleep(Duration::from_millis(200));
-            world.launcher.stop();
+            fixture.launcher.stop();
             lifeline.wait_until_gone();
             drop(tree);
         }
     }
 
-    fn a_command_that_stops_and_kills_what_is_above_it_does_not_outlive_a_killed_client() {
+    fn a_command_that_attacks_its_ancestors_ends_with_a_killed_client() {
         for attack in ATTACKS {
             let workspace = Workspace::new();
             let mut lifeline = Lifeline::new(&workspace, "lifeline");
             let hold = lifeline.command();
             let mut client = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "stand_in", "--ignored", "--nocapture"])
+                .args(["--exact", "client_process", "--ignored", "--nocapture"])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .spawn()
@@ -252,22 +252,22 @@ everywhere! {
         }
     }
 
-    fn a_kill_of_everybody_reaches_nobody_outside() {
-        let world = World::new();
-        if !world.bounds_signals() && rustix::process::geteuid().is_root() {
+    fn kill_all_reaches_no_process_outside() {
+        let fixture = Fixture::new();
+        if !fixture.bounds_signals() && rustix::process::geteuid().is_root() {
             return eprintln!("SKIP: before ABI 6 of Landlock this would end processes that are not of the test");
         }
-        if environment().as_deref() != Some(NOBODY) && !world.has_pids() && rustix::process::geteuid().is_root() {
-            // Landlock refuses it, but a broken layer would end every process of the machine.
-            let (output, _) = world.run("kill -0 -1; echo $?");
+        if environment().as_deref() != Some(NOBODY) && !fixture.has_pids() && rustix::process::geteuid().is_root() {
+            // Landlock refuses this, but with a broken layer it would end every process of the machine.
+            let (output, _) = fixture.run("kill -0 -1; echo $?");
             return assert!(output.ends_with("1\n") && output.contains("not permitted"), "{output}");
         }
-        let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+        let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
         let hold = lifeline.command();
         let mut outside = Command::new("sleep").arg("60").spawn().unwrap();
-        let (mut tree, _reader) = world.start(&format!("setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; kill -KILL -1; kill -STOP -1; sleep 60"));
+        let (mut tree, _reader) = fixture.start(&format!("setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; kill -KILL -1; kill -STOP -1; sleep 60"));
         lifeline.wait_until_held();
-        std::fs::write(world.workspace.path().join("go"), "").unwrap();
+        std::fs::write(fixture.workspace.path().join("go"), "").unwrap();
         tree.wait_until_gone(Duration::from_millis(300));
         tree.kill();
         assert!(tree.wait_until_gone(TIMEOUT));
@@ -277,21 +277,21 @@ everywhere! {
         outside.wait().unwrap();
     }
 
-    fn commands_of_a_run_end_one_another() {
-        let world = World::new();
-        let (mut server, mut reader) = world.start("echo up; exec sleep 60");
+    fn commands_of_a_run_can_end_each_other() {
+        let fixture = Fixture::new();
+        let (mut server, mut reader) = fixture.start("echo up; exec sleep 60");
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
         assert_eq!(line, "up\n");
-        let (output, code) = world.run(&format!("kill -0 {0} && kill -- -{0}", server.pid()));
+        let (output, code) = fixture.run(&format!("kill -0 {0} && kill -- -{0}", server.pid()));
         assert_eq!(code, 0, "{output}");
         assert!(server.wait_until_gone(TIMEOUT));
-        let (output, code) = world.run("sleep 60 & kill $!; wait $!; echo $?; kill -0 $$ && echo own");
+        let (output, code) = fixture.run("sleep 60 & kill $!; wait $!; echo $?; kill -0 $$ && echo own");
         assert_eq!((output.lines().next(), output.lines().last(), code), (Some("143"), Some("own"), 0), "{output}");
     }
 
-    fn priorities_and_processors_of_others_are_left_alone() {
-        let world = World::new();
+    fn priorities_and_affinity_of_other_processes_cannot_be_changed() {
+        let fixture = Fixture::new();
         let mut outside = Command::new("sleep").arg("60").spawn().unwrap();
         let pid = outside.id();
         let stat = || {
@@ -312,35 +312,35 @@ everywhere! {
             format!("chrt -b -p 0 {pid}"),
             format!("chrt -i -p 0 {pid}"),
         ] {
-            let (output, code) = world.run(&format!("command -v {} >/dev/null || exit 99; {attack}", attack.split(' ').next().unwrap()));
+            let (output, code) = fixture.run(&format!("command -v {} >/dev/null || exit 99; {attack}", attack.split(' ').next().unwrap()));
             if code == 99 {
                 eprintln!("SKIP: {attack}: the program is not installed");
             }
-            // The number may be that of a process of the sandbox, where those are numbered anew.
-            assert!(code != 0 || world.has_pids(), "{attack}: {output}");
+            // In a pid namespace the same pid may belong to a process of the sandbox.
+            assert!(code != 0 || fixture.has_pids(), "{attack}: {output}");
             assert_eq!(stat(), before, "{attack}: {output}");
         }
         for own in ["nice -n 5 true", "renice -n 5 -p 0", "taskset 1 true", "ionice -c 3 true", "chrt -b 0 true", "ulimit -n 100"] {
-            let (output, code) = world.run(&format!("command -v {} >/dev/null || exit 0; {own}", own.split(' ').next().unwrap()));
+            let (output, code) = fixture.run(&format!("command -v {} >/dev/null || exit 0; {own}", own.split(' ').next().unwrap()));
             assert_eq!(code, 0, "{own}: {output}");
         }
         outside.kill().unwrap();
         outside.wait().unwrap();
     }
 
-    fn command_lines_of_processes_outside_are_not_shown() {
+    fn command_lines_of_processes_outside_are_not_visible() {
         let mark = format!("CANARY-{}", std::process::id());
         let mut outside = Command::new("bash").args(["-c", "read -r line", &mark]).stdin(Stdio::piped()).spawn().unwrap();
-        let world = World::new();
-        let (output, _) = world.run("cat /proc/[0-9]*/cmdline | tr '\\0' ' '; ps -e -o args=; true");
-        if world.layers.tier == Tier::Landlock {
-            // The promise is not given there, and the test would find something to see.
+        let fixture = Fixture::new();
+        let (output, _) = fixture.run("cat /proc/[0-9]*/cmdline | tr '\\0' ' '; ps -e -o args=; true");
+        if fixture.layers.tier == Tier::Landlock {
+            // This is not guaranteed there, and the test would find visible command lines.
             assert!(output.contains(&mark), "{output}");
         } else {
             assert!(!output.contains(&mark), "{output}");
         }
-        // A process finds itself.
-        let (output, code) = world.run("cat /proc/self/comm; [ -e /dev/fd/1 ] && cat <(echo sub)");
+        // The process finds itself.
+        let (output, code) = fixture.run("cat /proc/self/comm; [ -e /dev/fd/1 ] && cat <(echo sub)");
         assert_eq!((output.as_str(), code), ("cat\nsub\n", 0));
         outside.kill().unwrap();
         outside.wait().unwrap();
@@ -350,7 +350,7 @@ everywhere! {
 /// Not a test: the client that another test kills.
 #[test]
 #[ignore = "a part of another test"]
-fn stand_in() {
+fn client_process() {
     let lines: Vec<String> = std::io::stdin().lines().take(2).map(Result::unwrap).collect();
     let [directory, script] = lines.as_slice() else { panic!("{lines:?}") };
     let launcher = launcher(Path::new(directory));

@@ -1,7 +1,7 @@
-//! What commands see and may change where they have namespaces: files, processes, devices, networks.
+//! What commands in namespaces can see and change: files, processes, devices, networks.
 //!
-//! Each test runs itself again in other worlds: as nobody, where there are no namespaces of process ids (as in
-//! containers), and where only root may make namespaces. What filters hold alone is tested in `filters.rs`.
+//! Each test runs itself again in other environments: as an ordinary user, without a new pid namespace (as in
+//! containers), and where only root can create namespaces. `filters.rs` tests the backend without namespaces.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,24 +24,24 @@ use std::time::Duration;
 use ibeam_sandbox::{Confinement, LaunchSpec, Launcher, Layers, SupervisedTree, Tier};
 use ibeam_testkit::{Lifeline, Workspace};
 
-/// Longer than any command here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Processes that commands may have: enough for git, and few for what forks without end.
+/// More than any command here needs.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Process limit of commands: enough for git, and low for a fork bomb.
 const FEW: u32 = 128;
-/// Tells a test that was started by itself in which world it is.
-const WORLD: &str = "IBEAM_TEST_WORLD";
+/// The variable that names the environment in which a test runs itself.
+const ENVIRONMENT: &str = "IBEAM_TEST_WORLD";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// In a home, for somebody else's eyes.
+/// Content of files that commands must not read.
 const SECRET: &str = "SECRET-CANARY";
 
-/// A workspace that is a repository, a home with secrets, and what runs commands in them.
-struct World {
+/// A workspace with a repository, a home with secrets, and a launcher for commands.
+struct Fixture {
     launcher: Launcher,
     layers: Layers,
     workspace: Workspace,
 }
 
-impl World {
+impl Fixture {
     #[track_caller]
     fn new() -> Self {
         Self::with(Workspace::new(), |_, _| {})
@@ -89,29 +89,29 @@ impl World {
         self.layers.names.contains(&"pid-namespace")
     }
 
-    /// Runs a script to the end of its tree; gives what it printed and its exit code.
+    /// Runs a script until its tree has ended. Returns its output and its exit code.
     #[track_caller]
     fn run(&self, script: &str) -> (String, i32) {
         let (mut tree, mut reader) = start(&self.launcher, &self.workspace, script);
-        let mut said = String::new();
-        reader.read_to_string(&mut said).unwrap();
-        assert!(tree.wait_until_gone(PATIENCE), "{script} does not end: {said}");
+        let mut output = String::new();
+        reader.read_to_string(&mut output).unwrap();
+        assert!(tree.wait_until_gone(TIMEOUT), "{script} does not end: {output}");
         let status = tree.status().unwrap();
-        (said, status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+        (output, status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
     }
 
     #[track_caller]
     fn prints(&self, script: &str, expected: &str) {
-        let (said, code) = self.run(script);
-        assert_eq!((said.trim(), code), (expected, 0), "{script}");
+        let (output, code) = self.run(script);
+        assert_eq!((output.trim(), code), (expected, 0), "{script}");
     }
 
-    /// Every one of the scripts fails, and says one of these words.
+    /// Checks that each script fails with one of these messages.
     #[track_caller]
     fn refuses(&self, words: &[&str], scripts: &[&str]) {
         for script in scripts {
-            let (said, code) = self.run(script);
-            assert!(code != 0 && words.iter().any(|word| said.contains(word)), "{script}: {code} {said}");
+            let (output, code) = self.run(script);
+            assert!(code != 0 && words.iter().any(|word| output.contains(word)), "{script}: {code} {output}");
         }
     }
 }
@@ -137,38 +137,39 @@ fn start(
     (launcher.spawn(&launch).unwrap_or_else(|error| panic!("{script}: {error}")), BufReader::new(reader))
 }
 
-/// Whether there must be a user namespace and a namespace of process ids.
+/// Returns whether a user namespace and a pid namespace are expected.
 fn expected() -> (bool, bool) {
-    match world().as_deref() {
+    match environment().as_deref() {
         Some(WITHOUT_PIDS | FOREIGN_PROC) => (true, false),
         Some(WITHOUT_USERS) => (false, true),
         Some(_) | None => (true, true),
     }
 }
 
-/// Lets `p` be the shell that runs this (1), its supervisor (2) or the server (3), by the number that /proc shows.
+/// Returns shell code that sets `p` to the pid of the shell itself (1), its supervisor (2) or the server (3), as /proc
+/// shows it.
 fn ancestor(generation: usize) -> String {
     format!(
         "p=self; for i in $(seq {generation}); do p=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$p/status); done"
     )
 }
 
-/// Whether `/proc` is that of the system, and shows other numbers than those that commands use.
+/// Whether `/proc` belongs to the system and shows other pids than commands use.
 fn has_foreign_proc() -> bool {
-    world().as_deref() == Some(FOREIGN_PROC)
+    environment().as_deref() == Some(FOREIGN_PROC)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
-fn world() -> Option<String> {
-    std::env::var(WORLD).ok()
+fn environment() -> Option<String> {
+    std::env::var(ENVIRONMENT).ok()
 }
 
-const NOBODY: &str = "as nobody";
-const WITHOUT_PIDS: &str = "without process ids of its own";
-const FOREIGN_PROC: &str = "without a /proc of its own";
-const WITHOUT_USERS: &str = "as root, who alone may make namespaces";
+const NOBODY: &str = "as an ordinary user";
+const WITHOUT_PIDS: &str = "without a pid namespace";
+const FOREIGN_PROC: &str = "with the /proc of the system";
+const WITHOUT_USERS: &str = "with namespaces for root only";
 
-/// As root of a user namespace that is made for it: does something, and goes on.
+/// Returns a command line that runs a script as root of a new user namespace and then continues.
 fn inside(script: &str) -> Vec<String> {
     let script = format!("{script} && exec \"$@\"");
     ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", &script, "bash"]
@@ -176,46 +177,47 @@ fn inside(script: &str) -> Vec<String> {
         .into()
 }
 
-/// Runs a test here and in the other worlds; where not even the first can be had, nowhere.
+/// Runs a test here and in the other environments; skips it where namespaces are not available.
 fn everywhere(name: &str, body: fn()) {
-    if world().is_some() {
+    if environment().is_some() {
         return body();
     }
     let makes = Command::new("unshare").args(["-Urnpmiuf", "--mount-proc", "true"]).output();
     if !makes.is_ok_and(|made| made.status.success()) {
-        return eprintln!("SKIP: {name}: no namespaces can be made here");
+        return eprintln!("SKIP: {name}: namespaces cannot be created here");
     }
     body();
     if rustix::process::geteuid().is_root() {
         let user = (60_000 + std::process::id() % 5_000).to_string();
-        let nobody = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
-        again(name, NOBODY, &nobody.map(str::to_owned));
+        let ordinary_user =
+            ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
+        again(name, NOBODY, &ordinary_user.map(str::to_owned));
     }
-    // As containers do with parts of /proc; then the system lets nobody see one that is whole.
+    // Containers mask parts of /proc in this way; the system then refuses a new mount of /proc.
     again(name, FOREIGN_PROC, &inside("mount -t tmpfs none /proc/fs"));
     again(name, WITHOUT_PIDS, &inside("echo 0 >/proc/sys/user/max_pid_namespaces"));
     again(name, WITHOUT_USERS, &inside("echo 0 >/proc/sys/user/max_user_namespaces"));
 }
 
-fn again(name: &str, world: &str, maker: &[String]) {
+fn again(name: &str, environment: &str, wrapper: &[String]) {
     let program = std::env::current_exe().unwrap();
-    let (first, rest) = maker.split_first().unwrap();
+    let (first, rest) = wrapper.split_first().unwrap();
     match Command::new(first).args(rest).args(["test", "-x"]).arg(&program).output() {
         Ok(made) if made.status.success() => {}
-        made => return eprintln!("SKIP: {name} {world}, which cannot be had here: {made:?}"),
+        made => return eprintln!("SKIP: {name} {environment}, which is not available here: {made:?}"),
     }
     let output = Command::new(first)
         .args(rest)
         .arg(program)
         .args(["--exact", name, "--nocapture"])
-        .env(WORLD, world)
+        .env(ENVIRONMENT, environment)
         .current_dir("/")
         .output()
         .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert!(output.status.success() && said.contains("1 passed"), "{world}: {said}");
-    said.lines().filter(|line| line.starts_with("SKIP")).for_each(|line| eprintln!("{line} ({world})"));
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(output.status.success() && text.contains("1 passed"), "{environment}: {text}");
+    text.lines().filter(|line| line.starts_with("SKIP")).for_each(|line| eprintln!("{line} ({environment})"));
 }
 
 macro_rules! everywhere {
@@ -229,7 +231,7 @@ macro_rules! everywhere {
     };
 }
 
-/// What the system says to whom a mount, a mode or a filter keeps out.
+/// Messages of the system when a mount, a mode or a filter refuses access.
 const REFUSED: &[&str] = &[
     "Read-only file system",
     "ermission denied",
@@ -241,39 +243,39 @@ const REFUSED: &[&str] = &[
 ];
 
 everywhere! {
-    fn every_layer_is_told() {
-        let world = World::new();
+    fn every_layer_is_reported() {
+        let fixture = Fixture::new();
         for name in ["mount-namespace", "network-namespace", "ipc-namespace", "uts-namespace", "seccomp",
             "no-new-privileges", "no-capabilities", "subreaper"] {
-            assert!(world.layers.names.contains(&name), "{name}: {:?}", world.layers);
+            assert!(fixture.layers.names.contains(&name), "{name}: {:?}", fixture.layers);
         }
         let own = |kind: &str| std::fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
         for (kind, differs) in [("mnt", true), ("net", true), ("ipc", true), ("uts", true),
             ("user", expected().0), ("pid", expected().1 || has_foreign_proc())] {
-            let theirs = world.run(&format!("readlink /proc/self/ns/{kind}")).0;
-            assert_eq!(Path::new(theirs.trim()) != own(kind), differs, "{kind} {theirs}");
+            let command_value = fixture.run(&format!("readlink /proc/self/ns/{kind}")).0;
+            assert_eq!(Path::new(command_value.trim()) != own(kind), differs, "{kind} {command_value}");
         }
     }
 
-    fn only_the_workspace_is_written() {
-        let world = World::new();
-        world.prints("echo new >new && mkdir -p a/b && mv new a/b && cat a/b/new && rm -r a", "new");
-        world.prints("echo x >deep/er/other && chmod 700 deep/er/other && ln -s other deep/er/link && cat deep/er/link", "x");
-        world.refuses(REFUSED, &[
+    fn only_the_workspace_is_writable() {
+        let fixture = Fixture::new();
+        fixture.prints("echo new >new && mkdir -p a/b && mv new a/b && cat a/b/new && rm -r a", "new");
+        fixture.prints("echo x >deep/er/other && chmod 700 deep/er/other && ln -s other deep/er/link && cat deep/er/link", "x");
+        fixture.refuses(REFUSED, &[
             "echo x >>~/.profile", "echo x >~/.bashrc", "rm -f ~/.profile", "mv ~/.profile .", "ln ~/.profile l",
             "touch -d 2001-01-01 ~/.profile", "chmod 777 ~/.profile", "chown $(id -u) ~/.profile",
             "mkdir ../x", "rmdir ../home", "mv ../home ../h", "mv $PWD ../away", "echo x >/etc/ibeam-test",
             "echo x >/usr/ibeam-test", "echo x >/sys/fs/cgroup/ibeam-test", "mkdir /sys/fs/cgroup/memory/ibeam-test",
             "echo x >/run/x", "echo x >/dev/x", "echo x >/var/ibeam-test",
         ]);
-        assert_eq!(std::fs::read_to_string(world.workspace.home().join(".profile")).unwrap(), "profile\n");
+        assert_eq!(std::fs::read_to_string(fixture.workspace.home().join(".profile")).unwrap(), "profile\n");
     }
 
-    fn every_mount_is_tame_and_read_only_but_for_few() {
-        let world = World::new();
-        let (mounts, _) = world.run("cat /proc/self/mountinfo");
+    fn every_mount_is_safe_and_most_are_read_only() {
+        let fixture = Fixture::new();
+        let (mounts, _) = fixture.run("cat /proc/self/mountinfo");
         let open = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"].map(PathBuf::from);
-        // What the last mount at a path says is what counts; what is below it is covered.
+        // Only the last mount at a path counts; it covers the others.
         let mut last = std::collections::BTreeMap::new();
         for line in mounts.lines() {
             let fields: Vec<&str> = line.split(' ').collect();
@@ -284,173 +286,173 @@ everywhere! {
             let is_device = path.starts_with("/dev") && !path.starts_with("/dev/shm") && path != Path::new("/dev");
             assert!(has("nosuid") && (has("nodev") || is_device), "{path:?} {options:?}");
             let kept = ["/.git/config", "/.git/hooks", "/deep/er/kept"];
-            let is_kept = kept.iter().any(|kept| *path == Path::new(&format!("{}{kept}", world.workspace.path().display())));
-            let is_open = open.contains(path) || is_device || path.starts_with(world.workspace.path());
+            let is_kept = kept.iter().any(|kept| *path == Path::new(&format!("{}{kept}", fixture.workspace.path().display())));
+            let is_open = open.contains(path) || is_device || path.starts_with(fixture.workspace.path());
             assert_eq!(has("ro"), is_kept || !is_open, "{path:?} {options:?}");
         }
         assert!(last.len() > 20, "{mounts}");
-        // In memory of their own, commands change what they like; of ours outside, not even the mode.
+        // In their own tmpfs commands can change anything; outside they cannot even change a mode.
         if open.iter().any(|open| Path::new(env!("CARGO_TARGET_TMPDIR")).starts_with(open)) {
             return eprintln!("SKIP: what is built below a private directory is not there for commands");
         }
-        let Ok(ours) = std::fs::File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ours-{}", std::process::id()))) else {
+        let Ok(own_file) = std::fs::File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("own_file-{}", std::process::id()))) else {
             return eprintln!("SKIP: no file outside can be made");
         };
-        drop(ours);
-        let path = format!("{}/ours-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
-        world.refuses(REFUSED, &[&format!("chmod 777 {path}"), &format!("touch -d 2001-01-01 {path}"), &format!("echo x >{path}"), &format!("rm -f {path}")]);
+        drop(own_file);
+        let path = format!("{}/own_file-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id());
+        fixture.refuses(REFUSED, &[&format!("chmod 777 {path}"), &format!("touch -d 2001-01-01 {path}"), &format!("echo x >{path}"), &format!("rm -f {path}")]);
         std::fs::remove_file(path).unwrap();
     }
 
-    fn kept_paths_stay_as_they_are_and_cannot_be_moved_away() {
-        let world = World::new();
-        world.refuses(REFUSED, &[
+    fn read_only_paths_cannot_be_changed_or_moved_away() {
+        let fixture = Fixture::new();
+        fixture.refuses(REFUSED, &[
             "echo x >>.git/config", "rm -f .git/config", "mv .git/config c", "echo >c && mv -f c .git/config", "ln -f README.md .git/config",
             "echo x >.git/hooks/pre-commit", "rm .git/hooks/sample", "mv .git/hooks h", "rm -rf .git/hooks",
             "mv .git g", "mkdir g && mv -T g .git", "chmod 777 .git/config", "truncate -s 0 .git/config",
             "mv deep d", "mv deep/er d", "mv deep/er/kept k", "echo x >deep/er/kept/file", "ln deep/er/kept/file f",
             "ln -s deep/er/kept link && echo x >link/file", "python3 -c 'import os; os.rename(\".git\", \"g\")'",
         ]);
-        world.prints("cat deep/er/kept/file", "kept");
-        world.prints("echo y >deep/other && mkdir deep/er/more && echo z >deep/er/more/f && cat deep/other", "y");
+        fixture.prints("cat deep/er/kept/file", "kept");
+        fixture.prints("echo y >deep/other && mkdir deep/er/more && echo z >deep/er/more/f && cat deep/other", "y");
         let whole = "git -c user.name=a -c user.email=a@b add README.md && git -c user.name=a -c user.email=a@b \
             commit -qm one && git log --format=%s && git branch side && git stash list && git gc -q && git status --short README.md";
         if Command::new("git").arg("--version").output().is_ok() {
-            world.prints(whole, "one");
+            fixture.prints(whole, "one");
         } else {
             eprintln!("SKIP: git is not installed");
         }
-        let config = std::fs::read_to_string(world.workspace.path().join(".git/config")).unwrap();
+        let config = std::fs::read_to_string(fixture.workspace.path().join(".git/config")).unwrap();
         assert_eq!(config, "[core]\n\trepositoryformatversion = 0\n");
-        assert!(!world.workspace.path().join("missing").exists());
+        assert!(!fixture.workspace.path().join("missing").exists());
     }
 
-    fn a_path_that_is_kept_wins_over_one_that_is_writable() {
-        let world = World::with(Workspace::new(), |confinement, workspace| {
+    fn a_read_only_path_wins_over_a_writable_one() {
+        let fixture = Fixture::with(Workspace::new(), |confinement, workspace| {
             let inner = workspace.path().join("deep/er");
             confinement.writable.push(inner.clone());
             confinement.read_only.push(inner);
         });
-        world.refuses(REFUSED, &["echo x >deep/er/x", "rm -r deep/er"]);
-        world.prints("echo x >deep/x && cat deep/x", "x");
-        let world = World::with(Workspace::new(), |confinement, workspace| {
+        fixture.refuses(REFUSED, &["echo x >deep/er/x", "rm -r deep/er"]);
+        fixture.prints("echo x >deep/x && cat deep/x", "x");
+        let fixture = Fixture::with(Workspace::new(), |confinement, workspace| {
             confinement.read_only = vec![workspace.outside().to_owned()];
         });
-        world.refuses(REFUSED, &["echo x >x", "echo x >.git/config"]);
+        fixture.refuses(REFUSED, &["echo x >x", "echo x >.git/config"]);
     }
 
     fn hidden_paths_are_empty() {
-        let world = World::with(Workspace::new().file(".env", SECRET).file("sub/.env", SECRET), |confinement, workspace| {
+        let fixture = Fixture::with(Workspace::new().file(".env", SECRET).file("sub/.env", SECRET), |confinement, workspace| {
             confinement.hidden.extend([workspace.path().join(".env"), workspace.path().join("sub/.env")]);
             std::os::unix::fs::symlink("../home/.ssh", workspace.path().join("keys")).unwrap();
         });
-        world.prints("cat ~/.netrc .env sub/.env; ls -A ~/.ssh; ls -A keys; echo end", "end");
-        world.refuses(REFUSED, &["echo x >>~/.netrc", "rm ~/.netrc", "mv .env env", "rm sub/.env", "touch ~/.ssh/x", "mv sub s"]);
-        let (said, _) = world.run("cp -r ~ copy; cat copy/.ssh/* copy/.netrc; tar -c ~ . ; grep -r . ~; cat /proc/*/root$HOME/.netrc");
-        assert!(said.contains("profile") && !said.contains(SECRET));
+        fixture.prints("cat ~/.netrc .env sub/.env; ls -A ~/.ssh; ls -A keys; echo end", "end");
+        fixture.refuses(REFUSED, &["echo x >>~/.netrc", "rm ~/.netrc", "mv .env env", "rm sub/.env", "touch ~/.ssh/x", "mv sub s"]);
+        let (output, _) = fixture.run("cp -r ~ copy; cat copy/.ssh/* copy/.netrc; tar -c ~ . ; grep -r . ~; cat /proc/*/root$HOME/.netrc");
+        assert!(output.contains("profile") && !output.contains(SECRET));
     }
 
-    fn directories_for_what_is_short_lived_are_private() {
+    fn directories_for_temporary_files_are_private() {
         let mark = format!("ibeam-test-{}", std::process::id());
-        let world = World::new();
+        let fixture = Fixture::new();
         for directory in ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter(|path| Path::new(path).is_dir()) {
             let path = Path::new(directory).join(&mark);
             std::fs::write(&path, "outside").unwrap();
-            world.refuses(&["No such file"], &[&format!("cat {}", path.display())]);
+            fixture.refuses(&["No such file"], &[&format!("cat {}", path.display())]);
             let write = format!("echo inside >{0} && cat {0}", path.display());
-            world.prints(&write, "inside");
-            // The next command of the same launcher finds it.
-            world.prints(&format!("cat {}", path.display()), "inside");
+            fixture.prints(&write, "inside");
+            // The next command of the same launcher sees it.
+            fixture.prints(&format!("cat {}", path.display()), "inside");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), "outside");
             std::fs::remove_file(path).unwrap();
         }
-        world.prints("t=$(mktemp) && echo ok >$t && cat $t; echo $TMPDIR; stat -c %a /tmp", "ok\n/tmp\n1777");
-        world.prints("printf '#!/bin/sh\necho ran\n' >/tmp/run && chmod +x /tmp/run && /tmp/run", "ran");
+        fixture.prints("t=$(mktemp) && echo ok >$t && cat $t; echo $TMPDIR; stat -c %a /tmp", "ok\n/tmp\n1777");
+        fixture.prints("printf '#!/bin/sh\necho ran\n' >/tmp/run && chmod +x /tmp/run && /tmp/run", "ran");
     }
 
     fn a_workspace_in_a_private_directory_stays_at_its_path() {
         for directory in ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter(|path| Path::new(path).is_dir()) {
-            let world = World::with(Workspace::inside(Path::new(directory)), |_, _| {});
-            let outside = world.workspace.outside().display().to_string();
-            world.prints("pwd -P", &world.workspace.path().display().to_string());
-            world.prints("cat ~/.profile; cd .. && ls", "profile\nhome\nproject");
-            world.prints("echo x >made && cat made", "x");
-            assert_eq!(world.workspace.read("made").unwrap(), "x\n");
-            world.refuses(REFUSED, &[&format!("mv {outside} /tmp/away"), &format!("touch {outside}/x"), "mv ../project ../p"]);
-            world.prints("echo x >made && cat made", "x");
+            let fixture = Fixture::with(Workspace::inside(Path::new(directory)), |_, _| {});
+            let outside = fixture.workspace.outside().display().to_string();
+            fixture.prints("pwd -P", &fixture.workspace.path().display().to_string());
+            fixture.prints("cat ~/.profile; cd .. && ls", "profile\nhome\nproject");
+            fixture.prints("echo x >made && cat made", "x");
+            assert_eq!(fixture.workspace.read("made").unwrap(), "x\n");
+            fixture.refuses(REFUSED, &[&format!("mv {outside} /tmp/away"), &format!("touch {outside}/x"), "mv ../project ../p"]);
+            fixture.prints("echo x >made && cat made", "x");
         }
     }
 
-    fn a_workspace_that_is_a_private_directory_itself_is_the_systems() {
+    fn a_workspace_at_a_private_directory_is_that_of_the_system() {
         let workspace = Workspace::new();
-        let world = World::with(workspace, |confinement, workspace| {
+        let fixture = Fixture::with(workspace, |confinement, workspace| {
             confinement.writable = vec![PathBuf::from("/var/tmp")];
             confinement.read_only.clear();
             confinement.visible.push(workspace.path().to_owned());
         });
         let name = format!("/var/tmp/ibeam-test-{}", std::process::id());
-        world.prints(&format!("echo x >{name} && cat {name}"), "x");
+        fixture.prints(&format!("echo x >{name} && cat {name}"), "x");
         assert_eq!(std::fs::read_to_string(&name).unwrap(), "x\n");
         std::fs::remove_file(name).unwrap();
-        world.refuses(REFUSED, &["echo x >made"]);
+        fixture.refuses(REFUSED, &["echo x >made"]);
     }
 
-    fn a_workspace_that_is_the_root_leaves_the_system_alone() {
-        let world = World::with(Workspace::new(), |confinement, workspace| {
+    fn a_workspace_at_the_root_keeps_the_system_read_only() {
+        let fixture = Fixture::with(Workspace::new(), |confinement, workspace| {
             confinement.writable = vec![PathBuf::from("/")];
             confinement.visible.push(workspace.path().to_owned());
         });
-        world.refuses(REFUSED, &[
+        fixture.refuses(REFUSED, &[
             "echo x >/etc/ibeam-test", "echo x >/usr/ibeam-test", "mv /etc /e", "echo x >/var/ibeam-test",
             "echo x >/proc/sys/kernel/core_pattern", "echo x >/sys/ibeam-test", "echo x >/dev/ibeam-test",
             "echo x >>.git/config", "mv .git g",
         ]);
-        world.prints("cat ~/.netrc; ls /dev/vda /dev/sda /dev/kmsg 2>/dev/null; echo y >/tmp/x && cat /tmp/x", "y");
+        fixture.prints("cat ~/.netrc; ls /dev/vda /dev/sda /dev/kmsg 2>/dev/null; echo y >/tmp/x && cat /tmp/x", "y");
     }
 
     fn a_home_may_be_the_workspace() {
-        let world = World::with(Workspace::new(), |confinement, workspace| {
+        let fixture = Fixture::with(Workspace::new(), |confinement, workspace| {
             confinement.writable = vec![workspace.home().to_owned(), workspace.home().join(".ssh")];
             confinement.read_only = vec![workspace.home().join(".profile")];
             confinement.visible.push(workspace.path().to_owned());
         });
-        world.refuses(REFUSED, &["echo x >>~/.profile", "rm ~/.profile", "mv ~/.ssh ~/s", "echo x >~/.ssh/authorized_keys", "echo x >x"]);
-        world.prints("ls -A ~/.ssh; cat ~/.netrc; echo x >~/new && cat ~/new", "x");
+        fixture.refuses(REFUSED, &["echo x >>~/.profile", "rm ~/.profile", "mv ~/.ssh ~/s", "echo x >~/.ssh/authorized_keys", "echo x >x"]);
+        fixture.prints("ls -A ~/.ssh; cat ~/.netrc; echo x >~/new && cat ~/new", "x");
     }
 
-    fn files_of_devices_and_processes_are_never_a_workspace() {
-        let world = World::with(Workspace::new(), |confinement, _| {
+    fn directories_of_the_kernel_are_never_writable() {
+        let fixture = Fixture::with(Workspace::new(), |confinement, _| {
             confinement.writable.extend(["/dev", "/proc", "/sys/fs", "/proc/sys/kernel"].map(PathBuf::from));
         });
-        world.refuses(REFUSED, &["echo x >/dev/x", "echo x >/proc/sys/kernel/core_pattern", "mkdir /sys/fs/x", "mkdir /sys/fs/cgroup/x"]);
-        world.prints("ls /dev | tr '\\n' ' '; cat README.md", "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero readme");
+        fixture.refuses(REFUSED, &["echo x >/dev/x", "echo x >/proc/sys/kernel/core_pattern", "mkdir /sys/fs/x", "mkdir /sys/fs/cgroup/x"]);
+        fixture.prints("ls /dev | tr '\\n' ' '; cat README.md", "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero readme");
     }
 
-    fn devices_are_those_that_are_nobodys() {
-        let world = World::new();
-        world.prints("ls /dev | tr '\\n' ' '", "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero");
-        world.prints("echo x >/dev/null; head -c 3 /dev/zero | od -An -tx1; head -c 9 /dev/urandom | wc -c; cat <(echo sub); echo err >/dev/stderr", "00 00 00\n9\nsub\nerr");
-        world.refuses(&["No space left"], &["echo x >/dev/full"]);
-        world.refuses(REFUSED, &["mknod b b 254 0", "mknod c c 1 3", "mknod /tmp/b b 254 0"]);
+    fn only_stateless_devices_are_available() {
+        let fixture = Fixture::new();
+        fixture.prints("ls /dev | tr '\\n' ' '", "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero");
+        fixture.prints("echo x >/dev/null; head -c 3 /dev/zero | od -An -tx1; head -c 9 /dev/urandom | wc -c; cat <(echo sub); echo err >/dev/stderr", "00 00 00\n9\nsub\nerr");
+        fixture.refuses(&["No space left"], &["echo x >/dev/full"]);
+        fixture.refuses(REFUSED, &["mknod b b 254 0", "mknod c c 1 3", "mknod /tmp/b b 254 0"]);
         if Command::new("python3").arg("--version").output().is_ok() {
-            world.prints("python3 -c 'import os; a,b=os.openpty(); os.write(b,b\"tty\"); print(os.read(a,3).decode())'", "tty");
+            fixture.prints("python3 -c 'import os; a,b=os.openpty(); os.write(b,b\"tty\"); print(os.read(a,3).decode())'", "tty");
         } else {
             eprintln!("SKIP: python3 is not installed");
         }
     }
 
-    fn the_system_itself_cannot_be_told_anything() {
-        let world = World::new();
+    fn settings_of_the_system_cannot_be_changed() {
+        let fixture = Fixture::new();
         let pattern = std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();
-        world.refuses(REFUSED, &[
+        fixture.refuses(REFUSED, &[
             "echo '|/x' >/proc/sys/kernel/core_pattern", "echo 1 >/proc/sys/vm/drop_caches", "echo 0 >/proc/sys/kernel/yama/x || echo 1 >/proc/sys/vm/swappiness",
             "echo 0 >/proc/sys/kernel/ns_last_pid", "echo 0 >/proc/self/oom_score_adj", "hostname x", "mount -t tmpfs x /tmp",
             "mount --bind /etc deep", "umount .git/config", "umount -l /tmp", "umount /proc", "mount -o remount,rw /", "unshare -Ur true", "unshare -m true",
             "chroot / true", "nsenter -t $$ -m true || nsenter -m/proc/self/ns/mnt true", "setpriv --reuid 12345 true", "dmesg --clear",
         ]);
         assert_eq!(std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap(), pattern);
-        world.prints("cat /proc/self/oom_score_adj; grep core /proc/self/limits | tr -s ' '", "1000\nMax core file size 1 1 bytes");
-        let (status, _) = world.run("cat /proc/self/status");
+        fixture.prints("cat /proc/self/oom_score_adj; grep core /proc/self/limits | tr -s ' '", "1000\nMax core file size 1 1 bytes");
+        let (status, _) = fixture.run("cat /proc/self/status");
         let field = |name: &str| {
             status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name} {status}")).trim()
         };
@@ -458,71 +460,71 @@ everywhere! {
             assert_eq!(field(set), "0000000000000000", "{set}");
         }
         assert_eq!((field("NoNewPrivs:"), field("Seccomp:")), ("1", "2"));
-        let securebits = world.run("setpriv --dump").0;
+        let securebits = fixture.run("setpriv --dump").0;
         assert!(securebits.contains("noroot_locked") || !securebits.contains("Securebits"), "{securebits}");
     }
 
-    fn processes_outside_are_neither_seen_nor_reached() {
-        let world = World::new();
+    fn processes_outside_are_neither_visible_nor_reachable() {
+        let fixture = Fixture::new();
         let mut other = Command::new("sleep").arg("60").env("SECRET", SECRET).spawn().unwrap();
         let pid = other.id();
-        if world.has_pids() {
-            // The number may be that of another process inside, but not that of this one.
-            world.prints("grep -l ^sleep$ /proc/[0-9]*/comm; cat /proc/1/comm; [ $(ls -d /proc/[0-9]* | wc -l) -lt 10 ] && echo few", "ibeam-init\nfew");
+        if fixture.has_pids() {
+            // The same pid may belong to another process inside.
+            fixture.prints("grep -l ^sleep$ /proc/[0-9]*/comm; cat /proc/1/comm; [ $(ls -d /proc/[0-9]* | wc -l) -lt 10 ] && echo few", "ibeam-init\nfew");
         } else {
-            let (said, _) = world.run(&format!("cd /proc/{pid} && cat environ maps root/etc/hostname; readlink cwd exe fd/0"));
-            assert!(said.lines().all(|line| line.ends_with("Permission denied")), "{said}");
-            world.refuses(&["not permitted", "No such process"], &[&format!("kill -9 {pid}")]);
+            let (output, _) = fixture.run(&format!("cd /proc/{pid} && cat environ maps root/etc/hostname; readlink cwd exe fd/0"));
+            assert!(output.lines().all(|line| line.ends_with("Permission denied")), "{output}");
+            fixture.refuses(&["not permitted", "No such process"], &[&format!("kill -9 {pid}")]);
         }
         assert!(other.try_wait().unwrap().is_none());
         other.kill().unwrap();
         other.wait().unwrap();
     }
 
-    fn the_server_and_the_supervisor_show_nothing_and_take_nothing() {
-        let world = World::new();
+    fn server_and_supervisor_expose_no_memory_and_ignore_commands() {
+        let fixture = Fixture::new();
         for (process, name) in [(ancestor(2), "ibeam-watch"), (ancestor(3), "ibeam-init")] {
-            world.prints(&format!("{process}; cat /proc/$p/comm"), name);
+            fixture.prints(&format!("{process}; cat /proc/$p/comm"), name);
             for attack in ["cat /proc/$p/environ", "cat /proc/$p/mem", "cat /proc/$p/maps",
                 "ls -l /proc/$p/fd | grep -q . && readlink /proc/$p/fd/0", "ls /proc/$p/root/", "echo x >/proc/$p/mem"] {
-                world.refuses(REFUSED, &[&format!("{process}; {attack}")]);
+                fixture.refuses(REFUSED, &[&format!("{process}; {attack}")]);
             }
         }
     }
 
     fn a_daemon_ends_with_its_tree() {
-        let world = World::new();
-        let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+        let fixture = Fixture::new();
+        let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
         let daemon = format!("(setsid bash -c '{}' </dev/null >/dev/null 2>&1 &) ; exit 0", lifeline.command());
-        let (mut tree, _reader) = start(&world.launcher, &world.workspace, &daemon);
+        let (mut tree, _reader) = start(&fixture.launcher, &fixture.workspace, &daemon);
         lifeline.wait_until_held();
         assert!(!tree.wait_until_gone(Duration::ZERO));
         tree.kill();
-        assert!(tree.wait_until_gone(PATIENCE));
+        assert!(tree.wait_until_gone(TIMEOUT));
         lifeline.wait_until_gone();
     }
 
     fn a_dropped_launcher_has_ended_every_tree() {
-        let world = World::new();
-        let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
+        let fixture = Fixture::new();
+        let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
         let daemon = format!("setsid bash -c '{}' & exec sleep 60", lifeline.command());
-        let (mut tree, _reader) = start(&world.launcher, &world.workspace, &daemon);
+        let (mut tree, _reader) = start(&fixture.launcher, &fixture.workspace, &daemon);
         lifeline.wait_until_held();
-        world.launcher.stop();
-        assert!(tree.wait_until_gone(PATIENCE));
+        fixture.launcher.stop();
+        assert!(tree.wait_until_gone(TIMEOUT));
         lifeline.wait_until_gone();
-        // The next command has a server of its own, confined as the first.
-        world.prints("cat ~/.netrc; echo next", "next");
+        // The next command gets a new server with the same confinement.
+        fixture.prints("cat ~/.netrc; echo next", "next");
     }
 
-    fn sockets_of_the_host_are_refused_and_those_of_commands_are_not() {
-        let world = World::new();
-        let path = world.workspace.path().join("daemon");
+    fn sockets_of_the_host_are_refused_and_those_of_commands_work() {
+        let fixture = Fixture::new();
+        let path = fixture.workspace.path().join("daemon");
         let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
         if Command::new("python3").arg("--version").output().is_ok() {
             let dial = "socket.socket(socket.AF_UNIX).connect";
-            world.refuses(&["denied", "Permission"], &[&format!("python3 -c \"import socket; {dial}('daemon')\"")]);
-            world.prints(&format!("python3 -c \"import socket; s=socket.socket(socket.AF_UNIX); s.bind('own'); s.listen(); {dial}('own'); print(1)\""), "1");
+            fixture.refuses(&["denied", "Permission"], &[&format!("python3 -c \"import socket; {dial}('daemon')\"")]);
+            fixture.prints(&format!("python3 -c \"import socket; s=socket.socket(socket.AF_UNIX); s.bind('own'); s.listen(); {dial}('own'); print(1)\""), "1");
         } else {
             eprintln!("SKIP: python3 is not installed");
         }
@@ -530,156 +532,156 @@ everywhere! {
         assert!(listener.accept().is_err());
     }
 
-    fn the_network_is_a_loopback_of_its_own() {
-        let world = World::new();
-        world.prints("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; cat /proc/net/route | wc -l", "lo\n1");
-        assert!(world.launcher.take_proxy_listener().is_none());
+    fn the_network_is_a_private_loopback() {
+        let fixture = Fixture::new();
+        fixture.prints("tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' '; cat /proc/net/route | wc -l", "lo\n1");
+        assert!(fixture.launcher.take_proxy_listener().is_none());
         let outside = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = outside.local_addr().unwrap().port();
-        world.refuses(&["refused"], &[&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")]);
-        world.refuses(&["unreachable"], &["exec 3<>/dev/tcp/192.0.2.1/80", "exec 3<>/dev/udp/192.0.2.1/53"]);
+        fixture.refuses(&["refused"], &[&format!("exec 3<>/dev/tcp/127.0.0.1/{port}")]);
+        fixture.refuses(&["unreachable"], &["exec 3<>/dev/tcp/192.0.2.1/80", "exec 3<>/dev/udp/192.0.2.1/53"]);
         outside.set_nonblocking(true).unwrap();
         assert!(outside.accept().is_err());
         if Command::new("python3").arg("--version").output().is_ok() {
-            world.prints("python3 -c \"import socket; s=socket.create_server(('127.0.0.1',0)); c=socket.create_connection(s.getsockname()); s6=socket.create_server(('::1',0),family=socket.AF_INET6); print(1)\"", "1");
+            fixture.prints("python3 -c \"import socket; s=socket.create_server(('127.0.0.1',0)); c=socket.create_connection(s.getsockname()); s6=socket.create_server(('::1',0),family=socket.AF_INET6); print(1)\"", "1");
         } else {
             eprintln!("SKIP: python3 is not installed");
         }
     }
 
-    fn a_proxy_outside_takes_connections_from_inside() {
-        let world = World::with(Workspace::new(), |confinement, _| confinement.has_proxy = true);
-        let (listener, port) = world.launcher.take_proxy_listener().unwrap();
-        assert!(world.launcher.take_proxy_listener().is_none());
-        let (mut tree, mut reader) = start(&world.launcher, &world.workspace, &format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo asked >&3; cat <&3"));
+    fn a_proxy_outside_accepts_connections_from_inside() {
+        let fixture = Fixture::with(Workspace::new(), |confinement, _| confinement.has_proxy = true);
+        let (listener, port) = fixture.launcher.take_proxy_listener().unwrap();
+        assert!(fixture.launcher.take_proxy_listener().is_none());
+        let (mut tree, mut reader) = start(&fixture.launcher, &fixture.workspace, &format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo asked >&3; cat <&3"));
         let (mut connection, peer) = listener.accept().unwrap();
         assert!(peer.ip().is_loopback());
-        let mut asked = String::new();
-        BufReader::new(&connection).read_line(&mut asked).unwrap();
+        let mut request = String::new();
+        BufReader::new(&connection).read_line(&mut request).unwrap();
         connection.write_all(b"answered\n").unwrap();
         drop(connection);
-        let mut said = String::new();
-        reader.read_to_string(&mut said).unwrap();
-        assert_eq!((asked.as_str(), said.as_str()), ("asked\n", "answered\n"));
-        assert!(tree.wait_until_gone(PATIENCE));
-        // It listens inside, and nowhere else.
+        let mut output = String::new();
+        reader.read_to_string(&mut output).unwrap();
+        assert_eq!((request.as_str(), output.as_str()), ("asked\n", "answered\n"));
+        assert!(tree.wait_until_gone(TIMEOUT));
+        // The socket listens only inside.
         assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
-        // A new server has a new network, and the port that commands were told.
+        // A new server has a new network, and the same port, because commands already have it.
         for outdate in [Launcher::stop, |_: &Launcher| ()] {
-            outdate(&world.launcher);
-            std::fs::remove_dir_all(world.workspace.home().join(".ssh")).unwrap();
-            std::fs::create_dir(world.workspace.home().join(".ssh")).unwrap();
+            outdate(&fixture.launcher);
+            std::fs::remove_dir_all(fixture.workspace.home().join(".ssh")).unwrap();
+            std::fs::create_dir(fixture.workspace.home().join(".ssh")).unwrap();
             let (mut tree, mut reader) =
-                start(&world.launcher, &world.workspace, &format!("cat </dev/tcp/127.0.0.1/{port}"));
-            let (listener, same) = world.launcher.take_proxy_listener().unwrap();
+                start(&fixture.launcher, &fixture.workspace, &format!("cat </dev/tcp/127.0.0.1/{port}"));
+            let (listener, same) = fixture.launcher.take_proxy_listener().unwrap();
             assert_eq!(same, port);
             listener.accept().unwrap().0.write_all(b"answered\n").unwrap();
-            said.clear();
-            reader.read_to_string(&mut said).unwrap();
-            assert_eq!(said, "answered\n");
-            assert!(tree.wait_until_gone(PATIENCE));
+            output.clear();
+            reader.read_to_string(&mut output).unwrap();
+            assert_eq!(output, "answered\n");
+            assert!(tree.wait_until_gone(TIMEOUT));
         }
     }
 
-    fn the_number_of_processes_is_bound() {
-        let world = World::new();
+    fn the_number_of_processes_is_limited() {
+        let fixture = Fixture::new();
         if expected().0 {
-            world.prints("ulimit -Hu; ulimit -Su", &format!("{FEW}\n{FEW}"));
+            fixture.prints("ulimit -Hu; ulimit -Su", &format!("{FEW}\n{FEW}"));
         }
-        if rustix::process::geteuid().is_root() && !world.layers.names.contains(&"pids-cgroup") {
+        if rustix::process::geteuid().is_root() && !fixture.layers.names.contains(&"pids-cgroup") {
             return eprintln!("SKIP: without a cgroup nothing binds root");
         }
-        let (mut tree, mut reader) = start(&world.launcher, &world.workspace, "exec 2>/dev/null; bomb() { bomb | bomb & }; bomb; echo up; sleep 60");
+        let (mut tree, mut reader) = start(&fixture.launcher, &fixture.workspace, "exec 2>/dev/null; bomb() { bomb | bomb & }; bomb; echo up; sleep 60");
         let mut up = String::new();
         reader.read_line(&mut up).unwrap();
         assert!(!tree.wait_until_gone(Duration::from_millis(300)));
         tree.kill();
-        assert!(tree.wait_until_gone(PATIENCE));
-        world.prints("echo next", "next");
+        assert!(tree.wait_until_gone(TIMEOUT));
+        fixture.prints("echo next", "next");
     }
 
-    fn directories_for_what_is_short_lived_are_bound_together() {
-        let world = World::with(Workspace::new(), |confinement, _| confinement.max_scratch_size = Some(8 << 20));
+    fn directories_for_temporary_files_share_one_size_limit() {
+        let fixture = Fixture::with(Workspace::new(), |confinement, _| confinement.max_scratch_size = Some(8 << 20));
         for directory in ["/tmp", "/var/tmp", "/dev/shm"] {
-            let (said, code) = world.run(&format!("head -c 9000000 /dev/zero >{directory}/large; c=$?; rm {directory}/large; exit $c"));
-            assert!(code != 0 && said.contains("No space left"), "{directory}: {code} {said}");
-            world.prints(&format!("head -c 7000000 /dev/zero >{directory}/large && rm {directory}/large"), "");
+            let (output, code) = fixture.run(&format!("head -c 9000000 /dev/zero >{directory}/large; c=$?; rm {directory}/large; exit $c"));
+            assert!(code != 0 && output.contains("No space left"), "{directory}: {code} {output}");
+            fixture.prints(&format!("head -c 7000000 /dev/zero >{directory}/large && rm {directory}/large"), "");
         }
-        let (said, code) = world.run("head -c 5000000 /dev/zero >/tmp/a && head -c 5000000 /dev/zero >/dev/shm/b");
-        assert!(code != 0 && said.contains("No space left"), "{code} {said}");
-        world.prints("rm /tmp/a /dev/shm/b", "");
-        // Files without a byte take memory too.
-        let (said, code) = world.run("cd /var/tmp && for i in $(seq 20000); do : >$i || exit 1; done");
-        assert!(code != 0 && said.contains("No space left"), "{code} {said}");
-        world.prints("head -c 9000000 /dev/zero >large && rm large", "");
+        let (output, code) = fixture.run("head -c 5000000 /dev/zero >/tmp/a && head -c 5000000 /dev/zero >/dev/shm/b");
+        assert!(code != 0 && output.contains("No space left"), "{code} {output}");
+        fixture.prints("rm /tmp/a /dev/shm/b", "");
+        // Empty files use memory too.
+        let (output, code) = fixture.run("cd /var/tmp && for i in $(seq 20000); do : >$i || exit 1; done");
+        assert!(code != 0 && output.contains("No space left"), "{code} {output}");
+        fixture.prints("head -c 9000000 /dev/zero >large && rm large", "");
     }
 
-    fn files_grow_no_larger_than_they_may() {
-        let world = World::with(Workspace::new(), |confinement, _| confinement.max_file_size = Some(1 << 20));
-        let (said, code) = world.run("head -c 3000000 /dev/zero >large");
-        assert_ne!(code, 0, "{said}");
-        assert_eq!(std::fs::metadata(world.workspace.path().join("large")).unwrap().len(), 1 << 20);
-        world.prints("head -c 3000000 /dev/zero | wc -c", "3000000");
+    fn the_size_of_files_is_limited() {
+        let fixture = Fixture::with(Workspace::new(), |confinement, _| confinement.max_file_size = Some(1 << 20));
+        let (output, code) = fixture.run("head -c 3000000 /dev/zero >large");
+        assert_ne!(code, 0, "{output}");
+        assert_eq!(std::fs::metadata(fixture.workspace.path().join("large")).unwrap().len(), 1 << 20);
+        fixture.prints("head -c 3000000 /dev/zero | wc -c", "3000000");
     }
 
-    fn a_directory_that_cannot_be_reached_costs_nothing_else() {
-        let world = World::with(Workspace::new(), |confinement, workspace| {
+    fn an_unreachable_writable_directory_affects_nothing_else() {
+        let fixture = Fixture::with(Workspace::new(), |confinement, workspace| {
             let closed = workspace.home().join("closed");
             std::fs::create_dir_all(closed.join("inner")).unwrap();
             confinement.writable.extend([closed.join("inner"), workspace.outside().join("nowhere")]);
             confinement.read_only.push(closed.join("inner"));
             std::fs::set_permissions(&closed, std::fs::Permissions::from_mode(0o700)).unwrap();
-            // Where we are root: somebody else's.
+            // A directory of another user, if this is root.
             let _ = std::os::unix::fs::chown(&closed, Some(54_321), None);
         });
-        world.refuses(REFUSED, &["echo x >~/closed/inner/x"]);
-        world.prints("cat README.md", "readme");
+        fixture.refuses(REFUSED, &["echo x >~/closed/inner/x"]);
+        fixture.prints("cat README.md", "readme");
     }
 
-    fn a_file_that_is_put_in_the_place_of_another_is_kept_and_hidden_too() {
-        let world = World::new();
-        let home = world.workspace.home();
-        let mut lifeline = Lifeline::new(&world.workspace, "lifeline");
-        let (mut tree, _reader) = start(&world.launcher, &world.workspace, &lifeline.command());
+    fn a_replaced_file_is_protected_and_hidden_too() {
+        let fixture = Fixture::new();
+        let home = fixture.workspace.home();
+        let mut lifeline = Lifeline::new(&fixture.workspace, "lifeline");
+        let (mut tree, _reader) = start(&fixture.launcher, &fixture.workspace, &lifeline.command());
         lifeline.wait_until_held();
-        // As editors and git save what they write.
+        // Editors and git replace files in this way.
         let replace = |path: &Path, text: &str| {
             let new = path.with_extension("new");
             std::fs::write(&new, text).unwrap();
             std::fs::rename(new, path).unwrap();
         };
         replace(&home.join(".netrc"), SECRET);
-        replace(&world.workspace.path().join(".git/config"), "[core]\n\tbare = false\n");
+        replace(&fixture.workspace.path().join(".git/config"), "[core]\n\tbare = false\n");
         std::fs::create_dir(home.join(".aws")).unwrap();
         std::fs::write(home.join(".aws/credentials"), SECRET).unwrap();
-        world.refuses(REFUSED, &["echo x >>.git/config", "echo x >>~/.netrc"]);
-        world.prints("cat ~/.netrc; ls -A ~/.aws; cat .git/config; echo x >new; cat new", "[core]\n\tbare = false\nx");
-        // What the former view runs goes on, until it is ended.
+        fixture.refuses(REFUSED, &["echo x >>.git/config", "echo x >>~/.netrc"]);
+        fixture.prints("cat ~/.netrc; ls -A ~/.aws; cat .git/config; echo x >new; cat new", "[core]\n\tbare = false\nx");
+        // Commands in the outdated view continue until they are ended.
         assert!(!tree.wait_until_gone(Duration::ZERO));
         tree.kill();
-        assert!(tree.wait_until_gone(PATIENCE));
+        assert!(tree.wait_until_gone(TIMEOUT));
         lifeline.wait_until_gone();
-        // Files are told apart from later ones with the same number.
+        // A new file is detected even if it reuses the inode.
         std::fs::remove_file(home.join(".netrc")).unwrap();
         std::fs::write(home.join(".netrc"), SECRET).unwrap();
-        world.prints("cat ~/.netrc; echo x", "x");
-        // What commands do themselves changes nothing.
-        world.prints("echo kept >/tmp/kept; echo 1 >.git/other", "");
-        world.prints("cat /tmp/kept", "kept");
+        fixture.prints("cat ~/.netrc; echo x", "x");
+        // Changes by commands do not make the view outdated.
+        fixture.prints("echo kept >/tmp/kept; echo 1 >.git/other", "");
+        fixture.prints("cat /tmp/kept", "kept");
     }
 
-    fn two_servers_do_not_begin_with_the_same_process_ids() {
+    fn two_servers_use_different_first_process_ids() {
         let [first, second]: [u32; 2] =
-            [World::new(), World::new()].map(|world| world.run("echo $$").0.trim().parse().unwrap());
+            [Fixture::new(), Fixture::new()].map(|fixture| fixture.run("echo $$").0.trim().parse().unwrap());
         assert!(!expected().1 && !has_foreign_proc() || first.abs_diff(second) > 100, "{first} {second}");
     }
 
-    fn the_memory_of_the_client_is_not_kept() {
+    fn the_memory_of_the_client_is_discarded() {
         const SIZE: usize = 128 << 20;
         let much = vec![1_u8; SIZE];
-        let world = World::new();
-        // The shell, its supervisor, its server.
-        let held = world.run(&format!("{}; cat /proc/$p/comm; grep VmRSS /proc/$p/status | tr -dc 0-9", ancestor(2))).0;
+        let fixture = Fixture::new();
+        // The shell, its supervisor and the server.
+        let held = fixture.run(&format!("{}; cat /proc/$p/comm; grep VmRSS /proc/$p/status | tr -dc 0-9", ancestor(2))).0;
         let (name, held) = held.split_once('\n').unwrap();
         assert_eq!(name, "ibeam-watch");
         assert!(held.parse::<usize>().unwrap() * 1024 < SIZE, "{held} kB");
@@ -689,18 +691,23 @@ everywhere! {
     fn a_client_that_hides_its_memory_can_confine() {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
         set_dumpable_behavior(DumpableBehavior::NotDumpable).unwrap();
-        World::new().prints("cat ~/.netrc; echo x", "x");
+        Fixture::new().prints("cat ~/.netrc; echo x", "x");
     }
 }
 
-/// Where nobody can be confined, nothing is told as if it were, and no command runs.
+/// Without any backend no layer is reported and no command runs.
 #[test]
-fn what_cannot_be_confined_does_not_run() {
-    if world().is_none() && rustix::process::geteuid().is_root() {
-        // Of root, processes are not counted.
+fn a_command_that_cannot_be_confined_does_not_run() {
+    if environment().is_none() && rustix::process::geteuid().is_root() {
+        // The process limit does not apply to root.
         let user = (60_000 + std::process::id() % 5_000).to_string();
-        let nobody = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
-        return again("what_cannot_be_confined_does_not_run", NOBODY, &nobody.map(str::to_owned));
+        let ordinary_user =
+            ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
+        return again(
+            "a_command_that_cannot_be_confined_does_not_run",
+            NOBODY,
+            &ordinary_user.map(str::to_owned),
+        );
     }
     let workspace = Workspace::new();
     let launcher = Launcher::confined(
@@ -713,7 +720,7 @@ fn what_cannot_be_confined_does_not_run() {
     let refusal = launcher.start().unwrap_err();
     rustix::process::setrlimit(rustix::process::Resource::Nproc, former).unwrap();
     assert_eq!(refusal.failures.len(), 5, "{refusal}");
-    let said = refusal.to_string();
-    assert!(said.contains("namespaces: the process: ") && said.contains("; Landlock: "), "{said}");
+    let output = refusal.to_string();
+    assert!(output.contains("namespaces: the process: ") && output.contains("; Landlock: "), "{output}");
     assert!(launcher.layers().is_empty());
 }

@@ -1,8 +1,8 @@
-//! What commands find refused, and that ordinary work is not: by namespaces with filters, and by filters alone.
+//! Operations that are refused to commands, and ordinary work that is not, with namespaces and without.
 //!
-//! Each test runs itself again in other worlds: as nobody, and where the system gives no namespace, as root and as
-//! nobody. There the limits of a user namespace are set to zero; containers refuse it in other ways, to the same
-//! end. Programs that are missing are named and passed over.
+//! Each test runs itself again in other environments: as an ordinary user, and, where the system refuses namespaces, as
+//! root and as an ordinary user. There the limits of a user namespace are set to zero; containers refuse namespaces in
+//! other ways with the same result. Tests name missing programs and skip them.
 
 #![allow(
     clippy::unwrap_used,
@@ -23,21 +23,21 @@ use std::time::Duration;
 use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, Tier};
 use ibeam_testkit::Workspace;
 
-/// Longer than any command here takes.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Tells a test that was started by itself which tier it must find.
+/// More than any command here needs.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// The variable that names the expected tier when a test runs itself.
 const EXPECTED: &str = "IBEAM_TEST_TIER";
-/// Where programs are looked for, here and by commands.
+/// The search path for programs, here and for commands.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A workspace, a home with a secret, and what runs commands in them.
-struct World {
+/// A workspace, a home with a secret, and a launcher for commands.
+struct Fixture {
     launcher: Launcher,
     tier: Tier,
     workspace: Workspace,
 }
 
-impl World {
+impl Fixture {
     #[track_caller]
     fn new() -> Self {
         Self::with(|_, _| {})
@@ -72,7 +72,7 @@ impl World {
         self.tier == Tier::Landlock
     }
 
-    /// Runs a script to its end, and gives what it printed and its exit code; a signal counts as in a shell.
+    /// Runs a script until it ends. Returns its output and its exit code; a signal counts as in a shell.
     #[track_caller]
     fn run(&self, script: &str) -> (String, i32) {
         run(&self.launcher, &self.workspace, script)
@@ -80,14 +80,14 @@ impl World {
 
     #[track_caller]
     fn prints(&self, script: &str, expected: &str) {
-        let (said, code) = self.run(script);
-        assert_eq!((said.trim_end(), code), (expected, 0), "{script}");
+        let (output, code) = self.run(script);
+        assert_eq!((output.trim_end(), code), (expected, 0), "{script}");
     }
 
     #[track_caller]
     fn refuses(&self, script: &str) {
-        let (said, code) = self.run(script);
-        assert_ne!(code, 0, "{script}: {said}");
+        let (output, code) = self.run(script);
+        assert_ne!(code, 0, "{script}: {output}");
     }
 }
 
@@ -108,15 +108,15 @@ fn run(launcher: &Launcher, workspace: &Workspace, script: &str) -> (String, i32
     };
     let mut tree = launcher.spawn(&launch).unwrap_or_else(|error| panic!("{script}: {error}"));
     drop(writer);
-    let mut said = String::new();
-    reader.read_to_string(&mut said).unwrap();
-    assert!(tree.wait_until_gone(PATIENCE), "{script} does not end: {said}");
+    let mut output = String::new();
+    reader.read_to_string(&mut output).unwrap();
+    assert!(tree.wait_until_gone(TIMEOUT), "{script} does not end: {output}");
     let status = tree.status().unwrap();
     use std::os::unix::process::ExitStatusExt as _;
-    (said, status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    (output, status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }
 
-/// A program, where it is installed for everybody.
+/// Whether a program is installed for all users.
 fn installed(program: &str) -> bool {
     let found = PATH.split(':').any(|directory| Path::new(directory).join(program).exists());
     if !found {
@@ -125,38 +125,38 @@ fn installed(program: &str) -> bool {
     found
 }
 
-/// Compiles a program of ours, outside of any sandbox.
+/// Compiles a test program, outside any sandbox.
 fn compile(source: &Path, workspace: &Workspace) -> Option<PathBuf> {
     if !installed("cc") {
         return None;
     }
     let program = workspace.path().join(source.file_stem().unwrap());
     let compiled = Command::new("cc").arg("-O").arg("-o").arg(&program).arg(source).output().unwrap();
-    let said = String::from_utf8_lossy(&compiled.stderr);
-    if !compiled.status.success() && said.contains("No such file") {
-        eprintln!("SKIP: headers of the system are not installed: {said}");
+    let output = String::from_utf8_lossy(&compiled.stderr);
+    if !compiled.status.success() && output.contains("No such file") {
+        eprintln!("SKIP: headers of the system are not installed: {output}");
         return None;
     }
-    assert!(compiled.status.success(), "{said}");
+    assert!(compiled.status.success(), "{output}");
     Some(program)
 }
 
-fn fixture(path: &str) -> PathBuf {
+fn fixture_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Runs a test again: its name and the tier to find, by a program that makes the world for it.
-fn again(name: &str, world: &str, maker: &[&str], tier: &str) {
+/// Runs the test `name` again in an environment that the command `wrapper` creates, and expects `tier`.
+fn again(name: &str, environment: &str, wrapper: &[&str], tier: &str) {
     let program = std::env::current_exe().unwrap();
-    let (first, rest) = maker.split_first().unwrap();
+    let (first, rest) = wrapper.split_first().unwrap();
     let made = Command::new(first).args(rest).args(["test", "-x"]).arg(&program).output();
     match made {
         Ok(made) if made.status.success() => {}
         Ok(made) => {
-            let said = String::from_utf8_lossy(&made.stderr);
-            return eprintln!("SKIP: {name} {world}, which cannot be had here: {said}");
+            let output = String::from_utf8_lossy(&made.stderr);
+            return eprintln!("SKIP: {name} {environment}, which is not available here: {output}");
         }
-        Err(error) => return eprintln!("SKIP: {name} {world}: {first}: {error}"),
+        Err(error) => return eprintln!("SKIP: {name} {environment}: {first}: {error}"),
     }
     let output = Command::new(first)
         .args(rest)
@@ -166,13 +166,13 @@ fn again(name: &str, world: &str, maker: &[&str], tier: &str) {
         .current_dir("/")
         .output()
         .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert!(output.status.success() && said.contains("1 passed"), "{world}: {said}");
-    said.lines().filter(|line| line.starts_with("SKIP")).for_each(|line| eprintln!("{line} ({world})"));
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(output.status.success() && text.contains("1 passed"), "{environment}: {text}");
+    text.lines().filter(|line| line.starts_with("SKIP")).for_each(|line| eprintln!("{line} ({environment})"));
 }
 
-/// No namespace can be made below here, and nobody has a capability.
+/// A script that disables namespaces and drops all capabilities.
 const NO_NAMESPACES: &str = "set -e; for limit in /proc/sys/user/max_*_namespaces; do echo 0 >$limit; done; \
     exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all \"$@\"";
 
@@ -183,16 +183,22 @@ fn everywhere(name: &str, body: fn()) {
         return;
     }
     let user = (60_000 + std::process::id() % 5_000).to_string();
-    let nobody = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
+    let ordinary_user = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
     let without = ["bash", "-c", NO_NAMESPACES, "bash"];
     let as_itself =
         [["unshare", "--user", "--map-current-user", "--keep-caps"].as_slice(), &without].concat();
     if rustix::process::geteuid().is_root() {
-        let may = Command::new("setpriv").args(&nobody[1..]).args(["unshare", "--user", "true"]).status();
+        let may =
+            Command::new("setpriv").args(&ordinary_user[1..]).args(["unshare", "--user", "true"]).status();
         let tier = if may.is_ok_and(|status| status.success()) { "namespaces" } else { "landlock" };
-        again(name, "as nobody", &nobody, tier);
+        again(name, "as an ordinary user", &ordinary_user, tier);
         again(name, "as root without namespaces", &as_itself, "landlock");
-        again(name, "as nobody without namespaces", &[nobody.as_slice(), &as_itself].concat(), "landlock");
+        again(
+            name,
+            "as an ordinary user without namespaces",
+            &[ordinary_user.as_slice(), &as_itself].concat(),
+            "landlock",
+        );
     } else {
         again(name, "without namespaces", &as_itself, "landlock");
     }
@@ -210,18 +216,18 @@ macro_rules! everywhere {
 }
 
 everywhere! {
-    fn calls_by_which_sandboxes_are_left_are_refused() {
+    fn calls_that_leave_a_sandbox_are_refused() {
         const EPERM: &str = "1";
         const ENOSYS: &str = "38";
-        let world = World::new();
-        let Some(program) = compile(&fixture("tests/filters/attempts.c"), &world.workspace) else { return };
+        let fixture = Fixture::new();
+        let Some(program) = compile(&fixture_path("tests/filters/attempts.c"), &fixture.workspace) else { return };
         let attempts = |launcher: &Launcher| {
-            let (said, code) = run(launcher, &world.workspace, &format!("{}; rm -f fifo", program.display()));
-            assert_eq!(code, 0, "{said}");
-            let lines = said.lines().filter_map(|line| line.split_once(' '));
+            let (output, code) = run(launcher, &fixture.workspace, &format!("{}; rm -f fifo", program.display()));
+            assert_eq!(code, 0, "{output}");
+            let lines = output.lines().filter_map(|line| line.split_once(' '));
             lines.map(|(name, came)| (name.to_owned(), came.to_owned())).collect::<Vec<_>>()
         };
-        let confined = attempts(&world.launcher);
+        let confined = attempts(&fixture.launcher);
         for (name, came) in confined.iter().filter(|(name, _)| name != "landlock") {
             let expected = match name.as_str() {
                 "getpid" | "mkfifo" => "done",
@@ -230,7 +236,7 @@ everywhere! {
             };
             assert_eq!(came, expected, "{name}");
         }
-        // What the system lets anybody do must be told apart from what it refuses anyway.
+        // Calls that the system refuses anyway prove nothing.
         let free = attempts(&Launcher::default());
         let proven: Vec<_> =
             free.iter().filter(|(name, came)| came != EPERM && *name != "getpid").map(|(name, _)| name).collect();
@@ -238,37 +244,37 @@ everywhere! {
         let layers = |attempts: &[(String, String)]| -> u32 {
             attempts.iter().find(|(name, _)| name == "landlock").unwrap().1.parse().unwrap()
         };
-        let of_ours = layers(&free) - layers(&confined);
-        let told = world.launcher.layers().iter().any(|name| name.starts_with("landlock-abi-"));
-        assert_eq!(of_ours, u32::from(told));
+        let own_layers = layers(&free) - layers(&confined);
+        let has_landlock = fixture.launcher.layers().iter().any(|name| name.starts_with("landlock-abi-"));
+        assert_eq!(own_layers, u32::from(has_landlock));
     }
 
-    fn io_uring_connects_nowhere() {
-        let world = World::new();
-        let Some(program) = compile(&fixture("../../corpus/helpers/iouring_connect.c"), &world.workspace) else {
+    fn io_uring_cannot_connect() {
+        let fixture = Fixture::new();
+        let Some(program) = compile(&fixture_path("../../corpus/helpers/iouring_connect.c"), &fixture.workspace) else {
             return;
         };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let connect = format!("{} 127.0.0.1 {port}", program.display());
-        let (said, code) = world.run(&connect);
-        assert!(code == 1 && said.starts_with("io_uring_setup: Operation not permitted"), "{code}: {said}");
+        let (output, code) = fixture.run(&connect);
+        assert!(code == 1 && output.starts_with("io_uring_setup: Operation not permitted"), "{code}: {output}");
         listener.set_nonblocking(true).unwrap();
         assert!(listener.accept().is_err());
-        let (said, code) = run(&Launcher::default(), &world.workspace, &connect);
-        if code == 1 && said.starts_with("io_uring_setup") {
-            return eprintln!("SKIP: io_uring is refused to everybody here: {said}");
+        let (output, code) = run(&Launcher::default(), &fixture.workspace, &connect);
+        if code == 1 && output.starts_with("io_uring_setup") {
+            return eprintln!("SKIP: io_uring is refused to everybody here: {output}");
         }
-        assert_eq!((said.as_str(), code), ("MARK-RAN\n", 0));
+        assert_eq!((output.as_str(), code), ("MARK-RAN\n", 0));
         listener.accept().unwrap();
     }
 
-    fn nothing_outside_is_reached_by_a_socket() {
+    fn no_socket_outside_is_reachable() {
         if !installed("python3") {
             return;
         }
         let mut made = None;
-        let world = World::with(|_, workspace| {
+        let fixture = Fixture::with(|_, workspace| {
             made = Some(std::os::unix::net::UnixListener::bind(workspace.path().join("socket")).unwrap());
         });
         let local = made.unwrap();
@@ -290,7 +296,7 @@ everywhere! {
             "socket.socket(16,3)".to_owned(),
             "socket.socket(40,1)".to_owned(),
         ] {
-            world.refuses(&format!("exec python3 -c \"import socket; {attempt}\""));
+            fixture.refuses(&format!("exec python3 -c \"import socket; {attempt}\""));
         }
         for listener in [&local, &unnamed] {
             listener.set_nonblocking(true).unwrap();
@@ -302,13 +308,13 @@ everywhere! {
         assert!(udp.recv(&mut [0]).is_err());
     }
 
-    fn files_are_written_in_the_workspace_alone() {
-        let world = World::new();
-        let home = world.workspace.home().display().to_string();
-        let outside = world.workspace.outside().display().to_string();
-        world.prints("echo new >new; mkdir -p a/b; mv new a/b; ln a/b/new c; cat c", "new");
-        world.prints("t=$(mktemp); echo kept >$t; cat $t; rm $t", "kept");
-        world.prints("echo >/dev/null && cat README.md", "readme");
+    fn only_files_in_the_workspace_are_writable() {
+        let fixture = Fixture::new();
+        let home = fixture.workspace.home().display().to_string();
+        let outside = fixture.workspace.outside().display().to_string();
+        fixture.prints("echo new >new; mkdir -p a/b; mv new a/b; ln a/b/new c; cat c", "new");
+        fixture.prints("t=$(mktemp); echo kept >$t; cat $t; rm $t", "kept");
+        fixture.prints("echo >/dev/null && cat README.md", "readme");
         for attempt in [
             format!("echo x >>{home}/.profile"),
             format!("echo x >{home}/.bashrc"),
@@ -320,33 +326,33 @@ everywhere! {
             "echo x >/etc/ibeam-test".to_owned(),
             "echo x >/proc/sys/kernel/core_pattern".to_owned(),
         ] {
-            world.refuses(&attempt);
+            fixture.refuses(&attempt);
         }
-        assert_eq!(std::fs::read_to_string(world.workspace.home().join(".profile")).unwrap(), "profile\n");
-        assert!(!world.workspace.home().join(".bashrc").exists());
-        assert!(!world.workspace.outside().join("x").exists());
+        assert_eq!(std::fs::read_to_string(fixture.workspace.home().join(".profile")).unwrap(), "profile\n");
+        assert!(!fixture.workspace.home().join(".bashrc").exists());
+        assert!(!fixture.workspace.outside().join("x").exists());
         assert!(!Path::new("/etc/ibeam-test").exists());
     }
 
-    // Landlock refuses most of it too, where there is one.
-    fn mounts_keep_what_is_not_written() {
-        let world = World::new();
-        if world.is_alone() {
+    // Landlock refuses most of these too, where it exists.
+    fn mounts_cannot_be_changed() {
+        let fixture = Fixture::new();
+        if fixture.is_alone() {
             return;
         }
         for place in ["/", "/proc", "/dev", "/run"] {
             let options = format!("awk '$5 == \"{place}\" {{ options = $6 }} END {{ print options }}' /proc/self/mountinfo");
-            let (options, _) = world.run(&options);
+            let (options, _) = fixture.run(&options);
             assert!(["ro", "nosuid"].iter().all(|wanted| options.trim().split(',').any(|is| is == *wanted)), "{place}: {options}");
         }
     }
 
-    fn what_is_hidden_is_not_read() {
-        let world = World::with(|confinement, workspace| {
+    fn hidden_files_cannot_be_read() {
+        let fixture = Fixture::with(|confinement, workspace| {
             std::fs::write(workspace.path().join(".env"), "SECRET-CANARY\n").unwrap();
             confinement.hidden.push(workspace.path().join(".env"));
         });
-        let home = world.workspace.home().display().to_string();
+        let home = fixture.workspace.home().display().to_string();
         for attempt in [
             format!("cat {home}/.ssh/id_rsa"),
             format!("cd {home}/.ssh && cat *"),
@@ -359,51 +365,51 @@ everywhere! {
             "mv .env env; cat env".to_owned(),
             "ln .env e2; cat e2".to_owned(),
         ] {
-            let (said, _) = world.run(&format!("{attempt}; true"));
-            assert!(!said.contains("CANARY"), "{attempt}: {said}");
+            let (output, _) = fixture.run(&format!("{attempt}; true"));
+            assert!(!output.contains("CANARY"), "{attempt}: {output}");
         }
-        world.prints(&format!("cat {home}/.profile"), "profile");
-        world.prints("echo made >src/file && cat src/file README.md", "made\nreadme");
-        if !world.is_alone() {
-            world.prints("mkdir out && echo made >out/file && cat out/file", "made");
+        fixture.prints(&format!("cat {home}/.profile"), "profile");
+        fixture.prints("echo made >src/file && cat src/file README.md", "made\nreadme");
+        if !fixture.is_alone() {
+            fixture.prints("mkdir out && echo made >out/file && cat out/file", "made");
         }
     }
 
-    fn what_is_to_be_hidden_and_is_made_later_is_not_read() {
-        let world = World::with(|confinement, workspace| {
+    fn a_hidden_path_that_is_created_later_cannot_be_read() {
+        let fixture = Fixture::with(|confinement, workspace| {
             confinement.hidden_when_created =
                 [".aws/credentials", ".config/tool/token"].map(|name| workspace.home().join(name)).into();
         });
-        let home = world.workspace.home().display().to_string();
-        world.prints(&format!("cat {home}/.profile"), "profile");
+        let home = fixture.workspace.home().display().to_string();
+        fixture.prints(&format!("cat {home}/.profile"), "profile");
         for name in [".aws/credentials", ".config/tool/token"] {
-            let path = world.workspace.home().join(name);
+            let path = fixture.workspace.home().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, "SECRET-CANARY\n").unwrap();
             std::fs::write(path.with_file_name("other"), "other\n").unwrap();
-            let (said, _) = world.run(&format!("cat {home}/{name}; cp -r {home} copy; cat copy/{name}; true"));
-            assert!(!said.contains("CANARY"), "{name}: {said}");
-            world.prints(&format!("cat {}", path.with_file_name("other").display()), "other");
+            let (output, _) = fixture.run(&format!("cat {home}/{name}; cp -r {home} copy; cat copy/{name}; true"));
+            assert!(!output.contains("CANARY"), "{name}: {output}");
+            fixture.prints(&format!("cat {}", path.with_file_name("other").display()), "other");
         }
     }
 
-    fn processes_of_others_are_left_alone() {
-        let world = World::new();
+    fn processes_outside_cannot_be_affected() {
+        let fixture = Fixture::new();
         let mut other = Command::new("sleep").arg("60").env("SECRET", "SECRET-CANARY").spawn().unwrap();
         let pid = other.id();
-        let (said, _) = world.run(&format!("cat /proc/{pid}/environ /proc/{pid}/root/etc/hostname; true"));
-        assert!(!said.contains("CANARY"), "{said}");
-        if !world.is_alone() || rules_know_signals() {
-            world.refuses(&format!("[ \"$(cat /proc/{pid}/comm)\" = sleep ] || exit 3; kill {pid}"));
+        let (output, _) = fixture.run(&format!("cat /proc/{pid}/environ /proc/{pid}/root/etc/hostname; true"));
+        assert!(!output.contains("CANARY"), "{output}");
+        if !fixture.is_alone() || rules_know_signals() {
+            fixture.refuses(&format!("[ \"$(cat /proc/{pid}/comm)\" = sleep ] || exit 3; kill {pid}"));
             assert!(other.try_wait().unwrap().is_none());
         }
         other.kill().unwrap();
         other.wait().unwrap();
     }
 
-    fn nothing_is_gained_by_programs_of_others() {
-        let world = World::new();
-        let (status, _) = world.run("cat /proc/self/status");
+    fn set_uid_programs_give_no_privileges() {
+        let fixture = Fixture::new();
+        let (status, _) = fixture.run("cat /proc/self/status");
         let field = |name: &str| {
             status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("{name} {status}")).trim()
         };
@@ -414,12 +420,12 @@ everywhere! {
         }
     }
 
-    fn ordinary_work_goes_on() {
+    fn ordinary_work_is_possible() {
         let shared_memory_is_free = std::fs::read_dir("/dev/shm").is_ok_and(|entries| entries.count() == 0);
-        let world = World::new();
+        let fixture = Fixture::new();
         let check = |program: &str, script: &str, expected: &str| {
             if installed(program) {
-                world.prints(script, expected);
+                fixture.prints(script, expected);
             }
         };
         check(
@@ -429,8 +435,8 @@ everywhere! {
             "two\none",
         );
         check("python3", "python3 -c 'import subprocess as s, threading as t; x=t.Thread(target=lambda:print(1)); x.start(); x.join(); print(s.check_output([\"echo\",\"2\"]).decode())'", "1\n2");
-        // A lock that processes share has a name in memory.
-        if !world.is_alone() || shared_memory_is_free {
+        // A lock shared between processes needs named shared memory.
+        if !fixture.is_alone() || shared_memory_is_free {
             check(
                 "python3",
                 "python3 -c 'import multiprocessing as m; print(m.Pool(2).map(abs, [-1, -2]))'",
@@ -449,7 +455,7 @@ everywhere! {
             "12",
         );
         if Command::new(env!("CARGO")).arg("--version").output().is_ok() {
-            world.prints(concat!(env!("CARGO"), " --version | cut -d' ' -f1"), "cargo");
+            fixture.prints(concat!(env!("CARGO"), " --version | cut -d' ' -f1"), "cargo");
         } else {
             eprintln!("SKIP: {} is not for everybody", env!("CARGO"));
         }
@@ -469,7 +475,7 @@ fn rules_know_signals() -> bool {
 }
 
 #[test]
-fn a_test_of_sockets_would_notice_one_that_gets_through() {
+fn the_socket_test_detects_a_datagram_that_arrives() {
     let workspace = Workspace::new();
     if !installed("python3") {
         return;
@@ -479,6 +485,6 @@ fn a_test_of_sockets_would_notice_one_that_gets_through() {
     let script =
         format!("python3 -c \"import socket; socket.socket(2,2).sendto(b'x',('127.0.0.1',{port}))\"");
     assert_eq!(run(&Launcher::default(), &workspace, &script), (String::new(), 0));
-    udp.set_read_timeout(Some(PATIENCE)).unwrap();
+    udp.set_read_timeout(Some(TIMEOUT)).unwrap();
     assert_eq!(udp.recv(&mut [0]).unwrap(), 1);
 }

@@ -1,7 +1,8 @@
-//! Which Unix sockets a command reaches: those of commands, those that were granted, and no other of the host.
+//! The Unix sockets that a command can reach: those of commands and those that were granted, but no other socket of the
+//! host.
 //!
-//! The tests run as the user of the tests, where that is root again as an ordinary one, and with the `/proc` of a container. Without Python they are
-//! passed over, and that is printed.
+//! The tests run as the user of the tests, if that is root also as an ordinary user, and with the `/proc` of a
+//! container. Without Python they are skipped with a message.
 
 #![allow(
     clippy::unwrap_used,
@@ -22,10 +23,10 @@ use std::time::Duration;
 use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, SupervisedTree, Tier};
 use ibeam_testkit::Workspace;
 
-/// Longer than any command here takes.
+/// More than any command here needs.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// The start of every script: `dial(path)` connects a stream socket, with a blocking call.
+/// The start of every script. `dial(path)` connects a stream socket with a blocking call.
 const PRELUDE: &str = "import os, socket, sys, threading\n\
     def dial(path, kind=socket.SOCK_STREAM):\n    s = socket.socket(socket.AF_UNIX, kind); s.connect(path); return s\n";
 
@@ -68,7 +69,7 @@ impl Fixture {
         (self.launcher.spawn(&launch).unwrap(), reader)
     }
 
-    /// Runs a Python script to its end; returns what it printed.
+    /// Runs a Python script until it ends. Returns its output.
     #[track_caller]
     fn run(&self, script: &str) -> String {
         let (mut tree, mut reader) = self.start(script);
@@ -99,11 +100,11 @@ fn has_python() -> bool {
     has
 }
 
-/// Tells a test that it was started by itself.
+/// The variable that is set when a test runs itself.
 const AGAIN: &str = "IBEAM_TEST_AGAIN";
 
-/// Runs a test body here, in a child as an ordinary user where this is root, and in one where `/proc` shows other
-/// process ids than those of the commands, as in containers.
+/// Runs a test body here, as an ordinary user if this is root, and where `/proc` shows other pids than commands use, as
+/// in containers.
 fn as_both_users(name: &str, body: fn()) {
     if !has_python() {
         return;
@@ -120,8 +121,8 @@ fn as_both_users(name: &str, body: fn()) {
     again(name, &["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", hidden, "bash"]);
 }
 
-fn again(name: &str, maker: &[&str]) {
-    let (first, rest) = maker.split_first().unwrap();
+fn again(name: &str, wrapper: &[&str]) {
+    let (first, rest) = wrapper.split_first().unwrap();
     let program = std::env::current_exe().unwrap();
     let output = Command::new(first)
         .args(rest)
@@ -134,9 +135,9 @@ fn again(name: &str, maker: &[&str]) {
             let text = String::from_utf8_lossy(&output.stdout).into_owned()
                 + &String::from_utf8_lossy(&output.stderr);
             if text.contains("Permission denied") && !text.contains("running 1 test") {
-                return eprintln!("SKIP: {maker:?} may not run this test: {text}");
+                return eprintln!("SKIP: {wrapper:?} may not run this test: {text}");
             }
-            assert!(output.status.success() && text.contains("1 passed"), "{name} by {maker:?}: {text}");
+            assert!(output.status.success() && text.contains("1 passed"), "{name} by {wrapper:?}: {text}");
         }
         Err(error) => eprintln!("SKIP: {first}: {error}"),
     }
@@ -154,13 +155,13 @@ macro_rules! as_both_users {
 }
 
 as_both_users! {
-    fn sockets_of_the_host_are_refused_wherever_and_whenever_they_were_made() {
+    fn sockets_of_the_host_are_refused_at_any_place_and_time() {
         let workspace = Workspace::new();
         let before = UnixListener::bind(workspace.path().join("before")).unwrap();
         let at_home = UnixListener::bind(workspace.home().join("agent")).unwrap();
         let fixture = Fixture::new(workspace, Vec::new());
         let root = fixture.workspace.path();
-        // The first command has made the view by now.
+        // The first command has created the view by now.
         assert_eq!(fixture.run("print(1)"), "1\n");
         let after = UnixListener::bind(root.join("after")).unwrap();
         let renamed = UnixListener::bind(root.join("old-name")).unwrap();
@@ -176,10 +177,10 @@ as_both_users! {
             fixture.refuses(&format!("os.chdir('src'); dial('{}')", root.join(path).display()));
         }
         fixture.refuses(&format!("dial('{}')", home.display()));
-        // Moved by the command itself, and dialled from another directory.
+        // The command itself moves the socket and connects from another directory.
         fixture.refuses("os.rename('renamed', 'src/x'); os.chdir('src'); dial('x')");
         fixture.refuses("os.link('after', 'src/y'); dial('src/y')");
-        // From a thread, and from a process of its own.
+        // From another thread and from another process.
         fixture.refuses("t = threading.Thread(target=lambda: dial('after')); t.start(); t.join()");
         fixture.refuses("os.fork() or dial('after'); os.wait()");
         for listener in [&before, &at_home, &after, &renamed, &linked] {
@@ -187,10 +188,10 @@ as_both_users! {
         }
     }
 
-    fn a_socket_that_takes_the_place_of_ones_own_is_refused() {
+    fn a_host_socket_that_replaces_an_own_one_is_refused() {
         let fixture = Fixture::new(Workspace::new(), Vec::new());
         let host = UnixListener::bind(fixture.workspace.path().join("host")).unwrap();
-        // Another thread swaps both files all the while: what is connected to is what was looked at.
+        // Another thread keeps swapping both files. The connection must go to the file that was checked.
         let script = "import ctypes\n\
             own = socket.socket(socket.AF_UNIX); own.bind('own'); own.listen(4096)\n\
             os.link('host', 'a'); os.link('own', 'b')\n\
@@ -230,7 +231,7 @@ as_both_users! {
             assert_eq!(output, format!("HELLO {path}\n"));
         }
         assert_eq!(fixture.run(&format!("path, kind = '\\0name', socket.SOCK_STREAM\n{echo}")), "HELLO b'\\x00name'\n");
-        // Non-blocking, as event loops connect; a connected pair; and files that are no listeners.
+        // Non-blocking as in event loops, a connected pair, and files without a listener.
         let asyncio = "import asyncio\n\
             async def main():\n\
             \x20   async def serve(r, w): w.write(await r.read(5)); await w.drain(); w.close()\n\
@@ -258,7 +259,7 @@ as_both_users! {
         assert!(server.wait_until_gone(TIMEOUT));
     }
 
-    fn connections_over_the_loopback_are_as_they_were() {
+    fn loopback_connections_are_not_changed() {
         let fixture = Fixture::new(Workspace::new(), Vec::new());
         let script = "s = socket.create_server(('127.0.0.1', 0)); port = s.getsockname()[1]\n\
             def serve():\n    for _ in range(2):\n        c, _ = s.accept(); c.send(b'tcp')\n\
@@ -274,7 +275,7 @@ as_both_users! {
         assert!(output.contains("ConnectionRefusedError"), "{output}");
     }
 
-    fn a_wrong_address_or_descriptor_is_an_error_and_no_more() {
+    fn an_invalid_address_or_descriptor_is_only_an_error() {
         let fixture = Fixture::new(Workspace::new(), Vec::new());
         let script = "import ctypes\n\
             libc = ctypes.CDLL(None, use_errno=True); s = socket.socket(socket.AF_UNIX)\n\
@@ -309,7 +310,7 @@ as_both_users! {
 
     fn a_command_that_ends_while_it_connects_ends() {
         let fixture = Fixture::new(Workspace::new(), Vec::new());
-        // The queue of a listener that accepts nobody is full: this call waits.
+        // The queue of a listener that does not accept is full, so this call blocks.
         let script = "s = socket.socket(socket.AF_UNIX); s.bind('full'); s.listen(0)\n\
             def fill():\n    for _ in range(9): dial('full')\n\
             t = threading.Thread(target=fill, daemon=True); t.start(); t.join(0.5); print(t.is_alive(), flush=True); os._exit(0)\n";
@@ -322,7 +323,7 @@ as_both_users! {
     }
 }
 
-/// Installs a filter that lets every call pass and has a listener, keeps that open, and becomes another program.
+/// Installs a filter that allows every call and has a listener, keeps the listener open, and executes another program.
 const OUTER_LISTENER: &str = "import ctypes, os, struct, sys\n\
     libc = ctypes.CDLL(None, use_errno=True)\n\
     allow = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0x7fff0000))\n\
@@ -336,13 +337,13 @@ const OUTER_LISTENER: &str = "import ctypes, os, struct, sys\n\
     os.execv(sys.argv[1], sys.argv[1:])\n";
 
 #[test]
-fn where_somebody_else_answers_calls_there_are_only_pairs() {
+fn under_an_outer_listener_only_socket_pairs_are_allowed() {
     if !has_python() {
         return;
     }
     #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
     if std::env::var_os(AGAIN).is_none() {
-        let name = "where_somebody_else_answers_calls_there_are_only_pairs";
+        let name = "under_an_outer_listener_only_socket_pairs_are_allowed";
         return again(name, &["python3", "-c", OUTER_LISTENER]);
     }
     let fixture = Fixture::new(Workspace::new(), Vec::new());

@@ -1,6 +1,6 @@
-//! Real process trees of every unpleasant kind, with a pid namespace and without.
+//! Real process trees that are hard to end, with and without a pid namespace.
 //!
-//! A test that runs as root runs itself a second time as nobody, who gets no namespace.
+//! A test that runs as root runs itself a second time as an ordinary user, without a namespace.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
@@ -17,22 +17,22 @@ use ibeam_testkit::{Lifeline, Workspace};
 use rustix::io::Errno;
 use rustix::process::DumpableBehavior;
 
-/// Longer than any tree may take to end.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// More than any tree may need to end.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Before `kill -9 -1`: a broken namespace must fail a test, not end every process of the machine.
+/// Guard before `kill -9 -1`: with a broken namespace the test must fail, not end every process of the machine.
 const IF_ALONE: &str = "[ \"$(cat /proc/1/comm)\" = ibeam-init ] || exit 9;";
 
-/// Processes for what forks without end to reach, without slowing everybody down.
+/// Process limit for a fork bomb, low enough not to slow down the machine.
 const FEW: u32 = 256;
 
-/// Where a test runs.
-struct World {
+/// A workspace and a server.
+struct Fixture {
     server: ForkServer,
     workspace: Workspace,
 }
 
-impl World {
+impl Fixture {
     fn new() -> Self {
         Self { server: ForkServer::start(FEW).unwrap(), workspace: Workspace::new() }
     }
@@ -45,19 +45,19 @@ impl World {
         self.server.layers().contains(&"pids-cgroup")
     }
 
-    /// Starts a script of bash and gives what reads its output.
+    /// Starts a bash script. Returns its tree and a reader of its output.
     #[track_caller]
     fn start(&self, script: &str) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
         start(&self.server, self.workspace.path(), script)
     }
 
-    /// Runs a script to the end of its tree.
+    /// Runs a script until its tree has ended.
     #[track_caller]
     fn run(&self, script: &str) -> (String, ExitStatus) {
         let (mut tree, mut reader) = self.start(script);
         let mut output = String::new();
         reader.read_to_string(&mut output).unwrap();
-        assert!(tree.wait_until_gone(PATIENCE), "{script} does not end; {output}");
+        assert!(tree.wait_until_gone(TIMEOUT), "{script} does not end; {output}");
         (output, tree.status().unwrap())
     }
 
@@ -83,10 +83,10 @@ fn start(
     (server.spawn(&launch).unwrap_or_else(|error| panic!("{script}: {error}")), BufReader::new(reader))
 }
 
-/// Waits until the command itself has ended, and gives how.
+/// Waits until the command has ended. Returns its status.
 #[track_caller]
 fn ended(tree: &mut SupervisedTree) -> ExitStatus {
-    let deadline = std::time::Instant::now() + PATIENCE;
+    let deadline = std::time::Instant::now() + TIMEOUT;
     loop {
         if let Some(status) = tree.status() {
             return status;
@@ -109,32 +109,33 @@ fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Runs the body here and, as root, once more as nobody.
+/// Runs the body here and, if this is root, also as an ordinary user.
 fn with_and_without_namespace(name: &str, body: fn()) {
     body();
     if !is_root() {
         return;
     }
-    // A user of its own: a bound on processes counts all of a user's.
+    // A separate user, because the process limit counts all processes of a user.
     let user = (60_000 + std::process::id() % 5_000).to_string();
-    let nobody = ["--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
+    let ordinary_user = ["--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
     let program = std::env::current_exe().unwrap();
-    let found = Command::new("setpriv").args(nobody).arg("--").args(["test", "-x"]).arg(&program).status();
+    let found =
+        Command::new("setpriv").args(ordinary_user).arg("--").args(["test", "-x"]).arg(&program).status();
     if !found.is_ok_and(|status| status.success()) {
-        eprintln!("SKIP: {name} without a namespace: nobody cannot run {}", program.display());
+        eprintln!("SKIP: {name} without a namespace: an ordinary user cannot run {}", program.display());
         return;
     }
     let output = Command::new("setpriv")
-        .args(nobody)
+        .args(ordinary_user)
         .arg("--")
         .arg(program)
         .args(["--exact", name, "--nocapture"])
         .current_dir("/")
         .output()
         .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    assert!(output.status.success() && said.contains("1 passed"), "as nobody: {said}");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(output.status.success() && text.contains("1 passed"), "as an ordinary user: {text}");
 }
 
 macro_rules! trees {
@@ -149,17 +150,17 @@ macro_rules! trees {
 }
 
 trees! {
-    fn the_end_of_a_command_is_told() {
-        let world = World::new();
-        assert_eq!(world.run("echo said; exit 3"), ("said\n".to_owned(), ExitStatus::from_raw(3 << 8)));
-        assert_eq!(world.run("kill -SEGV $$").1.signal(), Some(11));
+    fn the_end_of_a_command_is_reported() {
+        let fixture = Fixture::new();
+        assert_eq!(fixture.run("echo output; exit 3"), ("output\n".to_owned(), ExitStatus::from_raw(3 << 8)));
+        assert_eq!(fixture.run("kill -SEGV $$").1.signal(), Some(11));
         let may = Command::new("unshare").args(["--pid", "--mount", "--fork", "true"]).output();
         let may = may.is_ok_and(|ran| ran.status.success());
-        assert_eq!(world.has_namespace(), may, "{:?}", world.server.layers());
+        assert_eq!(fixture.has_namespace(), may, "{:?}", fixture.server.layers());
     }
 
-    fn what_cannot_begin_is_told() {
-        let world = World::new();
+    fn a_command_that_cannot_start_is_an_error() {
+        let fixture = Fixture::new();
         let null = std::fs::File::open("/dev/null").unwrap();
         let refusal = |program: &str, directory: &str, argument: &str| {
             let launch = LaunchSpec {
@@ -169,7 +170,7 @@ trees! {
                 directory: Path::new(directory),
                 stdio: [null.as_fd(); 3],
             };
-            match world.server.spawn(&launch) {
+            match fixture.server.spawn(&launch) {
                 Err(SpawnError::Refused(errno)) => Some(errno),
                 Err(SpawnError::NulByte) => None,
                 other => panic!("{other:?}"),
@@ -180,27 +181,27 @@ trees! {
         assert_eq!(refusal("/etc/passwd", "/", ""), Some(Errno::ACCESS));
         assert_eq!(refusal("/bin/true", "/", &"x".repeat(200_000)), Some(Errno::TOOBIG));
         assert_eq!(refusal("/bin/true", "/", "a\0b"), None);
-        assert_eq!(world.run("echo still").0, "still\n");
+        assert_eq!(fixture.run("echo still").0, "still\n");
     }
 
     fn a_daemon_stays_in_the_tree_and_ends_with_it() {
-        let world = World::new();
-        let mut lifeline = world.lifeline();
-        // Two forks and a session of its own: what a daemon does to be rid of its parents.
+        let fixture = Fixture::new();
+        let mut lifeline = fixture.lifeline();
+        // Two forks and a new session, as daemons do to leave their parents.
         let daemon = format!("(setsid bash -c '{}' </dev/null >/dev/null 2>&1 &) ; exit 0", lifeline.command());
-        let (mut tree, _reader) = world.start(&daemon);
+        let (mut tree, _reader) = fixture.start(&daemon);
         assert!(ended(&mut tree).success());
         lifeline.wait_until_held();
         assert!(!tree.wait_until_gone(Duration::ZERO));
         tree.kill();
-        assert!(tree.wait_until_gone(PATIENCE));
+        assert!(tree.wait_until_gone(TIMEOUT));
         lifeline.wait_until_gone();
     }
 
     fn a_tree_that_ignores_term_is_killed() {
-        let world = World::new();
-        let mut lifeline = world.lifeline();
-        let (mut tree, mut reader) = world.start(&format!(
+        let fixture = Fixture::new();
+        let mut lifeline = fixture.lifeline();
+        let (mut tree, mut reader) = fixture.start(&format!(
             "exec 2>/dev/null; trap 'echo no' TERM; (trap '' TERM; {}) & while :; do sleep 0.05; done",
             lifeline.command()
         ));
@@ -209,205 +210,206 @@ trees! {
         assert_eq!(line(&mut reader), "no");
         assert!(!tree.wait_until_gone(Duration::ZERO));
         tree.kill();
-        assert!(tree.wait_until_gone(PATIENCE));
+        assert!(tree.wait_until_gone(TIMEOUT));
         assert_eq!(tree.status().unwrap().signal(), Some(9));
         lifeline.wait_until_gone();
     }
 
     fn term_reaches_the_whole_tree() {
-        let world = World::new();
-        let (mut tree, mut reader) = world.start(
+        let fixture = Fixture::new();
+        let (mut tree, mut reader) = fixture.start(
             "exec 2>/dev/null; trap 'wait; exit 4' TERM; \
              setsid bash -c 'trap \"echo cleaned; exit 0\" TERM; echo up; while :; do sleep 0.01; done' & \
              wait",
         );
         assert_eq!(line(&mut reader), "up");
         tree.terminate();
-        assert!(tree.wait_until_gone(PATIENCE));
+        assert!(tree.wait_until_gone(TIMEOUT));
         assert_eq!(line(&mut reader), "cleaned");
         assert_eq!(tree.status().unwrap().code(), Some(4));
     }
 
     fn a_stopped_tree_can_be_ended() {
-        let world = World::new();
+        let fixture = Fixture::new();
         for kill in [false, true] {
-            let (mut tree, mut reader) = world.start("echo up; kill -STOP $$");
+            let (mut tree, mut reader) = fixture.start("echo up; kill -STOP $$");
             assert_eq!(line(&mut reader), "up");
             if kill { tree.kill() } else { tree.terminate() }
-            assert!(tree.wait_until_gone(PATIENCE));
+            assert!(tree.wait_until_gone(TIMEOUT));
             assert!(tree.status().unwrap().signal().is_some());
         }
     }
 
-    fn a_command_that_kills_its_group_is_told_as_killed() {
-        let world = World::new();
-        assert_eq!(world.run("kill -9 0").1.signal(), Some(9));
-        assert_eq!(world.run("sleep 60 & kill -TERM 0; wait").1.signal(), Some(15));
+    fn a_command_that_kills_its_group_is_reported_as_killed() {
+        let fixture = Fixture::new();
+        assert_eq!(fixture.run("kill -9 0").1.signal(), Some(9));
+        assert_eq!(fixture.run("sleep 60 & kill -TERM 0; wait").1.signal(), Some(15));
     }
 
     fn a_command_that_kills_its_supervisor_leaves_nothing() {
-        let world = World::new();
-        let mut lifeline = world.lifeline();
+        let fixture = Fixture::new();
+        let mut lifeline = fixture.lifeline();
         let hold = lifeline.command().replace("sleep 60", "echo up; exec sleep 60");
         let (mut tree, mut reader) =
-            world.start(&format!("setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; kill -9 $PPID; sleep 60"));
+            fixture.start(&format!("setsid bash -c '{hold}' & while [ ! -e go ]; do sleep 0.01; done; kill -9 $PPID; sleep 60"));
         assert_eq!(line(&mut reader), "up");
         lifeline.wait_until_held();
-        std::fs::write(world.workspace.path().join("go"), "").unwrap();
-        assert!(tree.wait_until_gone(PATIENCE));
+        std::fs::write(fixture.workspace.path().join("go"), "").unwrap();
+        assert!(tree.wait_until_gone(TIMEOUT));
         assert_eq!(tree.status().unwrap().signal(), Some(9));
-        // The end was told only when it was so.
+        // The end was reported only after it was complete.
         lifeline.wait_until_gone();
-        assert_eq!(world.run("echo next").0, "next\n");
+        assert_eq!(fixture.run("echo next").0, "next\n");
     }
 
     fn a_command_that_kills_the_server_ends_all_or_nothing() {
-        let world = World::new();
-        let mut lifeline = world.lifeline();
-        let (mut other, _reader) = world.start(&format!("setsid bash -c '{}' & wait", lifeline.command()));
+        let fixture = Fixture::new();
+        let mut lifeline = fixture.lifeline();
+        let (mut other, _reader) = fixture.start(&format!("setsid bash -c '{}' & wait", lifeline.command()));
         lifeline.wait_until_held();
-        let (mut tree, mut reader) = world.start("kill -9 $(ps -o ppid= -p $PPID); sleep 0.2; echo still");
-        if world.has_namespace() {
-            // The first process of a namespace cannot be killed from within.
+        let (mut tree, mut reader) = fixture.start("kill -9 $(ps -o ppid= -p $PPID); sleep 0.2; echo still");
+        if fixture.has_namespace() {
+            // The first process of a namespace cannot be killed from inside.
             assert_eq!(line(&mut reader), "still");
-            assert_eq!(world.run("echo next").0, "next\n");
+            assert_eq!(fixture.run("echo next").0, "next\n");
             other.kill();
         }
-        assert!(tree.wait_until_gone(PATIENCE) && other.wait_until_gone(PATIENCE));
+        assert!(tree.wait_until_gone(TIMEOUT) && other.wait_until_gone(TIMEOUT));
         lifeline.wait_until_gone();
     }
 
     fn a_dropped_tree_is_killed() {
-        let world = World::new();
-        let mut lifeline = world.lifeline();
-        let (tree, _reader) = world.start(&lifeline.command());
+        let fixture = Fixture::new();
+        let mut lifeline = fixture.lifeline();
+        let (tree, _reader) = fixture.start(&lifeline.command());
         lifeline.wait_until_held();
         drop(tree);
         lifeline.wait_until_gone();
     }
 
     fn a_dropped_server_has_ended_every_tree() {
-        let world = World::new();
-        let mut lifeline = world.lifeline();
+        let fixture = Fixture::new();
+        let mut lifeline = fixture.lifeline();
         let (mut tree, _reader) =
-            world.start(&format!("setsid bash -c '{}' & exec sleep 60", lifeline.command()));
+            fixture.start(&format!("setsid bash -c '{}' & exec sleep 60", lifeline.command()));
         lifeline.wait_until_held();
-        drop(world.server);
+        drop(fixture.server);
         assert!(tree.wait_until_gone(Duration::ZERO));
         lifeline.wait_until_gone();
     }
 
-    fn a_command_that_kills_server_and_supervisor_goes_with_them() {
-        let world = World::new();
-        let mut lifeline = world.lifeline();
+    fn a_command_that_kills_server_and_supervisor_ends_with_them() {
+        let fixture = Fixture::new();
+        let mut lifeline = fixture.lifeline();
         let kill = "kill -9 $(ps -o ppid= -p $PPID) $PPID; sleep 60";
-        let (mut tree, _reader) = world.start(&lifeline.command().replace("sleep 60", kill));
+        let (mut tree, _reader) = fixture.start(&lifeline.command().replace("sleep 60", kill));
         lifeline.wait_until_held();
-        assert!(tree.wait_until_gone(PATIENCE));
+        assert!(tree.wait_until_gone(TIMEOUT));
         lifeline.wait_until_gone();
     }
 
-    fn a_tree_that_never_stands_still_is_ended() {
-        let world = World::new();
-        let (mut tree, mut reader) = world.start("run() { run & }; echo up; run; sleep 60");
+    fn a_tree_that_forks_continuously_is_ended() {
+        let fixture = Fixture::new();
+        let (mut tree, mut reader) = fixture.start("run() { run & }; echo up; run; sleep 60");
         assert_eq!(line(&mut reader), "up");
         tree.kill();
-        assert!(tree.wait_until_gone(PATIENCE));
+        assert!(tree.wait_until_gone(TIMEOUT));
     }
 
     fn a_pipe_that_the_command_closes_is_closed() {
-        let world = World::new();
-        let (mut tree, mut reader) = world.start("echo up; exec >&- 2>&-; while :; do sleep 60; done");
-        let mut said = String::new();
-        reader.read_to_string(&mut said).unwrap();
-        assert_eq!(said, "up\n");
+        let fixture = Fixture::new();
+        let (mut tree, mut reader) = fixture.start("echo up; exec >&- 2>&-; while :; do sleep 60; done");
+        let mut output = String::new();
+        reader.read_to_string(&mut output).unwrap();
+        assert_eq!(output, "up\n");
         assert!(!tree.wait_until_gone(Duration::ZERO));
     }
 
-    fn the_memory_of_the_client_is_not_kept() {
+    fn the_memory_of_the_client_is_discarded() {
         const SIZE: usize = 128 << 20;
         let much = vec![1_u8; SIZE];
-        let world = World::new();
-        let held = world.run("grep VmRSS /proc/$PPID/status | tr -dc 0-9").0;
+        let fixture = Fixture::new();
+        let held = fixture.run("grep VmRSS /proc/$PPID/status | tr -dc 0-9").0;
         assert!(held.parse::<usize>().unwrap() * 1024 < SIZE, "{held} kB");
         drop(much);
     }
 
-    fn a_command_is_ended_from_another() {
-        let world = World::new();
-        let (mut server, mut reader) = world.start("echo up; exec sleep 60");
+    fn a_command_can_end_another() {
+        let fixture = Fixture::new();
+        let (mut server, mut reader) = fixture.start("echo up; exec sleep 60");
         assert_eq!(line(&mut reader), "up");
-        assert_eq!(world.run(&format!("kill -0 {0} && kill -- -{0}", server.pid())).1.code(), Some(0));
-        assert!(server.wait_until_gone(PATIENCE));
+        assert_eq!(fixture.run(&format!("kill -0 {0} && kill -- -{0}", server.pid())).1.code(), Some(0));
+        assert!(server.wait_until_gone(TIMEOUT));
         assert_eq!(server.status().unwrap().signal(), Some(15));
     }
 
-    fn nothing_of_ours_is_inherited() {
-        let world = World::new();
-        let (other, _reader) = world.start("sleep 60");
-        assert_eq!(world.run("ls /proc/$$/fd; :").0, "0\n1\n2\n");
-        assert_eq!(world.run("trap").0, "");
-        assert_eq!(world.run("grep ^SigBlk /proc/self/status").0, "SigBlk:\t0000000000000000\n");
-        let ours = std::fs::read_to_string("/proc/self/status").unwrap();
+    fn no_descriptor_or_signal_state_of_the_client_is_inherited() {
+        let fixture = Fixture::new();
+        let (other, _reader) = fixture.start("sleep 60");
+        assert_eq!(fixture.run("ls /proc/$$/fd; :").0, "0\n1\n2\n");
+        assert_eq!(fixture.run("trap").0, "");
+        assert_eq!(fixture.run("grep ^SigBlk /proc/self/status").0, "SigBlk:\t0000000000000000\n");
+        let own = std::fs::read_to_string("/proc/self/status").unwrap();
         let ignored = |status: &str| {
             let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
             u64::from_str_radix(mask, 16).unwrap()
         };
-        // As for every child: what we were told to ignore stays so, what Rust ignores does not.
+        // As in every child: signals that ibeam was started with as ignored stay ignored; those that Rust ignores do
+        // not.
         let pipe = 1 << (rustix::process::Signal::PIPE.as_raw() - 1);
-        assert_eq!(ignored(&world.run("cat /proc/self/status").0), ignored(&ours) & !pipe);
+        assert_eq!(ignored(&fixture.run("cat /proc/self/status").0), ignored(&own) & !pipe);
         drop(other);
     }
 
     fn a_command_is_ended_first_when_memory_runs_out() {
         for client in [DumpableBehavior::Dumpable, DumpableBehavior::NotDumpable] {
             rustix::process::set_dumpable_behavior(client).unwrap();
-            assert_eq!(World::new().run("cat /proc/self/oom_score_adj").0, "1000\n", "{client:?}");
+            assert_eq!(Fixture::new().run("cat /proc/self/oom_score_adj").0, "1000\n", "{client:?}");
         }
     }
 
-    fn a_command_knows_itself_by_one_number() {
-        let world = World::new();
-        let (mut tree, mut reader) = world.start(
+    fn a_command_has_one_pid_everywhere() {
+        let fixture = Fixture::new();
+        let (mut tree, mut reader) = fixture.start(
             "read -r stat _ </proc/self/stat; echo $$ $stat $(ps -o pid= -p $$) $(ps -o sid= -p $$) $BASHPID",
         );
         let pid = tree.pid().to_string();
         assert_eq!(line(&mut reader).split(' ').collect::<Vec<_>>(), [pid.as_str(); 5]);
-        assert!(tree.wait_until_gone(PATIENCE));
+        assert!(tree.wait_until_gone(TIMEOUT));
     }
 
-    fn our_command_line_and_environment_are_not_shown() {
-        let world = World::new();
-        // The supervisor and, in a namespace, the server too.
-        let (shown, _) = world.run("for p in $PPID $(ps -o ppid= -p $PPID); do cat /proc/$p/cmdline /proc/$p/environ; done");
+    fn command_line_and_environment_of_the_client_are_not_visible() {
+        let fixture = Fixture::new();
+        // The supervisor and, in a namespace, the server.
+        let (shown, _) = fixture.run("for p in $PPID $(ps -o ppid= -p $PPID); do cat /proc/$p/cmdline /proc/$p/environ; done");
         assert_eq!(shown.trim_matches('\0'), "");
     }
 
-    fn forks_without_end_are_bound_and_ended() {
-        let world = World::new();
-        if is_root() && !world.has_cgroup() {
+    fn a_fork_bomb_is_limited_and_ended() {
+        let fixture = Fixture::new();
+        if is_root() && !fixture.has_cgroup() {
             return eprintln!("SKIP: without a cgroup nothing binds root");
         }
-        let mut lifeline = world.lifeline();
-        let (mut tree, _reader) = world.start(&format!(
+        let mut lifeline = fixture.lifeline();
+        let (mut tree, _reader) = fixture.start(&format!(
             "exec 2>/dev/null; ({}) & while [ ! -e go ]; do sleep 0.01; done; bomb() {{ bomb | bomb & }}; bomb; sleep 60",
             lifeline.command()
         ));
         lifeline.wait_until_held();
-        std::fs::write(world.workspace.path().join("go"), "").unwrap();
-        // It has a moment to grow; whether it reaches its bound is of no matter to its end.
+        std::fs::write(fixture.workspace.path().join("go"), "").unwrap();
+        // The fork bomb gets some time to grow; whether it reaches the limit does not matter.
         assert!(!tree.wait_until_gone(Duration::from_secs(1)));
         tree.kill();
         assert!(tree.wait_until_gone(Duration::from_secs(60)));
         lifeline.wait_until_gone();
-        assert_eq!(world.run("echo next").0, "next\n");
+        assert_eq!(fixture.run("echo next").0, "next\n");
     }
 
     fn a_killed_client_leaves_nothing() {
         let workspace = Workspace::new();
         let mut lifeline = Lifeline::new(&workspace, "lifeline");
         let mut client = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "stand_in", "--ignored", "--nocapture"])
+            .args(["--exact", "client_process", "--ignored", "--nocapture"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
@@ -423,23 +425,23 @@ trees! {
         lifeline.wait_until_gone();
     }
 
-    fn the_number_of_processes_is_bound() {
-        let world = World::new();
-        let bound: u64 = world.run("ulimit -u").0.trim().parse().unwrap();
-        let ours = rustix::process::getrlimit(rustix::process::Resource::Nproc).current;
-        // All that there are, and a few thousand more.
-        assert!(ours.is_none_or(|ours| bound < ours || ours < 10_000), "{bound} of {ours:?}");
-        let ours = std::fs::read_to_string("/proc/self/cgroup").unwrap();
-        let Some(group) = ours.lines().find_map(|line| line.split_once(":pids:/")).map(|(_, path)| path) else {
-            return eprintln!("SKIP: there is no hierarchy of pids here");
+    fn the_number_of_processes_is_limited() {
+        let fixture = Fixture::new();
+        let bound: u64 = fixture.run("ulimit -u").0.trim().parse().unwrap();
+        let own = rustix::process::getrlimit(rustix::process::Resource::Nproc).current;
+        // All existing processes plus a few thousand.
+        assert!(own.is_none_or(|own| bound < own || own < 10_000), "{bound} of {own:?}");
+        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+        let Some(group) = own.lines().find_map(|line| line.split_once(":pids:/")).map(|(_, path)| path) else {
+            return eprintln!("SKIP: no pids cgroup hierarchy");
         };
         let group = Path::new("/sys/fs/cgroup/pids").join(group);
         let probe = group.join(format!("probe-{}", std::process::id()));
         let may = std::fs::create_dir(&probe).and_then(|()| std::fs::remove_dir(&probe)).is_ok();
-        assert_eq!(world.has_cgroup(), may, "{:?}", world.server.layers());
+        assert_eq!(fixture.has_cgroup(), may, "{:?}", fixture.server.layers());
         if may {
-            let theirs = world.run("cat /proc/self/cgroup").0;
-            let path = theirs.lines().find_map(|line| line.split_once(":pids:/")).unwrap().1.to_owned();
+            let command_value = fixture.run("cat /proc/self/cgroup").0;
+            let path = command_value.lines().find_map(|line| line.split_once(":pids:/")).unwrap().1.to_owned();
             let limit = std::fs::read_to_string(Path::new("/sys/fs/cgroup/pids").join(path).join("pids.max"));
             assert_eq!(limit.unwrap(), format!("{FEW}\n"));
         }
@@ -447,44 +449,44 @@ trees! {
 }
 
 #[test]
-fn a_kill_of_everything_stays_in_the_namespace() {
-    let world = World::new();
-    if !world.has_namespace() {
+fn kill_all_stays_in_the_namespace() {
+    let fixture = Fixture::new();
+    if !fixture.has_namespace() {
         eprintln!("SKIP: without a pid namespace `kill -9 -1` ends every process of the user");
         return;
     }
-    let mut lifeline = world.lifeline();
-    let (mut other, _reader) = world.start(&format!("setsid bash -c '{}' & sleep 60", lifeline.command()));
+    let mut lifeline = fixture.lifeline();
+    let (mut other, _reader) = fixture.start(&format!("setsid bash -c '{}' & sleep 60", lifeline.command()));
     lifeline.wait_until_held();
     let mut outside = Command::new("sleep").arg("60").spawn().unwrap();
-    let (mut tree, _reader) = world.start(&format!("{IF_ALONE} kill -9 -1; sleep 60"));
+    let (mut tree, _reader) = fixture.start(&format!("{IF_ALONE} kill -9 -1; sleep 60"));
     for tree in [&mut tree, &mut other] {
-        assert!(tree.wait_until_gone(PATIENCE));
+        assert!(tree.wait_until_gone(TIMEOUT));
         assert_eq!(tree.status().unwrap().signal(), Some(9));
     }
     lifeline.wait_until_gone();
     assert!(outside.try_wait().unwrap().is_none());
     outside.kill().unwrap();
     outside.wait().unwrap();
-    assert_eq!(world.run("echo next").0, "next\n");
+    assert_eq!(fixture.run("echo next").0, "next\n");
 }
 
 #[test]
-fn two_servers_do_not_begin_with_the_same_process_ids() {
-    let world = World::new();
-    if !world.has_namespace() {
+fn two_servers_use_different_first_process_ids() {
+    let fixture = Fixture::new();
+    if !fixture.has_namespace() {
         eprintln!("SKIP: process ids are those of the system");
         return;
     }
     let [first, second]: [u32; 2] =
-        [&world, &World::new()].map(|world| world.run("echo $$").0.trim().parse().unwrap());
+        [&fixture, &Fixture::new()].map(|fixture| fixture.run("echo $$").0.trim().parse().unwrap());
     assert!(first > std::process::id() && first.abs_diff(second) > 100, "{first} {second}");
 }
 
 /// Not a test: the process that `a_killed_client_leaves_nothing` kills.
 #[test]
 #[ignore = "a part of another test"]
-fn stand_in() {
+fn client_process() {
     let lines: Vec<String> = std::io::stdin().lines().take(2).map(Result::unwrap).collect();
     let [directory, script] = lines.as_slice() else { panic!("{lines:?}") };
     let server = ForkServer::start(FEW).unwrap();

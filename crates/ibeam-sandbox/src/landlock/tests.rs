@@ -1,4 +1,4 @@
-//! Real files, opened in a child that the rules hold.
+//! Real files, opened in a child with the rules.
 
 use std::ffi::CString;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::Confinement;
 use crate::raw::{self, ForkMode};
 use crate::seccomp::FilterContext;
 
-/// What is tried. Paths are made before the fork.
+/// An attempted operation. Paths are made before the fork.
 #[derive(Clone, Debug)]
 enum Try {
     Read(CString),
@@ -46,7 +46,7 @@ impl Try {
             Write(path) => open(path, OFlags::WRONLY),
             Create(path) => open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL),
             Directory(path) => mkdirat(CWD, path, Mode::RWXU),
-            // Needs no right to write, but that of cutting off.
+            // Needs only the right to truncate.
             Truncate(path) => open(path, OFlags::RDONLY | OFlags::TRUNC),
             Rename(from, to) => renameat(CWD, from, CWD, to),
             Link(from, to) => linkat(CWD, from, CWD, to, rustix::fs::AtFlags::empty()),
@@ -63,8 +63,8 @@ fn text(path: impl AsRef<Path>) -> CString {
     CString::new(path.as_ref().as_os_str().as_bytes()).unwrap()
 }
 
-/// What each try says, made one after the other in a child of its own.
-fn said(rules: &LandlockRules, tries: &[Try]) -> Vec<Result<(), Errno>> {
+/// Returns the result of each operation, made one after the other in a child.
+fn outcomes_of(rules: &LandlockRules, tries: &[Try]) -> Vec<Result<(), Errno>> {
     tries
         .iter()
         .map(|one| {
@@ -86,23 +86,24 @@ fn said(rules: &LandlockRules, tries: &[Try]) -> Vec<Result<(), Errno>> {
 
 #[track_caller]
 fn allows(rules: &LandlockRules, tries: &[Try]) {
-    for (one, said) in tries.iter().zip(said(rules, tries)) {
-        assert_eq!(said, Ok(()), "{one:?}");
+    for (one, outcome) in tries.iter().zip(outcomes_of(rules, tries)) {
+        assert_eq!(outcome, Ok(()), "{one:?}");
     }
 }
 
-/// Refused with the rules, and possible without them; tries that change something are not made without.
+/// Checks that the operations fail with the rules and succeed without them; those that change something are not tried
+/// without.
 #[track_caller]
 fn refuses(rules: &LandlockRules, tries: &[Try]) {
-    for (one, said) in tries.iter().zip(said(rules, tries)) {
-        assert!(matches!(said, Err(Errno::ACCESS | Errno::XDEV | Errno::PERM)), "{one:?}: {said:?}");
+    for (one, outcome) in tries.iter().zip(outcomes_of(rules, tries)) {
+        assert!(matches!(outcome, Err(Errno::ACCESS | Errno::XDEV | Errno::PERM)), "{one:?}: {outcome:?}");
         if let Read(_) | List(_) | Write(_) | Connect(_) | Try::Signal(_) = one {
             assert_eq!(one.done(), Ok(()), "{one:?} is refused anyway");
         }
     }
 }
 
-/// A workspace with a place outside it and a home with a secret.
+/// A workspace with a directory outside it and a home with a secret.
 struct World {
     workspace: Workspace,
     confinement: Confinement,
@@ -110,7 +111,7 @@ struct World {
 }
 
 impl World {
-    /// `None`, and why, where there is no Landlock.
+    /// Returns `None`, and prints the reason, where the system does not have Landlock.
     fn new() -> Option<Self> {
         let abi = match abi() {
             Ok(abi) => abi,
@@ -153,7 +154,7 @@ impl World {
 }
 
 #[test]
-fn alone_it_keeps_writing_below_the_workspace_and_the_private_directory() {
+fn without_namespaces_only_the_workspace_and_the_private_directory_are_writable() {
     let Some(world) = World::new() else { return };
     let rules = world.alone();
     allows(
@@ -185,7 +186,7 @@ fn alone_it_keeps_writing_below_the_workspace_and_the_private_directory() {
 }
 
 #[test]
-fn alone_it_lets_everything_be_read_but_what_is_hidden() {
+fn without_namespaces_everything_but_hidden_paths_is_readable() {
     let Some(world) = World::new() else { return };
     let rules = world.alone();
     allows(
@@ -206,7 +207,7 @@ fn alone_it_lets_everything_be_read_but_what_is_hidden() {
 }
 
 #[test]
-fn alone_it_opens_no_door_by_links_to_what_is_hidden() {
+fn without_namespaces_a_link_does_not_open_a_hidden_path() {
     let Some(world) = World::new() else { return };
     std::os::unix::fs::symlink(world.workspace.home().join(".ssh"), world.workspace.home().join("keys"))
         .unwrap();
@@ -217,9 +218,9 @@ fn alone_it_opens_no_door_by_links_to_what_is_hidden() {
 }
 
 #[test]
-fn alone_it_goes_no_way_that_has_become_a_link() {
+fn without_namespaces_a_path_that_became_a_link_is_not_granted() {
     let Some(mut world) = World::new() else { return };
-    // Since it was resolved.
+    // Added after the confinement was resolved.
     world.confinement.hidden.push(world.workspace.path().join("keys/other"));
     std::os::unix::fs::symlink(world.workspace.home().join(".ssh"), world.workspace.path().join("keys"))
         .unwrap();
@@ -227,7 +228,7 @@ fn alone_it_goes_no_way_that_has_become_a_link() {
 }
 
 #[test]
-fn alone_it_hides_what_lies_in_the_workspace_too() {
+fn without_namespaces_hidden_paths_in_the_workspace_are_unreadable() {
     let Some(mut world) = World::new() else { return };
     world.confinement.hidden.push(world.workspace.path().join(".env"));
     let rules = world.alone();
@@ -235,7 +236,7 @@ fn alone_it_hides_what_lies_in_the_workspace_too() {
         &rules,
         &[
             Read(world.ws(".env")),
-            // To where more may be done with it.
+            // To a directory with more rights.
             Rename(world.ws(".env"), world.ws("src/env")),
             Link(world.ws(".env"), world.ws("src/env")),
         ],
@@ -252,12 +253,12 @@ fn alone_it_hides_what_lies_in_the_workspace_too() {
             Rename(world.ws(".env"), world.ws("renamed")),
         ],
     );
-    // The price, and what keeps a renamed secret one.
+    // Documented limitation; a renamed secret stays unreadable.
     refuses(&rules, &[Read(world.ws("beside")), Read(world.ws("renamed"))]);
 }
 
 #[test]
-fn alone_it_leaves_devices_to_their_owners() {
+fn without_namespaces_only_stateless_devices_are_granted() {
     let Some(world) = World::new() else { return };
     let rules = world.alone();
     refuses(&rules, &[Read(text("/dev/ptmx"))]);
@@ -269,7 +270,7 @@ fn alone_it_leaves_devices_to_their_owners() {
 }
 
 #[test]
-fn alone_it_grants_no_more_entries_than_it_may() {
+fn without_namespaces_the_number_of_granted_siblings_is_limited() {
     let Some(world) = World::new() else { return };
     let many = world.workspace.home().join("many");
     fs::create_dir(&many).unwrap();
@@ -283,7 +284,7 @@ fn alone_it_grants_no_more_entries_than_it_may() {
 }
 
 #[test]
-fn alone_it_keeps_the_system_when_all_is_the_workspace() {
+fn without_namespaces_a_workspace_at_the_root_does_not_include_system_directories() {
     let Some(mut world) = World::new() else { return };
     world.confinement.writable = vec![PathBuf::from("/")];
     let rules = world.alone();
@@ -295,7 +296,7 @@ fn alone_it_keeps_the_system_when_all_is_the_workspace() {
 }
 
 #[test]
-fn what_has_gone_since_is_granted_nothing_and_no_failure() {
+fn a_path_that_has_disappeared_is_skipped() {
     let Some(world) = World::new() else { return };
     let rules = world.alone();
     fs::remove_dir_all(world.workspace.home().join("notes")).unwrap();
@@ -306,7 +307,7 @@ fn what_has_gone_since_is_granted_nothing_and_no_failure() {
 }
 
 #[test]
-fn alone_it_lets_nothing_be_connected_to() {
+fn without_namespaces_no_tcp_connection_is_possible() {
     let Some(world) = World::new() else { return };
     let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     if world.abi < 4 {
@@ -317,25 +318,25 @@ fn alone_it_lets_nothing_be_connected_to() {
 }
 
 #[test]
-fn others_are_not_signalled() {
+fn processes_outside_cannot_be_signalled() {
     let Some(world) = World::new() else { return };
     if world.abi < 6 {
         return eprintln!("SKIP: Landlock knows no signals here");
     }
-    let ours = rustix::process::getpid();
-    refuses(&world.alone(), &[Try::Signal(ours)]);
-    refuses(&LandlockRules::with_namespaces(world.abi, &world.confinement), &[Try::Signal(ours)]);
+    let own_pid = rustix::process::getpid();
+    refuses(&world.alone(), &[Try::Signal(own_pid)]);
+    refuses(&LandlockRules::with_namespaces(world.abi, &world.confinement), &[Try::Signal(own_pid)]);
 }
 
 #[test]
-fn beside_namespaces_it_bounds_writing_alone() {
+fn with_namespaces_only_writing_is_restricted() {
     let Some(world) = World::new() else { return };
     let rules = LandlockRules::with_namespaces(world.abi, &world.confinement);
     allows(
         &rules,
         &[
             Read(text("/etc/passwd")),
-            // MaskedPath by the mount view.
+            // The mount view masks it.
             Read(world.home(".ssh/id_rsa")),
             Create(world.ws("new")),
             Write(text("/dev/null")),
@@ -345,7 +346,7 @@ fn beside_namespaces_it_bounds_writing_alone() {
 }
 
 #[test]
-fn every_older_version_holds_what_it_knows() {
+fn every_older_abi_enforces_the_rights_it_has() {
     let Some(world) = World::new() else { return };
     for abi in 1..=world.abi {
         let rules = LandlockRules::without_namespaces(abi, &world.confinement, &world.scratch());
@@ -370,7 +371,7 @@ fn every_older_version_holds_what_it_knows() {
                 Link(world.home(".profile"), world.ws("link")),
             ],
         );
-        // Before, every such move is refused; the filter of system calls keeps files from being cut off.
+        // Before ABI 2 every such move is refused; the seccomp filter prevents truncation.
         let moves = Rename(world.ws("other"), world.ws("src/moved"));
         if abi >= 2 {
             allows(&rules, &[moves])
@@ -384,7 +385,7 @@ fn every_older_version_holds_what_it_knows() {
 }
 
 #[test]
-fn no_right_is_asked_for_that_the_system_does_not_know() {
+fn only_rights_of_the_abi_are_requested() {
     let none = Confinement::default();
     for abi in 0..=NEWEST_ABI {
         let rules = LandlockRules::without_namespaces(abi, &none, Path::new("/nonexistent"));

@@ -1,4 +1,4 @@
-//! The system calls of seccomp and Landlock, for which there is no other door.
+//! System calls of seccomp and Landlock.
 
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use super::last_error;
 
-/// The rights that a ruleset of Landlock takes away, as the system reads them.
+/// The rights that a Landlock ruleset restricts, in the layout of the kernel.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HandledRights {
@@ -27,7 +27,7 @@ struct PathBeneathRule {
 const PATH_BENEATH: u32 = 1;
 const VERSION: u32 = 1;
 
-/// From here on every system call of this process and of what it starts passes this program. For good.
+/// Applies the program to all further system calls of this process and its children. Cannot be undone.
 pub(crate) fn filter_calls(program: &[libc::sock_filter]) -> Result<(), Errno> {
     let program = libc::sock_fprog {
         len: program.len().try_into().map_err(|_long| Errno::INVAL)?,
@@ -39,18 +39,18 @@ pub(crate) fn filter_calls(program: &[libc::sock_filter]) -> Result<(), Errno> {
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// The newest version of Landlock that this system has.
+/// Returns the newest Landlock version of this system.
 pub(crate) fn landlock_abi() -> Result<u32, Errno> {
-    // SAFETY: with this flag only the number is given.
+    // SAFETY: with this flag the call only returns the number.
     let version = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<HandledRights>(), 0_usize, VERSION)
     };
     u32::try_from(version).map_err(|_negative| last_error())
 }
 
-/// A ruleset that takes these rights away. Fields that an old system does not know must be zero.
+/// Creates a ruleset that restricts these rights. Fields that an older kernel does not have must be zero.
 pub(crate) fn landlock_ruleset(handled: &HandledRights) -> Result<OwnedFd, Errno> {
-    // SAFETY: the structure is read only; the descriptor is new and ours.
+    // SAFETY: the structure is only read; the descriptor is new and owned here.
     unsafe {
         let ruleset = libc::syscall(
             libc::SYS_landlock_create_ruleset,
@@ -66,32 +66,32 @@ pub(crate) fn landlock_ruleset(handled: &HandledRights) -> Result<OwnedFd, Errno
     }
 }
 
-/// Gives rights back below a place.
+/// Grants rights below a path.
 pub(crate) fn landlock_grant(
     ruleset: BorrowedFd<'_>,
     place: BorrowedFd<'_>,
     rights: u64,
 ) -> Result<(), Errno> {
     let rule = PathBeneathRule { rights, place: place.as_raw_fd() };
-    // SAFETY: the rule is read only, and laid out as the system has it.
+    // SAFETY: the rule is only read and has the layout of the kernel.
     let done = unsafe {
         libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), PATH_BENEATH, &raw const rule, 0_u32)
     };
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// From here on the ruleset holds for this process and all it starts. For good.
+/// Applies the ruleset to this process and its children. Cannot be undone.
 pub(crate) fn landlock_restrict(ruleset: BorrowedFd<'_>) -> Result<(), Errno> {
     // SAFETY: two numbers.
     let done = unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0_u32) };
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// Any call, with any arguments; in a child that was forked for it, and in tests.
+/// Makes any system call, with any arguments. Only for a child that a test forked for it.
 #[cfg(test)]
 pub(crate) fn any_call(number: libc::c_long, arguments: [usize; 6]) -> Result<usize, Errno> {
     let [a, b, c, d, e, f] = arguments;
-    // SAFETY: none; the child does nothing else, and its memory is nobody else's.
+    // SAFETY: none; the child does nothing else and shares no memory.
     let answer = unsafe { libc::syscall(number, a, b, c, d, e, f) };
     usize::try_from(answer).map_err(|_negative| last_error())
 }

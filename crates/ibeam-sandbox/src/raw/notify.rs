@@ -1,4 +1,4 @@
-//! The system calls by which a supervisor answers calls of its command: seccomp user notifications.
+//! System calls for seccomp user notifications, with which a supervisor answers calls of its command.
 
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
@@ -10,7 +10,7 @@ use super::last_error;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notification {
     id: u64,
-    /// The thread that made the call, as a number in the namespace of the reader.
+    /// The calling thread, as an id in the pid namespace of the reader.
     pub(crate) thread: u32,
     /// The arguments of the call.
     pub(crate) arguments: [u64; 6],
@@ -25,7 +25,7 @@ pub(crate) fn filter_calls_with_listener(program: &[libc::sock_filter]) -> Resul
         len: program.len().try_into().map_err(|_long| Errno::INVAL)?,
         filter: program.as_ptr().cast_mut(),
     };
-    // SAFETY: the system copies the program; the descriptor is new and belongs to nobody else.
+    // SAFETY: the system copies the program; the descriptor is new and owned here.
     unsafe {
         let listener = libc::syscall(
             libc::SYS_seccomp,
@@ -41,12 +41,12 @@ pub(crate) fn filter_calls_with_listener(program: &[libc::sock_filter]) -> Resul
     }
 }
 
-/// Takes the next notification; waits for one.
+/// Receives the next notification; waits for one.
 ///
 /// # Errors
 /// `NOENT`: the caller was killed before its notification was read.
 pub(crate) fn receive_notification(listener: BorrowedFd<'_>) -> Result<Notification, Errno> {
-    // SAFETY: zero is a valid value of this plain structure, and the system demands it.
+    // SAFETY: zero is a valid value of this plain structure, and the kernel requires it.
     let mut given: libc::seccomp_notif = unsafe { std::mem::zeroed() };
     // SAFETY: the system writes one structure of this type.
     let done = unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut given) };
@@ -56,25 +56,25 @@ pub(crate) fn receive_notification(listener: BorrowedFd<'_>) -> Result<Notificat
     Ok(Notification { id: given.id, thread: given.pid, arguments: given.data.args })
 }
 
-/// Whether the call still waits, so that the number of its thread is still that of its thread.
+/// Whether the call is still pending, and so its thread id still refers to the same thread.
 pub(crate) fn is_pending(listener: BorrowedFd<'_>, notification: &Notification) -> bool {
     let id = notification.id;
     // SAFETY: the system reads one number.
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
 }
 
-/// Ends the call with success (0) or an error.
+/// Completes the call with success (0) or an error.
 pub(crate) fn answer(listener: BorrowedFd<'_>, notification: &Notification, result: Result<(), Errno>) {
     let error = result.map_or_else(|errno| -errno.raw_os_error(), |()| 0);
     let response = libc::seccomp_notif_resp { id: notification.id, val: 0, error, flags: 0 };
-    // SAFETY: the system reads one structure of this type. A caller that is gone needs no answer.
+    // SAFETY: the system reads one structure of this type. A caller that has ended does not need an answer.
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response) };
 }
 
-/// Reads memory of another process into `buffer`; returns how many bytes could be read.
+/// Reads memory of another process into `buffer`. Returns the number of bytes read.
 ///
 /// # Errors
-/// `PERM`: the process hides its memory. `FAULT`: nothing is at that address.
+/// `PERM`: the process hides its memory. `FAULT`: the address is not mapped.
 pub(crate) fn read_memory(thread: u32, address: u64, buffer: &mut [u8]) -> Result<usize, Errno> {
     let local = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
     let address = usize::try_from(address).map_err(|_wide| Errno::FAULT)?;
@@ -97,10 +97,10 @@ pub(crate) fn read_memory(thread: u32, address: u64, buffer: &mut [u8]) -> Resul
     usize::try_from(count).map_err(|_negative| last_error())
 }
 
-/// Connects a socket to the address of these bytes.
+/// Connects a socket to the address in these bytes.
 ///
 /// # Errors
-/// What connect(2) returns.
+/// Errors of connect(2).
 pub(crate) fn connect(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
     let length = address.len().try_into().map_err(|_long| Errno::INVAL)?;
     // SAFETY: the system reads this many bytes of the slice, whatever they are.

@@ -1,35 +1,35 @@
-//! The calls that are refused: which, with what arguments, and beside what other layers.
+//! Lists of refused calls, by arguments and by the other layers.
 
 use libc::c_long;
 
 use super::{Connections, FilterContext};
 use ArgumentTest::{Has, Is, IsNot, Masked};
 
-/// The newest call that was looked at: `file_setattr`, of Linux 6.17. The same on all machines.
+/// The newest reviewed call: `file_setattr`, of Linux 6.17. The number is the same on all machines.
 pub(super) const NEWEST: u32 = 469;
-// Of Linux 6.13 to 6.17, as on all machines.
+// Calls of Linux 6.13 to 6.17; the numbers are the same on all machines.
 const SYS_SETXATTRAT: c_long = 463;
 const SYS_REMOVEXATTRAT: c_long = 466;
 const SYS_OPEN_TREE_ATTR: c_long = 467;
 const SYS_FILE_SETATTR: c_long = 469;
 
-/// What an argument is. All are of 32 bits, as the system reads them: what is above does not count there either.
+/// A test of one argument. Only the lower 32 bits count, because the kernel reads only those.
 #[derive(Clone, Copy)]
 pub(super) enum ArgumentTest {
     Is(u8, i32),
     IsNot(u8, i32),
-    /// All these bits are set.
+    /// All of these bits are set.
     Has(u8, i32),
-    /// Of the bits of the first number, those of the second are set and the others not.
+    /// The argument masked with the first number equals the second number.
     Masked(u8, i32, i32),
 }
 
-/// A call, and the arguments with which it is refused: one of these groups, all of whose tests hold.
+/// A call and the groups of tests with which it is refused: one group is enough, and all of its tests must hold.
 pub(super) type RefusedCall = (c_long, &'static [&'static [ArgumentTest]]);
 
-/// Refused whatever the arguments.
+/// Calls that are refused with any arguments.
 pub(super) const REFUSED_CALLS: &[c_long] = &[
-    // Files and sockets past every filter.
+    // Bypasses filters of files and sockets.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -37,7 +37,7 @@ pub(super) const REFUSED_CALLS: &[c_long] = &[
     libc::SYS_ptrace,
     libc::SYS_process_vm_writev,
     libc::SYS_kcmp,
-    // What is where.
+    // Mounts.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -50,10 +50,10 @@ pub(super) const REFUSED_CALLS: &[c_long] = &[
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
     libc::SYS_fspick,
-    // Namespaces: a new one gives capabilities, an old one leads out.
+    // Namespaces: a new one gives capabilities, an existing one leads out of the sandbox.
     libc::SYS_setns,
     libc::SYS_unshare,
-    // Files by number, past directories that are closed or hidden.
+    // Opens files by handle, bypassing closed or hidden directories.
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
     libc::SYS_fanotify_mark,
@@ -61,12 +61,12 @@ pub(super) const REFUSED_CALLS: &[c_long] = &[
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
-    // Wide doors into the system's own code.
+    // Large attack surface of the kernel.
     libc::SYS_bpf,
     libc::SYS_userfaultfd,
     libc::SYS_perf_event_open,
     libc::SYS_lookup_dcookie,
-    // The machine.
+    // Calls that affect the whole machine.
     libc::SYS_kexec_load,
     libc::SYS_kexec_file_load,
     libc::SYS_init_module,
@@ -83,7 +83,7 @@ pub(super) const REFUSED_CALLS: &[c_long] = &[
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
     libc::SYS_nfsservctl,
-    // Time.
+    // The clock.
     libc::SYS_clock_settime,
     libc::SYS_clock_adjtime,
     libc::SYS_settimeofday,
@@ -98,23 +98,23 @@ pub(super) const REFUSED_CALLS: &[c_long] = &[
     libc::SYS_uselib,
 ];
 
-/// All types of a socket, without the flags that go with them.
+/// Mask of a socket's type without its flags.
 const SOCKET_TYPE_MASK: i32 = 0xf;
 const FILE_TYPE_MASK: i32 = libc::S_IFMT.cast_signed();
-/// Personalities that weaken nothing: the plain one, and that of a 32-bit machine, as `uname` tells it. Two more are
-/// taken: an old version number, and programs that lie at fixed addresses, as debuggers and sanitizers ask for.
+/// Harmless personalities: the plain one and that of a 32-bit machine, as `uname` reports it. Two more are allowed: an
+/// old version number, and fixed addresses, which debuggers and sanitizers need.
 const PLAIN: i32 = 0;
 pub(super) const PER_LINUX32: i32 = 8;
-// What is asked of an open file, as on all machines; reading it is enough to be heard.
+// Requests on an open file, the same on all machines; a file open for reading is enough for them.
 const FS_IOC_SETFLAGS: i32 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: i32 = 0x401c_5820;
 const FS_IOC_ENABLE_VERITY: i32 = 0x4080_6685;
-/// How a process names itself.
+/// The pid with which a process refers to itself.
 const SELF_PID: i32 = 0;
-/// Asks for the present one.
+/// Requests the current personality.
 const QUERY: i32 = -1;
 
-/// Refused with some arguments, wherever commands run.
+/// Calls that are refused with some arguments, whatever the other layers.
 pub(super) const REFUSED_WITH_ARGUMENTS: &[RefusedCall] = &[
     (
         libc::SYS_clone,
@@ -128,7 +128,7 @@ pub(super) const REFUSED_WITH_ARGUMENTS: &[RefusedCall] = &[
             &[Has(0, libc::CLONE_NEWCGROUP)],
         ],
     ),
-    // What is typed or pasted at the user's terminal; drivers of lines, which nobody should load.
+    // Input into the user's terminal; line disciplines.
     (
         libc::SYS_ioctl,
         &[
@@ -155,7 +155,7 @@ pub(super) const REFUSED_WITH_ARGUMENTS: &[RefusedCall] = &[
             &[Masked(2, FILE_TYPE_MASK, libc::S_IFCHR.cast_signed())],
         ],
     ),
-    // The limits of others: no time of the processor at all ends a process as a signal would.
+    // Limits of other processes: a CPU time limit of 0 ends a process like a signal.
     (libc::SYS_prlimit64, &[&[IsNot(0, SELF_PID)]]),
     #[cfg(target_arch = "x86_64")]
     (
@@ -167,13 +167,14 @@ pub(super) const REFUSED_WITH_ARGUMENTS: &[RefusedCall] = &[
     ),
 ];
 
-/// The memory and descriptors of other processes, which supervisors read where they make the connections of commands
-/// (`connections.rs`). There commands are refused them by a filter of their own; elsewhere everybody is.
+/// Calls that read memory and descriptors of other processes, which supervisors need to make the connections of
+/// commands (`connections.rs`). In namespaces only commands are refused them, by their own filter; elsewhere all
+/// processes are.
 pub(super) const SUPERVISION: &[c_long] = &[libc::SYS_process_vm_readv, libc::SYS_pidfd_getfd];
 
-/// What commands in a network namespace are refused, and supervisors are not: sockets of the system itself (netlink,
-/// packets, algorithms) or of a machine below this one (vsock, which has no namespace), and Unix datagram sockets, which
-/// can send to any path without connecting to it.
+/// Calls that commands in a network namespace are refused, but supervisors are not: sockets of the kernel (netlink,
+/// packets, algorithms) or of the hypervisor (vsock, which has no namespace), and Unix datagram sockets, which can send
+/// to any path without a connection.
 const REFUSED_TO_COMMANDS: &[RefusedCall] = &[
     (
         libc::SYS_socket,
@@ -193,13 +194,13 @@ const REFUSED_TO_COMMANDS: &[RefusedCall] = &[
     ),
 ];
 
-/// What they are refused as well where nobody can check their connections: Unix sockets, but for connected pairs.
+/// Calls that are also refused where connections cannot be checked: Unix sockets, except connected pairs.
 const REFUSED_UNIX_SOCKETS: &[RefusedCall] = &[(libc::SYS_socket, &[&[Is(0, libc::AF_UNIX)]])];
 
-/// Without namespaces: nothing waits for connections; the shared memory, queues and semaphores of others, which no
-/// path names, stay theirs; and nobody's files get other attributes, which Landlock does not see. It sees neither
-/// modes, owners nor times, but those no build can do without. A pair of datagram sockets could send to any other
-/// of the system.
+/// Calls that are refused without namespaces: listening sockets; shared memory, queues and semaphores without a path,
+/// which belong to other processes; and attributes of files, which Landlock does not cover. Landlock does not cover
+/// modes, owners and times either, but builds need those. A pair of datagram sockets could send to any other socket of
+/// the system.
 const REFUSED_WITHOUT_NAMESPACES: &[RefusedCall] = &[
     (
         libc::SYS_socketpair,
@@ -241,8 +242,8 @@ const REFUSED_WITHOUT_NAMESPACES: &[RefusedCall] = &[
     ),
 ];
 
-/// Before ABI 3 of Landlock: files are cut off only by who may write them. The third access mode, which opens for
-/// neither reading nor writing, would do it too.
+/// Calls that truncate files without the right to write, which Landlock does not restrict before ABI 3. The access mode
+/// 3, which opens for neither reading nor writing, truncates too.
 const REFUSED_TRUNCATION: &[RefusedCall] = &[
     (libc::SYS_truncate, &[]),
     (libc::SYS_openat, &[&[Masked(2, ACCESS_AND_CUT, READ_AND_CUT)], &[Has(2, ACCESS_AND_CUT)]]),
@@ -252,10 +253,10 @@ const REFUSED_TRUNCATION: &[RefusedCall] = &[
 const ACCESS_AND_CUT: i32 = libc::O_ACCMODE | libc::O_TRUNC;
 const READ_AND_CUT: i32 = libc::O_RDONLY | libc::O_TRUNC;
 
-/// Every call that is refused to the fork server and all below it, and when; whatever its arguments where no group is
-/// named. Groups of a call add up.
-pub(super) fn refused(beside: FilterContext) -> impl Iterator<Item = RefusedCall> {
-    let (supervision, more): (&[c_long], &[&[RefusedCall]]) = match beside {
+/// Returns every call that is refused to the fork server and all its descendants, with its groups of tests. A call
+/// without groups is refused with any arguments. Groups of one call add up.
+pub(super) fn refused(context: FilterContext) -> impl Iterator<Item = RefusedCall> {
+    let (supervision, more): (&[c_long], &[&[RefusedCall]]) = match context {
         FilterContext::Namespaces => (&[], &[]),
         FilterContext::Landlock { handles_truncation: true } => (SUPERVISION, &[REFUSED_WITHOUT_NAMESPACES]),
         FilterContext::Landlock { handles_truncation: false } => {
@@ -266,7 +267,7 @@ pub(super) fn refused(beside: FilterContext) -> impl Iterator<Item = RefusedCall
     whole.chain(REFUSED_WITH_ARGUMENTS.iter().chain(more.iter().copied().flatten()).copied())
 }
 
-/// What a command in namespaces is refused in addition.
+/// Returns the calls that are additionally refused to a command in namespaces.
 pub(super) fn refused_to_commands(connections: Connections) -> impl Iterator<Item = RefusedCall> {
     let sockets: &[RefusedCall] = match connections {
         Connections::Checked => &[],
@@ -276,10 +277,10 @@ pub(super) fn refused_to_commands(connections: Connections) -> impl Iterator<Ite
     whole.chain(REFUSED_TO_COMMANDS.iter().chain(sockets).copied())
 }
 
-/// Calls whose arguments lie in memory, and cannot be looked at. Whoever hears that they do not exist turns to an older
-/// one that is looked at.
-pub(super) fn absent(beside: FilterContext) -> &'static [c_long] {
-    match beside {
+/// Returns calls whose arguments lie in memory and so cannot be checked. They fail as if they did not exist, so that
+/// programs use an older call that can be checked.
+pub(super) fn absent(context: FilterContext) -> &'static [c_long] {
+    match context {
         FilterContext::Namespaces | FilterContext::Landlock { handles_truncation: true } => {
             &[libc::SYS_clone3]
         }

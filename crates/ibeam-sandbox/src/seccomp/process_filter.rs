@@ -1,15 +1,15 @@
-//! A second filter for commands that share their process ids with the rest of the system: it protects the processes
-//! that end a run, and the user's other processes.
+//! A second filter for commands in the pid namespace of the system. It protects the processes that end a run, and other
+//! processes of the user.
 //!
-//! Without a pid namespace nothing but the user id decides who may be signalled. A command that stops or kills the
-//! server would outlive the run, so no call may send a signal to the server, to its process group, which has the
-//! supervisors, to the client, or to everybody at once. A supervisor may be reached by its own number: the server
-//! notices and ends its tree. Priorities, processors and scheduling can be changed of the calling process alone; a
-//! filter cannot tell a process's own number from others, so that must be spelled as 0.
+//! Without a pid namespace only the user id limits who can be signalled. If a command stopped or killed the server, it
+//! could outlive the run. So no call may send a signal to the server, to its process group, which contains the
+//! supervisors, to the client, or to all processes. A supervisor can be reached by its own pid; the server detects that
+//! and ends its tree. Priorities, CPU affinity and scheduling can be changed only for the calling process. A filter
+//! does not know the caller's pid, so the pid must be given as 0.
 //!
-//! What this filter cannot hold is held by Landlock from ABI 6 on: signals to processes outside the sandbox.
+//! From ABI 6 on Landlock also refuses signals to processes outside the sandbox, which this filter cannot.
 //!
-//! The numbers are known only in the child, so the program is built there, on the stack.
+//! The pids are known only in the child, so the program is built there, on the stack.
 
 use libc::c_long;
 use rustix::io::Errno;
@@ -17,37 +17,37 @@ use rustix::process::Pid;
 
 use crate::raw;
 
-/// Room for the longest program; a test counts what is used.
+/// Maximum length of the program; a test checks it.
 const MAX_INSTRUCTIONS: usize = 256;
 const LOAD: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
 const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
 const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
-/// Where the number of the call is in what a filter reads.
+/// Offset of the call's number in the data of a filter.
 const NUMBER: u32 = 0;
-/// Asks for all processes of a user; the two calls count differently.
+/// Selects all processes of a user; the two calls use different values.
 const PRIORITY_OF_USER: u32 = 2;
 const IO_PRIORITY_OF_USER: u32 = 3;
-// The same on all machines; the C library's bindings do not have all of them.
+// The same on all machines; the libc crate does not have all of them.
 const F_SETOWN: u32 = 8;
 const F_SETOWN_EX: u32 = 15;
 const FIOSETOWN: u32 = 0x8901;
 const SIOCSPGRP: u32 = 0x8902;
 const EVERYBODY: i32 = -1;
 
-/// What a call is refused for.
+/// The condition under which a call is refused.
 #[derive(Clone, Copy)]
 enum CallTest {
-    /// One of these arguments is the number of a protected process or group.
+    /// One of these arguments is the pid of a protected process or group.
     Protected(&'static [u8]),
-    /// This argument is not 0, the calling process.
-    Other(u8),
+    /// This argument is not 0, which is the calling process.
+    OtherProcess(u8),
     /// The first argument has this value, or the second is not 0.
-    OtherOrAll(u32),
-    /// Whatever the arguments, as if the system did not have the call.
-    AbsentPaths,
+    OtherProcessOrUser(u32),
+    /// Always, as if the system did not have the call.
+    Missing,
     /// The second argument is the first value, or it is the second value and the third argument is protected.
     Owner(u32, u32),
-    /// The second argument is one of these.
+    /// The second argument is one of these values.
     Command(u32, u32),
 }
 
@@ -58,22 +58,22 @@ const CALLS: [(c_long, CallTest); 17] = [
     (libc::SYS_rt_sigqueueinfo, CallTest::Protected(&[0])),
     (libc::SYS_rt_tgsigqueueinfo, CallTest::Protected(&[0, 1])),
     (libc::SYS_pidfd_open, CallTest::Protected(&[0])),
-    // A descriptor of /proc/PID serves as well as one of `pidfd_open`, so the number cannot be looked at.
-    (libc::SYS_pidfd_send_signal, CallTest::AbsentPaths),
-    // Signals that the system sends when a descriptor becomes ready.
+    // A descriptor of /proc/PID works as well as one of `pidfd_open`, so the pid cannot be checked.
+    (libc::SYS_pidfd_send_signal, CallTest::Missing),
+    // Requests a signal when a descriptor becomes ready.
     (libc::SYS_fcntl, CallTest::Owner(F_SETOWN_EX, F_SETOWN)),
     (libc::SYS_ioctl, CallTest::Command(FIOSETOWN, SIOCSPGRP)),
-    (libc::SYS_setpriority, CallTest::OtherOrAll(PRIORITY_OF_USER)),
-    (libc::SYS_ioprio_set, CallTest::OtherOrAll(IO_PRIORITY_OF_USER)),
-    (libc::SYS_sched_setparam, CallTest::Other(0)),
-    (libc::SYS_sched_setscheduler, CallTest::Other(0)),
-    (libc::SYS_sched_setattr, CallTest::Other(0)),
-    (libc::SYS_sched_setaffinity, CallTest::Other(0)),
-    (libc::SYS_migrate_pages, CallTest::Other(0)),
-    (libc::SYS_move_pages, CallTest::Other(0)),
+    (libc::SYS_setpriority, CallTest::OtherProcessOrUser(PRIORITY_OF_USER)),
+    (libc::SYS_ioprio_set, CallTest::OtherProcessOrUser(IO_PRIORITY_OF_USER)),
+    (libc::SYS_sched_setparam, CallTest::OtherProcess(0)),
+    (libc::SYS_sched_setscheduler, CallTest::OtherProcess(0)),
+    (libc::SYS_sched_setattr, CallTest::OtherProcess(0)),
+    (libc::SYS_sched_setaffinity, CallTest::OtherProcess(0)),
+    (libc::SYS_migrate_pages, CallTest::OtherProcess(0)),
+    (libc::SYS_move_pages, CallTest::OtherProcess(0)),
 ];
 
-/// The processes that no command may signal.
+/// The client, which no command may signal.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProtectedClient {
     /// The process that started the server.
@@ -82,10 +82,10 @@ pub(crate) struct ProtectedClient {
     pub(crate) group: Pid,
 }
 
-/// Installs the filter in the server, for itself and all that it starts. Uses system calls and the stack only.
+/// Installs the filter in the server, for itself and all descendants. Uses only system calls and the stack.
 ///
 /// # Errors
-/// The error of seccomp(2).
+/// Errors of seccomp(2).
 pub(crate) fn install(server: Pid, client: ProtectedClient) -> Result<(), Errno> {
     let program = Program::new([
         server.as_raw_pid(),
@@ -101,12 +101,12 @@ pub(crate) fn install(server: Pid, client: ProtectedClient) -> Result<(), Errno>
 struct Program {
     steps: [libc::sock_filter; MAX_INSTRUCTIONS],
     length: usize,
-    /// A step did not fit.
+    /// An instruction did not fit.
     is_cut: bool,
 }
 
 impl Program {
-    /// Builds the program; `None` if there is no room for it.
+    /// Builds the program. Returns `None` if it is too long.
     fn new(protected: [i32; 5]) -> Option<Self> {
         let empty = libc::sock_filter { code: 0, jt: 0, jf: 0, k: 0 };
         let mut program = Self { steps: [empty; MAX_INSTRUCTIONS], length: 0, is_cut: false };
@@ -116,9 +116,9 @@ impl Program {
             program.push(EQUAL, call as u32, 0, 0);
             program.refuse(test, &protected);
             program.push(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
-            // Another call goes on behind all of this.
-            let behind = u8::try_from(program.length - start - 1).ok()?;
-            program.steps.get_mut(start)?.jf = behind;
+            // Other calls skip all of this.
+            let distance = u8::try_from(program.length - start - 1).ok()?;
+            program.steps.get_mut(start)?.jf = distance;
         }
         program.push(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
         (!program.is_cut).then_some(program)
@@ -135,13 +135,13 @@ impl Program {
                     self.refuse_protected(*argument, protected);
                 }
             }
-            CallTest::Other(argument) => self.refuse_others(argument),
-            CallTest::OtherOrAll(all) => {
+            CallTest::OtherProcess(argument) => self.refuse_others(argument),
+            CallTest::OtherProcessOrUser(all) => {
                 self.load(0);
                 self.refuse_equal(all);
                 self.refuse_others(1);
             }
-            CallTest::AbsentPaths => self.answer(Errno::NOSYS),
+            CallTest::Missing => self.answer(Errno::NOSYS),
             CallTest::Owner(refused, looked_at) => {
                 self.load(1);
                 self.refuse_equal(refused);
@@ -175,7 +175,7 @@ impl Program {
         self.answer(Errno::PERM);
     }
 
-    /// The lower half of an argument; the system reads no more of a process id.
+    /// Loads the lower half of an argument; the system reads no more of a pid.
     fn load(&mut self, argument: u8) {
         self.push(LOAD, 16 + 8 * u32::from(argument), 0, 0);
     }
@@ -206,7 +206,8 @@ mod tests {
     const NOBODY: usize = 0x3fff_fff0;
     const NO_FILTER: i32 = 255;
 
-    /// The error of a call in a child whose server is this process and whose client is `client`; 0 if it succeeds.
+    /// Returns the error of a call in a child whose server is this process and whose client is `client`; 0 if the call
+    /// succeeds.
     fn errno(call: c_long, arguments: [usize; 6], client: Pid) -> i32 {
         let server = getpid();
         let child = fork(ForkMode::Plain, || {
@@ -223,7 +224,7 @@ mod tests {
     }
 
     fn number(pid: i32) -> usize {
-        // As a register holds it: what is above the lower half does not count.
+        // The upper half of a register does not count.
         pid.cast_unsigned() as usize | 7 << 32
     }
 
@@ -271,13 +272,13 @@ mod tests {
     #[test]
     fn priorities_and_processors_are_those_of_the_caller() {
         let (client, perm) = (Pid::INIT, Errno::PERM.raw_os_error());
-        let (ours, user) = (number(getpid().as_raw_pid()), PRIORITY_OF_USER as usize);
-        for refused in [[0, ours, 5, 0, 0, 0], [1, ours, 5, 0, 0, 0], [user, 0, 5, 0, 0, 0]] {
+        let (own_pid, user) = (number(getpid().as_raw_pid()), PRIORITY_OF_USER as usize);
+        for refused in [[0, own_pid, 5, 0, 0, 0], [1, own_pid, 5, 0, 0, 0], [user, 0, 5, 0, 0, 0]] {
             assert_eq!(errno(libc::SYS_setpriority, refused, client), perm, "{refused:x?}");
         }
         assert_eq!(errno(libc::SYS_setpriority, [0, 0, 19, 0, 0, 0], client), 0);
         assert_eq!(errno(libc::SYS_ioprio_set, [3, 0, 0, 0, 0, 0], client), perm);
-        assert_eq!(errno(libc::SYS_ioprio_set, [1, ours, 0, 0, 0, 0], client), perm);
+        assert_eq!(errno(libc::SYS_ioprio_set, [1, own_pid, 0, 0, 0, 0], client), perm);
         for call in [
             libc::SYS_sched_setparam,
             libc::SYS_sched_setscheduler,
@@ -286,7 +287,7 @@ mod tests {
             libc::SYS_migrate_pages,
             libc::SYS_move_pages,
         ] {
-            assert_eq!(errno(call, [ours, 0, 0, 0, 0, 0], client), perm, "{call}");
+            assert_eq!(errno(call, [own_pid, 0, 0, 0, 0, 0], client), perm, "{call}");
             assert_ne!(errno(call, [0, 0, 0, 0, 0, 0], client), perm, "{call}");
         }
     }

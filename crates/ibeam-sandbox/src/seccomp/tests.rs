@@ -1,4 +1,4 @@
-//! Real calls, made in a child with the filter and in one without: what refuses must be the filter.
+//! Real calls, made in one child with the filter and one without, to show that the filter refuses them.
 
 use std::collections::BTreeSet;
 
@@ -14,24 +14,24 @@ use crate::raw::{self, ForkMode, any_call};
 const PAIRS: FilterContext = FilterContext::Landlock { handles_truncation: true };
 const OLD: FilterContext = FilterContext::Landlock { handles_truncation: false };
 const ALL: [FilterContext; 3] = [FilterContext::Namespaces, PAIRS, OLD];
-/// A number, an address and a descriptor that are none.
+/// An invalid number, address and descriptor.
 const BAD: usize = usize::MAX;
-/// Whatever the arguments.
+/// Refused with any arguments.
 const NO_GROUPS: &[&[call_lists::ArgumentTest]] = &[];
-/// What the child says when the filter itself was refused.
+/// Exit code of the child if the filter could not be installed.
 const NO_FILTER: i32 = 255;
 
-/// The filters that a command has where its connections are checked.
+/// The filters of a command whose connections are checked.
 struct Filters {
     all: Program,
     command: Option<CommandProgram>,
 }
 
 impl Filters {
-    fn new(beside: FilterContext) -> Self {
+    fn new(context: FilterContext) -> Self {
         let command =
-            (beside == FilterContext::Namespaces).then(|| command_program(Connections::Checked).unwrap());
-        Self { all: program(beside).unwrap(), command }
+            (context == FilterContext::Namespaces).then(|| command_program(Connections::Checked).unwrap());
+        Self { all: program(context).unwrap(), command }
     }
 
     fn install(&self) -> Result<(), Errno> {
@@ -41,8 +41,8 @@ impl Filters {
     }
 }
 
-/// What a call says in a child, which has the filters or not.
-fn said(filters: Option<&Filters>, call: c_long, arguments: [usize; 6]) -> Result<(), Errno> {
+/// Returns the result of a call in a child, with or without the filters.
+fn call_result(filters: Option<&Filters>, call: c_long, arguments: [usize; 6]) -> Result<(), Errno> {
     let child = raw::fork(ForkMode::Plain, || {
         if let Some(filters) = filters
             && filters.install().is_err()
@@ -59,24 +59,24 @@ fn said(filters: Option<&Filters>, call: c_long, arguments: [usize; 6]) -> Resul
     }
 }
 
-/// `expected` with the filter. Without it, something else.
+/// Checks that the call fails with `expected` with the filter, and with something else without it.
 #[track_caller]
-fn refused(beside: FilterContext, call: c_long, arguments: [usize; 6], expected: Errno) {
-    let filters = Filters::new(beside);
-    assert_eq!(said(Some(&filters), call, arguments), Err(expected), "call {call} {arguments:x?}");
-    let without = said(None, call, arguments);
+fn check_refused(context: FilterContext, call: c_long, arguments: [usize; 6], expected: Errno) {
+    let filters = Filters::new(context);
+    assert_eq!(call_result(Some(&filters), call, arguments), Err(expected), "call {call} {arguments:x?}");
+    let without = call_result(None, call, arguments);
     if without == Err(Errno::PERM) && !rustix::process::geteuid().is_root() {
         return eprintln!("SKIP: call {call} without the filter, which only root may make");
     }
     assert_ne!(without, Err(expected), "call {call} {arguments:x?} is refused anyway");
 }
 
-/// The same with the filter as without.
+/// Checks that the call has the same result with and without the filter.
 #[track_caller]
-fn passes(beside: FilterContext, call: c_long, arguments: [usize; 6]) {
-    let filters = Filters::new(beside);
-    let with = said(Some(&filters), call, arguments);
-    assert_eq!(with, said(None, call, arguments), "call {call} {arguments:x?}");
+fn check_passes(context: FilterContext, call: c_long, arguments: [usize; 6]) {
+    let filters = Filters::new(context);
+    let with = call_result(Some(&filters), call, arguments);
+    assert_eq!(with, call_result(None, call, arguments), "call {call} {arguments:x?}");
     assert_ne!(with, Err(Errno::PERM), "call {call} {arguments:x?} proves nothing");
 }
 
@@ -89,20 +89,20 @@ fn arguments<const COUNT: usize>(given: [i32; COUNT]) -> [usize; 6] {
 }
 
 #[test]
-fn what_nobody_needs_is_refused_whatever_the_arguments() {
+fn dangerous_calls_are_refused_with_any_arguments() {
     for call in REFUSED_CALLS {
         if *call == libc::SYS_vhangup {
-            // Has no argument that could be wrong, and ends the terminal of whoever runs the test.
+            // Has no arguments that could be invalid, and would end the terminal of the person who runs the test.
             let filter = Filters::new(FilterContext::Namespaces);
-            assert_eq!(said(Some(&filter), *call, [0; 6]), Err(Errno::PERM));
+            assert_eq!(call_result(Some(&filter), *call, [0; 6]), Err(Errno::PERM));
         } else {
-            refused(FilterContext::Namespaces, *call, [BAD; 6], Errno::PERM);
+            check_refused(FilterContext::Namespaces, *call, [BAD; 6], Errno::PERM);
         }
     }
 }
 
 #[test]
-fn a_process_is_made_but_no_namespace() {
+fn processes_can_be_created_but_namespaces_cannot() {
     for flag in [
         libc::CLONE_NEWUSER,
         libc::CLONE_NEWNS,
@@ -112,81 +112,86 @@ fn a_process_is_made_but_no_namespace() {
         libc::CLONE_NEWUTS,
         libc::CLONE_NEWCGROUP,
     ] {
-        // Threads share what such a flag writable_parts; the system finds that wrong in its own way.
-        refused(
+        // Threads share what such a flag separates, so the system refuses the combination.
+        check_refused(
             FilterContext::Namespaces,
             libc::SYS_clone,
             arguments([flag | libc::CLONE_THREAD]),
             Errno::PERM,
         );
     }
-    passes(FilterContext::Namespaces, libc::SYS_clone, arguments([libc::SIGCHLD]));
-    passes(FilterContext::Namespaces, libc::SYS_clone, arguments([libc::CLONE_VFORK | libc::SIGCHLD]));
-    refused(FilterContext::Namespaces, libc::SYS_clone3, [BAD, 88, 0, 0, 0, 0], Errno::NOSYS);
+    check_passes(FilterContext::Namespaces, libc::SYS_clone, arguments([libc::SIGCHLD]));
+    check_passes(FilterContext::Namespaces, libc::SYS_clone, arguments([libc::CLONE_VFORK | libc::SIGCHLD]));
+    check_refused(FilterContext::Namespaces, libc::SYS_clone3, [BAD, 88, 0, 0, 0, 0], Errno::NOSYS);
 }
 
 #[test]
-fn a_terminal_gets_no_input_from_commands() {
+fn commands_cannot_push_input_into_a_terminal() {
     for request in [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD, libc::TIOCCONS] {
         let request = usize::try_from(request).unwrap();
         // The system reads 32 bits of it.
         for request in [request, request | 1 << 32] {
-            for beside in [FilterContext::Namespaces, PAIRS] {
-                refused(beside, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0], Errno::PERM);
+            for context in [FilterContext::Namespaces, PAIRS] {
+                check_refused(context, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0], Errno::PERM);
             }
         }
     }
     for request in [libc::TIOCGWINSZ, libc::TCGETS, libc::FIONREAD] {
         let request = usize::try_from(request).unwrap();
-        passes(FilterContext::Namespaces, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0]);
+        check_passes(FilterContext::Namespaces, libc::SYS_ioctl, [BAD, request, BAD, 0, 0, 0]);
     }
 }
 
 #[test]
-fn only_personalities_that_weaken_nothing_are_taken() {
+fn only_harmless_personalities_are_allowed() {
     const READ_IMPLIES_EXEC: i32 = 0x40_0000;
     const PER_BSD: i32 = 6;
-    for refused_one in [READ_IMPLIES_EXEC, PER_BSD, libc::ADDR_NO_RANDOMIZE | READ_IMPLIES_EXEC] {
-        refused(FilterContext::Namespaces, libc::SYS_personality, arguments([refused_one]), Errno::PERM);
+    for refused_flags in [READ_IMPLIES_EXEC, PER_BSD, libc::ADDR_NO_RANDOMIZE | READ_IMPLIES_EXEC] {
+        check_refused(
+            FilterContext::Namespaces,
+            libc::SYS_personality,
+            arguments([refused_flags]),
+            Errno::PERM,
+        );
     }
     for taken in [0, -1, call_lists::PER_LINUX32, libc::ADDR_NO_RANDOMIZE] {
-        passes(FilterContext::Namespaces, libc::SYS_personality, arguments([taken]));
+        check_passes(FilterContext::Namespaces, libc::SYS_personality, arguments([taken]));
     }
 }
 
 #[test]
-fn devices_are_not_made() {
+fn devices_cannot_be_created() {
     for kind in [libc::S_IFBLK, libc::S_IFCHR] {
         let mode = usize::try_from(kind | 0o600).unwrap();
-        refused(FilterContext::Namespaces, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0], Errno::PERM);
+        check_refused(FilterContext::Namespaces, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0], Errno::PERM);
         #[cfg(target_arch = "x86_64")]
-        refused(FilterContext::Namespaces, libc::SYS_mknod, [BAD, mode, 0, 0, 0, 0], Errno::PERM);
+        check_refused(FilterContext::Namespaces, libc::SYS_mknod, [BAD, mode, 0, 0, 0, 0], Errno::PERM);
     }
     for kind in [libc::S_IFIFO, libc::S_IFREG, libc::S_IFSOCK] {
         let mode = usize::try_from(kind | 0o600).unwrap();
-        passes(FilterContext::Namespaces, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0]);
+        check_passes(FilterContext::Namespaces, libc::SYS_mknodat, [BAD, BAD, mode, 0, 0, 0]);
     }
 }
 
 #[test]
-fn sockets_are_those_that_the_other_layers_bound() {
+fn only_sockets_that_other_layers_limit_are_allowed() {
     use libc::{
         AF_ALG, AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_UNIX, AF_VSOCK, SOCK_CLOEXEC, SOCK_DGRAM,
         SOCK_NONBLOCK, SOCK_RAW, SOCK_SEQPACKET, SOCK_STREAM,
     };
-    let socket = |beside, domain, kind, protocol, passes_it: bool| {
+    let socket = |context, domain, kind, protocol, passes_it: bool| {
         let arguments = arguments([domain, kind, protocol]);
         if passes_it {
-            passes(beside, libc::SYS_socket, arguments);
+            check_passes(context, libc::SYS_socket, arguments);
         } else {
-            refused(beside, libc::SYS_socket, arguments, Errno::PERM);
+            check_refused(context, libc::SYS_socket, arguments, Errno::PERM);
         }
     };
     for (domain, kind) in
         [(AF_NETLINK, SOCK_RAW), (AF_PACKET, SOCK_RAW), (AF_VSOCK, SOCK_STREAM), (AF_ALG, SOCK_SEQPACKET)]
     {
-        for beside in ALL {
-            socket(beside, domain, kind, 0, false);
+        for context in ALL {
+            socket(context, domain, kind, 0, false);
         }
     }
     for kind in [SOCK_STREAM, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK] {
@@ -209,12 +214,12 @@ fn sockets_are_those_that_the_other_layers_bound() {
 }
 
 #[test]
-fn where_nobody_checks_connections_there_are_no_unix_sockets() {
+fn without_connection_checks_unix_sockets_are_refused() {
     let filters = Filters {
         all: program(FilterContext::Namespaces).unwrap(),
         command: Some(command_program(Connections::Unchecked).unwrap()),
     };
-    let call = |call, given| said(Some(&filters), call, given);
+    let call = |call, given| call_result(Some(&filters), call, given);
     let socket = |domain| call(libc::SYS_socket, arguments([domain, libc::SOCK_STREAM]));
     assert_eq!(socket(libc::AF_UNIX), Err(Errno::PERM));
     assert_eq!(socket(libc::AF_INET), Ok(()));
@@ -224,40 +229,40 @@ fn where_nobody_checks_connections_there_are_no_unix_sockets() {
 }
 
 #[test]
-fn a_connection_is_made_by_nobody_but_the_supervisor() {
-    // Nobody listens for it here, so the system refuses it.
+fn only_the_supervisor_makes_connections() {
+    // The notification has no reader here, so the system refuses the call.
     let filters = Filters::new(FilterContext::Namespaces);
-    assert_eq!(said(Some(&filters), libc::SYS_connect, [BAD; 6]), Err(Errno::NOSYS));
+    assert_eq!(call_result(Some(&filters), libc::SYS_connect, [BAD; 6]), Err(Errno::NOSYS));
 }
 
 #[test]
-fn supervisors_read_what_commands_may_not() {
+fn supervisors_may_read_memory_that_commands_may_not() {
     for call in call_lists::SUPERVISION {
-        refused(FilterContext::Namespaces, *call, [BAD; 6], Errno::PERM);
-        refused(PAIRS, *call, [BAD; 6], Errno::PERM);
+        check_refused(FilterContext::Namespaces, *call, [BAD; 6], Errno::PERM);
+        check_refused(PAIRS, *call, [BAD; 6], Errno::PERM);
         let filters = Filters { all: program(FilterContext::Namespaces).unwrap(), command: None };
-        assert_ne!(said(Some(&filters), *call, [BAD; 6]), Err(Errno::PERM));
+        assert_ne!(call_result(Some(&filters), *call, [BAD; 6]), Err(Errno::PERM));
     }
 }
 
 #[test]
-fn pairs_lead_nowhere_else() {
+fn only_connected_socket_pairs_are_allowed() {
     let pair = |kind| [usize::try_from(libc::AF_UNIX).unwrap(), usize::try_from(kind).unwrap(), 0, BAD, 0, 0];
-    for beside in ALL {
+    for context in ALL {
         for kind in [libc::SOCK_STREAM, libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC] {
-            passes(beside, libc::SYS_socketpair, pair(kind));
+            check_passes(context, libc::SYS_socketpair, pair(kind));
         }
     }
     for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK] {
-        for beside in ALL {
-            refused(beside, libc::SYS_socketpair, pair(kind), Errno::PERM);
+        for context in ALL {
+            check_refused(context, libc::SYS_socketpair, pair(kind), Errno::PERM);
         }
     }
 }
 
 #[test]
-fn without_namespaces_nobody_is_waited_for_and_nothing_is_shared_without_a_name() {
-    for beside in [PAIRS, OLD] {
+fn without_namespaces_listening_and_unnamed_sharing_are_refused() {
+    for context in [PAIRS, OLD] {
         for call in [
             libc::SYS_bind,
             libc::SYS_listen,
@@ -274,23 +279,23 @@ fn without_namespaces_nobody_is_waited_for_and_nothing_is_shared_without_a_name(
             libc::SYS_mq_unlink,
         ] {
             let arguments = [BAD - 1; 6];
-            refused(beside, call, arguments, Errno::PERM);
-            passes(FilterContext::Namespaces, call, arguments);
+            check_refused(context, call, arguments, Errno::PERM);
+            check_passes(FilterContext::Namespaces, call, arguments);
         }
     }
-    refused(PAIRS, libc::SYS_connect, [BAD; 6], Errno::PERM);
+    check_refused(PAIRS, libc::SYS_connect, [BAD; 6], Errno::PERM);
 }
 
 #[test]
-fn the_limits_of_others_are_theirs() {
+fn limits_of_other_processes_cannot_be_changed() {
     const CORE: i32 = libc::RLIMIT_CORE as i32;
     let parent = std::process::id().cast_signed();
-    refused(FilterContext::Namespaces, libc::SYS_prlimit64, arguments([parent, CORE]), Errno::PERM);
-    passes(FilterContext::Namespaces, libc::SYS_prlimit64, arguments([0, CORE]));
+    check_refused(FilterContext::Namespaces, libc::SYS_prlimit64, arguments([parent, CORE]), Errno::PERM);
+    check_passes(FilterContext::Namespaces, libc::SYS_prlimit64, arguments([0, CORE]));
 }
 
 #[test]
-fn without_namespaces_attributes_are_left_as_they_are() {
+fn without_namespaces_attributes_cannot_be_changed() {
     for call in [
         libc::SYS_setxattr,
         libc::SYS_lsetxattr,
@@ -299,54 +304,57 @@ fn without_namespaces_attributes_are_left_as_they_are() {
         libc::SYS_lremovexattr,
         libc::SYS_fremovexattr,
     ] {
-        refused(PAIRS, call, [BAD, BAD, BAD, 0, 0, 0], Errno::PERM);
-        passes(FilterContext::Namespaces, call, [BAD, BAD, BAD, 0, 0, 0]);
+        check_refused(PAIRS, call, [BAD, BAD, BAD, 0, 0, 0], Errno::PERM);
+        check_passes(FilterContext::Namespaces, call, [BAD, BAD, BAD, 0, 0, 0]);
     }
-    passes(PAIRS, libc::SYS_getxattr, [BAD, BAD, BAD, 0, 0, 0]);
+    check_passes(PAIRS, libc::SYS_getxattr, [BAD, BAD, BAD, 0, 0, 0]);
     const FS_IOC_GETFLAGS: usize = 0x8008_6601;
     const FS_IOC_SETFLAGS: usize = 0x4008_6602;
-    refused(PAIRS, libc::SYS_ioctl, [BAD, FS_IOC_SETFLAGS, BAD, 0, 0, 0], Errno::PERM);
-    passes(FilterContext::Namespaces, libc::SYS_ioctl, [BAD, FS_IOC_SETFLAGS, BAD, 0, 0, 0]);
-    passes(PAIRS, libc::SYS_ioctl, [BAD, FS_IOC_GETFLAGS, BAD, 0, 0, 0]);
+    check_refused(PAIRS, libc::SYS_ioctl, [BAD, FS_IOC_SETFLAGS, BAD, 0, 0, 0], Errno::PERM);
+    check_passes(FilterContext::Namespaces, libc::SYS_ioctl, [BAD, FS_IOC_SETFLAGS, BAD, 0, 0, 0]);
+    check_passes(PAIRS, libc::SYS_ioctl, [BAD, FS_IOC_GETFLAGS, BAD, 0, 0, 0]);
 }
 
 #[test]
-fn an_old_landlock_is_helped_to_keep_files_whole() {
+fn before_abi_3_the_filter_refuses_truncation() {
     use libc::{O_CREAT, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY};
     let open = |flags: i32| [BAD, BAD, usize::try_from(flags).unwrap(), 0o600, 0, 0];
     for flags in [O_RDONLY | O_TRUNC, O_WRONLY | O_RDWR | O_TRUNC, O_RDONLY | O_TRUNC | O_CREAT] {
-        refused(OLD, libc::SYS_openat, open(flags), Errno::PERM);
-        passes(PAIRS, libc::SYS_openat, open(flags));
+        check_refused(OLD, libc::SYS_openat, open(flags), Errno::PERM);
+        check_passes(PAIRS, libc::SYS_openat, open(flags));
         #[cfg(target_arch = "x86_64")]
-        refused(OLD, libc::SYS_open, [BAD, usize::try_from(flags).unwrap(), 0, 0, 0, 0], Errno::PERM);
+        check_refused(OLD, libc::SYS_open, [BAD, usize::try_from(flags).unwrap(), 0, 0, 0, 0], Errno::PERM);
     }
-    // Those need the right to write, which it knows.
+    // These need the right to write, which Landlock restricts.
     for flags in [O_RDONLY, O_WRONLY | O_TRUNC, O_RDWR | O_TRUNC | O_CREAT, O_WRONLY | O_RDWR] {
-        passes(OLD, libc::SYS_openat, open(flags));
+        check_passes(OLD, libc::SYS_openat, open(flags));
     }
-    refused(OLD, libc::SYS_truncate, [BAD; 6], Errno::PERM);
-    passes(PAIRS, libc::SYS_truncate, [BAD; 6]);
-    refused(OLD, libc::SYS_openat2, [BAD; 6], Errno::NOSYS);
-    passes(PAIRS, libc::SYS_openat2, [BAD; 6]);
+    check_refused(OLD, libc::SYS_truncate, [BAD; 6], Errno::PERM);
+    check_passes(PAIRS, libc::SYS_truncate, [BAD; 6]);
+    check_refused(OLD, libc::SYS_openat2, [BAD; 6], Errno::NOSYS);
+    check_passes(PAIRS, libc::SYS_openat2, [BAD; 6]);
 }
 
 #[test]
-fn a_call_that_is_refused_whole_is_listed_once() {
-    for beside in ALL {
-        let calls: Vec<_> = call_lists::refused(beside)
-            .chain(call_lists::absent(beside).iter().map(|call| (*call, NO_GROUPS)))
+fn a_call_without_argument_tests_is_listed_once() {
+    for context in ALL {
+        let calls: Vec<_> = call_lists::refused(context)
+            .chain(call_lists::absent(context).iter().map(|call| (*call, NO_GROUPS)))
             .collect();
         let all: BTreeSet<_> = calls.iter().map(|(call, _)| *call).collect();
         for call in all {
             let groups: Vec<_> =
                 calls.iter().filter(|(other, _)| *other == call).map(|(_, groups)| groups).collect();
-            assert!(groups.len() == 1 || groups.iter().all(|groups| !groups.is_empty()), "{call} {beside:?}");
+            assert!(
+                groups.len() == 1 || groups.iter().all(|groups| !groups.is_empty()),
+                "{call} {context:?}"
+            );
             assert!(call <= c_long::from(NEWEST), "{call}");
         }
     }
 }
 
-/// Runs the program as the system does, for numbers that it may not have itself.
+/// Runs the program as the system does, for numbers that this system may not have.
 fn verdict(program: &Program, machine: u32, number: u32) -> u32 {
     const A_LOAD: u16 = 0x20;
     const A_JUMP: u16 = 0x05;
@@ -372,25 +380,25 @@ fn verdict(program: &Program, machine: u32, number: u32) -> u32 {
 }
 
 #[test]
-fn numbers_that_nobody_looked_at_do_not_exist() {
+fn unknown_call_numbers_fail_as_missing() {
     const X32: u32 = 0x4000_0000;
     const X86_64: u32 = 0xc000_003e;
     const AARCH64: u32 = 0xc000_00b7;
     const I386: u32 = 0x4000_0003;
-    let ours = if cfg!(target_arch = "x86_64") { X86_64 } else { AARCH64 };
+    let machine = if cfg!(target_arch = "x86_64") { X86_64 } else { AARCH64 };
     let absent = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     let getpid = u32::try_from(libc::SYS_getpid).unwrap();
-    for beside in ALL {
-        let program = program(beside).unwrap();
-        assert_eq!(verdict(&program, ours, getpid), libc::SECCOMP_RET_ALLOW);
-        assert_eq!(verdict(&program, ours, NEWEST - 1), libc::SECCOMP_RET_ALLOW);
+    for context in ALL {
+        let program = program(context).unwrap();
+        assert_eq!(verdict(&program, machine, getpid), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(verdict(&program, machine, NEWEST - 1), libc::SECCOMP_RET_ALLOW);
         for number in [NEWEST + 1, X32, X32 | getpid, X32 | 519, u32::MAX] {
-            assert_eq!(verdict(&program, ours, number), absent, "{number:#x}");
+            assert_eq!(verdict(&program, machine, number), absent, "{number:#x}");
         }
-        // Another machine's numbers mean something else.
+        // The numbers of another machine have another meaning.
         assert_eq!(verdict(&program, I386, getpid), libc::SECCOMP_RET_KILL_PROCESS);
     }
     let filters = Filters::new(FilterContext::Namespaces);
-    assert_eq!(said(Some(&filters), c_long::from(X32 | getpid), [0; 6]), Err(Errno::NOSYS));
-    assert_eq!(said(Some(&filters), -1, [0; 6]), Err(Errno::NOSYS));
+    assert_eq!(call_result(Some(&filters), c_long::from(X32 | getpid), [0; 6]), Err(Errno::NOSYS));
+    assert_eq!(call_result(Some(&filters), -1, [0; 6]), Err(Errno::NOSYS));
 }

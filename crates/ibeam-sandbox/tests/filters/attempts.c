@@ -1,5 +1,5 @@
-/* Makes each call that commands may not make, in a form that anybody may make elsewhere, and prints what came of
- * it: a line of the name and `done`, or the number of the error. Harmless where nothing refuses. */
+/* Makes each refused call, in a form that every user may make without a filter, and prints the result: a line with
+ * the name and `done`, or the error number. Harmless without a filter. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static void tell(const char *name, long answer)
 	fflush(stdout);
 }
 
-/* How many more layers of Landlock this process may have: 16 in all. */
+/* Returns how many more Landlock layers this process can add, of 16 in total. */
 static int layers(void)
 {
 	unsigned long long execute = 1;
@@ -45,7 +45,7 @@ static int layers(void)
 	}
 }
 
-/* In a process of its own, which what it does to itself ends with. */
+/* Runs the call in a child, so that its effects end with the child. */
 #define ATTEMPT(name, call)                                                                                           \
 	do {                                                                                                          \
 		if (fork() == 0) {                                                                                    \
@@ -88,9 +88,9 @@ int main(void)
 	ATTEMPT("netlink", socket(AF_NETLINK, SOCK_RAW, 0));
 	ATTEMPT("mkfifo", mknod("fifo", S_IFIFO | 0600, 0));
 	ATTEMPT("getpid", syscall(SYS_getpid));
-	/* In the place of a terminal stands what is none; the filter comes first. */
+	/* Descriptor 0 is not a terminal; the filter is checked first. */
 	ATTEMPT("tiocsti", ioctl(0, TIOCSTI, "x"));
-	/* In a form that nobody may make, so that nothing comes of it where there is no filter. */
+	/* Invalid arguments, so that the call has no effect without a filter. */
 	ATTEMPT("mount", syscall(SYS_mount, 0, 0, 0, 0, 0));
 	ATTEMPT("bpf", syscall(SYS_bpf, -1, 0, 0));
 	ATTEMPT("kexec_load", syscall(SYS_kexec_load, -1, -1, 0, -1));
