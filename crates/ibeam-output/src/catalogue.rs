@@ -9,14 +9,13 @@ mod check;
 mod command;
 mod convert;
 mod message;
-mod notice;
 mod page;
 mod policy;
 mod question;
-mod reason;
 mod replay;
 mod session;
 mod shim;
+mod variant;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -84,7 +83,7 @@ impl Catalogue {
 
     /// The sentence and the hints for a reason.
     pub fn reason(&self, reason: &Reason) -> Explanation {
-        let words = reason::message_for(reason);
+        let words = variant::reason_message(reason);
         let mut hints = self.hints(&words);
         if let Reason::UnknownProvider { near: Some(near), .. }
         | Reason::UnknownModel { near: Some(near), .. } = reason
@@ -116,7 +115,7 @@ impl Catalogue {
     pub fn failed_run(&self, failure: &Failure, run: Option<&RunFinished>) -> Explanation {
         let mut explained = self.failure(failure);
         if run.is_none_or(|run| run.ephemeral) {
-            let advice = self.hints_named(&reason::message_for(&failure.reason), RESUME_HINT);
+            let advice = self.hints_named(&variant::reason_message(&failure.reason), RESUME_HINT);
             explained.hints.retain(|hint| !advice.contains(hint));
         }
         explained
@@ -124,12 +123,12 @@ impl Catalogue {
 
     /// What a class of failures means, for a table.
     pub fn code(&self, code: FailureCode) -> String {
-        self.say(&Message::new(code_id(code)), None)
+        self.say(&Message::new(format!("code-{}", code.as_str().replace('_', "-"))), None)
     }
 
     /// The sentence of a `warning:` line; lines of details, each indented, follow where there are several.
     pub fn notice(&self, notice: &Notice) -> String {
-        let sentence = self.say(&notice::message_for(notice, self), None);
+        let sentence = self.say(&variant::notice_message(notice, self), None);
         if let Notice::EmbeddedModel { unused_key: Some(key), .. } = notice {
             let words = Message::new("notice-embedded-model-with-key").text("message", &sentence);
             return self.say(&words.text("detail", &self.unused_key(key)), None);
@@ -236,7 +235,7 @@ impl Catalogue {
     }
 
     fn say(&self, words: &Message, attribute: Option<&str>) -> String {
-        let said = self.find(words.id, attribute, &words.args).unwrap_or_else(|| words.id.to_owned());
+        let said = self.find(&words.id, attribute, &words.args).unwrap_or_else(|| words.id.to_string());
         // A sentence that ends in the words of another who said nothing ends in its colon.
         said.trim_end_matches([':', '：', ' ', '\u{a0}']).to_owned()
     }
@@ -247,7 +246,7 @@ impl Catalogue {
 
     /// The hints whose names begin so.
     fn hints_named(&self, words: &Message, prefix: &str) -> Vec<String> {
-        let Some(message) = self.message(words.id).or_else(|| english().message(words.id)) else {
+        let Some(message) = self.message(&words.id).or_else(|| english().message(&words.id)) else {
             return Vec::new();
         };
         let names = message.attributes().map(|attribute| attribute.id()).filter(|id| id.starts_with(prefix));
@@ -296,38 +295,6 @@ fn hours_and_minutes(ms: u64) -> String {
         (0, minutes) => format!("{minutes} min"),
         (hours, 0) => format!("{hours} h"),
         (hours, minutes) => format!("{hours} h {minutes} min"),
-    }
-}
-
-fn code_id(code: FailureCode) -> &'static str {
-    match code {
-        FailureCode::Usage => "code-usage",
-        FailureCode::Denied => "code-denied",
-        FailureCode::Auth => "code-auth",
-        FailureCode::Model => "code-model",
-        FailureCode::Request => "code-request",
-        FailureCode::Context => "code-context",
-        FailureCode::RateLimited => "code-rate-limited",
-        FailureCode::Provider => "code-provider",
-        FailureCode::Network => "code-network",
-        FailureCode::Tls => "code-tls",
-        FailureCode::Stalled => "code-stalled",
-        FailureCode::Limit => "code-limit",
-        FailureCode::Empty => "code-empty",
-        FailureCode::Refused => "code-refused",
-        FailureCode::Timeout => "code-timeout",
-        FailureCode::Sandbox => "code-sandbox",
-        FailureCode::Untrusted => "code-untrusted",
-        FailureCode::Data => "code-data",
-        FailureCode::TooLarge => "code-too-large",
-        FailureCode::NoInput => "code-noinput",
-        FailureCode::Internal => "code-internal",
-        FailureCode::Os => "code-os",
-        FailureCode::CantCreate => "code-cantcreat",
-        FailureCode::Io => "code-io",
-        FailureCode::Busy => "code-busy",
-        FailureCode::Config => "code-config",
-        FailureCode::Signal(_) => "code-signal",
     }
 }
 

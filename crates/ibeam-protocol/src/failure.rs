@@ -308,82 +308,30 @@ pub enum Signal {
     Term,
 }
 
+impl Signal {
+    /// Returns the name of the signal, e.g. `SIGTERM`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hup => "SIGHUP",
+            Self::Int => "SIGINT",
+            Self::Quit => "SIGQUIT",
+            Self::Term => "SIGTERM",
+        }
+    }
+}
+
 impl Reason {
     /// Whether the session of a run that failed so can be resumed.
     pub fn is_resumable(&self) -> bool {
         !matches!(self, Self::SessionRemoved { .. }) && self.code().is_resumable()
     }
 
-    /// What another program or the system said, where the reason holds that; else the word of its class.
-    pub fn detail(&self) -> &str {
-        match self {
-            Self::Usage { detail }
-            | Self::CommandUsage { detail, .. }
-            | Self::KeyRefused { detail, .. }
-            | Self::SetupFailed { detail }
-            | Self::LocalModel { detail }
-            | Self::BadRequest { detail, .. }
-            | Self::ContextTooLong { detail, .. }
-            | Self::RateLimited { detail, .. }
-            | Self::ProviderFailed { detail, .. }
-            | Self::Unreachable { detail, .. }
-            | Self::Tls { detail, .. }
-            | Self::SessionDamaged { detail, .. }
-            | Self::StreamDamaged { detail, .. }
-            | Self::ReplayedFailure { detail }
-            | Self::NoInput { detail, .. }
-            | Self::CannotCreate { detail, .. }
-            | Self::Io { detail, .. }
-            | Self::System { detail, .. }
-            | Self::BadConfig { detail, .. }
-            | Self::UnreadableConfig { detail, .. }
-            | Self::McpServerFailed { detail, .. }
-            | Self::PromptRefused { detail, .. }
-            | Self::Internal { detail }
-            | Self::RefusedWithMessage { message: detail } => detail,
-            Self::EmptyPrompt
-            | Self::FormatWithoutPrint
-            | Self::NotText { .. }
-            | Self::InputTooLarge { .. }
-            | Self::Unsupported { .. }
-            | Self::NoKey { .. }
-            | Self::UnknownProvider { .. }
-            | Self::UnknownModel { .. }
-            | Self::ModelNotInstalled { .. }
-            | Self::NoLocalEngine
-            | Self::AnswerTruncated { .. }
-            | Self::Stalled { .. }
-            | Self::AnswerTooSlow { .. }
-            | Self::TurnLimit { .. }
-            | Self::TokenLimit { .. }
-            | Self::CostLimit { .. }
-            | Self::ToolCallLimit { .. }
-            | Self::LoopGuard { .. }
-            | Self::EmptyAnswer
-            | Self::OutputLimit
-            | Self::AnswerPaused { .. }
-            | Self::InvalidArguments { .. }
-            | Self::Refused
-            | Self::TimedOut { .. }
-            | Self::Denied { .. }
-            | Self::ToolErrors { .. }
-            | Self::BackgroundStopped { .. }
-            | Self::NoText
-            | Self::UnknownSession { .. }
-            | Self::UnknownRun { .. }
-            | Self::NoSessionToContinue { .. }
-            | Self::SessionElsewhere { .. }
-            | Self::SessionBusy { .. }
-            | Self::SessionLeased { .. }
-            | Self::SessionRemoved { .. }
-            | Self::StdinSilent { .. }
-            | Self::WorkspaceGone { .. }
-            | Self::NameTaken { .. }
-            | Self::OutputClosed
-            | Self::NoSandbox { .. }
-            | Self::Untrusted { .. }
-            | Self::Signalled(_) => self.code().as_str(),
-        }
+    /// Returns the text of the other program or the system, where the reason has one; otherwise the token of its class.
+    pub fn detail(&self) -> String {
+        let tagged = serde_json::to_value(self).unwrap_or_default();
+        let fields = tagged.as_object().and_then(|entry| entry.values().next());
+        let text = fields.and_then(|fields| fields.get("said").or_else(|| fields.get("message"))?.as_str());
+        text.unwrap_or_else(|| self.code().as_str()).to_owned()
     }
 
     /// The class that programs see.
@@ -544,135 +492,84 @@ impl FailureCode {
         Self::Signal(Signal::Term),
     ];
 
-    /// The word on the wire.
+    /// The properties of each class: contract section 7.
+    const fn class(self) -> Class {
+        match self {
+            Self::Usage => Class::new("usage", 2),
+            Self::Denied => Class::new("denied", 3),
+            Self::Auth => Class::new("auth", 20),
+            Self::Model => Class::new("model", 21),
+            Self::Request => Class::new("request", 22),
+            Self::Context => Class::new("context", 23),
+            Self::RateLimited => Class::new("rate_limited", 24).retryable(),
+            Self::Provider => Class::new("provider", 25).retryable(),
+            Self::Network => Class::new("network", 26).retryable(),
+            Self::Tls => Class::new("tls", 27),
+            Self::Stalled => Class::new("stalled", 28).retryable(),
+            Self::Limit => Class::new("limit", 30),
+            Self::Empty => Class::new("empty", 31).retryable(),
+            Self::Refused => Class::new("refused", 32),
+            Self::Timeout => Class::new("timeout", 33),
+            Self::Sandbox => Class::new("sandbox", 40),
+            Self::Untrusted => Class::new("untrusted", 41),
+            Self::TooLarge => Class::new("too_large", 64),
+            Self::Data => Class::new("data", 65).without_session(),
+            Self::NoInput => Class::new("noinput", 66),
+            Self::Internal => Class::new("internal", 70),
+            Self::Os => Class::new("os", 71),
+            Self::CantCreate => Class::new("cantcreat", 73).without_session(),
+            Self::Io => Class::new("io", 74),
+            Self::Busy => Class::new("busy", 75).retryable(),
+            Self::Config => Class::new("config", 78),
+            Self::Signal(Signal::Hup) => Class::new("signal", 129),
+            Self::Signal(Signal::Int) => Class::new("signal", 130),
+            Self::Signal(Signal::Quit) => Class::new("signal", 131),
+            Self::Signal(Signal::Term) => Class::new("signal", 143),
+        }
+    }
+
+    /// Returns the token on the wire.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Usage => "usage",
-            Self::Denied => "denied",
-            Self::Auth => "auth",
-            Self::Model => "model",
-            Self::Request => "request",
-            Self::Context => "context",
-            Self::RateLimited => "rate_limited",
-            Self::Provider => "provider",
-            Self::Network => "network",
-            Self::Tls => "tls",
-            Self::Stalled => "stalled",
-            Self::Limit => "limit",
-            Self::Empty => "empty",
-            Self::Refused => "refused",
-            Self::Timeout => "timeout",
-            Self::Sandbox => "sandbox",
-            Self::Untrusted => "untrusted",
-            Self::TooLarge => "too_large",
-            Self::Data => "data",
-            Self::NoInput => "noinput",
-            Self::Internal => "internal",
-            Self::Os => "os",
-            Self::CantCreate => "cantcreat",
-            Self::Io => "io",
-            Self::Busy => "busy",
-            Self::Config => "config",
-            Self::Signal(_) => "signal",
-        }
+        self.class().token
     }
 
-    /// The exit code of the process.
+    /// Returns the exit code of the process.
     pub fn exit_code(self) -> u8 {
-        match self {
-            Self::Usage => 2,
-            Self::Denied => 3,
-            Self::Auth => 20,
-            Self::Model => 21,
-            Self::Request => 22,
-            Self::Context => 23,
-            Self::RateLimited => 24,
-            Self::Provider => 25,
-            Self::Network => 26,
-            Self::Tls => 27,
-            Self::Stalled => 28,
-            Self::Limit => 30,
-            Self::Empty => 31,
-            Self::Refused => 32,
-            Self::Timeout => 33,
-            Self::Sandbox => 40,
-            Self::Untrusted => 41,
-            Self::TooLarge => 64,
-            Self::Data => 65,
-            Self::NoInput => 66,
-            Self::Internal => 70,
-            Self::Os => 71,
-            Self::CantCreate => 73,
-            Self::Io => 74,
-            Self::Busy => 75,
-            Self::Config => 78,
-            Self::Signal(Signal::Hup) => 129,
-            Self::Signal(Signal::Int) => 130,
-            Self::Signal(Signal::Quit) => 131,
-            Self::Signal(Signal::Term) => 143,
-        }
+        self.class().exit_code
     }
 
-    /// Whether the session of a run that ended so can be gone on with: all but those that could not be written.
+    /// Whether the session of a run that ended with this class can be resumed.
     pub fn is_resumable(self) -> bool {
-        match self {
-            Self::Data | Self::CantCreate => false,
-            Self::Usage
-            | Self::Denied
-            | Self::Auth
-            | Self::Model
-            | Self::Request
-            | Self::Context
-            | Self::RateLimited
-            | Self::Provider
-            | Self::Network
-            | Self::Tls
-            | Self::Stalled
-            | Self::Limit
-            | Self::Empty
-            | Self::Refused
-            | Self::Timeout
-            | Self::Sandbox
-            | Self::Untrusted
-            | Self::TooLarge
-            | Self::NoInput
-            | Self::Internal
-            | Self::Os
-            | Self::Io
-            | Self::Busy
-            | Self::Config
-            | Self::Signal(_) => true,
-        }
+        self.class().is_resumable
     }
 
     /// Whether the same run may succeed later, unchanged.
     pub fn is_retryable(self) -> bool {
-        match self {
-            Self::RateLimited | Self::Provider | Self::Network | Self::Stalled | Self::Empty | Self::Busy => {
-                true
-            }
-            Self::Usage
-            | Self::Denied
-            | Self::Auth
-            | Self::Model
-            | Self::Request
-            | Self::Context
-            | Self::Tls
-            | Self::Limit
-            | Self::Refused
-            | Self::Timeout
-            | Self::Sandbox
-            | Self::Untrusted
-            | Self::TooLarge
-            | Self::Data
-            | Self::NoInput
-            | Self::Internal
-            | Self::Os
-            | Self::CantCreate
-            | Self::Io
-            | Self::Config
-            | Self::Signal(_) => false,
-        }
+        self.class().is_retryable
+    }
+}
+
+/// The properties of a class of failures.
+#[derive(Clone, Copy)]
+struct Class {
+    token: &'static str,
+    exit_code: u8,
+    is_retryable: bool,
+    is_resumable: bool,
+}
+
+impl Class {
+    const fn new(token: &'static str, exit_code: u8) -> Self {
+        Self { token, exit_code, is_retryable: false, is_resumable: true }
+    }
+
+    const fn retryable(self) -> Self {
+        Self { is_retryable: true, ..self }
+    }
+
+    /// The session could not be written.
+    const fn without_session(self) -> Self {
+        Self { is_resumable: false, ..self }
     }
 }
 

@@ -175,7 +175,7 @@ impl HookRunner {
 
     fn session_end(&self, outcome: &RunOutcome) -> HookInvocation<'_> {
         let (status, error) = status(outcome);
-        let particular = self.documents.session_end(status, error, self.began.elapsed());
+        let particular = self.documents.session_end(status, error.as_deref(), self.began.elapsed());
         self.invocation(Event::SessionEnd, None, particular)
     }
 

@@ -17,6 +17,7 @@ use ibeam_protocol::{
 };
 use serde_json::{Value, json};
 
+use crate::failure_table;
 use crate::story::{self, Story};
 
 fn failure(failure: ToolFailure) -> ToolOutcome {
@@ -330,6 +331,7 @@ fn files() -> Vec<(&'static str, String)> {
         ("contract-2-partial.ndjson", all(&|run| story::segments(run, true))),
         ("json.ndjson", all(&|run| story::json(run))),
         ("errors.ndjson", errors.map(|error| error + "\n").concat()),
+        ("failures.txt", failure_table::table()),
     ]
 }
 

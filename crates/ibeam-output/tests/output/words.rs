@@ -189,7 +189,7 @@ fn headings_of_help_are_localised_and_an_unknown_id_comes_back() {
     assert_eq!(Catalogue::new(Locale::Fr).help("no-such-word"), "no-such-word");
 }
 
-/// One of each: the compiler holds this list to the enum through `reason::words`, the count holds it here.
+/// One of each variant; two where the message depends on more than the variant.
 pub(crate) fn every_reason() -> Vec<Reason> {
     let s = || "value".to_owned();
     vec![

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use ibeam_protocol::{Failure, FailureCode, Signal};
+use ibeam_protocol::{Failure, FailureCode};
 use serde_json::json;
 
 use super::report;
@@ -15,7 +15,11 @@ pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File
     for code in FailureCode::ALL {
         let (exit, word, retryable) = (code.exit_code(), code.as_str(), code.is_retryable());
         let again = if retryable { "yes" } else { "" };
-        let signal = signal_name(code).map(|name| format!(" ({name})")).unwrap_or_default();
+        let signal = if let FailureCode::Signal(signal) = code {
+            format!(" ({})", signal.name())
+        } else {
+            String::new()
+        };
         text.push_str(&format!("{exit:>4}  {word:<13} {again:<6} {}{signal}\n", base.catalogue.code(code)));
         rows.push(json!({
             "exit_code": exit,
@@ -26,14 +30,4 @@ pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File
         }));
     }
     report(stdout, format, &text, &json!(rows))
-}
-
-fn signal_name(code: FailureCode) -> Option<&'static str> {
-    match code {
-        FailureCode::Signal(Signal::Hup) => Some("SIGHUP"),
-        FailureCode::Signal(Signal::Int) => Some("SIGINT"),
-        FailureCode::Signal(Signal::Quit) => Some("SIGQUIT"),
-        FailureCode::Signal(Signal::Term) => Some("SIGTERM"),
-        _ => None,
-    }
 }

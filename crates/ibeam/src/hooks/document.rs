@@ -111,7 +111,7 @@ impl Documents {
 }
 
 /// `completed`, `aborted` or `error`, and the class of the failure.
-pub(super) fn status(outcome: &RunOutcome) -> (&'static str, Option<&str>) {
+pub(super) fn status(outcome: &RunOutcome) -> (&'static str, Option<String>) {
     match outcome {
         RunOutcome::Completed => ("completed", None),
         RunOutcome::Failed(failure) => match &failure.reason {
