@@ -25,7 +25,7 @@ fn turn(bencher: Bencher<'_, '_>, command: &str) {
     measure(bencher, directory.path(), ToolSettings::default(), command);
 }
 
-/// A builtin in this repository, with a sentry before and after.
+/// A builtin in this repository, with scans of the protected paths before and after.
 #[divan::bench]
 fn guarded(bencher: Bencher<'_, '_>) {
     let quarantine = tempfile::tempdir().unwrap();

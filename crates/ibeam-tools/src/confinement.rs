@@ -17,7 +17,7 @@ use ibeam_sandbox::{Confinement, filter_existing};
 use crate::files::Identities;
 use crate::git_directory::{GitDirectories, pointer};
 use crate::git_index;
-use crate::shell::inventory::{Bounds, Directory, Inventory, Walk};
+use crate::shell::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits};
 use crate::workspace::Workspace;
 
 /// Entries of directories that are looked at for deny rules.
@@ -37,21 +37,21 @@ const LINKED: usize = 50_000;
 
 /// What commands may touch.
 #[derive(Clone, Debug, Default)]
-pub struct Survey {
+pub struct ConfinementPlan {
     /// For the launcher; the caller adds what is no matter of paths.
     pub confinement: Confinement,
     /// Everything that a deny rule covers was found. Otherwise some of it is kept from commands by their analysis
     /// only, and from the file tools as ever.
-    pub complete: bool,
+    pub is_complete: bool,
     /// What a person should know of these bounds, in English sentences without a full stop.
     pub notes: Vec<String>,
     /// Why commands see no objects of git, where that is so.
-    pub hidden_objects: Option<HiddenObjects>,
+    pub hidden_objects: Option<HiddenGitObjects>,
 }
 
 /// Objects of git that commands do not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HiddenObjects {
+pub struct HiddenGitObjects {
     /// A file that git tracks and a rule denies to read, relative to its work tree.
     pub path: PathBuf,
     /// The rule that shows the objects when it is allowed.
@@ -60,7 +60,7 @@ pub struct HiddenObjects {
 
 /// Finds what commands may touch in `workspace`, and makes the directories of `.git` that could not be kept as
 /// they are if they were not there.
-pub fn survey(workspace: &Workspace, path_policy: &PathPolicy) -> Survey {
+pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> ConfinementPlan {
     let mut places = Places {
         path_policy,
         writable: workspace.directories().map(Path::to_owned).collect(),
@@ -112,7 +112,7 @@ pub fn survey(workspace: &Workspace, path_policy: &PathPolicy) -> Survey {
         writable: writable.into_iter().collect(),
         ..Confinement::default()
     };
-    Survey { confinement, complete, notes, hidden_objects }
+    ConfinementPlan { confinement, is_complete: complete, notes, hidden_objects }
 }
 
 /// The files that may not be read, by device and inode: of what deny rules cover, and of credentials. Searches a
@@ -153,7 +153,7 @@ pub(crate) fn denied_files(path_policy: &PathPolicy) -> Identities {
 }
 
 /// Whether the file is one of those that may not be read, under another name. Searches only where it has several.
-pub fn is_denied_link(path_policy: &PathPolicy, file: &Metadata) -> bool {
+pub fn is_hard_link_to_denied(path_policy: &PathPolicy, file: &Metadata) -> bool {
     file.nlink() > 1 && denied_files(path_policy).contains(&(file.dev(), file.ino()))
 }
 
@@ -165,7 +165,7 @@ struct Places<'a> {
     hidden_when_created: Vec<PathBuf>,
     complete: bool,
     notes: Vec<String>,
-    hidden_objects: Option<HiddenObjects>,
+    hidden_objects: Option<HiddenGitObjects>,
 }
 
 impl Places<'_> {
@@ -197,7 +197,7 @@ impl Places<'_> {
     /// Keeps what is protected by its name in each directory of a root, and in each repository below it. What was not
     /// reached is watched by the sentry.
     fn below(&mut self, root: &Path, directory: BorrowedFd<'_>) {
-        let walk = Walk {
+        let walk = InventoryScan {
             root: directory,
             path: root,
             path_policy: &PathPolicy::default(),
@@ -205,12 +205,12 @@ impl Places<'_> {
             // Such directories are removed and made again whole, which a mount in them would prevent.
             skipped: &MADE_AGAIN,
             first: &BTreeSet::new(),
-            bounds: Bounds { entries: LISTED, time: TIME },
+            bounds: ScanLimits { entries: LISTED, time: TIME },
             fresh_from: i128::MAX,
         };
         let inventory = Inventory::new(&walk, None);
-        let mut is_whole = inventory.unseen.is_empty();
-        for (way, found) in inventory.of_interest() {
+        let mut is_whole = inventory.unlisted.is_empty();
+        for (way, found) in inventory.with_protected_paths() {
             is_whole &= self.read_only.len() < PLACES;
             if self.read_only.len() < PLACES {
                 self.directory(&root.join(way), found, way.as_os_str().is_empty());
@@ -224,7 +224,7 @@ impl Places<'_> {
         }
     }
 
-    fn directory(&mut self, path: &Path, found: &Directory, is_root: bool) {
+    fn directory(&mut self, path: &Path, found: &ListedDirectory, is_root: bool) {
         for name in &found.protected {
             let entry = path.join(name);
             if name != ".git" {
@@ -276,7 +276,7 @@ impl Places<'_> {
                 && self.hidden.insert(real)
                 && name == "objects"
             {
-                self.hidden_objects.get_or_insert(HiddenObjects {
+                self.hidden_objects.get_or_insert(HiddenGitObjects {
                     path: path.clone(),
                     rule: format!("Read({})", common.join("objects/**").display()),
                 });

@@ -4,16 +4,16 @@ use std::process::Command;
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::PermissionMode;
 
-use super::{Survey, survey};
+use super::{ConfinementPlan, plan_confinement};
 use crate::fixture::Fixture;
 use crate::workspace::Workspace;
 
-fn surveyed(fixture: &Fixture, allow: &[&str], deny: &[&str]) -> Survey {
+fn planned(fixture: &Fixture, allow: &[&str], deny: &[&str]) -> ConfinementPlan {
     let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
     let mut policy = Policy::new(PermissionMode::Force, fixture.root(), fixture.outside("home"));
     policy.allow = rules(allow);
     policy.deny = rules(deny);
-    survey(&Workspace::new(&fixture.root(), &[]).unwrap(), &policy.path_policy())
+    plan_confinement(&Workspace::new(&fixture.root(), &[]).unwrap(), &policy.path_policy())
 }
 
 /// Paths relative to the directory that holds workspace and home.
@@ -52,7 +52,7 @@ fn what_runs_something_is_kept_and_the_rest_is_writable() {
     repository(&fixture.root());
     fixture.put(".Mcp.json", "{}");
     fixture.put("sub/.envrc", "");
-    let Survey { confinement, complete, notes, .. } = surveyed(&fixture, &[], &[]);
+    let ConfinementPlan { confinement, is_complete: complete, notes, .. } = planned(&fixture, &[], &[]);
     assert!(complete && notes.is_empty(), "{notes:?}");
     assert_eq!(told(&fixture, &confinement.writable), ["ws", "ws/.git"]);
     let expect =
@@ -66,7 +66,7 @@ fn a_rule_that_spells_a_place_out_opens_it() {
     let fixture = Fixture::with(".vscode/tasks.json", "{}");
     repository(&fixture.root());
     let allow = ["Write(.vscode/**)", "Write(.git/hooks/pre-commit)"];
-    let confinement = surveyed(&fixture, &allow, &[]).confinement;
+    let confinement = planned(&fixture, &allow, &[]).confinement;
     assert_eq!(told(&fixture, &confinement.read_only), ["ws/.git/config", "ws/.git/info"]);
 }
 
@@ -79,10 +79,10 @@ fn credentials_that_are_there_are_hidden_where_they_are() {
     for name in ["dotfiles/ssh/id_rsa", "dotfiles/ssh/config", "home/.netrc"] {
         std::fs::write(fixture.outside(name), "").unwrap();
     }
-    let confinement = surveyed(&fixture, &[], &[]).confinement;
+    let confinement = planned(&fixture, &[], &[]).confinement;
     assert_eq!(told(&fixture, &confinement.hidden), ["dotfiles/ssh", "home/.aws", "home/.netrc"]);
     assert_eq!(told(&fixture, &confinement.visible), ["home"]);
-    let confinement = surveyed(&fixture, &["Read(~/.ssh/config)"], &[]).confinement;
+    let confinement = planned(&fixture, &["Read(~/.ssh/config)"], &[]).confinement;
     assert_eq!(told(&fixture, &confinement.hidden), ["dotfiles/ssh/id_rsa", "home/.aws", "home/.netrc"]);
 }
 
@@ -94,7 +94,7 @@ fn a_workspace_in_a_hidden_directory_is_not_hidden() {
     let policy = Policy::new(PermissionMode::Force, home.join(".aws/inner"), home.clone());
     std::fs::write(home.join(".aws/key"), "").unwrap();
     let workspace = Workspace::new(&home.join(".aws/inner"), &[]).unwrap();
-    let hidden = survey(&workspace, &policy.path_policy()).confinement.hidden;
+    let hidden = plan_confinement(&workspace, &policy.path_policy()).confinement.hidden;
     assert_eq!(told(&fixture, &hidden), ["ws/.aws/key"]);
 }
 
@@ -105,11 +105,11 @@ fn what_deny_rules_cover_is_found() {
         fixture.put(name, "");
     }
     fixture.link("b.txt", "c.key");
-    let survey =
-        surveyed(&fixture, &[], &["Read(.env*)", "Read(secrets/**)", "Write(**/*.key)", "Write(keys.d/)"]);
-    assert!(survey.complete);
-    assert_eq!(told(&fixture, &survey.confinement.hidden), ["ws/.ENV", "ws/secrets", "ws/sub/.env.local"]);
-    assert_eq!(told(&fixture, &survey.confinement.read_only), ["ws/a.key", "ws/keys.d", "ws/keys.d/x"]);
+    let plan =
+        planned(&fixture, &[], &["Read(.env*)", "Read(secrets/**)", "Write(**/*.key)", "Write(keys.d/)"]);
+    assert!(plan.is_complete);
+    assert_eq!(told(&fixture, &plan.confinement.hidden), ["ws/.ENV", "ws/secrets", "ws/sub/.env.local"]);
+    assert_eq!(told(&fixture, &plan.confinement.read_only), ["ws/a.key", "ws/keys.d", "ws/keys.d/x"]);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_linked_work_tree_brings_its_repository_and_only_its_own() {
     let policy = |name: &str| {
         Policy::new(PermissionMode::Force, fixture.path(name), fixture.outside("home")).path_policy()
     };
-    let confinement = survey(&workspace("tree"), &policy("tree")).confinement;
+    let confinement = plan_confinement(&workspace("tree"), &policy("tree")).confinement;
     assert_eq!(told(&fixture, &confinement.writable), ["main/.git", "ws/tree"]);
     let expect = [
         "main/.git/config",
@@ -134,13 +134,13 @@ fn a_linked_work_tree_brings_its_repository_and_only_its_own() {
     assert_eq!(told(&fixture, &confinement.read_only), expect);
     // A copy of the pointer names the same repository, which does not know it.
     fixture.put("fake/.git", fixture.bytes("tree/.git"));
-    let confinement = survey(&workspace("fake"), &policy("fake")).confinement;
+    let confinement = plan_confinement(&workspace("fake"), &policy("fake")).confinement;
     assert_eq!(told(&fixture, &confinement.writable), ["ws/fake"]);
     // One that points back, but leads to a directory that is not its own.
     fixture.put("evil/.git", "gitdir: d/worktrees/x\n");
     fixture.put("evil/d/worktrees/x/gitdir", format!("{}\n", fixture.path("evil/.git").display()));
     fixture.put("evil/d/worktrees/x/commondir", format!("{}\n", fixture.outside("main").display()));
-    let confinement = survey(&workspace("evil"), &policy("evil")).confinement;
+    let confinement = plan_confinement(&workspace("evil"), &policy("evil")).confinement;
     assert_eq!(told(&fixture, &confinement.writable), ["ws/evil"]);
 }
 
@@ -156,7 +156,8 @@ fn a_git_file_that_leads_to_the_workspace_itself_makes_nothing_else_writable() {
     fixture.put("worktrees/x/gitdir", format!("{}\n", root.join(".git").display()));
     fixture.put("worktrees/x/commondir", "../..\n");
     let writable = |root: &Path| {
-        let confinement = survey(&Workspace::new(root, &[]).unwrap(), &path_policy(root)).confinement;
+        let confinement =
+            plan_confinement(&Workspace::new(root, &[]).unwrap(), &path_policy(root)).confinement;
         told(&fixture, &confinement.writable)
     };
     assert_eq!(writable(&root), ["ws/worktrees/x"]);
@@ -194,7 +195,7 @@ fn a_repository_that_contains_the_home_directory_does_not_become_writable() {
     let workspace = Workspace::new(&root, &[]).unwrap();
     let home = fixture.outside("main/.git/home");
     let policy = Policy::new(PermissionMode::Force, root, home);
-    let confinement = survey(&workspace, &policy.path_policy()).confinement;
+    let confinement = plan_confinement(&workspace, &policy.path_policy()).confinement;
     assert_eq!(told(&fixture, &confinement.writable), ["ws/tree"]);
 }
 
@@ -204,11 +205,12 @@ fn repositories_of_submodules_are_kept_like_their_own() {
     repository(&fixture.outside("other"));
     repository(&fixture.root());
     git(&fixture.root(), &["submodule", "add", "-q", "../other", "lib/sub"]);
-    let confinement = surveyed(&fixture, &[], &[]).confinement;
+    let confinement = planned(&fixture, &[], &[]).confinement;
     assert!(told(&fixture, &confinement.read_only).contains(&"ws/.git/modules/lib/sub/config".to_owned()));
     let inner = fixture.path("lib/sub");
     let policy = Policy::new(PermissionMode::Force, inner.clone(), fixture.outside("home"));
-    let confinement = survey(&Workspace::new(&inner, &[]).unwrap(), &policy.path_policy()).confinement;
+    let confinement =
+        plan_confinement(&Workspace::new(&inner, &[]).unwrap(), &policy.path_policy()).confinement;
     assert_eq!(told(&fixture, &confinement.writable), ["ws/.git/modules/lib/sub", "ws/lib/sub"]);
 }
 
@@ -242,8 +244,8 @@ fn what_is_protected_is_kept_wherever_it_lies() {
         "ws/vendor/lib/.git/config",
         "ws/vendor/lib/.git/hooks",
     ];
-    assert_eq!(told(&fixture, &surveyed(&fixture, &[], &[]).confinement.read_only), expect);
-    let opened = surveyed(&fixture, &["Write(**/repo.git/**)", "Write(packages/**/.vscode/**)"], &[]);
+    assert_eq!(told(&fixture, &planned(&fixture, &[], &[]).confinement.read_only), expect);
+    let opened = planned(&fixture, &["Write(**/repo.git/**)", "Write(packages/**/.vscode/**)"], &[]);
     let read_only = told(&fixture, &opened.confinement.read_only);
     assert!(!read_only.contains(&"ws/deep/er/repo.git/config".to_owned()), "{read_only:?}");
     assert!(!read_only.contains(&"ws/packages/app/.vscode".to_owned()), "{read_only:?}");
@@ -254,17 +256,17 @@ fn objects_that_hold_what_a_rule_denies_are_hidden() {
     let fixture = Fixture::with("s/a.pem", "secret");
     repository(&fixture.root());
     assert_eq!(
-        told(&fixture, &surveyed(&fixture, &[], &["Read(**/*.pem)"]).confinement.hidden),
+        told(&fixture, &planned(&fixture, &[], &["Read(**/*.pem)"]).confinement.hidden),
         ["ws/s/a.pem"]
     );
     git(&fixture.root(), &["add", "s/a.pem"]);
-    let survey = surveyed(&fixture, &[], &["Read(**/*.pem)"]);
-    assert_eq!(told(&fixture, &survey.confinement.hidden), ["ws/.git/objects", "ws/s/a.pem"]);
-    let objects = survey.hidden_objects.unwrap();
+    let plan = planned(&fixture, &[], &["Read(**/*.pem)"]);
+    assert_eq!(told(&fixture, &plan.confinement.hidden), ["ws/.git/objects", "ws/s/a.pem"]);
+    let objects = plan.hidden_objects.unwrap();
     assert_eq!((objects.path.as_path(), objects.rule.starts_with("Read(/")), (Path::new("s/a.pem"), true));
-    let shown = surveyed(&fixture, &["Read(.git/objects/**)"], &["Read(**/*.pem)"]);
+    let shown = planned(&fixture, &["Read(.git/objects/**)"], &["Read(**/*.pem)"]);
     assert_eq!(told(&fixture, &shown.confinement.hidden), ["ws/s/a.pem"]);
-    let other = surveyed(&fixture, &[], &["Read(**/*.key)"]);
+    let other = planned(&fixture, &[], &["Read(**/*.key)"]);
     assert_eq!((told(&fixture, &other.confinement.hidden), other.hidden_objects), (Vec::new(), None));
 }
 
@@ -279,8 +281,8 @@ fn a_workspace_that_is_too_large_to_be_searched_is_reported() {
         }
     }
     fixture.put("d0/sub/.envrc", "");
-    let survey = surveyed(&fixture, &[], &[]);
-    assert!(survey.complete && survey.notes.concat().contains("too large"), "{:?}", survey.notes);
+    let plan = planned(&fixture, &[], &[]);
+    assert!(plan.is_complete && plan.notes.concat().contains("too large"), "{:?}", plan.notes);
 }
 
 #[test]
@@ -288,7 +290,8 @@ fn credentials_that_are_made_later_are_hidden_from_then_on() {
     let fixture = Fixture::new();
     std::fs::create_dir_all(fixture.outside("home/.config")).unwrap();
     std::fs::write(fixture.outside("home/.netrc"), "").unwrap();
-    let Survey { confinement, .. } = surveyed(&fixture, &["Read(~/.ssh/**)"], &["Read(~/private/**)"]);
+    let ConfinementPlan { confinement, .. } =
+        planned(&fixture, &["Read(~/.ssh/**)"], &["Read(~/private/**)"]);
     assert_eq!(told(&fixture, &confinement.hidden), ["home/.netrc"]);
     let later = told(&fixture, &confinement.hidden_when_created);
     for expected in ["home/.aws", "home/.gnupg", "home/private"] {

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments};
 use crate::blocking::{self, EndFlag};
+use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
 use crate::files::Files;
-use crate::place::{Parents, Place};
 use crate::target_path::TargetPath;
 
 /// Removes a file of the workspace.
@@ -58,7 +58,7 @@ impl Tool for Delete {
     fn evidence(&self, arguments: &Value) -> Option<String> {
         let DeleteArguments { path: asked } = arguments::parse(arguments).ok()?;
         let found = self.files.resolve_entry(&asked).ok()?;
-        let place = Place::find(&self.files, &asked, &found.real, Parents::Required);
+        let place = DirEntryAt::find(&self.files, &asked, &found.real, Parents::Required);
         Some(match place.and_then(|place| place.stat()) {
             Ok(Some(stat)) => format!("`{asked}` still exists ({} bytes)", stat.st_size),
             Ok(None) | Err(FileError::NotFound { .. }) => format!("`{asked}` does not exist now"),
@@ -69,7 +69,7 @@ impl Tool for Delete {
 
 fn delete(files: &Files, asked: &str, target: TargetPath, end: &EndFlag) -> Result<ToolOutcome, FileError> {
     let resolved = files.to_write("delete", asked, target)?;
-    let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
+    let place = DirEntryAt::find(files, asked, &resolved.real, Parents::Required)?;
     let Some(stat) = place.stat()? else {
         return Err(FileError::NotFound { path: asked.to_owned() });
     };

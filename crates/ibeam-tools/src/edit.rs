@@ -3,12 +3,12 @@
 //! Bytes outside the edit stay as they are: line ends, byte order mark, encoding, final newline, mode. Refuses
 //! binary files, files whose encoding cannot be told without doubt, and edits that do not fit exactly.
 
-mod arguments;
+mod change_evidence;
 mod diff;
+mod edit_call;
 mod fold;
 mod patch;
-mod replace;
-mod trace;
+mod str_replace;
 
 use std::borrow::Cow;
 use std::io::Read as _;
@@ -22,17 +22,17 @@ use serde_json::Value;
 
 use crate::arguments as shared;
 use crate::blocking;
-use crate::evidence::Remains;
+use crate::dir_entry::{DirEntryAt, Parents};
+use crate::evidence::FileState;
 use crate::file_error::FileError;
 use crate::files::Files;
 use crate::known_contents::ContentDigest;
-use crate::place::{Parents, Place};
 use crate::read::not_text;
 use crate::target_path::TargetPath;
-use crate::text::{TextFormat, line_count};
+use crate::text_format::{TextFormat, line_count};
 use crate::write::writable;
-use arguments::{Change, EditArguments, EditCall};
 use diff::{Diff, diff};
+use edit_call::{Change, EditArguments, EditCall};
 
 /// Larger files are not for editing in memory.
 const FILE_LIMIT: u64 = 64 << 20;
@@ -66,9 +66,9 @@ impl Tool for Edit {
 
     fn evidence(&self, arguments: &Value) -> Option<String> {
         let EditCall { path: asked, change } = EditCall::parse(arguments).ok()?;
-        Some(Remains::of(&self.files, &asked).told(&asked, |bytes| match TextFormat::detect(bytes, true) {
+        Some(FileState::of(&self.files, &asked).told(&asked, |bytes| match TextFormat::detect(bytes, true) {
             Ok(format) => match format.decode(bytes) {
-                Some(text) => format!("`{asked}` {}", change.trace(&text)),
+                Some(text) => format!("`{asked}` {}", change.describe_in(&text)),
                 None => format!("`{asked}` exists, but its text cannot be told without doubt"),
             },
             Err(kind) => format!("`{asked}` is {kind} now"),
@@ -79,7 +79,7 @@ impl Tool for Edit {
 fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcome, FileError> {
     let asked = call.path.as_str();
     let resolved = writable(files, asked, target)?;
-    let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
+    let place = DirEntryAt::find(files, asked, &resolved.real, Parents::Required)?;
     let (file, seen) = place.open()?;
     // An edit shows the lines around it.
     files.check_links(asked, &seen)?;
@@ -136,8 +136,8 @@ fn changed<'a>(old: &'a [u8], change: &Change) -> Result<Changed<'a>, Refusal> {
         ))
     })?;
     let new_text = match change {
-        Change::StrReplace(one) => replace::apply(&old_text, std::slice::from_ref(one)),
-        Change::MultiStrReplace(list) => replace::apply(&old_text, &list.edits),
+        Change::StrReplace(one) => str_replace::apply(&old_text, std::slice::from_ref(one)),
+        Change::MultiStrReplace(list) => str_replace::apply(&old_text, &list.edits),
         Change::ApplyPatch(patch) => patch::apply(&old_text, &patch.patch_content),
     }
     .map_err(Refusal::Reason)?;

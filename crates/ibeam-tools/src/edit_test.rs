@@ -229,7 +229,7 @@ proptest! {
         let mark = if bom { "\u{FEFF}" } else { "" };
         let (head, tail) = (format!("{mark}{before}"), after);
         let text = format!("{head}<MARKER>{tail}");
-        let change = super::Change::StrReplace(super::arguments::Replacement {
+        let change = super::Change::StrReplace(super::edit_call::Replacement {
             old_text: "<MARKER>".to_owned(), new_text: new.clone(), replace_all: None,
         });
         let bytes = super::changed(text.as_bytes(), &change).unwrap().bytes;
@@ -246,7 +246,7 @@ proptest! {
         second in prop_oneof![Just("\n"), Just("\r\n")],
     ) {
         let text = format!("{before}<1>{first}<2>{second}<3>{after}");
-        let change = super::Change::StrReplace(super::arguments::Replacement {
+        let change = super::Change::StrReplace(super::edit_call::Replacement {
             old_text: "<1>\n<2>\n<3>".to_owned(), new_text: "<1>\nTWO\n<3>".to_owned(), replace_all: None,
         });
         let bytes = super::changed(text.as_bytes(), &change).unwrap().bytes;

@@ -2,9 +2,9 @@
 //!
 //! Reads a bounded part, never waits, and changes nothing but what the killed write itself left beside the file.
 
+use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
 use crate::files::Files;
-use crate::place::{Parents, Place};
 use crate::read::fill;
 use crate::staging;
 
@@ -13,7 +13,7 @@ const LIMIT: usize = 4 << 20;
 
 /// What stands at a path.
 #[derive(Debug)]
-pub(crate) enum Remains {
+pub(crate) enum FileState {
     /// Nothing.
     Nothing,
     /// A file with this content.
@@ -24,7 +24,7 @@ pub(crate) enum Remains {
     Other(String),
 }
 
-impl Remains {
+impl FileState {
     /// Looks at `asked`, after removing what a dead writer left beside it.
     pub(crate) fn of(files: &Files, asked: &str) -> Self {
         match Self::look(files, asked) {
@@ -46,8 +46,8 @@ impl Remains {
 
     fn look(files: &Files, asked: &str) -> Result<Self, FileError> {
         let resolved = files.resolve(asked).map_err(|error| FileError::unreachable("read", asked, error))?;
-        let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
-        if resolved.inside {
+        let place = DirEntryAt::find(files, asked, &resolved.real, Parents::Required)?;
+        if resolved.is_inside {
             staging::sweep(&place.directory);
         }
         let (mut file, stat) = place.open()?;

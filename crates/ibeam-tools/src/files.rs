@@ -10,10 +10,10 @@ use ibeam_policy::{PathPolicy, Verdict};
 use rustix::fs::Stat;
 
 use crate::confinement::denied_files;
+use crate::dir_cache::DirCache;
 use crate::file_error::FileError;
 use crate::git_directory::obeyed_in;
 use crate::known_contents::KnownContents;
-use crate::met::Met;
 use crate::past_contents::PastContents;
 use crate::target_path::TargetPath;
 use crate::workspace::{PathError, ResolvedPath, Workspace};
@@ -163,7 +163,7 @@ impl Files {
         match asked.strip_prefix('~') {
             Some(rest)
                 if (rest.is_empty() || rest.starts_with('/'))
-                    && Met::on(self).stat(&self.root().join("~")).is_err() =>
+                    && DirCache::new(self).stat(&self.root().join("~")).is_err() =>
             {
                 home().map_or(Cow::Borrowed(asked), |home| Cow::Owned(format!("{home}{rest}")))
             }

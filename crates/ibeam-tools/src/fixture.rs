@@ -11,7 +11,7 @@ use ibeam_protocol::{PermissionMode, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{BackgroundProcesses, PastContents, Timeouts, ToolSettings, Workspace, all};
+use crate::{BackgroundProcesses, CommandTimeouts, PastContents, ToolSettings, Workspace, all};
 
 /// A workspace with its tools.
 pub(crate) struct Fixture {
@@ -24,11 +24,11 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        Self::in_time(Timeouts::default())
+        Self::in_time(CommandTimeouts::default())
     }
 
     /// A fixture whose commands may take so long.
-    pub(crate) fn in_time(timeouts: Timeouts) -> Self {
+    pub(crate) fn in_time(timeouts: CommandTimeouts) -> Self {
         Self::set(timeouts, |_, _| {})
     }
 
@@ -36,7 +36,7 @@ impl Fixture {
     pub(crate) fn guarded(allow: &[&str], deny: &[&str]) -> Self {
         let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
         let (allow, deny) = (rules(allow), rules(deny));
-        Self::set(Timeouts::default(), |settings, root| {
+        Self::set(CommandTimeouts::default(), |settings, root| {
             let home = root.with_file_name("home");
             let mut policy = Policy::new(PermissionMode::Force, root.to_owned(), home);
             (policy.allow, policy.deny) = (allow, deny);
@@ -60,7 +60,7 @@ impl Fixture {
         Self { tools: all(Workspace::new(&self.root(), &[]).unwrap(), settings), ..self }
     }
 
-    fn set(timeouts: Timeouts, change: impl FnOnce(&mut ToolSettings, &Path)) -> Self {
+    fn set(timeouts: CommandTimeouts, change: impl FnOnce(&mut ToolSettings, &Path)) -> Self {
         let directory = TempDir::with_prefix("ibeam-tools-").unwrap();
         std::fs::create_dir(directory.path().join("ws")).unwrap();
         let workspace = Workspace::new(&directory.path().join("ws"), &[]).unwrap();
@@ -75,7 +75,7 @@ impl Fixture {
                 variable("BASH_ENV", "/nonexistent/start-up"),
                 variable("KEPT", "kept"),
             ],
-            more_environment: vec!["KEPT".to_owned()],
+            extra_environment: vec!["KEPT".to_owned()],
             secret_variables: vec!["OTHER_TOKEN".to_owned()],
             log_directory: Some(directory.path().join("logs")),
             background: background.clone(),

@@ -70,7 +70,7 @@ const PROGRAMS: [&str; 21] = [
 ];
 
 /// Returns the places in `roots` that git obeys by the configuration that stands now, whether they exist or not.
-pub fn places_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
+pub fn paths_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for root in roots {
         let mut files =
@@ -179,13 +179,13 @@ fn is_program(key: &str) -> bool {
 mod tests {
     use std::path::PathBuf;
 
-    use super::places_named_by_git;
+    use super::paths_named_by_git;
     use crate::fixture::Fixture;
 
     #[track_caller]
     fn check(fixture: &Fixture, expect: &[&str]) {
         let root = fixture.root();
-        let found = places_named_by_git(std::slice::from_ref(&root), &fixture.outside("home"));
+        let found = paths_named_by_git(std::slice::from_ref(&root), &fixture.outside("home"));
         let found: Vec<PathBuf> =
             found.into_iter().filter_map(|path| path.strip_prefix(&root).ok().map(PathBuf::from)).collect();
         assert_eq!(found, expect.iter().map(PathBuf::from).collect::<Vec<_>>());
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_root_that_is_the_directory_of_hooks_is_protected_by_their_names() {
         let fixture = repository("[core]\n hooksPath = .\n");
-        let found = places_named_by_git(&[fixture.root()], &fixture.outside("home"));
+        let found = paths_named_by_git(&[fixture.root()], &fixture.outside("home"));
         assert!(found.contains(&fixture.path("pre-commit")) && !found.contains(&fixture.root()), "{found:?}");
     }
 

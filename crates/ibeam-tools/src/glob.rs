@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
+use crate::dir_cache::DirCache;
 use crate::files::Files;
-use crate::met::Met;
 use crate::target_path::TargetPath;
-use crate::tree::{self, Start, Walk};
+use crate::tree_search::{self, SearchRoot, WalkStep};
 
 /// Files that are told.
 const FILE_LIMIT: usize = 200;
@@ -71,18 +71,18 @@ impl Tool for Glob {
 }
 
 fn glob(files: &Files, wanted: GlobArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
-    let start = match Start::new_directory(files, wanted.directory(), target) {
+    let start = match SearchRoot::new_directory(files, wanted.directory(), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
-    let matcher = match tree::path_glob(&wanted.glob_pattern, &start.directory) {
+    let matcher = match tree_search::path_glob(&wanted.glob_pattern, &start.directory) {
         Ok(matcher) => matcher,
         Err(wrong) => return arguments::refused::<GlobArguments>(&wrong),
     };
     let mut found: Vec<(Reverse<(i128, i128)>, PathBuf)> = Vec::new();
     let mut total_files = 0u64;
-    let mut way = Met::on(files);
-    let walked = tree::walk_files(&start.path, files.readable(), end, |met| {
+    let mut way = DirCache::new(files);
+    let walked = tree_search::walk_files(&start.path, files.readable(), end, |met| {
         let relative = start.relative(met);
         if matcher.is_match(relative)
             && let Ok(stat) = way.stat(met)
@@ -95,7 +95,7 @@ fn glob(files: &Files, wanted: GlobArguments, target: TargetPath, end: &EndFlag)
                 found.truncate(FILE_LIMIT);
             }
         }
-        Walk::On
+        WalkStep::On
     });
     if end.stopped() {
         return blocking::interrupted();
@@ -114,7 +114,7 @@ fn glob(files: &Files, wanted: GlobArguments, target: TargetPath, end: &EndFlag)
     if total_files > newest.len() as u64 {
         for_model.push_str(&format!("(the newest {} of {total_files}; narrow the glob)\n", newest.len()));
     }
-    for_model.push_str(&tree::note(files, &walked));
+    for_model.push_str(&tree_search::note(files, &walked));
     let output =
         GlobOutput { pattern: wanted.glob_pattern, path: start.directory, files: newest, total_files };
     ToolOutcome::Success { output: ToolOutput::Glob(output), for_model: for_model.into() }

@@ -22,7 +22,7 @@ use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::files::Files;
 use crate::target_path::TargetPath;
-use crate::tree::{self, Start};
+use crate::tree_search::{self, SearchRoot};
 use crate::workspace::Workspace;
 use collect::{Collector, Text};
 
@@ -110,7 +110,7 @@ impl Tool for Grep {
 }
 
 fn grep(files: &Files, wanted: GrepArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
-    let start = match Start::new(files, wanted.start(), target) {
+    let start = match SearchRoot::new(files, wanted.start(), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
@@ -124,8 +124,12 @@ fn grep(files: &Files, wanted: GrepArguments, target: TargetPath, end: &EndFlag)
     let limit = wanted.head_limit.filter(|limit| *limit > 0).unwrap_or(HEAD_LIMIT);
     let multiline = wanted.multiline == Some(true);
     let mut collector = Collector::new(files, mode, limit, Text { multiline, is_light });
-    let walked = tree::walk_files(&start.path, files.readable(), end, |met| {
-        if filter.takes(&start, met) { collector.search(&matcher, met, &start, end) } else { tree::Walk::On }
+    let walked = tree_search::walk_files(&start.path, files.readable(), end, |met| {
+        if filter.takes(&start, met) {
+            collector.search(&matcher, met, &start, end)
+        } else {
+            tree_search::WalkStep::On
+        }
     });
     if end.stopped() {
         return blocking::interrupted();
@@ -136,7 +140,7 @@ fn grep(files: &Files, wanted: GrepArguments, target: TargetPath, end: &EndFlag)
     if collector.truncated {
         for_model.push_str("(more was found; narrow the search, or raise `headLimit`)\n");
     }
-    for_model.push_str(&tree::note(files, &walked));
+    for_model.push_str(&tree_search::note(files, &walked));
     let output = GrepOutput { pattern: wanted.pattern, path: start.path, matches, truncated };
     ToolOutcome::Success { output: ToolOutput::Grep(output), for_model: for_model.into() }
 }
@@ -183,8 +187,9 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(wanted: &GrepArguments, start: &Start) -> Result<Self, String> {
-        let glob = wanted.glob.as_deref().map(|glob| tree::path_glob(glob, &start.directory)).transpose()?;
+    fn new(wanted: &GrepArguments, start: &SearchRoot) -> Result<Self, String> {
+        let glob =
+            wanted.glob.as_deref().map(|glob| tree_search::path_glob(glob, &start.directory)).transpose()?;
         let types = wanted.r#type.as_deref().map(|name| {
             let mut builder = TypesBuilder::new();
             builder.add_defaults().select(name);
@@ -195,7 +200,7 @@ impl Filter {
         Ok(Self { glob, types: types.transpose()? })
     }
 
-    fn takes(&self, start: &Start, met: &std::path::Path) -> bool {
+    fn takes(&self, start: &SearchRoot, met: &std::path::Path) -> bool {
         // A file that is named itself is searched whatever its name.
         met.as_os_str() == start.path.as_os_str()
             || (self.glob.as_ref().is_none_or(|glob| glob.is_match(start.relative(met)))
@@ -203,7 +208,7 @@ impl Filter {
     }
 }
 
-fn show(workspace: &Workspace, start: &Start, matches: &GrepMatches) -> String {
+fn show(workspace: &Workspace, start: &SearchRoot, matches: &GrepMatches) -> String {
     let name = |file: &PathBuf| workspace.display(&start.directory.join(file)).to_string();
     let mut text = String::new();
     match matches {

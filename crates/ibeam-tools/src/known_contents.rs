@@ -14,8 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::Stat;
 
 use crate::blocking::EndFlag;
+use crate::dir_entry::DirEntryAt;
 use crate::file_error::FileError;
-use crate::place::Place;
 use crate::read::{SAMPLE, SCAN_LIMIT, fill};
 use crate::workspace::ResolvedPath;
 
@@ -153,7 +153,7 @@ impl KnownContents {
     /// It has changed, or cannot be read.
     pub(crate) fn check_file(
         &self,
-        place: &Place,
+        place: &DirEntryAt,
         path: &ResolvedPath,
         stat: &Stat,
         end: &EndFlag,

@@ -186,7 +186,7 @@ fn the_list_has_a_bound_and_keeps_what_was_used_last() {
     let known = KnownContents::default();
     let path = |number: usize| {
         let real = PathBuf::from(format!("/{number}"));
-        ResolvedPath { lexical: real.clone(), real, inside: true, dangling: false }
+        ResolvedPath { lexical: real.clone(), real, is_inside: true, is_dangling: false }
     };
     let digest = ContentDigest::from_bytes(b"a");
     (0..FILES).for_each(|number| known.record(&path(number), digest));

@@ -5,12 +5,14 @@
 //! to print.
 
 mod arguments;
+mod atomic_write;
 mod beneath;
 mod blocking;
-mod bounded_look;
 mod confinement;
 mod delete;
 mod descriptors;
+mod dir_cache;
+mod dir_entry;
 mod dir_walk;
 mod edit;
 mod elision;
@@ -26,25 +28,22 @@ mod git_references;
 mod glob;
 mod glob_bounds;
 mod grep;
-mod ground;
 mod ignore_rules;
 mod known_contents;
 mod ls;
-mod met;
+mod name_collision;
 mod offload;
 mod past_contents;
-mod place;
 mod read;
 pub mod regular_file;
-mod replacement;
 mod shell;
 mod staging;
 mod target_path;
-mod text;
-mod tree;
-mod twin;
+mod text_format;
+mod tree_search;
 mod update_todos;
 mod workspace;
+mod workspace_guard;
 mod write;
 
 use std::ffi::OsString;
@@ -54,13 +53,13 @@ use std::sync::Arc;
 use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::PathPolicy;
 
-pub use confinement::{HiddenObjects, Survey, is_denied_link, survey};
+pub use confinement::{ConfinementPlan, HiddenGitObjects, is_hard_link_to_denied, plan_confinement};
 pub use dir_walk::list_files;
-pub use git_references::places_named_by_git;
+pub use git_references::paths_named_by_git;
 pub use ibeam_sandbox::DEFAULT_PROCESS_LIMIT;
 pub use past_contents::PastContents;
-pub use shell::background::{BackgroundProcesses, Timeouts};
-pub use shell::tree::Tree as ProcessTree;
+pub use shell::background::{BackgroundProcesses, CommandTimeouts};
+pub use shell::process_tree::ProcessTree;
 pub use workspace::{PathError, ResolvedPath, Workspace};
 
 /// What the tools need to know of the run besides its workspace.
@@ -70,7 +69,7 @@ pub struct ToolSettings {
     pub environment: Vec<(OsString, OsString)>,
     /// Variables that commands get too: names, or beginnings of names with a last `*`. A secret passes only by its
     /// whole name.
-    pub more_environment: Vec<String>,
+    pub extra_environment: Vec<String>,
     /// Variables that commands get whatever our own environment says, such as those that name a proxy.
     pub command_environment: Vec<(OsString, OsString)>,
     /// Names of variables with keys of models, which commands never see; `*_API_KEY` never reaches them either.
@@ -103,6 +102,6 @@ pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
         Arc::new(update_todos::UpdateTodos::default()),
         Arc::new(write::Write::new(&files)),
     ];
-    let grounded = tools.into_iter().map(|tool| ground::Grounded::new(tool, &workspace));
+    let grounded = tools.into_iter().map(|tool| workspace_guard::RequireWorkspace::new(tool, &workspace));
     grounded.map(|tool| (tool.spec().name.into_owned(), Arc::new(tool) as Arc<dyn Tool>)).collect()
 }

@@ -14,12 +14,12 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
+use crate::dir_cache::DirCache;
 use crate::dir_walk::{self, DirReader};
 use crate::files::Files;
 use crate::ignore_rules::IgnoreRules;
-use crate::met::Met;
 use crate::target_path::TargetPath;
-use crate::tree::{self, Start, WalkEnd};
+use crate::tree_search::{self, SearchRoot, WalkSummary};
 
 /// Entries that are told.
 const ENTRY_LIMIT: usize = 400;
@@ -77,7 +77,7 @@ fn or_here(path: &str) -> &str {
 }
 
 fn ls(files: &Files, wanted: &LsArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
-    let start = match Start::new_directory(files, or_here(&wanted.path), target) {
+    let start = match SearchRoot::new_directory(files, or_here(&wanted.path), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
@@ -86,13 +86,13 @@ fn ls(files: &Files, wanted: &LsArguments, target: TargetPath, end: &EndFlag) ->
         return arguments::refused::<LsArguments>(&many);
     }
     let globs: Result<Vec<GlobMatcher>, String> =
-        wanted.ignore.iter().map(|glob| tree::path_glob(glob, &start.directory)).collect();
+        wanted.ignore.iter().map(|glob| tree_search::path_glob(glob, &start.directory)).collect();
     let ignored = match globs {
         Ok(ignored) => ignored,
         Err(wrong) => return arguments::refused::<LsArguments>(&wrong),
     };
     let mut listing =
-        Listing { levels: Vec::new(), left: ENTRY_LIMIT, end: WalkEnd::default(), truncated: false };
+        Listing { levels: Vec::new(), left: ENTRY_LIMIT, end: WalkSummary::default(), truncated: false };
     listing.fill(files, &start, &ignored, end);
     if end.stopped() {
         return blocking::interrupted();
@@ -107,7 +107,7 @@ fn ls(files: &Files, wanted: &LsArguments, target: TargetPath, end: &EndFlag) ->
     if truncated {
         for_model.push_str("(more exists; list a directory further down)\n");
     }
-    for_model.push_str(&tree::note(files, &walked));
+    for_model.push_str(&tree_search::note(files, &walked));
     ToolOutcome::Success { output: ToolOutput::Ls(LsOutput { root, truncated }), for_model: for_model.into() }
 }
 
@@ -115,12 +115,12 @@ fn ls(files: &Files, wanted: &LsArguments, target: TargetPath, end: &EndFlag) ->
 struct Listing {
     levels: Vec<(Option<usize>, Directory)>,
     left: usize,
-    end: WalkEnd,
+    end: WalkSummary,
     truncated: bool,
 }
 
 impl Listing {
-    fn fill(&mut self, files: &Files, start: &Start, ignored: &[GlobMatcher], end: &EndFlag) {
+    fn fill(&mut self, files: &Files, start: &SearchRoot, ignored: &[GlobMatcher], end: &EndFlag) {
         let mut reader = DirReader::new(files.readable(), end);
         let mut ahead: VecDeque<(Option<usize>, PathBuf, Option<IgnoreRules>)> =
             VecDeque::from([(None, start.path.clone(), None)]);
@@ -158,13 +158,13 @@ impl Listing {
         &mut self,
         files: &Files,
         directory: &mut Directory,
-        start: &Start,
+        start: &SearchRoot,
         ignored: &[GlobMatcher],
         reader: &DirReader<'_>,
         listing: &mut dir_walk::Listing,
     ) -> Vec<PathBuf> {
         let mut below = Vec::new();
-        let mut way = Met::on(files);
+        let mut way = DirCache::new(files);
         while let Some(entry) = reader.next_of(listing) {
             let relative = start.relative(&entry.path);
             if ignored.iter().any(|glob| glob.is_match(relative)) {

@@ -1,15 +1,36 @@
-//! Blocking work on a thread of its own, or on this one where the system has none to give.
+//! Blocking work on another thread, or on this one where the system cannot start a thread.
 //!
-//! Fewer threads mean less at a time, not failure. Neither a runtime nor the end of the process waits for such a thread.
+//! With fewer threads less runs at a time, but nothing fails. Neither a runtime nor the end of the process waits for
+//! such a thread.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
+use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// Begins `work`, whose result the receiver gets. Where no thread can be started, `work` is done when this returns.
+/// The longest that [`within_time_limit`] waits. A disk responds within milliseconds.
+const TIME_LIMIT: Duration = Duration::from_secs(1);
+
+/// Starts `work` and returns the receiver of its result. Where no thread can be started, `work` has run when this
+/// returns.
 pub(crate) fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> oneshot::Receiver<T> {
     offload_to(thread::Builder::new().name("tool".to_owned()), work)
+}
+
+/// Runs `read` on another thread and returns its result; `None` where it takes longer than about a second.
+///
+/// Policy judges where the path of a call leads before the call runs, and the loop waits for that. A file system that
+/// does not respond, such as one whose server is gone, must not keep the loop from its time limit and from signals.
+/// What does not end in time is left running. Outside of a runtime no loop waits, so `read` runs on this thread.
+pub(crate) fn within_time_limit<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    if Handle::try_current().is_err() {
+        return Some(read());
+    }
+    let (sender, receiver) = mpsc::sync_channel(1);
+    drop(offload(move || drop(sender.send(read()))));
+    receiver.recv_timeout(TIME_LIMIT).ok()
 }
 
 fn offload_to<T: Send + 'static>(
@@ -17,40 +38,64 @@ fn offload_to<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> oneshot::Receiver<T> {
     let (sender, receiver) = oneshot::channel();
-    // Whoever waited for the result may have given up.
+    // The receiver may have been dropped.
     let job = move || drop(sender.send(work()));
-    // A thread that cannot be started drops what it was to do.
-    let here = Arc::new(Mutex::new(Some(job)));
-    let there = Arc::clone(&here);
-    if thread.spawn(move || carry_out(&there)).is_err() {
-        carry_out(&here);
+    // A thread that cannot be started drops its closure, so the job is shared with this thread.
+    let own_job = Arc::new(Mutex::new(Some(job)));
+    let thread_job = Arc::clone(&own_job);
+    if thread.spawn(move || run_once(&thread_job)).is_err() {
+        run_once(&own_job);
     }
     receiver
 }
 
-fn carry_out(job: &Mutex<Option<impl FnOnce()>>) {
+fn run_once(job: &Mutex<Option<impl FnOnce()>>) {
     let job = job.lock().unwrap_or_else(PoisonError::into_inner).take();
     job.into_iter().for_each(|job| job());
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use crate::fixture::runtime;
 
     #[test]
     fn work_is_done_on_another_thread() {
-        let here = thread::current().id();
-        let there = runtime().block_on(offload(|| thread::current().id()));
-        assert_ne!(there.unwrap(), here);
+        let own_id = thread::current().id();
+        let other_id = runtime().block_on(offload(|| thread::current().id()));
+        assert_ne!(other_id.unwrap(), own_id);
     }
 
-    /// No system has room for such a stack.
+    /// No system has memory for such a stack.
     #[test]
-    fn work_is_done_here_where_no_thread_can_be_started() {
-        let here = thread::current().id();
+    fn work_is_done_on_this_thread_where_none_can_be_started() {
+        let own_id = thread::current().id();
         let thread = thread::Builder::new().stack_size(1 << 60);
-        let there = runtime().block_on(offload_to(thread, || thread::current().id()));
-        assert_eq!(there.unwrap(), here);
+        let other_id = runtime().block_on(offload_to(thread, || thread::current().id()));
+        assert_eq!(other_id.unwrap(), own_id);
+    }
+
+    #[test]
+    fn a_read_that_ends_in_time_returns_its_result() {
+        assert_eq!(within_time_limit(|| 1), Some(1));
+        assert_eq!(runtime().block_on(async { within_time_limit(|| 2) }), Some(2));
+    }
+
+    #[test]
+    fn a_read_that_takes_too_long_is_left_running() {
+        let (release, wait) = mpsc::channel::<()>();
+        let runtime = runtime();
+        let started = Instant::now();
+        let found = runtime.block_on(async {
+            within_time_limit(move || {
+                let _ = wait.recv_timeout(Duration::from_secs(60));
+            })
+        });
+        assert_eq!(found, None);
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+        drop(release);
+        runtime.shutdown_background();
     }
 }

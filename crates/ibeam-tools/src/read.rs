@@ -19,12 +19,12 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
+use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
 use crate::files::Files;
 use crate::known_contents::{ContentDigest, DigestBuilder};
-use crate::place::{Parents, Place};
 use crate::target_path::TargetPath;
-use crate::text::TextFormat;
+use crate::text_format::TextFormat;
 use window::Window;
 
 /// Lines of one call.
@@ -89,7 +89,7 @@ fn read(
 ) -> Result<ToolOutcome, FileError> {
     let asked = wanted.path.as_str();
     let resolved = files.to_read("read", asked, target)?;
-    let place = Place::find(files, asked, &resolved.real, Parents::Required)?;
+    let place = DirEntryAt::find(files, asked, &resolved.real, Parents::Required)?;
     // Where this fails, the model is told what the file is now.
     files.known().forget(&resolved);
     let mut window = scan(files, &place, wanted, end)?;
@@ -117,7 +117,7 @@ struct Scan {
     digest: Option<ContentDigest>,
 }
 
-fn scan(files: &Files, place: &Place, wanted: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
+fn scan(files: &Files, place: &DirEntryAt, wanted: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
     let asked = wanted.path.as_str();
     let (mut file, before) = place.open()?;
     files.check_links(asked, &before)?;

@@ -5,14 +5,14 @@
 
 pub(crate) mod background;
 mod capture;
-mod directory;
 pub(crate) mod environment;
 mod network_hint;
+mod path_monitor;
 mod pipes;
+pub(crate) mod process_tree;
 mod report;
-mod sentry;
 pub(crate) mod spawn;
-pub(crate) mod tree;
+mod working_directory;
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -30,17 +30,17 @@ use serde_json::Value;
 use crate::ToolSettings;
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking;
-use crate::bounded_look::within_bound;
 use crate::descriptors::{check_start, take_turn};
 use crate::file_error::FileError;
+use crate::offload::within_time_limit;
 use crate::target_path::TargetPath;
-use crate::tree::Start;
+use crate::tree_search::SearchRoot;
 use crate::workspace::Workspace;
-use background::{BackgroundProcesses, KILLED, Timeouts};
+use background::{BackgroundProcesses, CommandTimeouts, KILLED};
 use network_hint::NetworkHint;
+pub(crate) use path_monitor::inventory;
+use path_monitor::{ProtectedPathMonitor, incomplete_scan_note};
 use report::{ended, output, status_parts, stopped, with_newline, with_note};
-pub(crate) use sentry::inventory;
-use sentry::{Sentry, told_cut};
 use spawn::{Launcher, Running};
 
 /// How long output is waited for after the command itself has ended.
@@ -57,7 +57,7 @@ pub(crate) struct Shell {
 struct CommandRunner {
     workspace: Arc<Workspace>,
     launcher: Launcher,
-    sentry: Sentry,
+    monitor: ProtectedPathMonitor,
     background: BackgroundProcesses,
     log_directory: Option<PathBuf>,
     path_policy: PathPolicy,
@@ -95,14 +95,14 @@ impl ShellArguments {
 impl Shell {
     pub(crate) fn new(workspace: &Arc<Workspace>, settings: ToolSettings) -> Self {
         let launcher = Launcher::new(workspace, &settings);
-        let sentry = Sentry::new(workspace, &settings);
+        let monitor = ProtectedPathMonitor::new(workspace, &settings);
         let ToolSettings { background, log_directory, path_policy, .. } = settings;
         let network_hint = NetworkHint::new(background.launcher().is_confined());
         let workspace = Arc::clone(workspace);
         let runner = CommandRunner {
             workspace,
             launcher,
-            sentry,
+            monitor,
             background,
             log_directory,
             path_policy,
@@ -116,8 +116,8 @@ impl CommandRunner {
     fn start(&self, wanted: &ShellArguments, target: TargetPath) -> Result<Running, Box<ToolOutcome>> {
         let path = wanted.directory();
         let (workspace, own_path) = (Arc::clone(&self.workspace), path.to_owned());
-        let found =
-            within_bound(move || Start::for_command(&workspace, &own_path, target)).ok_or_else(|| {
+        let found = within_time_limit(move || SearchRoot::for_command(&workspace, &own_path, target))
+            .ok_or_else(|| {
                 let message = format!("the directory `{path}` does not answer; work in another one");
                 Box::new(ToolOutcome::error(message))
             })?;
@@ -136,8 +136,8 @@ impl CommandRunner {
                 | FileError::Path(_) => ToolOutcome::from(error),
             })
         })?;
-        let access = directory::access(&self.workspace, &wanted.command, &directory.path);
-        directory::check(&self.path_policy, &access, &directory.path)?;
+        let access = working_directory::access(&self.workspace, &wanted.command, &directory.path);
+        working_directory::check(&self.path_policy, &access, &directory.path)?;
         self.launcher.start(&wanted.command, &directory.path, &self.background).map_err(|message| {
             Box::new(ToolOutcome::Failure {
                 for_model: message.as_str().into(),
@@ -163,7 +163,7 @@ impl Tool for Shell {
         let mut wanted = arguments::parse::<ShellArguments>(arguments)?;
         wanted.timeout = Some(runner.timeout_ms(&wanted));
         let target = TargetPath::new(&runner.workspace, wanted.directory(), Workspace::resolve);
-        let access = directory::access(&runner.workspace, &wanted.command, target.judged());
+        let access = working_directory::access(&runner.workspace, &wanted.command, target.judged());
         let canonical = arguments::canonical(&wanted)?;
         Ok(PreparedCall::new(canonical, access, async move |context| {
             runner.run(&wanted, target, &context).await
@@ -181,7 +181,7 @@ enum End {
 impl CommandRunner {
     async fn run(&self, wanted: &ShellArguments, target: TargetPath, context: &ToolContext) -> ToolOutcome {
         let Some(turn) = take_turn(context).await else { return blocking::interrupted() };
-        self.sentry.before().await;
+        self.monitor.before().await;
         let started = self.start(wanted, target);
         drop(turn);
         if let Err(outcome) = &started {
@@ -194,18 +194,18 @@ impl CommandRunner {
             Ok(running) => (self.in_foreground(wanted, running, context).await, false),
             Err(outcome) => (*outcome, false),
         };
-        let mut findings = self.sentry.untold();
+        let mut findings = self.monitor.pending_findings();
         if !goes_on {
-            findings.extend(self.sentry.after().await);
+            findings.extend(self.monitor.after().await);
         }
         let outcome = self.network_hint.add_to(outcome, &context.notices);
         let outcome = stopped(outcome, &findings);
-        if self.sentry.take_is_cut() { with_note(outcome, told_cut()) } else { outcome }
+        if self.monitor.take_scan_incomplete() { with_note(outcome, incomplete_scan_note()) } else { outcome }
     }
 
     /// Returns the time that a command gets, in milliseconds.
     fn timeout_ms(&self, wanted: &ShellArguments) -> u64 {
-        let Timeouts { default, longest, .. } = *self.background.timeouts();
+        let CommandTimeouts { default, max: longest, .. } = *self.background.timeouts();
         let asked = wanted.timeout.filter(|ms| *ms > 0).map_or(default, Duration::from_millis);
         u64::try_from(asked.min(longest).as_millis()).unwrap_or(u64::MAX)
     }
@@ -274,7 +274,7 @@ impl CommandRunner {
             "{}(runs in the background with pid {pid}{place}; `kill -- -{pid}` ends it)\n",
             with_newline(&output.interleaved)
         );
-        self.background.keep(running, self.sentry.clone());
+        self.background.keep(running, self.monitor.clone());
         (ToolOutcome::Success { output: ToolOutput::Shell(output), for_model: for_model.into() }, true)
     }
 }

@@ -6,7 +6,7 @@ use ibeam_protocol::{Reason, Signal, ToolFailure, ToolOutput};
 use ibeam_testkit::Lifeline;
 use serde_json::{Value, json};
 
-use crate::Timeouts;
+use crate::CommandTimeouts;
 use crate::fixture::{Fixture, failure, runtime, success};
 
 #[track_caller]
@@ -124,7 +124,7 @@ fn the_shell_reads_no_start_up_files() {
 
 #[test]
 fn a_timeout_ends_even_what_ignores_term() {
-    let timeouts = Timeouts { grace: Duration::from_millis(300), ..Timeouts::default() };
+    let timeouts = CommandTimeouts { grace: Duration::from_millis(300), ..CommandTimeouts::default() };
     let fixture = Fixture::in_time(timeouts);
     let mut held = lifeline(&fixture);
     let command = format!("trap '' TERM; echo before; {}", held.command());
@@ -141,10 +141,10 @@ fn a_timeout_ends_even_what_ignores_term() {
 
 #[test]
 fn the_time_of_a_command_is_set_from_outside() {
-    let timeouts = Timeouts {
+    let timeouts = CommandTimeouts {
         default: Duration::from_millis(200),
-        longest: Duration::from_millis(300),
-        ..Timeouts::default()
+        max: Duration::from_millis(300),
+        ..CommandTimeouts::default()
     };
     let fixture = Fixture::in_time(timeouts);
     for (asked, expect) in [(None, 200), (Some(0), 200), (Some(250), 250), (Some(60_000), 300)] {
@@ -332,7 +332,7 @@ fn a_background_command_is_ended_by_a_later_one() {
 
 #[test]
 fn background_commands_are_waited_for_within_bounds() {
-    let timeouts = Timeouts { background: Duration::from_secs(1), ..Timeouts::default() };
+    let timeouts = CommandTimeouts { background: Duration::from_secs(1), ..CommandTimeouts::default() };
     let fixture = Fixture::in_time(timeouts);
     runtime().block_on(async {
         let stop = Stop::default();
@@ -358,7 +358,8 @@ fn a_stop_ends_the_wait_for_background_commands() {
 
 #[test]
 fn what_ignores_term_in_the_background_is_killed() {
-    let fixture = Fixture::in_time(Timeouts { grace: Duration::from_millis(200), ..Timeouts::default() });
+    let fixture =
+        Fixture::in_time(CommandTimeouts { grace: Duration::from_millis(200), ..CommandTimeouts::default() });
     let mut held = lifeline(&fixture);
     runtime().block_on(async {
         background(&fixture, &format!("trap '' TERM; {}", held.command())).await;

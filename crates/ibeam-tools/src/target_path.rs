@@ -6,8 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::bounded_look::within_bound;
 use crate::file_error::FileError;
+use crate::offload::within_time_limit;
 use crate::workspace::{PathError, ResolvedPath, Workspace};
 
 /// Where the path of a call led when the call was prepared.
@@ -32,7 +32,7 @@ impl TargetPath {
         resolve: fn(&Workspace, &str) -> Result<ResolvedPath, PathError>,
     ) -> Self {
         let (own_workspace, own_path) = (workspace.clone(), path.to_owned());
-        let resolved = within_bound(move || resolve(&own_workspace, &own_path));
+        let resolved = within_time_limit(move || resolve(&own_workspace, &own_path));
         let resolved = resolved.unwrap_or_else(|| Ok(workspace.resolve_lexically(path)));
         Self(resolved.map_err(|error| Unresolved { lexical: workspace.lexical(path), error }))
     }

@@ -51,9 +51,9 @@ pub struct ResolvedPath {
     /// Absolute, without links. The file itself need not exist.
     pub real: PathBuf,
     /// `real` lies in the workspace.
-    pub inside: bool,
+    pub is_inside: bool,
     /// A link on the way names something that does not exist.
-    pub dangling: bool,
+    pub is_dangling: bool,
 }
 
 /// Why a path leads nowhere.
@@ -169,7 +169,12 @@ impl Workspace {
     /// Returns `path` as if it had no links, without reading the file system.
     pub(crate) fn resolve_lexically(&self, path: &str) -> ResolvedPath {
         let lexical = self.lexical(path);
-        ResolvedPath { inside: self.contains(&lexical), real: lexical.clone(), lexical, dangling: false }
+        ResolvedPath {
+            is_inside: self.contains(&lexical),
+            real: lexical.clone(),
+            lexical,
+            is_dangling: false,
+        }
     }
 
     /// Returns the metadata of what is at `real`, which must be free of links; a link in the last place is itself meant.
@@ -237,7 +242,7 @@ impl Workspace {
             }
         }
         let inside = self.contains(&real);
-        Ok(ResolvedPath { lexical: self.lexical(path), real, inside, dangling })
+        Ok(ResolvedPath { lexical: self.lexical(path), real, is_inside: inside, is_dangling: dangling })
     }
 
     fn kind(&self, real: &Path) -> Result<FileType, Errno> {

@@ -27,14 +27,14 @@ fn inside(asked: &str, expect: &str) {
     let fixture = fixture();
     let found = workspace(&fixture).resolve(asked).unwrap();
     let expect = if expect.is_empty() { fixture.root() } else { fixture.path(expect) };
-    assert_eq!((found.real, found.inside, found.dangling), (expect, true, false));
+    assert_eq!((found.real, found.is_inside, found.is_dangling), (expect, true, false));
 }
 
 #[track_caller]
 fn outside(asked: &str, expect: impl Fn(&Fixture) -> PathBuf) {
     let fixture = fixture();
     let found = workspace(&fixture).resolve(asked).unwrap();
-    assert_eq!((found.real, found.inside), (expect(&fixture), false));
+    assert_eq!((found.real, found.is_inside), (expect(&fixture), false));
 }
 
 #[track_caller]
@@ -79,7 +79,7 @@ fn ways_out_are_seen() {
 #[test]
 fn a_link_to_nothing_is_told() {
     let found = workspace(&fixture()).resolve("dangling").unwrap();
-    assert!(found.dangling && found.inside);
+    assert!(found.is_dangling && found.is_inside);
 }
 
 #[test]
@@ -105,8 +105,8 @@ fn further_directories_belong_to_the_workspace() {
     std::fs::create_dir(fixture.outside("more")).unwrap();
     let workspace = Workspace::new(&fixture.root(), &[fixture.outside("more")]).unwrap();
     let path = fixture.outside("more/new.txt");
-    assert!(workspace.resolve(path.to_str().unwrap()).unwrap().inside);
-    assert!(!workspace.resolve("../secret").unwrap().inside);
+    assert!(workspace.resolve(path.to_str().unwrap()).unwrap().is_inside);
+    assert!(!workspace.resolve("../secret").unwrap().is_inside);
 }
 
 #[test]
@@ -119,5 +119,5 @@ fn the_workspace_stays_where_it_is_when_its_name_is_given_to_another() {
     let stat = rustix::fs::statat(from, path, rustix::fs::AtFlags::empty()).unwrap();
     let moved = rustix::fs::stat(fixture.outside("moved")).unwrap();
     assert_eq!((stat.st_dev, stat.st_ino), (moved.st_dev, moved.st_ino));
-    assert!(workspace.resolve("dir/file.txt").unwrap().inside);
+    assert!(workspace.resolve("dir/file.txt").unwrap().is_inside);
 }

@@ -15,15 +15,15 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments};
 use crate::blocking::{self, EndFlag};
-use crate::evidence::Remains;
+use crate::dir_entry::{DirEntryAt, Parents};
+use crate::evidence::FileState;
 use crate::file_error::FileError;
 use crate::files::Files;
 use crate::known_contents::ContentDigest;
-use crate::place::{Parents, Place};
+use crate::name_collision::NameCollision;
 use crate::read::fill;
 use crate::target_path::TargetPath;
-use crate::text::{PLAIN, TextFormat, count_lines, line_count};
-use crate::twin::Twin;
+use crate::text_format::{PLAIN, TextFormat, count_lines, line_count};
 use crate::workspace::ResolvedPath;
 
 /// An old file beyond this size does not tell its conventions.
@@ -74,7 +74,7 @@ impl Tool for Write {
     fn evidence(&self, arguments: &Value) -> Option<String> {
         let wanted = arguments::parse::<WriteArguments>(arguments).ok()?;
         let asked = &wanted.path;
-        Some(Remains::of(&self.files, asked).told(asked, |bytes| {
+        Some(FileState::of(&self.files, asked).told(asked, |bytes| {
             let written = bytes == wanted.file_text.as_bytes()
                 || bytes == in_convention_of(bytes, true, &wanted.file_text);
             if written {
@@ -95,8 +95,8 @@ fn write(
 ) -> Result<ToolOutcome, FileError> {
     let asked = wanted.path.as_str();
     let resolved = writable(files, asked, target)?;
-    let parents = if resolved.inside { Parents::Created } else { Parents::Required };
-    let place = Place::find(files, asked, &resolved.real, parents)?;
+    let parents = if resolved.is_inside { Parents::Created } else { Parents::Required };
+    let place = DirEntryAt::find(files, asked, &resolved.real, parents)?;
     let old = place.regular()?;
     let bytes = match old {
         Some(seen) => {
@@ -112,9 +112,9 @@ fn write(
     let verb = if old.is_some() { "replaced" } else { "created" };
     let mut for_model = format!("{verb} `{asked}`: {}, {} bytes", line_count(lines_created), bytes.len());
     if old.is_none()
-        && let Some(twin) = place.twin()
+        && let Some(twin) = place.name_collision()
     {
-        let Twin { name, difference } = twin;
+        let NameCollision { name, difference } = twin;
         for_model.push_str(&format!("; beware: `{name}` stands beside it and differs only in {difference}"));
     }
     let output = WriteOutput {
@@ -129,7 +129,7 @@ fn write(
 /// Where a write to `asked` goes: not through a link that leads nowhere or out of the workspace.
 pub(crate) fn writable(files: &Files, asked: &str, target: TargetPath) -> Result<ResolvedPath, FileError> {
     let resolved = files.to_write("write", asked, target)?;
-    if resolved.dangling {
+    if resolved.is_dangling {
         let target = resolved.real.display();
         return Err(FileError::refused(
             asked,
@@ -138,7 +138,7 @@ pub(crate) fn writable(files: &Files, asked: &str, target: TargetPath) -> Result
             ),
         ));
     }
-    if files.contains(&resolved.lexical) && !resolved.inside {
+    if files.contains(&resolved.lexical) && !resolved.is_inside {
         let target = resolved.real.display();
         return Err(FileError::refused(
             asked,
@@ -149,7 +149,7 @@ pub(crate) fn writable(files: &Files, asked: &str, target: TargetPath) -> Result
 }
 
 /// `text` as it replaces the file that is there.
-fn in_convention_of_file(place: &Place, text: &str) -> Result<Vec<u8>, FileError> {
+fn in_convention_of_file(place: &DirEntryAt, text: &str) -> Result<Vec<u8>, FileError> {
     let Ok((mut file, _)) = place.open() else { return Ok(text.as_bytes().to_vec()) };
     let old =
         fill(&mut file, CONVENTION_LIMIT).map_err(|error| FileError::io("read", &place.asked, &error))?;

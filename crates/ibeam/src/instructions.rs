@@ -138,7 +138,7 @@ fn read(root: &Path, path: &Path, path_policy: &PathPolicy) -> Option<String> {
         return None;
     }
     // Another name of a credential is no instruction.
-    if ibeam_tools::is_denied_link(path_policy, &file.metadata().ok()?) {
+    if ibeam_tools::is_hard_link_to_denied(path_policy, &file.metadata().ok()?) {
         return None;
     }
     let mut bytes = Vec::new();

@@ -11,9 +11,9 @@ use ibeam_protocol::tool_output::{FileMatches, GrepMatches};
 
 use super::OutputMode;
 use crate::blocking::EndFlag;
+use crate::dir_cache::DirCache;
 use crate::files::{Files, Identities, identity};
-use crate::met::Met;
-use crate::tree::{Start, Walk};
+use crate::tree_search::{SearchRoot, WalkStep};
 
 /// Bytes of one line that are told.
 const LINE_LIMIT: usize = 500;
@@ -45,7 +45,7 @@ pub(super) struct Collector<'a> {
     bytes_left: usize,
     searcher: Searcher,
     files: &'a Files,
-    way: Met<'a>,
+    way: DirCache<'a>,
     /// What may not be read under another name either; searched for when it first matters.
     denied: OnceCell<Identities>,
 }
@@ -71,7 +71,7 @@ impl<'a> Collector<'a> {
             bytes_left: CONTENT_LIMIT,
             searcher,
             files,
-            way: Met::on(files),
+            way: DirCache::new(files),
             denied: OnceCell::new(),
         }
     }
@@ -81,14 +81,14 @@ impl<'a> Collector<'a> {
         &mut self,
         matcher: &RegexMatcher,
         met: &Path,
-        start: &Start,
+        start: &SearchRoot,
         end: &EndFlag,
-    ) -> Walk {
-        let Ok((file, stat)) = self.way.open(met) else { return Walk::Skipped };
+    ) -> WalkStep {
+        let Ok((file, stat)) = self.way.open(met) else { return WalkStep::Skipped };
         if stat.st_nlink > 1
             && self.denied.get_or_init(|| self.files.denied_files()).contains(&identity(&stat))
         {
-            return Walk::On;
+            return WalkStep::On;
         }
         let mut lines = Lines {
             mode: self.mode,
@@ -102,10 +102,10 @@ impl<'a> Collector<'a> {
         // The first three bytes are asked for by themselves: in them an encoding may be told.
         let reader = BufReader::with_capacity(PIECE, Ending { file, end, left, over: false });
         if self.searcher.search_reader(matcher, reader, &mut lines).is_err() {
-            return Walk::Skipped;
+            return WalkStep::Skipped;
         }
         if lines.count == 0 {
-            return Walk::On;
+            return WalkStep::On;
         }
         // In the modes that count files, this file itself may be one too many.
         if lines.full || self.left == 0 {
@@ -130,7 +130,7 @@ impl<'a> Collector<'a> {
             }
             GrepMatches::Files(_) | GrepMatches::Count(_) => {}
         }
-        if self.truncated { Walk::Enough } else { Walk::On }
+        if self.truncated { WalkStep::Enough } else { WalkStep::On }
     }
 }
 

@@ -10,7 +10,7 @@ use ibeam_core::{Background, Stop};
 use ibeam_sandbox::{LaunchSpec, Launcher, SpawnError};
 use tokio::sync::{Notify, watch};
 
-use super::sentry::Sentry;
+use super::path_monitor::ProtectedPathMonitor;
 use super::spawn::Running;
 
 /// How long the end of killed processes is waited for; one that the system holds is not waited for longer.
@@ -18,22 +18,22 @@ pub(super) const KILLED: Duration = Duration::from_secs(5);
 
 /// How long commands may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Timeouts {
+pub struct CommandTimeouts {
     /// A command whose call does not say.
     pub default: Duration,
     /// The longest a call may ask for.
-    pub longest: Duration,
+    pub max: Duration,
     /// Between the request to end and the end by force.
     pub grace: Duration,
     /// All background commands together, where they are waited for at the end of the run.
     pub background: Duration,
 }
 
-impl Default for Timeouts {
+impl Default for CommandTimeouts {
     fn default() -> Self {
         Self {
             default: Duration::from_secs(120),
-            longest: Duration::from_secs(600),
+            max: Duration::from_secs(600),
             grace: Duration::from_secs(2),
             background: Duration::from_secs(600),
         }
@@ -45,7 +45,7 @@ impl Default for Timeouts {
 pub struct BackgroundProcesses(Arc<Shared>);
 
 struct Shared {
-    timeouts: Timeouts,
+    timeouts: CommandTimeouts,
     launcher: Launcher,
     started: Notify,
     running: watch::Sender<u32>,
@@ -62,7 +62,7 @@ enum Wish {
 
 impl Default for BackgroundProcesses {
     fn default() -> Self {
-        Self::new(Timeouts::default(), Launcher::default())
+        Self::new(CommandTimeouts::default(), Launcher::default())
     }
 }
 
@@ -74,7 +74,7 @@ impl fmt::Debug for BackgroundProcesses {
 
 impl BackgroundProcesses {
     /// None yet; `timeouts` hold for all commands of the run, which come from `launcher`.
-    pub fn new(timeouts: Timeouts, launcher: Launcher) -> Self {
+    pub fn new(timeouts: CommandTimeouts, launcher: Launcher) -> Self {
         Self(Arc::new(Shared {
             timeouts,
             launcher,
@@ -99,7 +99,7 @@ impl BackgroundProcesses {
         self.0.started.notified().await;
     }
 
-    pub(super) fn timeouts(&self) -> &Timeouts {
+    pub(super) fn timeouts(&self) -> &CommandTimeouts {
         &self.0.timeouts
     }
 
@@ -110,9 +110,9 @@ impl BackgroundProcesses {
         tree
     }
 
-    /// Takes over a command: its output is read, so that it never waits, until its tree is gone; then the sentry
+    /// Takes over a command: its output is read, so that it never waits, until its tree is gone; then the monitor
     /// looks.
-    pub(super) fn keep(&self, mut running: Running, sentry: Sentry) {
+    pub(super) fn keep(&self, mut running: Running, monitor: ProtectedPathMonitor) {
         let counted = Counted::new(self);
         let mut wish = self.0.wish.subscribe();
         tokio::spawn(async move {
@@ -132,7 +132,7 @@ impl BackgroundProcesses {
                     }
                 }
             }
-            sentry.after_background().await;
+            monitor.after_background().await;
             drop(counted);
         });
     }

@@ -6,9 +6,9 @@ use std::process::ExitStatus;
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
 
-use super::sentry::{Finding, told};
+use super::path_monitor::{Finding, told};
+use super::process_tree::signal_name;
 use super::spawn::Running;
-use super::tree::signal_name;
 
 /// The outcome of a command that is over.
 pub(super) fn ended(command: &str, mut running: Running, status: ExitStatus) -> ToolOutcome {
@@ -32,7 +32,7 @@ pub(super) fn ended(command: &str, mut running: Running, status: ExitStatus) -> 
     }
 }
 
-/// The outcome of a command after which the sentry has found something: a failure, whatever it was.
+/// The outcome of a command after which the monitor has found something: a failure, whatever it was.
 pub(super) fn stopped(outcome: ToolOutcome, findings: &[Finding]) -> ToolOutcome {
     let Some(first) = findings.first() else { return outcome };
     let said = match outcome {

@@ -14,7 +14,7 @@ use tokio::net::unix::pipe::Receiver;
 use super::background::BackgroundProcesses;
 use super::environment::{self, find_bash};
 use super::pipes::Pipes;
-use super::tree::Tree;
+use super::process_tree::ProcessTree;
 use crate::ToolSettings;
 use crate::file_error::errno_name;
 use crate::workspace::Workspace;
@@ -29,7 +29,7 @@ pub(super) struct Launcher {
 #[derive(Debug)]
 pub(super) struct Running {
     /// bash and all it starts.
-    pub(super) tree: Tree,
+    pub(super) tree: ProcessTree,
     /// What they say.
     pub(super) pipes: Pipes,
     /// Where they began.
@@ -43,8 +43,12 @@ impl Launcher {
     pub(super) fn new(workspace: &Workspace, settings: &ToolSettings) -> Self {
         let roots: Vec<&Path> = workspace.directories().collect();
         let ours = &settings.environment;
-        let mut environment =
-            environment::passed(ours.clone(), &settings.more_environment, &settings.secret_variables, &roots);
+        let mut environment = environment::passed(
+            ours.clone(),
+            &settings.extra_environment,
+            &settings.secret_variables,
+            &roots,
+        );
         let quiet = QUIET.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         for (name, value) in quiet.into_iter().chain(settings.command_environment.iter().cloned()) {
             environment.retain(|(known, _)| *known != name);
@@ -80,7 +84,7 @@ impl Launcher {
             stdio: [stdin.as_fd(), theirs.as_fd(), theirs_too.as_fd()],
         };
         let tree = processes.spawn(&launch).map_err(|error| explain(&error))?;
-        let tree = Tree::new(tree).map_err(|error| failed(&error))?;
+        let tree = ProcessTree::new(tree).map_err(|error| failed(&error))?;
         let pipes = Pipes::new(stdout, stderr);
         Ok(Running { tree, pipes, directory: directory.to_owned(), started })
     }

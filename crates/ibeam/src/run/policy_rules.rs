@@ -27,7 +27,7 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
     // Everything in the directory of the user's file (keys, hooks, what is trusted), and all data: sessions, markers.
     policy.private_dirs = vec![dirs.data.clone(), dirs.config_directory().to_owned()];
     let roots: Vec<_> = std::iter::once(&policy.workspace).chain(&policy.extra_dirs).cloned().collect();
-    policy.protected_paths = ibeam_tools::places_named_by_git(&roots, &dirs.home);
+    policy.protected_paths = ibeam_tools::paths_named_by_git(&roots, &dirs.home);
     policy.private_dirs.extend(dirs.user_cursor.iter().cloned());
     policy.credential_files = named_credentials(&dirs.home, &app.workspace);
     // Where HOME names another directory, the user's keys are still where they were.

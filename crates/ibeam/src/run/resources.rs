@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ibeam_core::{Approver, FailOn, Gate, Hooks, Provider, RetryPolicy, Run, RunPrecondition, Stop};
 use ibeam_protocol::{Failure, ModelInfo, Reason, SessionStarted};
-use ibeam_tools::{BackgroundProcesses, PastContents, Timeouts, ToolSettings, Workspace};
+use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastContents, ToolSettings, Workspace};
 
 use super::model_info;
 use super::sandbox::RunSandbox;
@@ -63,7 +63,7 @@ pub(super) fn build(
             environment: std::env::vars_os().collect(),
             secret_variables: crate::model::key_variable_names(app),
             log_directory: Some(app.dirs.background_logs()),
-            more_environment: more_environment(app),
+            extra_environment: more_environment(app),
             command_environment,
             path_policy: path_policy.clone(),
             quarantine: Some(app.dirs.quarantine()),
@@ -174,8 +174,8 @@ fn workspace_gone(workspace: Workspace) -> RunPrecondition {
 }
 
 /// How long commands may take; the grace of their end fits into that of the run.
-pub(super) fn command_timeouts(app: &AppContext) -> Result<Timeouts, Reason> {
-    let standard = Timeouts::default();
+pub(super) fn command_timeouts(app: &AppContext) -> Result<CommandTimeouts, Reason> {
+    let standard = CommandTimeouts::default();
     let (default, longest) = (app.base.config.timeout("tool"), app.base.config.timeout("tool_longest"));
     if default > longest {
         return Err(Reason::BadConfig {
@@ -186,7 +186,7 @@ pub(super) fn command_timeouts(app: &AppContext) -> Result<Timeouts, Reason> {
         });
     }
     let grace = standard.grace.min(app.base.config.timeout("shutdown").mul_f32(0.6));
-    Ok(Timeouts { default, longest, grace, background: app.base.config.timeout("background") })
+    Ok(CommandTimeouts { default, max: longest, grace, background: app.base.config.timeout("background") })
 }
 
 fn retry_policy(app: &AppContext) -> RetryPolicy {

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use ibeam_policy::{PathPolicy, Policy};
 use ibeam_protocol::{Failure, Notice, PermissionMode, Reason, Sandbox, SandboxMode};
 use ibeam_sandbox::{Launcher, Layers, SandboxUnavailable, Tier};
-use ibeam_tools::{BackgroundProcesses, Survey, Workspace, survey};
+use ibeam_tools::{BackgroundProcesses, ConfinementPlan, Workspace, plan_confinement};
 
 use super::web::Web;
 use super::{no_thread, policy_rules, resources, writable_dirs};
@@ -65,7 +65,8 @@ impl RunSandbox {
                 // No directory that is granted holds one of ours.
                 let roots: Vec<_> = workspace.directories().map(Path::to_owned).collect();
                 let kept = app.dirs.protect_from_commands(&roots)?;
-                let Survey { mut confinement, notes, hidden_objects, .. } = survey(&workspace, &path_policy);
+                let ConfinementPlan { mut confinement, notes, hidden_objects, .. } =
+                    plan_confinement(&workspace, &path_policy);
                 notices.extend(hidden_objects.map(|objects| Notice::GitObjectsHidden {
                     path: objects.path.display().to_string(),
                     rule: objects.rule,

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::PermissionMode;
 
-use super::{Finding, Sentry, told};
+use super::{Finding, ProtectedPathMonitor, told};
 use crate::ToolSettings;
 use crate::fixture::{Fixture, runtime};
 use crate::workspace::Workspace;
 
-/// A workspace with a sentry.
+/// A workspace with a monitor.
 struct Guarded {
     fixture: Fixture,
-    sentry: Sentry,
+    monitor: ProtectedPathMonitor,
 }
 
 impl Guarded {
@@ -29,7 +29,7 @@ impl Guarded {
             ..ToolSettings::default()
         };
         let workspace = Arc::new(Workspace::new(&fixture.root(), &[]).unwrap());
-        Self { sentry: Sentry::new(&workspace, &settings), fixture }
+        Self { monitor: ProtectedPathMonitor::new(&workspace, &settings), fixture }
     }
 
     fn new(fixture: Fixture) -> Self {
@@ -40,13 +40,13 @@ impl Guarded {
     #[track_caller]
     fn after(&self, command: &str) -> Vec<Finding> {
         let found = runtime().block_on(async {
-            self.sentry.before().await;
+            self.monitor.before().await;
             bash(&self.fixture.root(), command);
-            self.sentry.after().await
+            self.monitor.after().await
         });
         let again = runtime().block_on(async {
-            self.sentry.before().await;
-            self.sentry.after().await
+            self.monitor.before().await;
+            self.monitor.after().await
         });
         assert_eq!(again, [], "after `{command}`");
         found
@@ -302,14 +302,14 @@ fn a_workspace_that_is_removed_leaves_nothing_to_set_right() {
 fn while_a_command_runs_on_what_it_does_is_not_taken_for_what_was_there() {
     let guarded = Guarded::new(Fixture::new());
     runtime().block_on(async {
-        guarded.sentry.before().await;
+        guarded.monitor.before().await;
         bash(&guarded.fixture.root(), "mkdir .cursor");
-        guarded.sentry.before().await;
-        assert_eq!(guarded.sentry.after().await.len(), 1);
+        guarded.monitor.before().await;
+        assert_eq!(guarded.monitor.after().await.len(), 1);
         bash(&guarded.fixture.root(), "mkdir .cursor");
-        guarded.sentry.after_background().await;
-        assert_eq!(guarded.sentry.untold().len(), 1);
-        assert_eq!(guarded.sentry.untold(), []);
+        guarded.monitor.after_background().await;
+        assert_eq!(guarded.monitor.pending_findings().len(), 1);
+        assert_eq!(guarded.monitor.pending_findings(), []);
     });
 }
 
@@ -330,8 +330,10 @@ fn a_linked_work_tree_is_watched_in_its_repository() {
 
 #[test]
 fn a_finding_is_told_with_the_way_out() {
-    let found =
-        [Finding { path: "/w/.cursor".into(), done: "was made and is now at `/q/.cursor`".to_owned() }];
+    let found = [Finding {
+        path: "/w/.cursor".into(),
+        description: "was made and is now at `/q/.cursor`".to_owned(),
+    }];
     assert_eq!(
         told(&found),
         "(stopped by the sandbox: commands must not change protected places. `/w/.cursor` was made and is now at \

@@ -18,7 +18,7 @@ use crate::workspace::Workspace;
 
 /// Where a file is or will be.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct DirEntryAt {
     /// Its directory, open.
     pub(crate) directory: OwnedFd,
     /// Its name there.
@@ -28,7 +28,7 @@ pub(crate) struct Place {
 }
 
 /// How often a file that is replaced meanwhile is opened anew.
-const OPENED: usize = 8;
+const OPEN_ATTEMPTS: usize = 8;
 
 /// What to do about directories that are missing on the way.
 #[derive(Clone, Copy, PartialEq)]
@@ -39,7 +39,7 @@ pub(crate) enum Parents {
     Created,
 }
 
-impl Place {
+impl DirEntryAt {
     /// Opens the directory of `real`, which must be free of links.
     pub(crate) fn find(
         workspace: &Workspace,
@@ -54,7 +54,7 @@ impl Place {
         // The root of the workspace is a directory: every tool here refuses it, by its parent's entry.
         let (from, way) = workspace.anchor(parent);
         let directory = match beneath::directory(from, way) {
-            Err(Errno::NOENT) if parents == Parents::Created => make_way(from, way),
+            Err(Errno::NOENT) if parents == Parents::Created => create_parents(from, way),
             opened => opened,
         };
         let directory = directory.map_err(fail)?;
@@ -112,7 +112,7 @@ impl Place {
 /// The system's; `STALE` when the file is replaced as often as it is opened.
 pub(crate) fn open_regular(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(File, Stat), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-    for _ in 0..OPENED {
+    for _ in 0..OPEN_ATTEMPTS {
         let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
         let opened = rustix::fs::fstat(&file)?;
         let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -133,13 +133,13 @@ pub(crate) fn sync_names(directory: &OwnedFd) {
 }
 
 /// Opens a directory, and makes those on the way that are missing.
-fn make_way(from: BorrowedFd<'_>, way: &Path) -> Result<OwnedFd, Errno> {
+fn create_parents(from: BorrowedFd<'_>, way: &Path) -> Result<OwnedFd, Errno> {
     let mut directory = beneath::directory(from, Path::new("."))?;
     for component in way.components() {
         let Component::Normal(step) = component else { continue };
         directory = match beneath::directory(directory.as_fd(), Path::new(step)) {
             Err(Errno::NOENT) => {
-                make_directory(&directory, step)?;
+                create_directory(&directory, step)?;
                 sync_names(&directory);
                 beneath::directory(directory.as_fd(), Path::new(step))?
             }
@@ -149,7 +149,7 @@ fn make_way(from: BorrowedFd<'_>, way: &Path) -> Result<OwnedFd, Errno> {
     Ok(directory)
 }
 
-fn make_directory(parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+fn create_directory(parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     match rustix::fs::mkdirat(parent, name, Mode::from_raw_mode(0o777)) {
         // Somebody else was faster.
         Err(Errno::EXIST) => Ok(()),
@@ -173,7 +173,7 @@ pub(crate) fn not_regular(asked: &str, kind: FileType) -> FileError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parents, Place};
+    use super::{DirEntryAt, Parents};
     use crate::fixture::Fixture;
     use crate::workspace::Workspace;
 
@@ -186,7 +186,8 @@ mod tests {
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
         let real = workspace.resolve("d/f").unwrap().real;
         swap(&fixture);
-        let opened = Place::find(&workspace, "d/f", &real, Parents::Created).and_then(|place| place.open());
+        let opened =
+            DirEntryAt::find(&workspace, "d/f", &real, Parents::Created).and_then(|place| place.open());
         let error = opened.unwrap_err().to_string();
         assert!(error.contains(expect), "{error}");
     }

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use super::rebase;
-use super::state::Entry;
+use super::snapshot::Entry;
 use crate::git_config;
 
 /// The way within the innermost directory of git, and whether that is the one it began in: submodules have
@@ -36,7 +36,7 @@ pub(super) fn is_permitted(way: &Path, was: Option<&Entry>, now: &Entry, born: b
     if way.as_os_str().is_empty() {
         return now.is_directory();
     }
-    if rebase::is_part(way) {
+    if rebase::contains(way) {
         return rebase::is_permitted(way, was, now);
     }
     if parent.as_os_str().is_empty() {
@@ -69,7 +69,7 @@ pub(super) fn is_permitted(way: &Path, was: Option<&Entry>, now: &Entry, born: b
 pub(super) fn may_go(way: &Path, was: &Entry) -> bool {
     let sample = way.extension().is_some_and(|extension| extension == "sample");
     sample
-        || rebase::is_part(way)
+        || rebase::contains(way)
         || way == Path::new("info/refs")
         || way == Path::new("commondir")
         || !was.is_kept()

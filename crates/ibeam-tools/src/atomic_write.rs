@@ -9,11 +9,11 @@ use std::io::Write as _;
 use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
+use crate::dir_entry::{DirEntryAt, sync_names};
 use crate::file_error::FileError;
-use crate::place::{Place, sync_names};
 use crate::staging::{self, Staged};
 
-impl Place {
+impl DirEntryAt {
     /// Makes `bytes` the content of the file here. `old` is the file that was seen here, or `None`.
     ///
     /// # Errors
@@ -103,8 +103,8 @@ fn changed(now: Option<&Stat>, seen: Option<&Stat>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use crate::dir_entry::{DirEntryAt, Parents};
     use crate::fixture::Fixture;
-    use crate::place::{Parents, Place};
     use crate::workspace::Workspace;
 
     /// Looks at `f`, lets `meanwhile` happen, then writes as a tool does.
@@ -112,7 +112,7 @@ mod tests {
     fn written_after(meanwhile: impl Fn(&Fixture)) -> Result<(), String> {
         let fixture = Fixture::with("f", "old");
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
-        let place = Place::find(&workspace, "f", &fixture.path("f"), Parents::Required).unwrap();
+        let place = DirEntryAt::find(&workspace, "f", &fixture.path("f"), Parents::Required).unwrap();
         let seen = place.regular().unwrap();
         meanwhile(&fixture);
         let before = std::fs::read(fixture.path("f")).ok();

@@ -5,30 +5,30 @@
 use icu_normalizer::ComposingNormalizerBorrowed;
 use rustix::fs::{Dir, Mode, OFlags};
 
-use crate::place::Place;
+use crate::dir_entry::DirEntryAt;
 
 /// Entries of a directory that are looked at.
-const LOOK_LIMIT: usize = 4096;
+const ENTRY_LIMIT: usize = 4096;
 
 /// A name that some file systems take for the same.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Twin {
+pub(crate) struct NameCollision {
     /// The name that is there.
     pub(crate) name: String,
     /// In what alone it differs, as words after "differs only in".
     pub(crate) difference: &'static str,
 }
 
-impl Place {
+impl DirEntryAt {
     /// A twin of this name in the same directory.
-    pub(crate) fn twin(&self) -> Option<Twin> {
+    pub(crate) fn name_collision(&self) -> Option<NameCollision> {
         let wanted = self.name.to_str()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = rustix::fs::openat(&self.directory, ".", flags, Mode::empty()).ok()?;
-        Dir::new(listed).ok()?.take(LOOK_LIMIT).find_map(|entry| {
+        Dir::new(listed).ok()?.take(ENTRY_LIMIT).find_map(|entry| {
             let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
             let difference = difference(wanted, &name)?;
-            Some(Twin { name, difference })
+            Some(NameCollision { name, difference })
         })
     }
 }

@@ -5,7 +5,7 @@
 
 use memchr::memmem;
 
-use super::arguments::Replacement;
+use super::edit_call::Replacement;
 use super::fold::Folded;
 
 /// `text` after all `edits`, each applied to the result of the one before; all or none.

@@ -12,18 +12,18 @@ use serde_json::Value;
 use crate::workspace::Workspace;
 
 /// A tool that works in a workspace only while there is one.
-pub(crate) struct Grounded {
+pub(crate) struct RequireWorkspace {
     tool: Arc<dyn Tool>,
     workspace: Arc<Workspace>,
 }
 
-impl Grounded {
+impl RequireWorkspace {
     pub(crate) fn new(tool: Arc<dyn Tool>, workspace: &Arc<Workspace>) -> Self {
         Self { tool, workspace: Arc::clone(workspace) }
     }
 }
 
-impl Tool for Grounded {
+impl Tool for RequireWorkspace {
     fn spec(&self) -> ToolSpec {
         self.tool.spec()
     }

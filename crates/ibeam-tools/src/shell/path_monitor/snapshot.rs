@@ -14,9 +14,9 @@ use ibeam_policy::{PathPolicy, read_only_git_entries};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::inventory::{Bounds, Directory, Inventory, Walk};
-use super::modes::OpenedModes;
-use super::{Base, rebase};
+use super::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits};
+use super::mode_overrides::ModeOverrides;
+use super::{WatchedDirectory, rebase};
 use crate::{beneath, git_index};
 
 /// A larger file is told when it changes, and cannot be put back.
@@ -50,7 +50,7 @@ pub(super) enum Watch {
 
 /// The watched entries below a base, by their way from it.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(super) struct Snapshot {
     pub(super) entries: BTreeMap<PathBuf, Entry>,
     /// Places of which not everything was seen: what is new or missing below them may have been overlooked before.
     pub(super) cut: BTreeSet<PathBuf>,
@@ -116,8 +116,13 @@ impl Entry {
     }
 
     /// Puts it where it was, if nothing is there; makes the directories above it that are missing.
-    pub(super) fn put_back(&self, base: &Base<'_>, way: &Path, modes: &mut OpenedModes) -> Result<(), Errno> {
-        let parent = match modes.directory(base.directory, parent(way)) {
+    pub(super) fn put_back(
+        &self,
+        base: &WatchedDirectory<'_>,
+        way: &Path,
+        modes: &mut ModeOverrides,
+    ) -> Result<(), Errno> {
+        let parent = match modes.open_to_change(base.directory, parent(way)) {
             Err(Errno::NOENT) => make_parents(base, parent(way))?,
             opened => opened?,
         };
@@ -142,7 +147,7 @@ impl Entry {
     }
 }
 
-fn make_parents(base: &Base<'_>, way: &Path) -> Result<OwnedFd, Errno> {
+fn make_parents(base: &WatchedDirectory<'_>, way: &Path) -> Result<OwnedFd, Errno> {
     let mut directory = beneath::directory(base.directory, Path::new("."))?;
     for name in way.iter() {
         match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o755)) {
@@ -154,14 +159,14 @@ fn make_parents(base: &Base<'_>, way: &Path) -> Result<OwnedFd, Errno> {
     Ok(directory)
 }
 
-impl State {
+impl Snapshot {
     /// Looks at everything watched below `base`; what has not changed since `old` is not read again. `old` is `None`
     /// for the first look.
-    pub(super) fn look(base: &Base<'_>, old: Option<&Self>, path_policy: &PathPolicy) -> Self {
+    pub(super) fn take(base: &WatchedDirectory<'_>, old: Option<&Self>, path_policy: &PathPolicy) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let fresh_from = i128::from(now.saturating_sub(FRESH).as_secs());
         let empty = Self::default();
-        let mut look = Look {
+        let mut look = Scanner {
             base,
             old: old.unwrap_or(&empty),
             is_first: old.is_none(),
@@ -171,7 +176,7 @@ impl State {
             watched: 0,
             bytes: REMEMBERED,
             fresh_from,
-            modes: OpenedModes::default(),
+            modes: ModeOverrides::default(),
         };
         match base.watch {
             Watch::Root => look.root(),
@@ -183,7 +188,7 @@ impl State {
 
     /// Whether something at `way` may have been overlooked.
     pub(super) fn may_overlook(&self, way: &Path) -> bool {
-        self.cut.iter().any(|top| top != way && way.starts_with(top)) || self.inventory.is_unseen(way)
+        self.cut.iter().any(|top| top != way && way.starts_with(top)) || self.inventory.is_unlisted(way)
     }
 
     /// Returns the git directories, and the places of such that lead to one.
@@ -208,12 +213,12 @@ impl State {
     }
 }
 
-struct Look<'a> {
-    base: &'a Base<'a>,
-    old: &'a State,
+struct Scanner<'a> {
+    base: &'a WatchedDirectory<'a>,
+    old: &'a Snapshot,
     is_first: bool,
     path_policy: &'a PathPolicy,
-    found: State,
+    found: Snapshot,
     /// The protected place that is looked at, and how many entries were found in it.
     top: PathBuf,
     watched: usize,
@@ -221,25 +226,25 @@ struct Look<'a> {
     bytes: u64,
     /// In seconds of the system's clock.
     fresh_from: i128,
-    modes: OpenedModes,
+    modes: ModeOverrides,
 }
 
-impl Look<'_> {
+impl Scanner<'_> {
     fn root(&mut self) {
-        let mut walk = Walk {
+        let mut walk = InventoryScan {
             root: self.base.directory,
             path: self.base.path,
             path_policy: self.path_policy,
             quarantine: Some(self.base.quarantine),
             skipped: &[],
             first: &BTreeSet::new(),
-            bounds: Bounds { entries: LISTED, time: TIME },
+            bounds: ScanLimits { entries: LISTED, time: TIME },
             fresh_from: self.fresh_from,
         };
         let old = (!self.is_first).then_some(&self.old.inventory);
         let mut inventory = Inventory::new(&walk, old);
         // Where not everything can be listed, what `git status` would enter is listed first.
-        let gitlinks = if inventory.unseen.is_empty() {
+        let gitlinks = if inventory.unlisted.is_empty() {
             BTreeSet::new()
         } else {
             git_index::gitlinks(&self.base.path.join(".git")).into_iter().collect()
@@ -248,7 +253,7 @@ impl Look<'_> {
             walk.first = &gitlinks;
             inventory = Inventory::new(&walk, Some(&inventory));
         }
-        for (way, directory) in inventory.of_interest() {
+        for (way, directory) in inventory.with_protected_paths() {
             self.directory(way, directory);
         }
         for way in self
@@ -257,7 +262,7 @@ impl Look<'_> {
             .iter()
             .filter_map(|path| path.strip_prefix(self.base.path).ok())
         {
-            if let Ok(parent) = self.modes.list(self.base.directory, parent(way))
+            if let Ok(parent) = self.modes.open_to_list(self.base.directory, parent(way))
                 && let Some(name) = way.file_name()
             {
                 self.tree(parent.as_fd(), way.to_owned(), name, 0);
@@ -268,9 +273,9 @@ impl Look<'_> {
     }
 
     /// Notes what is watched in one directory of a root.
-    fn directory(&mut self, way: &Path, found: &Directory) {
+    fn directory(&mut self, way: &Path, found: &ListedDirectory) {
         let relative = if way.as_os_str().is_empty() { Path::new(".") } else { way };
-        let Ok(directory) = self.modes.list(self.base.directory, relative) else { return };
+        let Ok(directory) = self.modes.open_to_list(self.base.directory, relative) else { return };
         let directory = directory.as_fd();
         for name in &found.protected {
             if name == ".git" {
@@ -306,13 +311,13 @@ impl Look<'_> {
             self.tree(directory, way.join(name), name, 0);
         }
         self.rebase(directory, way);
-        if let Ok(modules) = self.modes.list(directory, Path::new("modules")) {
+        if let Ok(modules) = self.modes.open_to_list(directory, Path::new("modules")) {
             self.modules(modules.as_fd(), &way.join("modules"), 0);
         }
-        if let Ok(trees) = self.modes.list(directory, Path::new("worktrees")) {
+        if let Ok(trees) = self.modes.open_to_list(directory, Path::new("worktrees")) {
             let way = way.join("worktrees");
             for name in self.parts(trees.as_fd(), &way) {
-                if let Ok(tree) = self.modes.list(trees.as_fd(), Path::new(&name)) {
+                if let Ok(tree) = self.modes.open_to_list(trees.as_fd(), Path::new(&name)) {
                     self.work_tree(tree.as_fd(), &way.join(name));
                 }
             }
@@ -346,7 +351,7 @@ impl Look<'_> {
     /// Submodules may have any path as their name.
     fn modules(&mut self, directory: BorrowedFd<'_>, way: &Path, depth: usize) {
         for name in self.parts(directory, way) {
-            let Ok(inner) = self.modes.list(directory, Path::new(&name)) else { continue };
+            let Ok(inner) = self.modes.open_to_list(directory, Path::new(&name)) else { continue };
             let way = way.join(&name);
             if rustix::fs::statat(&inner, "HEAD", AtFlags::SYMLINK_NOFOLLOW).is_ok() {
                 self.repository(inner.as_fd(), &way);
@@ -385,11 +390,11 @@ impl Look<'_> {
         let entry = self.entry(parent, way, name, &stat);
         let is_directory = entry.is_directory();
         self.found.entries.insert(way.to_owned(), entry);
-        if is_directory { self.modes.list(parent, Path::new(name)).ok() } else { None }
+        if is_directory { self.modes.open_to_list(parent, Path::new(name)).ok() } else { None }
     }
 
     fn entry(&mut self, parent: BorrowedFd<'_>, way: &Path, name: &OsStr, stat: &Stat) -> Entry {
-        let mark = mark(stat);
+        let mark = fingerprint(stat);
         let is_fresh = i128::from(stat.st_ctime) >= self.fresh_from;
         if let Some(known) = self.old.entries.get(way).filter(|known| known.mark == mark && !known.is_fresh) {
             self.bytes = self.bytes.saturating_sub(known.content().map_or(0, |content| content.len() as u64));
@@ -416,7 +421,7 @@ impl Look<'_> {
     }
 }
 
-pub(super) fn mark(stat: &Stat) -> [i128; 6] {
+pub(super) fn fingerprint(stat: &Stat) -> [i128; 6] {
     [
         i128::from(stat.st_dev),
         i128::from(stat.st_ino),

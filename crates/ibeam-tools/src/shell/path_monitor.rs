@@ -1,7 +1,7 @@
-//! The sentry: what a command has put where it must not is taken away, and what it changed there is put back.
+//! The monitor: what a command has put where it must not is taken away, and what it changed there is put back.
 //!
 //! The sandbox keeps what exists by mounts; it cannot keep a name that does not exist yet, nor anything where the
-//! system allows no mounts. So the sentry looks before and after each command, when nothing of the command lives.
+//! system allows no mounts. So the monitor looks before and after each command, when nothing of the command lives.
 //! What it takes away goes to the quarantine, and nothing is deleted.
 //!
 //! It watches the protected names in each directory of each root, and in each directory of git what makes git run
@@ -12,13 +12,13 @@
 //! A walk over a root is bounded. What lies below a bound and was there before the first command is not watched,
 //! which is reported; what a command made below a bound is taken away whole.
 
-mod git;
+mod git_dir_rules;
 pub(crate) mod inventory;
-mod looks;
-mod modes;
+mod mode_overrides;
 mod quarantine;
 mod rebase;
-mod state;
+mod snapshot;
+mod snapshot_diff;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -33,34 +33,34 @@ use crate::ToolSettings;
 use crate::git_directory::GitDirectories;
 use crate::offload::offload;
 use crate::workspace::Workspace;
-use looks::Looks;
 use quarantine::Quarantine;
-use state::{Entry, State, Watch};
+use snapshot::{Entry, Snapshot, Watch};
+use snapshot_diff::SnapshotDiff;
 
 /// Findings that are told one by one.
-const TOLD: usize = 16;
+const LISTED_FINDINGS: usize = 16;
 
 /// Looks before and after commands.
 #[derive(Clone)]
-pub(super) struct Sentry(Option<Arc<Post>>);
+pub(super) struct ProtectedPathMonitor(Option<Arc<Inner>>);
 
-struct Post {
+struct Inner {
     workspace: Arc<Workspace>,
     /// Directories of git outside the roots, of linked work trees and submodules.
     repositories: Vec<(PathBuf, OwnedFd, Watch)>,
     path_policy: PathPolicy,
     quarantine: PathBuf,
-    seen: Mutex<Seen>,
+    snapshots: Mutex<Snapshots>,
 }
 
 /// What was there at the last look, for each base.
 #[derive(Default)]
-struct Seen {
-    states: Vec<State>,
+struct Snapshots {
+    states: Vec<Snapshot>,
     /// Git directories at the first look, for each base: what is there later, commands have made.
     repositories: Vec<BTreeSet<PathBuf>>,
     /// The first look did not reach everything, which was not reported yet.
-    is_cut: bool,
+    scan_incomplete: bool,
     /// Commands that may still write.
     commands: usize,
     /// What was found when a command in the background had ended, not told yet.
@@ -73,11 +73,11 @@ pub(super) struct Finding {
     /// The place.
     pub(super) path: PathBuf,
     /// What became of it, in words that follow the path.
-    pub(super) done: String,
+    pub(super) description: String,
 }
 
 /// Where a watch starts: a held directory.
-struct Base<'a> {
+struct WatchedDirectory<'a> {
     path: &'a Path,
     directory: BorrowedFd<'a>,
     watch: Watch,
@@ -85,8 +85,8 @@ struct Base<'a> {
     quarantine: &'a Path,
 }
 
-impl Sentry {
-    /// A sentry over the roots of `workspace`; none where there is no quarantine.
+impl ProtectedPathMonitor {
+    /// A monitor over the roots of `workspace`; none where there is no quarantine.
     pub(super) fn new(workspace: &Arc<Workspace>, settings: &ToolSettings) -> Self {
         let Some(quarantine) = settings.quarantine.clone() else { return Self(None) };
         let mut repositories = Vec::new();
@@ -102,12 +102,12 @@ impl Sentry {
                 }
             }
         }
-        Self(Some(Arc::new(Post {
+        Self(Some(Arc::new(Inner {
             workspace: Arc::clone(workspace),
             repositories,
             path_policy: settings.path_policy.clone(),
             quarantine,
-            seen: Mutex::default(),
+            snapshots: Mutex::default(),
         })))
     }
 
@@ -133,31 +133,31 @@ impl Sentry {
     }
 
     /// Takes what was found since the last command was told of.
-    pub(super) fn untold(&self) -> Vec<Finding> {
+    pub(super) fn pending_findings(&self) -> Vec<Finding> {
         self.0.as_ref().map(|post| std::mem::take(&mut post.lock().untold)).unwrap_or_default()
     }
 
     /// Whether the first look did not reach everything; once.
-    pub(super) fn take_is_cut(&self) -> bool {
-        self.0.as_ref().is_some_and(|post| std::mem::take(&mut post.lock().is_cut))
+    pub(super) fn take_scan_incomplete(&self) -> bool {
+        self.0.as_ref().is_some_and(|post| std::mem::take(&mut post.lock().scan_incomplete))
     }
 }
 
-impl Post {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
+impl Inner {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Snapshots> {
         // What is behind the lock is whole at every moment.
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn bases(&self) -> impl Iterator<Item = Base<'_>> {
+    fn watched_directories(&self) -> impl Iterator<Item = WatchedDirectory<'_>> {
         let quarantine = self.quarantine.as_path();
-        let roots = self.workspace.held().map(move |(path, directory)| Base {
+        let roots = self.workspace.held().map(move |(path, directory)| WatchedDirectory {
             path,
             directory,
             watch: Watch::Root,
             quarantine,
         });
-        let repositories = self.repositories.iter().map(move |(path, directory, watch)| Base {
+        let repositories = self.repositories.iter().map(move |(path, directory, watch)| WatchedDirectory {
             path,
             directory: directory.as_fd(),
             watch: *watch,
@@ -176,13 +176,13 @@ impl Post {
         seen.commands += 1;
         let old = std::mem::take(&mut seen.states);
         let states = self
-            .bases()
+            .watched_directories()
             .enumerate()
-            .map(|(index, base)| State::look(&base, old.get(index), &self.path_policy));
+            .map(|(index, base)| Snapshot::take(&base, old.get(index), &self.path_policy));
         seen.states = states.collect();
         if seen.repositories.is_empty() {
-            seen.repositories = seen.states.iter().map(State::repositories_there).collect();
-            seen.is_cut = seen.states.iter().any(|state| !state.inventory.unseen.is_empty());
+            seen.repositories = seen.states.iter().map(Snapshot::repositories_there).collect();
+            seen.scan_incomplete = seen.states.iter().any(|state| !state.inventory.unlisted.is_empty());
         }
     }
 
@@ -192,16 +192,16 @@ impl Post {
         let mut quarantine = Quarantine::new(&self.quarantine);
         let mut findings = Vec::new();
         let olds = std::mem::take(&mut seen.states);
-        let (empty, none) = (State::default(), BTreeSet::new());
-        for (index, base) in self.bases().enumerate() {
+        let (empty, none) = (Snapshot::default(), BTreeSet::new());
+        for (index, base) in self.watched_directories().enumerate() {
             let old = olds.get(index).unwrap_or(&empty);
             let at_start = seen.repositories.get(index).unwrap_or(&none);
-            let mut now = State::look(&base, Some(old), &self.path_policy);
+            let mut now = Snapshot::take(&base, Some(old), &self.path_policy);
             // With a root that was removed all is gone, and nothing can be put back.
             let is_there = rustix::fs::fstat(base.directory).is_ok_and(|stat| stat.st_nlink > 0);
-            let looks = Looks { base: &base, old, now: &now, at_start };
-            if is_there && self.set_right(&looks, &mut quarantine, &mut findings) {
-                now = State::look(&base, Some(&now), &self.path_policy);
+            let looks = SnapshotDiff { base: &base, old, now: &now, at_start };
+            if is_there && self.restore(&looks, &mut quarantine, &mut findings) {
+                now = Snapshot::take(&base, Some(&now), &self.path_policy);
             }
             seen.states.push(now);
         }
@@ -209,21 +209,26 @@ impl Post {
     }
 
     /// Whether anything had to be done.
-    fn set_right(&self, looks: &Looks<'_>, quarantine: &mut Quarantine, findings: &mut Vec<Finding>) -> bool {
-        let Looks { base, old, now, .. } = *looks;
+    fn restore(
+        &self,
+        looks: &SnapshotDiff<'_>,
+        quarantine: &mut Quarantine,
+        findings: &mut Vec<Finding>,
+    ) -> bool {
+        let SnapshotDiff { base, old, now, .. } = *looks;
         let before = findings.len();
         let mut gone: Vec<&Path> = Vec::new();
         let mut restored: Vec<&Path> = Vec::new();
-        let cut = looks.newly_cut().filter(|way| !self.is_open(looks, way, &base.path.join(way)));
-        for way in looks.newly_unseen().chain(cut) {
+        let cut = looks.newly_incomplete().filter(|way| !self.is_exempt(looks, way, &base.path.join(way)));
+        for way in looks.newly_unlisted().chain(cut) {
             let path = base.path.join(way);
             if gone.iter().any(|above| way.starts_with(above)) {
                 continue;
             }
-            let taken = quarantine.take(base, way);
+            let taken = quarantine.move_in(base, way);
             gone.push(way);
             let done = format!("has more entries than can be watched and {taken}");
-            findings.push(Finding { path, done });
+            findings.push(Finding { path, description: done });
         }
         for (way, entry) in &now.entries {
             let was = old.entries.get(way);
@@ -232,22 +237,24 @@ impl Post {
             }
             let path = base.path.join(way);
             // Who takes away what was only not seen before does harm.
-            let overlooked = was.is_none() && looks.was_overlooked(way);
+            let overlooked = was.is_none() && looks.may_have_existed(way);
             if overlooked || self.is_permitted(looks, way, was, entry) {
                 continue;
             }
-            let taken = quarantine.take(base, way);
+            let taken = quarantine.move_in(base, way);
             gone.push(way);
             let verb = if was.is_some() { "was changed" } else { "was made" };
-            findings.push(Finding { path, done: format!("{verb} and {taken}") });
+            findings.push(Finding { path, description: format!("{verb} and {taken}") });
             restored.extend(was.map(|_| way.as_path()));
         }
         for (way, was) in &old.entries {
             let is_gone = !now.entries.contains_key(way);
             let is_taken = gone.iter().any(|above| way.starts_with(above));
             let path = base.path.join(way);
-            let missing =
-                is_gone && !self.may_go(looks, way, was) && !old.may_overlook(way) && !now.may_overlook(way);
+            let missing = is_gone
+                && !self.may_be_missing(looks, way, was)
+                && !old.may_overlook(way)
+                && !now.may_overlook(way);
             if !is_taken && !missing {
                 continue;
             }
@@ -256,11 +263,11 @@ impl Post {
                 (Ok(()), true) => {}
                 (Ok(()), false) => {
                     restored.push(way);
-                    findings.push(Finding { path, done: "was removed and put back".to_owned() });
+                    findings.push(Finding { path, description: "was removed and put back".to_owned() });
                 }
                 (Err(errno), _) => {
                     let done = format!("could not be put back: {}", crate::file_error::errno_name(errno));
-                    findings.push(Finding { path, done });
+                    findings.push(Finding { path, description: done });
                 }
             }
         }
@@ -268,35 +275,35 @@ impl Post {
     }
 
     /// Whether a rule lets commands change what is at `way`.
-    fn is_open(&self, looks: &Looks<'_>, way: &Path, path: &Path) -> bool {
+    fn is_exempt(&self, looks: &SnapshotDiff<'_>, way: &Path, path: &Path) -> bool {
         if self.path_policy.denies_write(path) {
             return false;
         }
-        match looks.in_git(way) {
+        match looks.git_dir_path(way) {
             // By its name alone nobody knows a git directory under another name.
             Some(inner) if inner.name != ".git" => self.path_policy.exempts_by_name(path, &inner.name),
             Some(_) | None => self.path_policy.exempts(path),
         }
     }
 
-    fn is_permitted(&self, looks: &Looks<'_>, way: &Path, was: Option<&Entry>, now: &Entry) -> bool {
+    fn is_permitted(&self, looks: &SnapshotDiff<'_>, way: &Path, was: Option<&Entry>, now: &Entry) -> bool {
         let path = looks.base.path.join(way);
         if self.path_policy.denies_write(&path) {
             return false;
         }
-        if self.is_open(looks, way, &path) || (was.is_none() && looks.was_moved(way, now)) {
+        if self.is_exempt(looks, way, &path) || (was.is_none() && looks.was_moved(way, now)) {
             return true;
         }
-        let Some(inner) = looks.in_git(way) else { return looks.came_with_package(way) };
+        let Some(inner) = looks.git_dir_path(way) else { return looks.came_with_package(way) };
         if inner.way.as_os_str().is_empty() && !now.is_directory() {
-            return was.is_none() && self.leads_to_watched(looks, way, now);
+            return was.is_none() && self.leads_to_watched_repository(looks, way, now);
         }
-        let born = if inner.is_own { inner.is_born } else { was.is_none() };
-        git::is_permitted(inner.way, was, now, born, inner.is_own)
+        let born = if inner.is_own { inner.created_by_command } else { was.is_none() };
+        git_dir_rules::is_permitted(inner.way, was, now, born, inner.is_own)
     }
 
     /// Whether a new `.git` file below a root leads to a git directory that is watched itself.
-    fn leads_to_watched(&self, looks: &Looks<'_>, way: &Path, now: &Entry) -> bool {
+    fn leads_to_watched_repository(&self, looks: &SnapshotDiff<'_>, way: &Path, now: &Entry) -> bool {
         let above = way.parent().filter(|above| !above.as_os_str().is_empty());
         let Some((above, content)) = above.zip(now.content()) else { return false };
         let work_tree = looks.base.path.join(above);
@@ -310,24 +317,24 @@ impl Post {
         is_inside && !work_tree.starts_with(&target)
     }
 
-    fn may_go(&self, looks: &Looks<'_>, way: &Path, was: &Entry) -> bool {
+    fn may_be_missing(&self, looks: &SnapshotDiff<'_>, way: &Path, was: &Entry) -> bool {
         let path = looks.base.path.join(way);
         if self.path_policy.denies_write(&path) {
             return false;
         }
-        if self.is_open(looks, way, &path) || looks.went_with_directory(way) {
+        if self.is_exempt(looks, way, &path) || looks.went_with_directory(way) {
             return true;
         }
-        match looks.in_git(way) {
+        match looks.git_dir_path(way) {
             // A repository may go; with it goes what it would make git run.
-            Some(inner) => inner.is_gone || git::may_go(inner.way, was),
+            Some(inner) => inner.is_gone || git_dir_rules::may_go(inner.way, was),
             None => false,
         }
     }
 }
 
 /// What the model is told where not everything is watched.
-pub(super) fn told_cut() -> &'static str {
+pub(super) fn incomplete_scan_note() -> &'static str {
     "(the workspace has more entries than can be watched: protected files deep in it are kept from file tools, not from \
      commands)\n"
 }
@@ -335,11 +342,11 @@ pub(super) fn told_cut() -> &'static str {
 /// What the model is told of findings.
 pub(super) fn told(findings: &[Finding]) -> String {
     let mut text = String::from("(stopped by the sandbox: commands must not change protected places.");
-    for Finding { path, done } in findings.iter().take(TOLD) {
+    for Finding { path, description: done } in findings.iter().take(LISTED_FINDINGS) {
         text.push_str(&format!(" `{}` {done}.", path.display()));
     }
-    if findings.len() > TOLD {
-        text.push_str(&format!(" So were {} more.", findings.len() - TOLD));
+    if findings.len() > LISTED_FINDINGS {
+        text.push_str(&format!(" So were {} more.", findings.len() - LISTED_FINDINGS));
     }
     let example = findings.first().map(|finding| finding.path.display().to_string()).unwrap_or_default();
     text.push_str(&format!(" A person may allow it with `--allow 'Write({example})'`)\n"));
@@ -347,5 +354,5 @@ pub(super) fn told(findings: &[Finding]) -> String {
 }
 
 #[cfg(test)]
-#[path = "sentry_test.rs"]
+#[path = "path_monitor_test.rs"]
 mod tests;

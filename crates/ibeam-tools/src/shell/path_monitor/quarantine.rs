@@ -12,59 +12,59 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::Base;
-use super::modes::OpenedModes;
-use super::state::{names, parent};
+use super::WatchedDirectory;
+use super::mode_overrides::ModeOverrides;
+use super::snapshot::{names, parent};
 use crate::beneath;
 
 /// Bytes that are copied from one file system to another.
-const COPIED: u64 = 64 << 20;
+const COPY_LIMIT_BYTES: u64 = 64 << 20;
 /// Entries that are copied.
-const ENTRIES: usize = 10_000;
+const COPY_LIMIT_ENTRIES: usize = 10_000;
 
 /// A directory of its own for the finds of one look, made with the first of them.
 pub(super) struct Quarantine {
-    above: PathBuf,
+    parent_directory: PathBuf,
     opened: Option<(PathBuf, OwnedFd)>,
     /// Directories of which a command had taken the rights away.
-    pub(super) modes: OpenedModes,
+    pub(super) modes: ModeOverrides,
 }
 
 /// What may still be copied.
-struct Budget {
+struct CopyBudget {
     bytes: u64,
     entries: usize,
 }
 
 impl Quarantine {
     pub(super) fn new(above: &Path) -> Self {
-        Self { above: above.to_owned(), opened: None, modes: OpenedModes::default() }
+        Self { parent_directory: above.to_owned(), opened: None, modes: ModeOverrides::default() }
     }
 
     /// Takes away what stands at `way`; gives what became of it, in words.
-    pub(super) fn take(&mut self, base: &Base<'_>, way: &Path) -> String {
+    pub(super) fn move_in(&mut self, base: &WatchedDirectory<'_>, way: &Path) -> String {
         let name = way.file_name().unwrap_or_default();
-        let from = match self.modes.directory(base.directory, parent(way)) {
+        let from = match self.modes.open_to_change(base.directory, parent(way)) {
             Ok(from) => from,
-            Err(errno) => return not_taken(errno),
+            Err(errno) => return failure_text(errno),
         };
         // A directory is moved by changing its own entry `..`, and copied by listing it.
-        let _ = self.modes.inner(from.as_fd(), name);
-        let taken = self.take_to(from.as_fd(), name);
-        let taken = taken.or_else(|_| beside(base, from.as_fd(), way, name));
-        match taken.or_else(|errno| self.empty(from.as_fd(), name).map_err(|_| errno)) {
+        let _ = self.modes.open_child(from.as_fd(), name);
+        let taken = self.move_or_copy(from.as_fd(), name);
+        let taken = taken.or_else(|_| rename_in_place(base, from.as_fd(), way, name));
+        match taken.or_else(|errno| self.copy_and_truncate(from.as_fd(), name).map_err(|_| errno)) {
             Ok(place) => format!("is now at `{}`", place.display()),
-            Err(errno) => not_taken(errno),
+            Err(errno) => failure_text(errno),
         }
     }
 
-    fn take_to(&mut self, from: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf, Errno> {
+    fn move_or_copy(&mut self, from: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf, Errno> {
         let (place, to) = self.open()?;
         let (place, to) = (place.to_owned(), to.try_clone().map_err(|_| Errno::MFILE)?);
         let name_there = free_name(to.as_fd(), name);
         match rustix::fs::renameat(from, name, &to, &name_there) {
             Err(Errno::XDEV) => {
-                let mut budget = Budget { bytes: COPIED, entries: ENTRIES };
+                let mut budget = CopyBudget { bytes: COPY_LIMIT_BYTES, entries: COPY_LIMIT_ENTRIES };
                 copy(from, name, to.as_fd(), &name_there, &mut budget, &mut self.modes)?;
                 remove(from, name, &mut self.modes)?;
             }
@@ -74,7 +74,7 @@ impl Quarantine {
     }
 
     /// Copies a file that cannot be moved, and empties it where it is.
-    fn empty(&mut self, from: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf, Errno> {
+    fn copy_and_truncate(&mut self, from: BorrowedFd<'_>, name: &OsStr) -> Result<PathBuf, Errno> {
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = File::from(beneath::open(from, Path::new(name), flags)?);
         if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
@@ -83,7 +83,7 @@ impl Quarantine {
         let (place, to) = self.open()?;
         let (place, to) = (place.to_owned(), to.try_clone().map_err(|_| Errno::MFILE)?);
         let name_there = free_name(to.as_fd(), name);
-        let mut budget = Budget { bytes: COPIED, entries: ENTRIES };
+        let mut budget = CopyBudget { bytes: COPY_LIMIT_BYTES, entries: COPY_LIMIT_ENTRIES };
         copy(from, name, to.as_fd(), &name_there, &mut budget, &mut self.modes)?;
         rustix::fs::ftruncate(&file, 0)?;
         Ok(place.join(name_there))
@@ -92,7 +92,7 @@ impl Quarantine {
     fn open(&mut self) -> Result<(&Path, &OwnedFd), Errno> {
         if self.opened.is_none() {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-            let place = self.above.join(format!("{now}-{:04x}", fastrand::u16(..)));
+            let place = self.parent_directory.join(format!("{now}-{:04x}", fastrand::u16(..)));
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&place);
             made.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -117,13 +117,18 @@ fn free_name(directory: BorrowedFd<'_>, name: &OsStr) -> OsString {
     candidate
 }
 
-fn not_taken(errno: Errno) -> String {
+fn failure_text(errno: Errno) -> String {
     let errno = crate::file_error::errno_name(errno);
     format!("COULD NOT BE TAKEN AWAY ({errno}) and is still there; remove it by hand")
 }
 
 /// Gives it a name beside its own that nobody looks for.
-fn beside(base: &Base<'_>, from: BorrowedFd<'_>, way: &Path, name: &OsStr) -> Result<PathBuf, Errno> {
+fn rename_in_place(
+    base: &WatchedDirectory<'_>,
+    from: BorrowedFd<'_>,
+    way: &Path,
+    name: &OsStr,
+) -> Result<PathBuf, Errno> {
     let plain = name.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "");
     let new = format!("quarantined-{plain}-{:08x}", fastrand::u32(..));
     rustix::fs::renameat(from, name, from, &new)?;
@@ -135,8 +140,8 @@ fn copy(
     name: &OsStr,
     to: BorrowedFd<'_>,
     new: &OsStr,
-    budget: &mut Budget,
-    modes: &mut OpenedModes,
+    budget: &mut CopyBudget,
+    modes: &mut ModeOverrides,
 ) -> Result<(), Errno> {
     budget.entries = budget.entries.checked_sub(1).ok_or(Errno::FBIG)?;
     let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
@@ -144,8 +149,8 @@ fn copy(
         FileType::Directory => {
             rustix::fs::mkdirat(to, new, Mode::RWXU)?;
             let to = beneath::directory(to, Path::new(new))?;
-            let from = modes.inner(from, name)?;
-            let (names, is_whole) = names(from.as_fd(), ENTRIES);
+            let from = modes.open_child(from, name)?;
+            let (names, is_whole) = names(from.as_fd(), COPY_LIMIT_ENTRIES);
             for name in names {
                 copy(from.as_fd(), &name, to.as_fd(), &name, budget, modes)?;
             }
@@ -176,13 +181,13 @@ fn copy(
     }
 }
 
-fn remove(from: BorrowedFd<'_>, name: &OsStr, modes: &mut OpenedModes) -> Result<(), Errno> {
+fn remove(from: BorrowedFd<'_>, name: &OsStr, modes: &mut ModeOverrides) -> Result<(), Errno> {
     let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         return rustix::fs::unlinkat(from, name, AtFlags::empty());
     }
-    let directory = modes.inner(from, name)?;
-    for name in names(directory.as_fd(), ENTRIES).0 {
+    let directory = modes.open_child(from, name)?;
+    for name in names(directory.as_fd(), COPY_LIMIT_ENTRIES).0 {
         remove(directory.as_fd(), &name, modes)?;
     }
     rustix::fs::unlinkat(from, name, AtFlags::REMOVEDIR)

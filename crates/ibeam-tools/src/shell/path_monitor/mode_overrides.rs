@@ -14,20 +14,20 @@ use crate::beneath;
 
 /// Directories whose mode was changed; dropping it puts the modes back, the innermost first.
 #[derive(Debug, Default)]
-pub(super) struct OpenedModes(Vec<(OwnedFd, u32)>);
+pub(super) struct ModeOverrides(Vec<(OwnedFd, u32)>);
 
-impl OpenedModes {
+impl ModeOverrides {
     /// Opens the directory `relative` beneath `from` for listing, and gives the user all rights on every directory
     /// on the way that lacks one of them.
     ///
     /// # Errors
     /// The system's, where the directory belongs to somebody else, is gone or is a link.
-    pub(super) fn list(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
+    pub(super) fn open_to_list(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
         match beneath::open(from, relative, OFlags::RDONLY | OFlags::DIRECTORY) {
             Err(Errno::ACCESS) => {}
             opened => return opened,
         }
-        let directory = self.directory(from, relative)?;
+        let directory = self.open_to_change(from, relative)?;
         beneath::open(directory.as_fd(), Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
@@ -35,12 +35,12 @@ impl OpenedModes {
     ///
     /// # Errors
     /// As [`Self::list`].
-    pub(super) fn directory(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
+    pub(super) fn open_to_change(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
         let mut directory = beneath::directory(from, Path::new("."))?;
-        self.open_up(directory.as_fd())?;
+        self.grant_user_rights(directory.as_fd())?;
         for component in relative.components() {
             let Component::Normal(name) = component else { continue };
-            directory = self.inner(directory.as_fd(), name)?;
+            directory = self.open_child(directory.as_fd(), name)?;
         }
         Ok(directory)
     }
@@ -49,13 +49,13 @@ impl OpenedModes {
     ///
     /// # Errors
     /// As [`Self::list`].
-    pub(super) fn inner(&mut self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    pub(super) fn open_child(&mut self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
         let directory = beneath::directory(parent, Path::new(name))?;
-        self.open_up(directory.as_fd())?;
+        self.grant_user_rights(directory.as_fd())?;
         Ok(directory)
     }
 
-    fn open_up(&mut self, directory: BorrowedFd<'_>) -> Result<(), Errno> {
+    fn grant_user_rights(&mut self, directory: BorrowedFd<'_>) -> Result<(), Errno> {
         let stat = rustix::fs::fstat(directory)?;
         let is_ours = stat.st_uid == rustix::process::geteuid().as_raw();
         let mode = stat.st_mode & 0o7777;
@@ -68,7 +68,7 @@ impl OpenedModes {
     }
 }
 
-impl Drop for OpenedModes {
+impl Drop for ModeOverrides {
     fn drop(&mut self) {
         for (directory, mode) in self.0.drain(..).rev() {
             // The directory may be gone, with everything that the mode was about.

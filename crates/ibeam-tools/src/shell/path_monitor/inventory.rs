@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 use ibeam_policy::{PathPolicy, is_read_only_name, is_read_only_path, read_only_nested_paths};
 use rustix::fs::{AtFlags, Dir, FileType};
 
-use super::modes::OpenedModes;
-use super::state::mark;
+use super::mode_overrides::ModeOverrides;
+use super::snapshot::fingerprint;
 
 /// Bytes of a path; the system takes no more than 4096 at once.
-const LONGEST: usize = 4000;
+const MAX_PATH_BYTES: usize = 4000;
 
 /// The bounds of a walk over what was not known before.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct ScanLimits {
     /// Entries that are listed. A directory that was begun is listed whole.
     pub(crate) entries: usize,
     /// Time for what was there before anything could be known.
@@ -32,18 +32,18 @@ pub(crate) struct Bounds {
 /// The directories of a root, by their path from it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Inventory {
-    pub(crate) directories: HashMap<PathBuf, Arc<Directory>>,
+    pub(crate) directories: HashMap<PathBuf, Arc<ListedDirectory>>,
     /// Directories that were not listed: a bound was reached, or the system refused it.
-    pub(crate) unseen: BTreeSet<PathBuf>,
+    pub(crate) unlisted: BTreeSet<PathBuf>,
 }
 
 /// A listed directory.
 #[derive(Debug)]
-pub(crate) struct Directory {
+pub(crate) struct ListedDirectory {
     mark: [i128; 6],
     is_fresh: bool,
     /// Directories in it that are walked.
-    inner: Vec<OsString>,
+    subdirectories: Vec<OsString>,
     /// Protected names in it.
     pub(crate) protected: Vec<OsString>,
     /// Names that match a deny rule for writing.
@@ -52,20 +52,20 @@ pub(crate) struct Directory {
     pub(crate) is_repository: bool,
 }
 
-impl Directory {
+impl ListedDirectory {
     /// Returns the device and inode.
     pub(crate) fn identity(&self) -> (i128, i128) {
         let [device, inode, ..] = self.mark;
         (device, inode)
     }
 
-    fn is_of_interest(&self) -> bool {
+    fn has_protected_paths(&self) -> bool {
         self.is_repository || !self.protected.is_empty() || !self.denied.is_empty()
     }
 }
 
 /// What a walk needs to know.
-pub(crate) struct Walk<'a> {
+pub(crate) struct InventoryScan<'a> {
     pub(crate) root: BorrowedFd<'a>,
     pub(crate) path: &'a Path,
     pub(crate) path_policy: &'a PathPolicy,
@@ -75,18 +75,18 @@ pub(crate) struct Walk<'a> {
     pub(crate) skipped: &'a [&'a str],
     /// Directories that are listed whatever the bounds.
     pub(crate) first: &'a BTreeSet<PathBuf>,
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: ScanLimits,
     /// Seconds of the system's clock; a directory that changed later is listed again.
     pub(crate) fresh_from: i128,
 }
 
 impl Inventory {
     /// Lists what is there now; `old` is the last inventory, `None` for the first.
-    pub(crate) fn new(walk: &Walk<'_>, old: Option<&Self>) -> Self {
+    pub(crate) fn new(walk: &InventoryScan<'_>, old: Option<&Self>) -> Self {
         let empty = Self::default();
         let known = old.unwrap_or(&empty);
         let mut found = Self::default();
-        let mut modes = OpenedModes::default();
+        let mut modes = ModeOverrides::default();
         let denies = walk.path_policy.denies_writes();
         let start = Instant::now();
         let mut left = walk.bounds.entries;
@@ -111,8 +111,8 @@ impl Inventory {
             }
             let is_late = rank == 2 || (rank == 1 && old.is_none());
             let is_out = left == 0 || (is_late && start.elapsed() > walk.bounds.time);
-            if (rank > 0 && is_out) || directory.as_os_str().len() > LONGEST {
-                found.unseen.insert(directory);
+            if (rank > 0 && is_out) || directory.as_os_str().len() > MAX_PATH_BYTES {
+                found.unlisted.insert(directory);
                 continue;
             }
             let name = if directory.as_os_str().is_empty() { Path::new(".") } else { &directory };
@@ -122,12 +122,12 @@ impl Inventory {
                 // A directory above it was closed, or the path is too long.
                 Err(_) => None,
             };
-            let stat = stat.or_else(|| rustix::fs::fstat(modes.list(walk.root, name).ok()?).ok());
+            let stat = stat.or_else(|| rustix::fs::fstat(modes.open_to_list(walk.root, name).ok()?).ok());
             let Some(stat) = stat else {
-                found.unseen.insert(directory);
+                found.unlisted.insert(directory);
                 continue;
             };
-            let mark = mark(&stat);
+            let mark = fingerprint(&stat);
             let same = known.directories.get(&directory).filter(|old| old.mark == mark && !old.is_fresh);
             let listed = match same {
                 Some(same) => Arc::clone(same),
@@ -135,7 +135,7 @@ impl Inventory {
                     let is_fresh = i128::from(stat.st_ctime) >= walk.fresh_from;
                     let Some((listed, count)) = list(walk, &mut modes, &directory, mark, is_fresh, denies)
                     else {
-                        found.unseen.insert(directory);
+                        found.unlisted.insert(directory);
                         continue;
                     };
                     left = left.saturating_sub(count);
@@ -144,11 +144,11 @@ impl Inventory {
             };
             let is_walked =
                 |name: &&OsString| !walk.skipped.iter().any(|skipped| name.as_os_str() == *skipped);
-            for name in listed.inner.iter().filter(is_walked) {
+            for name in listed.subdirectories.iter().filter(is_walked) {
                 let inner = directory.join(name);
                 let rank = if known.directories.contains_key(&inner) {
                     0
-                } else if known.is_unseen(&inner) {
+                } else if known.is_unlisted(&inner) {
                     2
                 } else {
                     1
@@ -162,21 +162,21 @@ impl Inventory {
     }
 
     /// Whether `path`, or a directory above it, was not listed.
-    pub(crate) fn is_unseen(&self, path: &Path) -> bool {
-        !self.unseen.is_empty() && path.ancestors().any(|above| self.unseen.contains(above))
+    pub(crate) fn is_unlisted(&self, path: &Path) -> bool {
+        !self.unlisted.is_empty() && path.ancestors().any(|above| self.unlisted.contains(above))
     }
 
     /// Returns the innermost listed directory above `path`.
-    pub(crate) fn above<'a>(&self, path: &'a Path) -> Option<(&'a Path, &Directory)> {
+    pub(crate) fn enclosing<'a>(&self, path: &'a Path) -> Option<(&'a Path, &ListedDirectory)> {
         path.ancestors().skip(1).find_map(|above| Some((above, &**self.directories.get(above)?)))
     }
 
     /// Returns the directories in which something must be watched, in the order of their paths.
-    pub(crate) fn of_interest(&self) -> Vec<(&Path, &Directory)> {
-        let mut found: Vec<(&Path, &Directory)> = self
+    pub(crate) fn with_protected_paths(&self) -> Vec<(&Path, &ListedDirectory)> {
+        let mut found: Vec<(&Path, &ListedDirectory)> = self
             .directories
             .iter()
-            .filter(|(_, directory)| directory.is_of_interest())
+            .filter(|(_, directory)| directory.has_protected_paths())
             .map(|(path, directory)| (path.as_path(), &**directory))
             .collect();
         found.sort_unstable_by_key(|(path, _)| *path);
@@ -186,27 +186,27 @@ impl Inventory {
 
 /// Lists a directory; the number is that of its entries.
 fn list(
-    walk: &Walk<'_>,
-    modes: &mut OpenedModes,
+    walk: &InventoryScan<'_>,
+    modes: &mut ModeOverrides,
     path: &Path,
     mark: [i128; 6],
     is_fresh: bool,
     denies: bool,
-) -> Option<(Directory, usize)> {
+) -> Option<(ListedDirectory, usize)> {
     let relative = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let handle = modes.list(walk.root, relative).ok()?;
+    let handle = modes.open_to_list(walk.root, relative).ok()?;
     let entries = Dir::new(rustix::io::dup(&handle).ok()?).ok()?;
-    let mut listed = Directory {
+    let mut listed = ListedDirectory {
         mark,
         is_fresh,
-        inner: Vec::new(),
+        subdirectories: Vec::new(),
         protected: Vec::new(),
         denied: Vec::new(),
         is_repository: false,
     };
     let (mut head, mut objects, mut refs, mut common) = (false, false, false, false);
     let mut count = 0;
-    let may_be_nested = path.iter().any(may_begin_nested);
+    let may_be_nested = path.iter().any(may_start_nested_path);
     for entry in entries.flatten() {
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name == "." || name == ".." {
@@ -246,7 +246,7 @@ fn list(
             || walk.quarantine.is_some_and(|quarantine| walk.path.join(path).join(name) == quarantine);
         // Everything below a protected directory is watched as a part of it, and so below a denied one.
         if is_directory && !is_quarantine() && !is_denied && !is_read_only && (denies || !is_git) {
-            listed.inner.push(name.to_owned());
+            listed.subdirectories.push(name.to_owned());
         }
     }
     let in_git = path.iter().any(|name| name == ".git");
@@ -255,7 +255,7 @@ fn list(
 }
 
 /// Whether a protected place of several names may begin with this one.
-fn may_begin_nested(name: &OsStr) -> bool {
+fn may_start_nested_path(name: &OsStr) -> bool {
     static BEGINNINGS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let firsts = read_only_nested_paths().iter().filter_map(|kept| kept.split('/').next());
         let mut firsts: Vec<&str> = firsts.filter(|first| !first.starts_with('.')).collect();

@@ -157,7 +157,7 @@ pub(crate) fn count_lines(text: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "text_test.rs"]
+#[path = "text_format_test.rs"]
 mod tests;
 
 /// Returns a number of lines in words: "1 line", "2 lines".

@@ -4,48 +4,48 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 
-use super::Base;
-use super::git;
-use super::state::{Entry, State, Watch};
+use super::WatchedDirectory;
+use super::git_dir_rules;
+use super::snapshot::{Entry, Snapshot, Watch};
 
 /// Where packages of other people lie: what comes with a package is a part of it.
-const PACKAGES: &str = "node_modules";
+const PACKAGE_DIRECTORY: &str = "node_modules";
 
 /// The looks before and after a command.
-pub(super) struct Looks<'a> {
-    pub(super) base: &'a Base<'a>,
-    pub(super) old: &'a State,
-    pub(super) now: &'a State,
+pub(super) struct SnapshotDiff<'a> {
+    pub(super) base: &'a WatchedDirectory<'a>,
+    pub(super) old: &'a Snapshot,
+    pub(super) now: &'a Snapshot,
     /// Git directories at the first look.
     pub(super) at_start: &'a BTreeSet<PathBuf>,
 }
 
 /// A place in a git directory.
-pub(super) struct InGit<'a> {
+pub(super) struct GitDirPath<'a> {
     /// The path within the innermost git directory.
     pub(super) way: &'a Path,
     /// It is not one of a submodule or a linked work tree.
     pub(super) is_own: bool,
     /// The repository was not there at the first look.
-    pub(super) is_born: bool,
+    pub(super) created_by_command: bool,
     /// The repository is not there any more.
     pub(super) is_gone: bool,
     /// The name of the git directory.
     pub(super) name: String,
 }
 
-impl Looks<'_> {
+impl SnapshotDiff<'_> {
     /// Returns where in a git directory `way` lies.
-    pub(super) fn in_git<'a>(&self, way: &'a Path) -> Option<InGit<'a>> {
+    pub(super) fn git_dir_path<'a>(&self, way: &'a Path) -> Option<GitDirPath<'a>> {
         match self.base.watch {
             Watch::Root => {
                 let repository = self.now.repository_of(way).or_else(|| self.old.repository_of(way))?;
-                let (inner, is_own) = git::innermost(way.strip_prefix(repository).ok()?);
+                let (inner, is_own) = git_dir_rules::innermost(way.strip_prefix(repository).ok()?);
                 let path = self.base.path.join(repository);
-                Some(InGit {
+                Some(GitDirPath {
                     way: inner,
                     is_own,
-                    is_born: !self.at_start.contains(repository),
+                    created_by_command: !self.at_start.contains(repository),
                     is_gone: !self.now.repositories.contains(repository),
                     name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                 })
@@ -53,10 +53,10 @@ impl Looks<'_> {
             Watch::Repository | Watch::WorkTree => {
                 let is_git = self.base.path.iter().any(|name| name == ".git");
                 let name = self.base.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                Some(InGit {
-                    way: git::innermost(way).0,
+                Some(GitDirPath {
+                    way: git_dir_rules::innermost(way).0,
                     is_own: true,
-                    is_born: false,
+                    created_by_command: false,
                     is_gone: self.now.entries.is_empty(),
                     name: if is_git { ".git".to_owned() } else { name },
                 })
@@ -65,31 +65,31 @@ impl Looks<'_> {
     }
 
     /// Returns the protected places that could be listed whole before the command and cannot now.
-    pub(super) fn newly_cut(&self) -> impl Iterator<Item = &Path> {
+    pub(super) fn newly_incomplete(&self) -> impl Iterator<Item = &Path> {
         self.now.cut.iter().filter(|top| !self.old.cut.contains(*top)).map(PathBuf::as_path)
     }
 
     /// Returns the outermost of the new directories that could not be listed.
-    pub(super) fn newly_unseen(&self) -> impl Iterator<Item = &Path> {
-        let unseen = self.now.inventory.unseen.iter().filter(|way| !self.old.inventory.is_unseen(way));
+    pub(super) fn newly_unlisted(&self) -> impl Iterator<Item = &Path> {
+        let unseen = self.now.inventory.unlisted.iter().filter(|way| !self.old.inventory.is_unlisted(way));
         let is_new =
             |way: &Path| !way.as_os_str().is_empty() && !self.old.inventory.directories.contains_key(way);
         unseen.filter_map(move |way| way.ancestors().filter(|above| is_new(above)).last())
     }
 
     /// Whether what is new at `way` may have been there before, unseen.
-    pub(super) fn was_overlooked(&self, way: &Path) -> bool {
+    pub(super) fn may_have_existed(&self, way: &Path) -> bool {
         let is_new_gitlink = self.now.is_in_gitlink(way) && !self.old.is_in_gitlink(way);
         self.old.may_overlook(way) && !is_new_gitlink
     }
 
     /// Whether the directory in which `way` lies was only moved, and what is at `way` with it, as it was.
     pub(super) fn was_moved(&self, way: &Path, entry: &Entry) -> bool {
-        self.was_moved_out_of_use(way, entry) || self.was_moved_with_directory(way, entry)
+        self.was_git_renamed(way, entry) || self.was_moved_with_directory(way, entry)
     }
 
     /// Whether a directory `.git` was given another name, under which git does not look for it.
-    fn was_moved_out_of_use(&self, way: &Path, entry: &Entry) -> bool {
+    fn was_git_renamed(&self, way: &Path, entry: &Entry) -> bool {
         let Some(repository) = self.now.repository_of(way) else { return false };
         let Some(now) = self.now.inventory.directories.get(repository) else { return false };
         let Ok(rest) = way.strip_prefix(repository) else { return false };
@@ -102,7 +102,7 @@ impl Looks<'_> {
 
     fn was_moved_with_directory(&self, way: &Path, entry: &Entry) -> bool {
         let inventory = &self.now.inventory;
-        let Some((above, directory)) = inventory.above(way) else { return false };
+        let Some((above, directory)) = inventory.enclosing(way) else { return false };
         if above.as_os_str().is_empty() {
             return false;
         }
@@ -118,7 +118,7 @@ impl Looks<'_> {
 
     /// Whether the directory in which `way` was is gone or another one now.
     pub(super) fn went_with_directory(&self, way: &Path) -> bool {
-        self.old.inventory.above(way).is_some_and(|(above, old)| {
+        self.old.inventory.enclosing(way).is_some_and(|(above, old)| {
             let now = self.now.inventory.directories.get(above);
             !above.as_os_str().is_empty() && now.is_none_or(|now| now.identity() != old.identity())
         })
@@ -126,10 +126,10 @@ impl Looks<'_> {
 
     /// Whether `way` lies in a directory of a package that the command has made whole.
     pub(super) fn came_with_package(&self, way: &Path) -> bool {
-        self.now.inventory.above(way).is_some_and(|(above, now)| {
+        self.now.inventory.enclosing(way).is_some_and(|(above, now)| {
             let old = self.old.inventory.directories.get(above);
-            above.iter().any(|name| name == PACKAGES)
-                && above.file_name().is_some_and(|name| name != PACKAGES)
+            above.iter().any(|name| name == PACKAGE_DIRECTORY)
+                && above.file_name().is_some_and(|name| name != PACKAGE_DIRECTORY)
                 && old.is_none_or(|old| old.identity() != now.identity())
         })
     }

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::state::Entry;
+use super::snapshot::Entry;
 
 /// The directory of an interrupted rebase, in a directory of git.
 pub(super) const DIRECTORY: &str = "rebase-merge";
@@ -13,7 +13,7 @@ pub(super) const DIRECTORY: &str = "rebase-merge";
 pub(super) const STEPS: &str = "git-rebase-todo";
 
 /// Whether `way`, within a directory of git, is the directory or the list.
-pub(super) fn is_part(way: &Path) -> bool {
+pub(super) fn contains(way: &Path) -> bool {
     way.strip_prefix(DIRECTORY).is_ok_and(|rest| rest.as_os_str().is_empty() || rest == Path::new(STEPS))
 }
 
@@ -23,16 +23,16 @@ pub(super) fn is_permitted(way: &Path, was: Option<&Entry>, now: &Entry) -> bool
         return now.is_directory();
     }
     let old = was.and_then(Entry::content).unwrap_or_default();
-    now.content().is_some_and(|new| !adds_commands(old, new))
+    now.content().is_some_and(|new| !adds_exec_steps(old, new))
 }
 
 /// Whether `new` has a step that runs a command and that `old` has not.
-fn adds_commands(old: &[u8], new: &[u8]) -> bool {
-    commands(new).any(|step| !commands(old).any(|known| known == step))
+fn adds_exec_steps(old: &[u8], new: &[u8]) -> bool {
+    exec_steps(new).any(|step| !exec_steps(old).any(|known| known == step))
 }
 
 /// Returns the steps that run a command, as git reads them: `exec COMMAND` or `x COMMAND`.
-fn commands(steps: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn exec_steps(steps: &[u8]) -> impl Iterator<Item = &[u8]> {
     let steps = steps.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     steps.filter(|step| {
         let rest = step.strip_prefix(b"exec").or_else(|| step.strip_prefix(b"x"));
@@ -46,7 +46,7 @@ mod tests {
 
     #[track_caller]
     fn check(old: &str, new: &str, expect: bool) {
-        assert_eq!(adds_commands(old.as_bytes(), new.as_bytes()), expect, "{old:?} {new:?}");
+        assert_eq!(adds_exec_steps(old.as_bytes(), new.as_bytes()), expect, "{old:?} {new:?}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use memchr::memmem;
 
-use super::arguments::{Change, Replacement};
+use super::edit_call::{Change, Replacement};
 use super::fold::Folded;
 use super::patch;
 
@@ -11,7 +11,7 @@ const TOLD: usize = 10;
 
 impl Change {
     /// What `text` shows of this change, in words that follow the path.
-    pub(super) fn trace(&self, text: &[u8]) -> String {
+    pub(super) fn describe_in(&self, text: &[u8]) -> String {
         match self {
             Self::StrReplace(one) => of_replacement(text, one).to_owned(),
             Self::MultiStrReplace(list) => {

@@ -10,13 +10,13 @@ use tokio::net::UnixStream;
 
 /// A command and all it started. Dropping it kills them.
 #[derive(Debug)]
-pub struct Tree {
+pub struct ProcessTree {
     tree: ibeam_sandbox::SupervisedTree,
     /// The same socket once more, for the runtime to watch.
     news: UnixStream,
 }
 
-impl Tree {
+impl ProcessTree {
     /// Must be called within an async runtime.
     ///
     /// # Errors

@@ -17,14 +17,14 @@ use crate::target_path::TargetPath;
 use crate::workspace::Workspace;
 
 /// Where a search starts.
-pub(crate) struct Start {
+pub(crate) struct SearchRoot {
     /// Absolute, without links: a directory or a regular file.
     pub(crate) path: PathBuf,
     /// The directory: `path` itself, or where the file lies.
     pub(crate) directory: PathBuf,
 }
 
-impl Start {
+impl SearchRoot {
     /// Returns the place to which `target`, the path of a call, leads; it must be one that may be read.
     pub(crate) fn new(files: &Files, path: &str, target: TargetPath) -> Result<Self, FileError> {
         Self::at(files, path, files.to_read("search", path, target)?.real)
@@ -59,7 +59,7 @@ impl Start {
         match (FileType::from_raw_mode(stat.st_mode), path.parent()) {
             (FileType::Directory, _) => Ok(Self { directory: path.clone(), path }),
             (FileType::RegularFile, Some(parent)) => Ok(Self { directory: parent.to_owned(), path }),
-            (kind, _) => Err(crate::place::not_regular(asked, kind)),
+            (kind, _) => Err(crate::dir_entry::not_regular(asked, kind)),
         }
     }
 
@@ -78,7 +78,7 @@ impl Start {
 
 /// How a walk ended.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct WalkEnd {
+pub(crate) struct WalkSummary {
     /// Directories and files that could not be read.
     pub(crate) skipped: u64,
     /// The time was up before the end of the tree.
@@ -91,7 +91,7 @@ pub(crate) struct WalkEnd {
     pub(crate) unread: Unread,
 }
 
-impl WalkEnd {
+impl WalkSummary {
     /// Takes over what `reader` has to tell.
     pub(crate) fn add(&mut self, reader: DirReader<'_>) {
         self.skipped += reader.skipped;
@@ -108,7 +108,7 @@ impl WalkEnd {
 
 /// Whether a walk goes on.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Walk {
+pub(crate) enum WalkStep {
     /// To the next file.
     On,
     /// Past a file that could not be read.
@@ -123,11 +123,11 @@ pub(crate) fn walk_files(
     start: &Path,
     readable: &Readable,
     end: &EndFlag,
-    mut visit: impl FnMut(&Path) -> Walk,
-) -> WalkEnd {
-    let mut outcome = WalkEnd::default();
+    mut visit: impl FnMut(&Path) -> WalkStep,
+) -> WalkSummary {
+    let mut outcome = WalkSummary::default();
     if start.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
-        outcome.skipped += u64::from(visit(start) == Walk::Skipped);
+        outcome.skipped += u64::from(visit(start) == WalkStep::Skipped);
         outcome.out_of_time = end.out_of_time();
         return outcome;
     }
@@ -144,9 +144,9 @@ pub(crate) fn walk_files(
         let Some(entry) = entry else { break };
         if entry.kind.is_file() {
             match visit(&entry.path) {
-                Walk::On => {}
-                Walk::Skipped => outcome.skipped += 1,
-                Walk::Enough => return outcome,
+                WalkStep::On => {}
+                WalkStep::Skipped => outcome.skipped += 1,
+                WalkStep::Enough => return outcome,
             }
         }
     }
@@ -171,7 +171,7 @@ pub(crate) fn path_glob(pattern: &str, directory: &Path) -> Result<GlobMatcher, 
 }
 
 /// What the model should know of an end before the end.
-pub(crate) fn note(workspace: &Workspace, end: &WalkEnd) -> String {
+pub(crate) fn note(workspace: &Workspace, end: &WalkSummary) -> String {
     let mut note = String::new();
     if end.skipped > 0 {
         note.push_str(&format!("({} paths could not be read and were skipped)\n", end.skipped));
@@ -218,7 +218,7 @@ mod tests {
             while !end.out_of_time() {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            Walk::On
+            WalkStep::On
         });
         assert_eq!(visited, [fixture.path("first")]);
         let note = note(&workspace, &walked);
@@ -235,7 +235,7 @@ mod tests {
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
         let walked =
             walk_files(&fixture.path("f"), &Readable::default(), &EndFlag::after(Duration::ZERO), |_| {
-                Walk::On
+                WalkStep::On
             });
         assert!(walked.is_partial());
         assert!(note(&workspace, &walked).contains("the time was up"));

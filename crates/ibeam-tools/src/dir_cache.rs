@@ -13,18 +13,18 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 
 use crate::beneath;
-use crate::place::open_regular;
+use crate::dir_entry::open_regular;
 use crate::workspace::Workspace;
 
 /// The way of a walk.
-pub(crate) struct Met<'a> {
+pub(crate) struct DirCache<'a> {
     workspace: &'a Workspace,
     /// The directory that was met last, and its path.
     held: Option<(PathBuf, OwnedFd)>,
 }
 
-impl<'a> Met<'a> {
-    pub(crate) fn on(workspace: &'a Workspace) -> Self {
+impl<'a> DirCache<'a> {
+    pub(crate) fn new(workspace: &'a Workspace) -> Self {
         Self { workspace, held: None }
     }
 
@@ -33,7 +33,7 @@ impl<'a> Met<'a> {
     /// # Errors
     /// The system's; `INVAL` for what is no regular file.
     pub(crate) fn open(&mut self, path: &Path) -> Result<(File, Stat), Errno> {
-        let (directory, name) = self.place_of(path)?;
+        let (directory, name) = self.parent_and_name(path)?;
         let (file, stat) = open_regular(directory, name)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok((file, stat)),
@@ -52,12 +52,12 @@ impl<'a> Met<'a> {
     /// # Errors
     /// The system's.
     pub(crate) fn stat(&mut self, path: &Path) -> Result<Stat, Errno> {
-        let (directory, name) = self.place_of(path)?;
+        let (directory, name) = self.parent_and_name(path)?;
         rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     /// The directory of `path`, which is absolute and plain, and the name in it.
-    fn place_of<'b>(&mut self, path: &'b Path) -> Result<(BorrowedFd<'_>, &'b OsStr), Errno> {
+    fn parent_and_name<'b>(&mut self, path: &'b Path) -> Result<(BorrowedFd<'_>, &'b OsStr), Errno> {
         // By bytes: to take a path apart costs more than to open it.
         let bytes = path.as_os_str().as_bytes();
         let end = memchr::memrchr(b'/', bytes).ok_or(Errno::INVAL)?;
@@ -82,7 +82,7 @@ mod tests {
 
     use rustix::io::Errno;
 
-    use super::Met;
+    use super::DirCache;
     use crate::fixture::Fixture;
     use crate::workspace::Workspace;
 
@@ -92,7 +92,7 @@ mod tests {
         fixture.put("a/g", "xx");
         fixture.put("b/f", "xxx");
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
-        let mut met = Met::on(&workspace);
+        let mut met = DirCache::new(&workspace);
         for (path, size) in [("a/f", 1), ("a/g", 2), ("b/f", 3), ("a/f", 1)] {
             let path = workspace.root().join(path);
             assert_eq!(met.open(&path).unwrap().1.st_size, size, "{}", path.display());
@@ -110,8 +110,8 @@ mod tests {
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
         fixture.link("..", "b");
         let path = workspace.root().join("b/f");
-        assert!(Met::on(&workspace).open(&path).is_err());
-        let mut met = Met::on(&workspace);
+        assert!(DirCache::new(&workspace).open(&path).is_err());
+        let mut met = DirCache::new(&workspace);
         met.open(&workspace.root().join("a/f")).unwrap();
         assert!(met.open(&path).is_err(), "nor where another directory is held");
     }
