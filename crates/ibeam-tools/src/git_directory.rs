@@ -13,9 +13,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use ibeam_files::regular_file;
 use ibeam_policy::read_only_git_entries;
 
-use crate::{git_config, regular_file};
+use crate::git_config;
 
 /// Bytes of the small files that lead from one place to another.
 const POINTER: u64 = 4096;

@@ -8,11 +8,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ibeam_files::regular_file;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::git_directory::GitDirectories;
-use crate::{glob_bounds, regular_file};
+use crate::glob_bounds;
 
 /// Bytes of one ignore file.
 const LARGEST: u64 = 256 << 10;

@@ -35,7 +35,6 @@ mod name_collision;
 mod offload;
 mod past_contents;
 mod read;
-pub mod regular_file;
 mod shell;
 mod staging;
 mod target_path;

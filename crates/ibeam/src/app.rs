@@ -7,19 +7,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ibeam_config::{Config, ConfigError, Credentials, Dirs, Origin, Trust};
 use ibeam_output::{Catalogue, Contract, Locale};
 use ibeam_protocol::{FailureCode, Notice, Reason};
 use rustix::fs::{Access, access};
 
 use crate::cli::Flags;
-use crate::config::{Config, Origin};
-use crate::credentials::Credentials;
 use crate::dialect::DialectWriter;
-use crate::dirs::Dirs;
 use crate::environment::{catalogue, reject_non_utf8_variables, variable};
 use crate::programs::Programs;
 use crate::resource_exhaustion;
-use crate::trust::Trust;
 
 /// What a command starts from that needs nothing of this user's.
 pub(crate) struct BaseContext {
@@ -69,14 +66,15 @@ impl BaseContext {
             reject_unsupported_flags(&flags).and_then(|()| requested_contract(&flags, dialect_writer))?;
         let whole = || {
             let (workspace, dirs) = resolve_workspace(&flags)?;
-            let config = Config::load(&flags, &dirs, &Trust::evaluate(&flags, &dirs, &workspace), &variable)?;
+            let trust = Trust::evaluate(flags.trust_request(), &dirs, &workspace);
+            let config = Config::load(&flags.settings(), &dirs, &trust, &variable)?;
             let catalogue = catalogue_of(&config)?;
-            Ok((config, catalogue))
+            Ok::<_, Reason>((config, catalogue))
         };
         let bare = |_: Reason| {
-            let config = Config::from_flags(&flags)?;
+            let config = Config::from_flags(&flags.settings())?;
             let catalogue = catalogue_of(&config)?;
-            Ok((config, catalogue))
+            Ok::<_, Reason>((config, catalogue))
         };
         let (config, catalogue) = whole().or_else(bare)?;
         Ok(Self { flags, requested_contract, config, config_errors: Vec::new(), catalogue })
@@ -110,12 +108,14 @@ impl AppContext {
         let added = flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
         let roots = std::iter::once(workspace.clone()).chain(added).collect();
         let programs = Programs::new(std::env::var_os("PATH").as_deref(), roots);
-        let trust = Trust::evaluate(&flags, &dirs, &workspace);
+        let trust = Trust::evaluate(flags.trust_request(), &dirs, &workspace);
         let is_needed = config_use == ConfigUse::Needed;
-        let (config, mut config_errors) = match is_needed {
-            true => (Config::load(&flags, &dirs, &trust, &variable)?, Vec::new()),
-            false => Config::load_readable(&flags, &dirs, &trust, &variable)?,
+        let settings = flags.settings();
+        let (config, errors) = match is_needed {
+            true => (Config::load(&settings, &dirs, &trust, &variable)?, Vec::new()),
+            false => Config::load_readable(&settings, &dirs, &trust, &variable)?,
         };
+        let mut config_errors: Vec<Reason> = errors.into_iter().map(Reason::from).collect();
         let mut pass_over = |fault: Reason| match is_needed || fault.code() != FailureCode::Config {
             true => Err(fault),
             false => {
@@ -124,9 +124,10 @@ impl AppContext {
             }
         };
         let none = |()| Credentials::empty(&dirs.credentials);
-        let credentials = Credentials::load(&dirs.credentials).or_else(|fault| pass_over(fault).map(none))?;
+        let credentials =
+            Credentials::load(&dirs.credentials).or_else(|error| pass_over(error.into()).map(none))?;
         let of_environment = |()| Arc::new(catalogue(None));
-        let catalogue = catalogue_of(&config).or_else(|fault| pass_over(fault).map(of_environment))?;
+        let catalogue = catalogue_of(&config).or_else(|error| pass_over(error.into()).map(of_environment))?;
         let base = BaseContext { flags, requested_contract, config, config_errors, catalogue };
         Ok(Self { base, dirs, programs, trust, credentials, workspace, started_at, dialect_writer })
     }
@@ -164,13 +165,13 @@ pub(crate) fn resolve_workspace(flags: &Flags) -> Result<(PathBuf, Dirs), Reason
 }
 
 /// Words for people, in the language of the configuration.
-fn catalogue_of(config: &Config) -> Result<Arc<Catalogue>, Reason> {
+fn catalogue_of(config: &Config) -> Result<Arc<Catalogue>, ConfigError> {
     let catalogue = match config.text(&["lang"]) {
         None => catalogue(None),
         Some(name) => Catalogue::new(Locale::from_name(name).ok_or_else(|| {
             let said = format!("unknown language `{name}`; use one of: en, es, id, ja, fr, pt");
             let origin = config.get(&["lang"]).map_or(&Origin::Default, |setting| &setting.origin);
-            origin.bad(said)
+            origin.invalid(said)
         })?),
     };
     Ok(Arc::new(catalogue))

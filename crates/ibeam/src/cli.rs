@@ -3,6 +3,7 @@
 //! Refuses to read files or variables; `words` sorts out what is prompt and what is command.
 
 mod command_path;
+mod flag_settings;
 mod help;
 mod offline;
 mod parts;

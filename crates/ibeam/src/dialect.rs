@@ -18,12 +18,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
+use ibeam_config::source;
 use ibeam_dialects::DialectName;
+use ibeam_files::regular_file;
 use ibeam_protocol::Reason;
 
 use crate::cli::ParseExit;
-use crate::config::source;
-use crate::regular_file;
 pub(crate) use claude::model as resolve_claude_model;
 pub(crate) use dialect_writer::DialectWriter;
 pub(crate) use host::{Host, HostPrompt, PromptReceiver, SetModelReceiver, SetModelRequest};
@@ -178,7 +178,7 @@ fn asked(args: &[OsString]) -> Option<(String, usize)> {
 
 /// The text of a file that an argument names: whatever else stands there is not waited for.
 fn text_of(path: &str) -> io::Result<String> {
-    let bytes = regular_file::read(Path::new(path), source::LARGEST)?;
+    let bytes = regular_file::read(Path::new(path), source::MAX_BYTES)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 

@@ -18,7 +18,7 @@ use ibeam_protocol::{Event, EventKind, Failure, Reason, RunFinished, RunOutcome,
 use rustix::fs::OFlags;
 
 use crate::cli::ErrorFormat;
-use crate::trust::now_ms;
+use crate::clock::now_ms;
 use crate::{printer, stderr};
 
 /// How long a thread that prints may hold up the last line of a run that is ended by force.

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::regular_file;
+use ibeam_files::regular_file;
 
 /// `.git/HEAD` and the link to a work tree are a line each; what is larger is neither.
 const LARGEST: u64 = 4096;
@@ -51,7 +51,7 @@ fn directory_of(top: &Path) -> Option<PathBuf> {
 /// The only line of a small regular file that is no link.
 fn line(path: &Path) -> Option<String> {
     let file = regular_file::open(path, false).ok()?;
-    let text = String::from_utf8(regular_file::bytes_of(&file, LARGEST).ok()?).ok()?;
+    let text = String::from_utf8(regular_file::read_all(&file, LARGEST).ok()?).ok()?;
     let line = text.trim_end();
     (!line.contains('\n')).then(|| line.to_owned())
 }

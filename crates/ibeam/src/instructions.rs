@@ -15,7 +15,7 @@ use ibeam_output::{escape_invisible, escape_to_one_line};
 use ibeam_policy::PathPolicy;
 use sha2::{Digest, Sha256};
 
-use crate::regular_file;
+use ibeam_files::regular_file;
 use rule::Rule;
 
 /// The names under which projects keep instructions for agents; the first found in a directory counts.

@@ -8,11 +8,8 @@ mod change_request;
 mod cli;
 mod clock;
 mod command;
-mod config;
 mod context;
-mod credentials;
 mod dialect;
-mod dirs;
 mod environment;
 mod exit;
 mod git;
@@ -21,9 +18,7 @@ mod instructions;
 mod mcp;
 mod mode;
 mod model;
-mod own_directories;
 mod printer;
-mod private_file;
 mod programs;
 mod prompt;
 mod pump;
@@ -34,7 +29,6 @@ mod similar_names;
 mod stderr;
 mod stderr_notices;
 mod stdout;
-mod trust;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -45,7 +39,6 @@ use std::time::Instant;
 
 use ibeam_output::Catalogue;
 use ibeam_protocol::Reason;
-use ibeam_tools::regular_file;
 
 use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};

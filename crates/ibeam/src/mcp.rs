@@ -6,6 +6,7 @@
 mod cursor_file;
 mod declaration;
 mod placeholder;
+mod tool_fingerprint;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -14,15 +15,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use ibeam_config::ServerTools;
 use ibeam_core::{Stop, ToolSet};
 use ibeam_mcp::{Launcher, Server, ServerConfig, StartError};
 use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
 use tokio::io::DuplexStream;
 
 use crate::app::AppContext;
-use crate::trust::{self, Trust};
 pub(crate) use declaration::{ServerDeclaration, Transport, declared_servers};
+
 use placeholder::Placeholders;
+use tool_fingerprint::tool_fingerprint;
 
 /// How long a server gets to end by itself once its stdin is closed, and again after TERM.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
@@ -75,7 +78,7 @@ impl Servers {
             }
             servers.take(declaration, outcome)?;
         }
-        servers.hold_to_what_was_approved(app, &of_project);
+        servers.check_approved_tools(app, &of_project);
         Ok(servers)
     }
 
@@ -117,31 +120,38 @@ impl Servers {
         Ok(())
     }
 
-    /// Remembers the tools of all servers where `--approve-mcps` approves them; else finds those that have become
-    /// others since.
-    fn hold_to_what_was_approved(&mut self, app: &AppContext, of_project: &BTreeSet<String>) {
-        let workspace =
-            |server: &Server| of_project.contains(server.name()).then_some(app.workspace.as_path());
+    /// With `--approve-mcps`, stores the tools of all servers as approved; without it, records those that have changed
+    /// since they were approved.
+    fn check_approved_tools(&mut self, app: &AppContext, of_project: &BTreeSet<String>) {
+        let tools_of = |server: &Arc<Server>| {
+            let fingerprints = server.tools().iter().map(|tool| (tool.name.clone(), tool_fingerprint(tool)));
+            (Arc::clone(server), fingerprints.collect::<Vec<_>>())
+        };
+        let servers: Vec<_> = self.running.iter().map(tools_of).collect();
+        let servers = servers.iter().map(|(server, tools)| {
+            let project = of_project.contains(server.name()).then_some(app.workspace.as_path());
+            ServerTools { name: server.name(), project, tools: tools.clone() }
+        });
         let store = &app.trust.store;
         if app.base.flags.approve_mcps {
-            let servers = self.running.iter().map(|server| (server.as_ref(), workspace(server)));
-            if let Err(detail) = trust::approve_tools(store, servers) {
+            if let Err(detail) = store.approve_tools(servers) {
                 self.notices.push(Notice::TrustNotSaved { path: store.path().display().to_string(), detail });
             }
             return;
         }
-        // People were told at start of a file that cannot be read: what was approved is not known then.
+        // A store that cannot be read has its own notice; which tools were approved is then unknown.
         let approved = store.load();
-        for server in &self.running {
+        for server in servers {
             let tools = match &approved {
-                Ok(approved) => trust::changed_tools(approved, server, workspace(server)),
-                Err(_) => server.tools().iter().map(|tool| tool.name.clone()).collect(),
+                Ok(approved) => approved.changed_tools(&server),
+                Err(_) => server.tools.iter().map(|(name, _)| name.clone()).collect(),
             };
+            let server = server.name.to_owned();
             if !tools.is_empty() {
-                let server = server.name().to_owned();
-                self.notices.push(Notice::McpToolsChanged { server, tools: tools.join(", ") });
+                let (server, tools) = (server.clone(), tools.join(", "));
+                self.notices.push(Notice::McpToolsChanged { server, tools });
             }
-            self.unapproved.extend(tools.into_iter().map(|tool| (server.name().to_owned(), tool)));
+            self.unapproved.extend(tools.into_iter().map(|tool| (server.clone(), tool)));
         }
     }
 
@@ -161,7 +171,8 @@ impl Servers {
         }
         match status {
             McpStatus::Untrusted if required => {
-                return Err(Trust::required(format!("mcp_servers.{server}"), &source.path));
+                let (what, path) = (format!("mcp_servers.{server}"), source.path.display().to_string());
+                return Err(Reason::Untrusted { what, path });
             }
             McpStatus::Untrusted => {
                 let path = source.path.display().to_string();

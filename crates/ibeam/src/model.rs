@@ -13,7 +13,6 @@ use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
 use self::provider::{near_provider, unused_key};
 use crate::app::AppContext;
-use crate::trust::Trust;
 pub(crate) use connect::list_models;
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
 pub(crate) use provider::{
@@ -199,7 +198,8 @@ fn only_of_an_untrusted_project(app: &AppContext, name: &str) -> Option<Reason> 
     let alias = Some(("models.aliases", vec!["models", "aliases", name]));
     provider.into_iter().chain(alias).find_map(|(table, path)| {
         let file = app.base.config.untrusted_file(&path)?;
-        Some(Trust::required(format!("{table}.{}", path.last()?), file))
+        let (what, path) = (format!("{table}.{}", path.last()?), file.display().to_string());
+        Some(Reason::Untrusted { what, path })
     })
 }
 

@@ -19,10 +19,10 @@ use ibeam_protocol::{
 use ibeam_session::Session;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::clock::now_ms;
 use crate::pump::CurrentStop;
 use crate::stderr;
 use crate::stderr_notices::NoticePrinter;
-use crate::trust::now_ms;
 
 /// Between two attempts to get hold of the writer.
 const PAUSE: Duration = Duration::from_millis(5);

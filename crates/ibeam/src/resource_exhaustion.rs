@@ -25,12 +25,6 @@ pub(crate) fn check_descriptors(more: usize) -> Result<(), Reason> {
 
 /// The reason, when `error` is about descriptors or memory rather than about what was asked for.
 pub(crate) fn from_io_error(error: &io::Error) -> Option<Reason> {
-    let what = match Errno::from_io_error(error)? {
-        Errno::MFILE | Errno::NFILE => "descriptor",
-        Errno::NOMEM => "memory",
-        // Nothing that blocks is asked for without waiting: what is lacking is a thread.
-        Errno::AGAIN => "thread",
-        _ => return None,
-    };
+    let what = ibeam_files::exhausted_resource(error)?;
     Some(Reason::System { what: what.to_owned(), detail: error.to_string() })
 }

@@ -29,7 +29,7 @@ const ROOMS: &[Room] = &[
     },
     Room {
         name: "ibeam-tools",
-        may_know: &["ibeam-protocol", "ibeam-policy", "ibeam-core", "ibeam-sandbox"],
+        may_know: &["ibeam-protocol", "ibeam-policy", "ibeam-core", "ibeam-files", "ibeam-sandbox"],
         alone_knows: &["grep-searcher", "grep-regex", "similar"],
     },
     Room {
@@ -43,6 +43,12 @@ const ROOMS: &[Room] = &[
         alone_knows: &["hyper", "hyper-util", "htmd", "html5ever", "url"],
     },
     Room { name: "ibeam-sandbox", may_know: &["ibeam-protocol"], alone_knows: &["libc"] },
+    Room { name: "ibeam-files", may_know: &[], alone_knows: &[] },
+    Room {
+        name: "ibeam-config",
+        may_know: &["ibeam-protocol", "ibeam-policy", "ibeam-files"],
+        alone_knows: &[],
+    },
     Room { name: "ibeam-session", may_know: &["ibeam-protocol"], alone_knows: &[] },
     Room {
         name: "ibeam-output",
@@ -55,6 +61,8 @@ const ROOMS: &[Room] = &[
             "ibeam-protocol",
             "ibeam-policy",
             "ibeam-core",
+            "ibeam-files",
+            "ibeam-config",
             "ibeam-providers",
             "ibeam-local",
             "ibeam-tools",
@@ -66,7 +74,7 @@ const ROOMS: &[Room] = &[
             "ibeam-wire",
             "ibeam-dialects",
         ],
-        alone_knows: &["clap", "clap_complete", "toml_edit"],
+        alone_knows: &["clap", "clap_complete"],
     },
     Room { name: "ibeam-wire", may_know: &[], alone_knows: &[] },
     Room { name: "ibeam-dialects", may_know: &["ibeam-wire"], alone_knows: &[] },
@@ -79,6 +87,8 @@ const ASYNC: &[&str] = &["tokio", "tokio-util", "futures-util"];
 const SYNC_ROOMS: &[&str] = &[
     "ibeam-protocol",
     "ibeam-policy",
+    "ibeam-files",
+    "ibeam-config",
     "ibeam-sandbox",
     "ibeam-session",
     "ibeam-output",

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use ibeam_config::Value;
 use ibeam_protocol::Failure;
 use ibeam_providers::Timeouts;
 use serde_json::json;
@@ -9,7 +10,6 @@ use serde_json::json;
 use super::{report, say};
 use crate::app::AppContext;
 use crate::cli::{ConfigCommand, ReportFormat};
-use crate::config::Value;
 
 pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) -> Result<(), Failure> {
     match what {

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
 
+use ibeam_config::Credentials;
 use ibeam_output::SubcommandLine;
 use ibeam_protocol::{Failure, Reason};
 use ibeam_providers::{KnownProvider, known_provider};
@@ -14,7 +15,6 @@ use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr}
 
 use super::say;
 use crate::app::AppContext;
-use crate::credentials::Credentials;
 use crate::model::check_provider_name;
 
 const DEFAULT_PROVIDER: &str = "anthropic";

@@ -2,23 +2,19 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
+use ibeam_config::set_mcp_server_enabled;
 use ibeam_core::Stop;
 use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::{Failure, McpStatus, Reason};
 use serde_json::json;
-use toml_edit::{DocumentMut, Item, Table, value};
 
 use super::{report, say};
 use crate::app::AppContext;
 use crate::cli::{McpCommand, ReportFormat};
 use crate::mcp::{ServerDeclaration, Transport, declared_servers};
-use crate::{mcp, regular_file, run, signals};
-
-/// No configuration written by hand comes near it.
-const LARGEST: u64 = 1024 * 1024;
+use crate::{mcp, run, signals};
 
 pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Result<(), Failure> {
     match what {
@@ -110,56 +106,9 @@ fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Fai
 fn switch(app: &AppContext, name: &str, enabled: bool, stdout: &mut File) -> Result<(), Failure> {
     let server = find(app, name)?;
     let path = &app.dirs.user_config;
-    let bad = |detail: String| Reason::BadConfig {
-        path: path.display().to_string(),
-        line: None,
-        column: None,
-        detail,
-    };
-    // Half a file would be written back as a whole one.
-    let bytes = match regular_file::read_whole(path, true, LARGEST, &|_| Ok(())) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(bad(error.to_string()).into()),
-    };
-    let text = String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8".to_owned()))?;
-    let mut document: DocumentMut =
-        text.parse().map_err(|error: toml_edit::TomlError| bad(error.message().to_owned()))?;
-    set(&mut document, name, enabled).ok_or_else(|| bad("`mcp_servers` is no table".to_owned()))?;
-    replace(path, document.to_string().as_bytes()).map_err(|error| Reason::CannotCreate {
-        path: path.display().to_string(),
-        detail: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
-    })?;
+    set_mcp_server_enabled(path, name, enabled)?;
     let word = if enabled { "enabled" } else { "disabled" };
     say(stdout, &format!("{word} `{}` in {}\n", escape_to_one_line(&server.name), path.display()))
-}
-
-fn set(document: &mut DocumentMut, name: &str, enabled: bool) -> Option<()> {
-    let implicit = || {
-        let mut table = Table::new();
-        table.set_implicit(true);
-        Item::Table(table)
-    };
-    let servers = document.entry("mcp_servers").or_insert_with(implicit).as_table_like_mut()?;
-    let server = servers.entry(name).or_insert_with(|| Item::Table(Table::new())).as_table_like_mut()?;
-    server.insert("enabled", value(enabled));
-    Some(())
-}
-
-/// The whole new file or the old one, never half; a link stays a link.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let directory = target.parent().unwrap_or_else(|| Path::new("."));
-    std::fs::create_dir_all(directory)?;
-    let new = target.with_extension("toml.new");
-    drop(std::fs::remove_file(&new));
-    let mut file = File::create_new(&new)?;
-    io::Write::write_all(&mut file, bytes)?;
-    if let Ok(old) = std::fs::metadata(&target) {
-        file.set_permissions(old.permissions())?;
-    }
-    file.sync_all()?;
-    std::fs::rename(&new, &target)
 }
 
 fn find(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use ibeam_files::regular_file;
 use ibeam_output::ShimLine;
 use ibeam_protocol::{Failure, Reason, SessionId};
 use rustix::fs::{Access, access};
@@ -17,7 +18,7 @@ use rustix::fs::{Access, access};
 use super::say;
 use crate::app::BaseContext;
 use crate::cli::ScriptedDialect;
-use crate::{regular_file, stderr};
+use crate::stderr;
 
 /// What clients start: the name since 2026, and the one before.
 const NAMES: [&str; 2] = ["agent", "cursor-agent"];

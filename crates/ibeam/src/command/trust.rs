@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use ibeam_config::{Config, Origin};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::{Failure, Reason};
 use serde_json::{Value, json};
@@ -10,7 +11,6 @@ use serde_json::{Value, json};
 use super::{report, say};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, TrustCommand};
-use crate::config::{Config, Origin};
 use crate::environment::variable;
 use crate::hooks;
 use crate::mcp::{Transport, declared_servers};
@@ -98,7 +98,8 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
 /// What the project's files say, and which of it counts now.
 fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
     let mut rows: Vec<Row> = Vec::new();
-    let whole = Config::load(&app.base.flags, &app.dirs, &app.trust.assuming_trusted(), &variable)?;
+    let whole =
+        Config::load(&app.base.flags.settings(), &app.dirs, &app.trust.assuming_trusted(), &variable)?;
     for (path, settings) in whole.all() {
         if path.first().is_some_and(|first| first == "mcp_servers") {
             continue;

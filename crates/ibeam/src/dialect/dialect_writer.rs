@@ -15,8 +15,8 @@ use super::claude::Facts;
 use super::control_protocol::at;
 use super::partial_messages::PartialMessages;
 use super::{DialectOptions, Output};
+use crate::clock::now_ms;
 use crate::exit::ExitFailure;
-use crate::trust::now_ms;
 
 /// A voice that can be shared; lines of one run and of the control protocol do not mix.
 #[derive(Clone)]

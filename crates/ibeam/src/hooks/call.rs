@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, FinishedCall, HookDecision, HookOutput};
+use ibeam_files::regular_file;
 use ibeam_protocol::ToolCall;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -17,7 +18,6 @@ use super::event::Event;
 use super::payload::{ToolCallPayload, post_tool_event};
 use super::verdict::Verdict;
 use super::{HookInvocation, HookRunner};
-use crate::regular_file;
 
 /// The most of a file that `beforeReadFile` is told.
 const CONTENT: u64 = 1 << 20;

@@ -7,13 +7,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ibeam_config::{ConfigError, source};
 use ibeam_protocol::{Notice, Reason};
 use regex::Regex;
 
 use super::event::Event;
 use super::format::{Entry, HooksFile, Wrong};
 use crate::app::AppContext;
-use crate::config::source;
 
 /// Characters of a command that stand for the hook's name.
 const NAME: usize = 80;
@@ -63,7 +63,7 @@ pub(crate) fn load(app: &AppContext) -> Result<HookConfig, Reason> {
         }
         if app.trust.is_trusted() {
             listed.take_bytes(app.trust.files.bytes(&path)?, &path, &app.workspace)?;
-        } else if app.trust.files.is_there(&path) {
+        } else if app.trust.files.exists(&path) {
             listed.notices.push(Notice::HooksUntrusted { path: path.display().to_string() });
         }
     }
@@ -100,7 +100,7 @@ impl HookConfig {
         let Some(bytes) = bytes else { return Ok(()) };
         let hooks = HooksFile::parse(&bytes).map_err(|wrong| {
             let Wrong { line, column, said } = wrong;
-            source::bad_at(path, line, column, said)
+            ConfigError::at(path, line, column, said)
         })?;
         let mut not_run = Vec::new();
         for (name, entries) in hooks {

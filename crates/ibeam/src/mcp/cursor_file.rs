@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ibeam_protocol::Reason;
+use ibeam_config::ConfigError;
 use serde::Deserialize;
 
 use super::declaration::{ServerDeclaration, ServerSource, Transport};
-use crate::config::source;
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -35,25 +34,25 @@ struct Entry {
 /// The servers that the `bytes` of the file name; `switch` says which a stronger file switches on or off.
 ///
 /// # Errors
-/// `BadConfig` with line and column.
+/// `Invalid` with line and column.
 pub(super) fn parse(
     path: &Path,
     bytes: Option<Vec<u8>>,
     of_project: bool,
     switch: &dyn Fn(&str) -> Option<bool>,
-) -> Result<Vec<ServerDeclaration>, Reason> {
+) -> Result<Vec<ServerDeclaration>, ConfigError> {
     let Some(bytes) = bytes else { return Ok(Vec::new()) };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let file: CursorFile = serde_json::from_slice(bytes).map_err(|error| {
         let said = error.to_string();
         let said = said.rsplit_once(" at line ").map_or(said.as_str(), |(said, _)| said);
-        source::bad_at(path, error.line(), error.column(), said.to_owned())
+        ConfigError::at(path, error.line(), error.column(), said.to_owned())
     })?;
     let servers = file.mcp_servers.into_iter().map(|(name, entry)| {
         let enabled = switch(&name).unwrap_or(!entry.disabled);
         let source = ServerSource { path: path.to_owned(), line: None, of_project };
         let launch = entry.launch().ok_or_else(|| {
-            source::bad(path, format!("`mcpServers.{name}` has neither `command` nor `url`"))
+            ConfigError::in_file(path, format!("`mcpServers.{name}` has neither `command` nor `url`"))
         })?;
         Ok(ServerDeclaration::new(name, source, launch, enabled))
     });

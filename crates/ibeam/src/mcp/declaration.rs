@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ibeam_config::{Origin, Value, source};
+use ibeam_files::regular_file;
 use ibeam_protocol::{McpStatus, Reason};
 
 use super::cursor_file;
 use crate::app::AppContext;
-use crate::config::{Origin, Value, source};
-use crate::regular_file;
 
 /// A server that some file names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ fn given(
                 };
                 (
                     PathBuf::from(given),
-                    regular_file::read(Path::new(given), source::LARGEST).map_err(no_input)?,
+                    regular_file::read(Path::new(given), source::MAX_BYTES).map_err(no_input)?,
                 )
             }
         };

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use ibeam_config::Credentials;
 use ibeam_core::Provider as Port;
 use ibeam_protocol::{Failure, KeySource, ModelInfo};
 use ibeam_providers::{Endpoint, HttpProvider, KeyReader, ListedModel, Secret, known_model};
 
 use super::{ConfiguredProvider, ModelChoice, embedded};
 use crate::app::AppContext;
-use crate::credentials::Credentials;
 
 impl ModelChoice {
     /// Makes the port; nothing is sent yet.

@@ -1,5 +1,6 @@
 //! A service as this user has it: address, key, headers, from flags, variables, files and the stored keys.
 
+use ibeam_config::{Setting, Value};
 use ibeam_protocol::{KeySource, Reason, UnusedKey};
 use ibeam_providers::provider_table::{
     self, DEFAULT_QUIRKS, KnownProvider, PROVIDERS, Quirks, UNSUPPORTED_KEY_VARIABLES,
@@ -9,7 +10,6 @@ use ibeam_providers::{
 };
 
 use crate::app::AppContext;
-use crate::config::{Setting, Value};
 use crate::environment::variable;
 use crate::similar_names::closest;
 

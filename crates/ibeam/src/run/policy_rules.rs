@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use ibeam_config::home_from_user_database;
 use ibeam_policy::{ApprovalMode, InvalidRule, Policy, Rule, RuleList, credentials_from_environment};
 use ibeam_protocol::{PermissionMode, Reason};
 
 use crate::app::AppContext;
-use crate::dirs::home_from_user_database;
 
 /// A rule that is in force, and the flag, or file and line, that set it.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ pub(crate) fn rules(app: &AppContext) -> Result<Vec<SetRule>, Reason> {
     let mut rules = Vec::new();
     for (list, key) in [(RuleList::Deny, "deny"), (RuleList::Ask, "ask"), (RuleList::Allow, "allow")] {
         for (token, origin) in app.base.config.list(&["permissions", key]) {
-            let rule = token.parse().map_err(|error: InvalidRule| origin.bad(error.to_string()))?;
+            let rule = token.parse().map_err(|error: InvalidRule| origin.invalid(error.to_string()))?;
             rules.push(SetRule { list, rule, origin: origin.to_string() });
         }
     }

@@ -7,11 +7,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ibeam_config::{Config, Origin, fingerprint};
 use ibeam_protocol::Notice;
 
 use crate::app::AppContext;
-use crate::config::{Config, Origin};
-use crate::trust::fingerprint;
 
 /// The lists whose rules narrow what is allowed.
 const NARROWING: [&str; 2] = ["deny", "ask"];

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ibeam_config::Dirs;
 use ibeam_core::{ResumedState, Stop};
 use ibeam_protocol::{Event, EventKind, Failure, Reason, SessionId};
 use ibeam_session::{Cancel, Damage, Durability, Options, Session, SessionError};
@@ -12,7 +13,6 @@ use tokio::sync::oneshot;
 
 use super::no_thread;
 use crate::app::AppContext;
-use crate::dirs::Dirs;
 
 /// Which session the run belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]

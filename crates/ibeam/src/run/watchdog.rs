@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ibeam_config::parse_time;
 use ibeam_core::Stop;
 use ibeam_protocol::Reason;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::cli::Flags;
-use crate::config::parse_time;
 use crate::printer::Printer;
 use crate::pump::WAITING_EVENTS;
 use crate::{exit, printer, resource_exhaustion, signals};

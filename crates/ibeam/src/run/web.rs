@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use ibeam_config::Origin;
 use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::{Access, Policy, Rule, Verdict};
 use ibeam_protocol::{PermissionMode, Reason};
@@ -17,7 +18,6 @@ use ibeam_web::{
 use tokio::task::JoinSet;
 
 use crate::app::AppContext;
-use crate::config::Origin;
 use crate::environment::variable;
 
 /// The longest that a connection may take, unless `timeouts.connect` says otherwise.
@@ -104,7 +104,7 @@ impl Web {
 fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
     let mut grants = Grants::default();
     for (given, origin) in app.base.config.list(&["network", "allow"]) {
-        grants.allow.push(given.parse().map_err(|error: BadGrant| origin.bad(error.to_string()))?);
+        grants.allow.push(given.parse().map_err(|error: BadGrant| origin.invalid(error.to_string()))?);
     }
     let bad = |error: BadGrant| Reason::Usage { detail: error.to_string() };
     for rule in &policy.allow {
@@ -130,7 +130,7 @@ fn pins(app: &AppContext) -> Result<Pins, Reason> {
         let (Some(value), Some(setting)) = (app.base.config.text(&key), app.base.config.get(&key)) else {
             continue;
         };
-        let bad = |said: String| Origin::bad(&setting.origin, format!("`network.resolve`: {said}"));
+        let bad = |said: String| Origin::invalid(&setting.origin, format!("`network.resolve`: {said}"));
         pins.insert(name, value).map_err(|error| bad(error.to_string()))?;
     }
     Ok(pins)

@@ -100,19 +100,20 @@ pub(super) fn add(
         // A path that does not exist is granted nothing.
         let Ok(path) = path.canonicalize() else { continue };
         check(&path, app, path_policy, confinement)
-            .map_err(|why| origin.bad(format!("`{entry}` cannot be writable for commands: {why}")))?;
+            .map_err(|why| origin.invalid(format!("`{entry}` cannot be writable for commands: {why}")))?;
         granted.push(path);
     }
     for (tool, origin) in app.base.config.list(&["sandbox", "caches"]) {
         let Some(cache) = CACHES.iter().find(|cache| cache.tool == tool) else {
             let known = CACHES.map(|cache| cache.tool).join(", ");
-            return Err(origin.bad(format!("unknown cache `{tool}`; use one of: {known}")));
+            return Err(origin.invalid(format!("unknown cache `{tool}`; use one of: {known}")).into());
         };
         for path in cache.parts.iter().flat_map(|part| part.paths(&app.dirs.home, &variable)) {
             let Ok(path) = path.canonicalize() else { continue };
             check(&path, app, path_policy, confinement).map_err(|why| {
                 let path = path.display();
-                origin.bad(format!("the cache of `{tool}`, {path}, cannot be writable for commands: {why}"))
+                origin
+                    .invalid(format!("the cache of `{tool}`, {path}, cannot be writable for commands: {why}"))
             })?;
             granted.push(path);
         }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use ibeam_protocol::Reason;
 
-use crate::config::parse_time;
+use ibeam_config::parse_time;
 
 /// No pause is longer, whatever the clocks of the recording said.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -1,25 +1,25 @@
-//! Every key there is: its kind, its default, the variable that sets it, and what a project's file may do with it.
+//! The table of configuration keys: kind, default, environment variable, and what a project's file may set.
 
-use super::value::Kind;
+use crate::value::Kind;
 
-/// What a project's file may do with a key. The user's and the managed one may set every key.
+/// What a project's file may do with a key. The user's file and the managed file may set every key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProjectScope {
-    /// Set it: it can only narrow what is allowed, or widens nothing.
+    /// Set it to any value: no value allows more.
     Any,
-    /// Set it in a trusted workspace: it could widen what is allowed or send a key elsewhere.
+    /// Set it in a trusted workspace: a value could allow more or send an API key to another server.
     Trusted,
-    /// Lower it; in a trusted workspace set it.
+    /// Lower it; set it to any value in a trusted workspace.
     MayLower,
-    /// Say this word; in a trusted workspace any.
+    /// Set it to this word; set it to any in a trusted workspace.
     IfEqual(&'static str),
-    /// Say a later word of the kind than the one in force; in a trusted workspace any.
+    /// Set it to a later word of its kind than the one in force; set it to any in a trusted workspace.
     MayTighten,
-    /// Say this word, and never another.
+    /// Set it to this word only, trusted or not.
     OnlyEqual(&'static str),
-    /// Nothing, trusted or not.
+    /// Never set it, trusted or not.
     Never,
-    /// Set it; whoever uses it tells the layers apart and what it may do with which.
+    /// Set it; the code that uses the value decides by its origin.
     Delegated,
 }
 
@@ -46,7 +46,7 @@ const fn with_variable(key: Key, variable: &'static str) -> Key {
     Key { variable: Some(variable), ..key }
 }
 
-/// The whole list; docs/configuration.md says what each does.
+/// All keys; docs/configuration.md describes each.
 pub(crate) const KEYS: &[Key] = &[
     with_variable(key("model", Kind::Name, None, ProjectScope::Trusted), "IBEAM_MODEL"),
     with_variable(key("lang", Kind::Name, None, ProjectScope::Any), "IBEAM_LANG"),
@@ -63,7 +63,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("permissions.allow", Kind::Tokens, None, ProjectScope::Trusted),
     key("permissions.ask", Kind::Tokens, None, ProjectScope::Any),
     key("permissions.deny", Kind::Tokens, None, ProjectScope::Any),
-    // From wide to narrow.
+    // From the widest to the strictest.
     key(
         "approval",
         Kind::Word(&["sandboxed", "allowlist", "strict"]),
@@ -72,16 +72,16 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("sandbox.mode", Kind::Word(&["enabled", "disabled"]), None, ProjectScope::OnlyEqual("enabled")),
     key("sandbox.environment", Kind::Set, None, ProjectScope::Trusted),
-    // What a later build outside of the sandbox runs may lie there.
+    // A build outside of the sandbox may later run what is there.
     key("sandbox.writable", Kind::Set, None, ProjectScope::Never),
     key("sandbox.caches", Kind::Set, None, ProjectScope::Never),
     key("sandbox.scratch_size", Kind::Size, None, ProjectScope::MayLower),
-    // The process that listens there acts with the user's rights, or with more.
+    // The process that listens there has the user's rights, or more.
     key("sandbox.sockets", Kind::Set, None, ProjectScope::Never),
     key("network.allow", Kind::Set, None, ProjectScope::Trusted),
-    // A key would travel unencrypted.
+    // An API key would travel unencrypted.
     key("network.insecure_hosts", Kind::Set, None, ProjectScope::Never),
-    // Where a name leads is where keys and pages come from.
+    // The address of a name decides who receives keys and where pages come from.
     key("network.resolve.*", Kind::Name, None, ProjectScope::Never),
     with_variable(
         key("limits.max_turns", Kind::Number, Some("200"), ProjectScope::MayLower),
@@ -92,11 +92,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("limits.max_cost", Kind::Money, None, ProjectScope::MayLower),
     key("limits.max_tool_calls", Kind::Number, None, ProjectScope::MayLower),
     key("limits.file_size", Kind::Size, None, ProjectScope::MayLower),
-    // Too few, and a hook that guards could not start what it needs.
+    // With too few, a hook that denies calls could not start what it needs.
     key("limits.processes", Kind::Number, Some("4096"), ProjectScope::Trusted),
     key("limits.max_output_tokens", Kind::Number, None, ProjectScope::MayLower),
     key("background", Kind::Name, Some("stop"), ProjectScope::IfEqual("stop")),
-    // Without a value of the user's, the bounds that suit the service: a local server may first load its model.
+    // Without a value, the default of the provider applies: a local server may have to load its model first.
     key("timeouts.connect", Kind::Time, None, ProjectScope::Trusted),
     key("timeouts.first_byte", Kind::Time, None, ProjectScope::Trusted),
     key("timeouts.idle", Kind::Time, None, ProjectScope::Trusted),
@@ -113,7 +113,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("retry.attempts", Kind::Number, Some("6"), ProjectScope::MayLower),
     key("retry.first_pause", Kind::Pause, Some("1s"), ProjectScope::Trusted),
     key("retry.give_up_after", Kind::Time, Some("5m"), ProjectScope::MayLower),
-    // Too short, it would end a hook that guards before it has spoken.
+    // Too short a time would end a hook before it can deny a call.
     key("timeouts.hook", Kind::Time, Some("60s"), ProjectScope::Trusted),
     key("timeouts.mcp_start", Kind::Time, Some("10s"), ProjectScope::MayLower),
     key("timeouts.mcp_call", Kind::Time, Some("120s"), ProjectScope::MayLower),
@@ -125,19 +125,19 @@ pub(crate) const KEYS: &[Key] = &[
     key("mcp_servers.*.required", Kind::Switch, None, ProjectScope::Delegated),
     key("mcp_servers.*.enabled", Kind::Switch, None, ProjectScope::Delegated),
     with_variable(key("local.model", Kind::Name, None, ProjectScope::Trusted), "IBEAM_LOCAL_MODEL"),
-    // What a run did must be found afterwards, unless a person does not want it.
+    // A project must not prevent that a run is recorded.
     with_variable(key("session.ephemeral", Kind::Switch, None, ProjectScope::Trusted), "IBEAM_EPHEMERAL"),
     key("session.durability", Kind::Name, Some("default"), ProjectScope::IfEqual("strict")),
 ];
 
 impl Key {
-    /// The key that this path is.
-    pub(crate) fn named(path: &[String]) -> Option<&'static Self> {
+    /// Returns the key that `path` names.
+    pub(crate) fn find(path: &[String]) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.matches(path))
     }
 
-    /// The path as words.
-    pub(crate) fn path_words(&self) -> Vec<String> {
+    /// Returns the names of the path.
+    pub(crate) fn path_names(&self) -> Vec<String> {
         self.path.split('.').map(str::to_owned).collect()
     }
 
@@ -151,15 +151,15 @@ impl Key {
 
 #[cfg(test)]
 mod tests {
-    use super::super::value::Value;
     use super::*;
+    use crate::Value;
 
-    /// Without a default a missing bound would be no time at all.
+    /// A timeout without a default would be 0.
     #[test]
-    fn every_bound_that_does_not_depend_on_the_service_has_a_default() {
-        let of_the_service = ["connect", "first_byte", "idle", "content_idle", "answer"];
+    fn every_timeout_that_does_not_depend_on_the_provider_has_a_default() {
+        let of_provider = ["connect", "first_byte", "idle", "content_idle", "answer"];
         for key in KEYS.iter().filter(|key| key.path.starts_with("timeouts.")) {
-            let depends = of_the_service.iter().any(|name| key.path == format!("timeouts.{name}"));
+            let depends = of_provider.iter().any(|name| key.path == format!("timeouts.{name}"));
             assert_eq!(key.default.is_none(), depends, "{}", key.path);
         }
     }
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn every_key_is_in_the_documentation() {
-        let page = include_str!("../../../../docs/configuration.md");
+        let page = include_str!("../../../docs/configuration.md");
         for key in KEYS {
             let written = key.path.replace('*', "NAME");
             assert!(
@@ -185,14 +185,14 @@ mod tests {
         }
     }
 
-    /// The last column of the table is what people rely on when they clone a repository.
+    /// People rely on the last column of the table when they clone a repository.
     #[test]
-    fn the_documentation_says_what_a_project_may_do_with_each_key() {
-        let page = include_str!("../../../../docs/configuration.md");
+    fn the_documentation_names_what_a_project_may_set() {
+        let page = include_str!("../../../docs/configuration.md");
         for key in KEYS {
             let row = format!("| `{}` |", key.path.replace('*', "NAME"));
             let Some(row) = page.lines().find(|line| line.starts_with(&row)) else { panic!("no row {row}") };
-            let told = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
+            let documented = row.trim_end_matches(" |").rsplit(" | ").next().unwrap();
             let expect = match key.project_scope {
                 ProjectScope::Any => "yes".to_owned(),
                 ProjectScope::Trusted => "trusted".to_owned(),
@@ -203,12 +203,12 @@ mod tests {
                 ProjectScope::Never => "no".to_owned(),
                 ProjectScope::Delegated => continue,
             };
-            assert_eq!(told, expect, "{row}");
+            assert_eq!(documented, expect, "{row}");
         }
     }
 
     #[test]
-    fn a_star_stands_for_one_name() {
+    fn a_star_matches_one_name() {
         let words = |path: &[&str]| path.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let key = key("providers.*.base_url", Kind::Name, None, ProjectScope::Trusted);
         assert!(key.matches(&words(&["providers", "a.b", "base_url"])));

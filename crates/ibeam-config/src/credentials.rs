@@ -1,4 +1,4 @@
-//! Keys stored by `ibeam login`: one file, readable by its owner only.
+//! The API keys that `ibeam login` stores: one file, readable by its owner only.
 
 use std::collections::BTreeMap;
 use std::fs::DirBuilder;
@@ -6,74 +6,63 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use ibeam_protocol::Reason;
+use ibeam_files::{private_file, regular_file};
 use toml_edit::{DocumentMut, Item, value};
 
-use crate::{private_file, regular_file, resource_exhaustion};
+use crate::ConfigError;
 
-/// A key is a line.
-const LARGEST: u64 = 1024 * 1024;
+/// The size limit of the file in bytes.
+const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The stored keys, by provider.
+/// The stored keys by provider.
 #[derive(Debug)]
-pub(crate) struct Credentials {
+pub struct Credentials {
     path: PathBuf,
     keys: BTreeMap<String, String>,
 }
 
 impl Credentials {
-    /// Reads the file; a missing one holds no keys.
+    /// Reads the file; a missing file holds no keys.
     ///
     /// # Errors
-    /// `BadConfig` when it cannot be read, others may read it, or it is not ours to read.
-    pub(crate) fn load(path: &Path) -> Result<Self, Reason> {
-        let bad = |detail: String| Reason::BadConfig {
-            path: path.display().to_string(),
-            line: None,
-            column: None,
-            detail,
-        };
+    /// `Invalid` if it cannot be read or parsed, or if other users may read it.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
         let mut keys = BTreeMap::new();
         match read(path) {
             Ok(text) => {
                 let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
                     let before = error.span().and_then(|span| text.get(..span.start));
                     let line = before.map(|before| before.matches('\n').count() as u64 + 1);
-                    let path = path.display().to_string();
-                    Reason::BadConfig { path, line, column: None, detail: error.message().to_owned() }
+                    let (path, message) = (path.display().to_string(), error.message().to_owned());
+                    ConfigError::Invalid { path, line, column: None, message }
                 })?;
                 if let Some(table) = document.get("keys").and_then(Item::as_table_like) {
                     for (provider, key) in table.iter() {
-                        let key = key
-                            .as_str()
-                            .ok_or_else(|| bad(format!("`keys.{provider}` should be a string")))?;
+                        let key = key.as_str().ok_or_else(|| {
+                            ConfigError::in_file(path, format!("`keys.{provider}` should be a string"))
+                        })?;
                         keys.insert(provider.to_owned(), key.to_owned());
                     }
                 }
             }
-            Err(error) if error.kind() == ErrorKind::NotFound || error.kind() == ErrorKind::NotADirectory => {
-            }
-            Err(error) => {
-                return Err(
-                    resource_exhaustion::from_io_error(&error).unwrap_or_else(|| bad(error.to_string()))
-                );
-            }
+            Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {}
+            Err(error) => return Err(ConfigError::from_io(path, &error)),
         }
         Ok(Self { path: path.to_owned(), keys })
     }
 
-    /// Returns no keys, in place of a file at `path` that cannot be read.
-    pub(crate) fn empty(path: &Path) -> Self {
+    /// Returns no keys, for a file at `path` that cannot be read.
+    pub fn empty(path: &Path) -> Self {
         Self { path: path.to_owned(), keys: BTreeMap::new() }
     }
 
-    /// The key of a provider.
-    pub(crate) fn get(&self, provider: &str) -> Option<&str> {
+    /// Returns the key of a provider.
+    pub fn get(&self, provider: &str) -> Option<&str> {
         self.keys.get(provider).map(String::as_str).filter(|key| !key.trim().is_empty())
     }
 
-    /// All stored keys.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+    /// Returns all stored keys.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.keys.values().map(String::as_str)
     }
 
@@ -81,50 +70,50 @@ impl Credentials {
     ///
     /// # Errors
     /// `CannotCreate` with the path.
-    pub(crate) fn store(&mut self, provider: &str, key: &str) -> Result<(), Reason> {
+    pub fn store(&mut self, provider: &str, key: &str) -> Result<(), ConfigError> {
         self.keys.insert(provider.to_owned(), key.to_owned());
         self.write()
     }
 
-    /// Forgets a provider's key, or all, and gives how many were forgotten.
+    /// Removes the key of a provider, or all keys, and returns how many there were.
     ///
     /// # Errors
     /// `CannotCreate` with the path.
-    pub(crate) fn remove(&mut self, provider: Option<&str>) -> Result<usize, Reason> {
+    pub fn remove(&mut self, provider: Option<&str>) -> Result<usize, ConfigError> {
         let before = self.keys.len();
         match provider {
             Some(provider) => drop(self.keys.remove(provider)),
             None => self.keys.clear(),
         }
-        let forgotten = before - self.keys.len();
-        if forgotten > 0 {
+        let removed = before - self.keys.len();
+        if removed > 0 {
             self.write()?;
         }
-        Ok(forgotten)
+        Ok(removed)
     }
 
-    fn write(&self) -> Result<(), Reason> {
+    fn write(&self) -> Result<(), ConfigError> {
         let mut document = DocumentMut::new();
         let mut table = toml_edit::Table::new();
         for (provider, key) in &self.keys {
             table.insert(provider, value(key));
         }
         document.insert("keys", Item::Table(table));
-        write(&self.path, document.to_string().as_bytes()).map_err(|error| Reason::CannotCreate {
-            path: self.path.display().to_string(),
-            detail: format!("{error}; set XDG_CONFIG_HOME to a directory that can be written"),
+        write(&self.path, document.to_string().as_bytes()).map_err(|error| {
+            let message = format!("{error}; set XDG_CONFIG_HOME to a directory that can be written");
+            ConfigError::cannot_create(&self.path, message)
         })
     }
 }
 
 fn read(path: &Path) -> io::Result<String> {
-    let bytes = regular_file::read_whole(path, false, LARGEST, &|found| {
+    let bytes = regular_file::read_stable(path, false, MAX_BYTES, &|found| {
         let mode = found.permissions().mode();
         match mode & 0o077 {
             0 => Ok(()),
             _ => {
-                let said = format!("others may read it (mode {:o}); `chmod 600` it", mode & 0o777);
-                Err(io::Error::other(said))
+                let mode = mode & 0o777;
+                Err(io::Error::other(format!("other users may read it (mode {mode:o}); `chmod 600` it")))
             }
         }
     })?;
@@ -144,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stored_key_is_found_again_and_only_the_owner_may_read_it() {
+    fn a_stored_key_is_read_again_and_only_the_owner_may_read_it() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("new").join("credentials.toml");
         let mut credentials = Credentials::load(&path).unwrap();
@@ -159,11 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_may_read_is_refused() {
+    fn a_file_that_other_users_may_read_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("credentials.toml");
         fs::write(&path, "[keys]\n").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(Credentials::load(&path), Err(Reason::BadConfig { .. })));
+        assert!(matches!(Credentials::load(&path), Err(ConfigError::Invalid { .. })));
     }
 }

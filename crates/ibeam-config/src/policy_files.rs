@@ -1,84 +1,82 @@
-//! The files of a project that are read for more than text, each of them once.
+//! The files of a project that set rules or start programs, each read once.
 //!
-//! A file that is not there is none; one that cannot be read is an error for whoever needs it, and never known
-//! again.
+//! A file that cannot be read is an error for the code that needs it, and never counts as unchanged.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use ibeam_protocol::Reason;
 use sha2::{Digest, Sha256};
 
-use crate::config::source;
+use crate::{ConfigError, source};
 
-/// Their names in the workspace. A change of one of them takes the trust away.
+/// The paths of the files in a workspace. A workspace is no longer trusted when one of them changes.
 pub(crate) const POLICY_FILES: [&str; 5] =
     [".cursor/cli.json", ".cursor/hooks.json", ".cursor/mcp.json", ".ibeam/config.toml", ".ibeam/hooks.json"];
 
-/// The SHA-256 of each file that is there, in hexadecimal, by name.
+/// The SHA-256 of each existing file in hexadecimal, by relative path.
 pub(crate) type Fingerprints = BTreeMap<String, String>;
 
-/// The files as they were when the program started.
+/// The policy files of a workspace as they were when the program started.
 #[derive(Clone, Debug)]
-pub(crate) struct PolicyFiles {
+pub struct PolicyFiles {
     workspace: PathBuf,
-    /// By name.
-    files: BTreeMap<&'static str, Result<Option<Vec<u8>>, Reason>>,
+    /// The content of each file by relative path; `None` if there is no file.
+    files: BTreeMap<&'static str, Result<Option<Vec<u8>>, ConfigError>>,
 }
 
 impl PolicyFiles {
-    /// Reads them all.
-    pub(crate) fn read(workspace: &Path) -> Self {
+    /// Reads all policy files of `workspace`.
+    pub fn read(workspace: &Path) -> Self {
         let files = POLICY_FILES.map(|name| (name, source::read(&workspace.join(name))));
         Self { workspace: workspace.to_owned(), files: files.into_iter().collect() }
     }
 
-    /// The bytes of the one at `path`; `None` where there is none.
+    /// Returns the bytes of the file at `path`; `None` if there is no file.
     ///
     /// # Errors
-    /// Why it could not be read.
-    pub(crate) fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, Reason> {
+    /// The error of reading it; `Invalid` for a path that is not a policy file.
+    pub fn bytes(&self, path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
         match self.at(path) {
             Some(read) => read.clone(),
-            None => Err(Reason::Internal { detail: format!("`{}` is no policy file", path.display()) }),
+            None => Err(ConfigError::in_file(path, "it is not a policy file of the workspace")),
         }
     }
 
-    /// Whether something stands at `path`, readable or not.
-    pub(crate) fn is_there(&self, path: &Path) -> bool {
+    /// Whether there is a file at `path`, readable or not.
+    pub fn exists(&self, path: &Path) -> bool {
         self.at(path).is_some_and(|read| !matches!(read, Ok(None)))
     }
 
-    fn at(&self, path: &Path) -> Option<&Result<Option<Vec<u8>>, Reason>> {
+    fn at(&self, path: &Path) -> Option<&Result<Option<Vec<u8>>, ConfigError>> {
         self.files.get(path.strip_prefix(&self.workspace).ok()?.to_str()?)
     }
 
-    /// What they are known by; `None` when one cannot be read.
+    /// Returns the fingerprints of all files; `None` if a file cannot be read.
     pub(crate) fn fingerprints(&self) -> Option<Fingerprints> {
-        let mut known = Fingerprints::new();
+        let mut fingerprints = Fingerprints::new();
         for (name, read) in &self.files {
             if let Some(bytes) = read.as_ref().ok()? {
-                known.insert((*name).to_owned(), fingerprint(bytes));
+                fingerprints.insert((*name).to_owned(), fingerprint(bytes));
             }
         }
-        Some(known)
+        Some(fingerprints)
     }
 
-    /// Those that differ from what was `known`, came since, or are gone.
-    pub(crate) fn changed_since(&self, known: &Fingerprints) -> Vec<PathBuf> {
-        let differs = |(name, read): (&&str, &Result<Option<Vec<u8>>, Reason>)| {
-            let same = match read {
-                Ok(bytes) => bytes.as_deref().map(fingerprint).as_ref() == known.get(*name),
+    /// Returns the paths of the files that differ from the `trusted` ones, are new, or are missing.
+    pub(crate) fn changed_since(&self, trusted: &Fingerprints) -> Vec<PathBuf> {
+        let differs = |(name, read): (&&str, &Result<Option<Vec<u8>>, ConfigError>)| {
+            let is_same = match read {
+                Ok(bytes) => bytes.as_deref().map(fingerprint).as_ref() == trusted.get(*name),
                 Err(_) => false,
             };
-            (!same).then(|| self.workspace.join(name))
+            (!is_same).then(|| self.workspace.join(name))
         };
         self.files.iter().filter_map(differs).collect()
     }
 }
 
-/// The SHA-256 in hexadecimal.
-pub(crate) fn fingerprint(bytes: &[u8]) -> String {
+/// Returns the SHA-256 of `bytes` in hexadecimal.
+pub fn fingerprint(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -88,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// Files at first, files later, and which of them differ.
+    /// Compares the files `first` with the files after the changes `later`.
     #[track_caller]
     fn check(first: &[(&str, &str)], later: &[(&str, Option<&str>)], expect: &[&str]) {
         let home = tempfile::tempdir().unwrap();
@@ -112,24 +110,24 @@ mod tests {
     }
 
     #[test]
-    fn content_is_what_a_file_is_known_by() {
+    fn a_file_is_unchanged_if_its_content_is() {
         let (config, hooks) = (".ibeam/config.toml", ".cursor/hooks.json");
         check(&[], &[], &[]);
         check(&[(config, "a")], &[(config, Some("a"))], &[]);
         check(&[(config, "a")], &[(config, Some("b"))], &[config]);
         check(&[(config, "a")], &[(config, None)], &[config]);
         check(&[(config, "a")], &[(hooks, Some("")), (config, Some("b"))], &[hooks, config]);
-        check(&[], &[("AGENTS.md", Some("text is no policy"))], &[]);
+        check(&[], &[("AGENTS.md", Some("not a policy file"))], &[]);
     }
 
     #[test]
-    fn what_cannot_be_read_is_never_known() {
+    fn a_file_that_cannot_be_read_never_counts_as_unchanged() {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir_all(home.path().join(".ibeam/config.toml")).unwrap();
         let files = PolicyFiles::read(home.path());
         assert!(files.fingerprints().is_none());
         assert_eq!(files.changed_since(&Fingerprints::new()), [home.path().join(".ibeam/config.toml")]);
         let path = home.path().join(".ibeam/config.toml");
-        assert!(files.is_there(&path) && files.bytes(&path).is_err());
+        assert!(files.exists(&path) && files.bytes(&path).is_err());
     }
 }

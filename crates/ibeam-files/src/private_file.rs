@@ -12,7 +12,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The system's; the old file is as it was.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = path.with_added_extension("new");
     drop(fs::remove_file(&new));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;

@@ -1,4 +1,4 @@
-//! What a value must be, and how flags, variables and files spell it.
+//! The kinds of values, and how flags, variables and files write them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,35 +6,35 @@ use std::time::Duration;
 
 use toml_edit::Item;
 
-/// What a value must be.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
-    /// A text that is not empty.
+    /// A text that is not blank.
     Name,
-    /// A bound: a whole number above 0.
+    /// A whole number above 0.
     Number,
     Switch,
-    /// A bound: from a millisecond to a year.
+    /// A time limit: from a millisecond to a year.
     Time,
-    /// A pause or a wait that may be none at all.
+    /// A pause: from 0 to a year.
     Pause,
-    /// US dollars.
+    /// An amount of US dollars above 0.
     Money,
-    /// Bytes.
+    /// A number of bytes above 0.
     Size,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A list that counts whole.
+    /// A list; the strongest layer replaces those of the others.
     List,
-    /// A list whose entries count one by one: those of all layers add up.
+    /// A list of texts that are not blank; the lists of all layers add up.
     Set,
-    /// The same of permission tokens.
+    /// A list of permission tokens; the lists of all layers add up.
     Tokens,
 }
 
 impl Kind {
-    /// For "`x` should be …".
+    /// Returns the end of the sentence "`KEY` should be …".
     pub(crate) fn describe(self) -> Cow<'static, str> {
         let fixed = match self {
             Self::Text => "a string",
@@ -55,40 +55,45 @@ impl Kind {
         fixed.into()
     }
 
-    /// Whether `one` stands after `other` in a list of words, or is the same.
-    pub(crate) fn is_after(self, one: &Value, other: &Value) -> bool {
+    /// Whether `one` is `other` or comes after it in the list of words.
+    pub(crate) fn is_at_or_after(self, one: &Value, other: &Value) -> bool {
         let Self::Word(words) = self else { return false };
         let at = |value: &Value| words.iter().position(|word| *value == Value::Text((*word).to_owned()));
         at(one) >= at(other)
     }
 
-    /// Whether entries count one by one.
+    /// Whether the lists of all layers add up.
     pub(crate) fn adds_up(self) -> bool {
         matches!(self, Self::Set | Self::Tokens)
     }
 }
 
-/// A value of one of the kinds.
+/// A value of the configuration.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
+    /// A text.
     Text(String),
+    /// A number, or a number of bytes.
     Number(u64),
+    /// A switch, on or off.
     Switch(bool),
+    /// A duration.
     Time(Duration),
     /// Millionths of a US dollar.
     Money(u64),
+    /// A list of texts.
     List(Vec<String>),
 }
 
 impl Value {
-    /// The value that a flag, a variable or a default spells.
+    /// Parses the text of a flag, a variable or a default.
     pub(crate) fn parse(kind: Kind, text: &str) -> Option<Self> {
         match kind {
             Kind::Text => Some(Self::Text(text.to_owned())),
             Kind::Name => Some(text).filter(|text| !is_blank(text)).map(|text| Self::Text(text.to_owned())),
             Kind::Number => text.trim().parse().ok().filter(|number| *number > 0).map(Self::Number),
             Kind::Switch => text.trim().parse().ok().map(Self::Switch),
-            Kind::Time => parse_time(text).filter(is_bound).map(Self::Time),
+            Kind::Time => parse_time(text).filter(is_limit).map(Self::Time),
             Kind::Pause => parse_time(text).map(Self::Time),
             Kind::Money => text.trim().parse().ok().and_then(micros).map(Self::Money),
             Kind::Size => parse_size(text).map(Self::Number),
@@ -99,7 +104,7 @@ impl Value {
         }
     }
 
-    /// The value that a file holds.
+    /// Converts a value of a TOML file.
     pub(crate) fn from_toml(kind: Kind, item: &Item) -> Option<Self> {
         match kind {
             Kind::Text => item.as_str().map(|text| Self::Text(text.to_owned())),
@@ -126,7 +131,7 @@ impl Value {
             Kind::Word(_) => item.as_str().and_then(|word| Self::parse(kind, word)),
             Kind::List | Kind::Set | Kind::Tokens => {
                 let entries = item.as_array()?.iter().map(|entry| entry.as_str());
-                // What is wrong with a token is said at its own line.
+                // An invalid token is reported later, with its own line.
                 let entries =
                     entries.map(|entry| entry.filter(|entry| kind != Kind::Set || !is_blank(entry)));
                 let entries = entries.map(|entry| entry.map(str::to_owned));
@@ -137,12 +142,12 @@ impl Value {
 }
 
 impl Value {
-    /// Whether it is a smaller amount than `other`.
+    /// Whether the value is a smaller amount than `other`.
     pub(crate) fn is_below(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Number(one), Self::Number(other)) | (Self::Money(one), Self::Money(other)) => one < other,
             (Self::Time(one), Self::Time(other)) => one < other,
-            // Only amounts of one kind are compared.
+            // Values of one key have one kind, and only amounts are compared.
             _ => false,
         }
     }
@@ -162,8 +167,8 @@ impl fmt::Display for Value {
 }
 
 impl Value {
-    /// Returns the value as JSON: times as the text that a file takes, amounts of money in US dollars.
-    pub(crate) fn to_json(&self) -> serde_json::Value {
+    /// Returns the value as JSON: durations as text that a file accepts, amounts of money in US dollars.
+    pub fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Text(text) => text.as_str().into(),
             Self::Number(number) => (*number).into(),
@@ -175,7 +180,7 @@ impl Value {
     }
 }
 
-/// Returns a time as a file takes it: in whole seconds where it has some, else in milliseconds.
+/// Returns a duration as a file accepts it: in seconds if there is no fraction, else in milliseconds.
 fn time_text(time: Duration) -> String {
     match (time.as_secs(), time.subsec_millis()) {
         (seconds, 0) => format!("{seconds}s"),
@@ -183,26 +188,26 @@ fn time_text(time: Duration) -> String {
     }
 }
 
-/// Dollars as millionths; `None` for what is no amount, or none at all.
+/// Converts dollars to millionths; `None` for 0, for a negative number and for NaN.
 fn micros(dollars: f64) -> Option<u64> {
     (0.0..=1e9).contains(&dollars).then(|| (dollars * 1e6).round() as u64).filter(|micros| *micros > 0)
 }
 
-/// Whether there is nothing to be read in a text.
+/// Whether a text is empty or only whitespace.
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Nobody waits longer; what does not fit a clock is caught with it.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+/// Longer times are refused, and with them those that a clock cannot represent.
+const MAX_TIME: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A wait of no time at all would fail before it began.
-fn is_bound(time: &Duration) -> bool {
+/// Whether a time can be a limit: a limit of 0 would fail before anything began.
+fn is_limit(time: &Duration) -> bool {
     *time >= Duration::from_millis(1)
 }
 
-/// `90`, `90s`, `1.5s`, `250ms`, `10m`, `1h`; a year at most.
-pub(crate) fn parse_time(text: &str) -> Option<Duration> {
+/// Parses `90`, `90s`, `1.5s`, `250ms`, `10m` or `1h`; at most a year.
+pub fn parse_time(text: &str) -> Option<Duration> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(split)?;
@@ -213,10 +218,10 @@ pub(crate) fn parse_time(text: &str) -> Option<Duration> {
         "h" => 3600.0,
         _ => return None,
     };
-    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * factor).ok().filter(|time| *time <= LONGEST)
+    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * factor).ok().filter(|time| *time <= MAX_TIME)
 }
 
-/// `4096`, `512K`, `100M`, `4G`, `1T`; powers of 1024, at least one byte.
+/// Parses `4096`, `512K`, `100M`, `4G` or `1T`, in powers of 1024; at least one byte.
 fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let (number, shift) = match text.char_indices().next_back()? {
@@ -257,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_never_nothing_but_a_pause_may_be() {
+    fn a_time_limit_is_above_0_and_a_pause_may_be_0() {
         for (kind, text, expect) in [
             (Kind::Time, "0", None),
             (Kind::Time, "0.0001ms", None),
@@ -270,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_or_an_amount_of_nothing_is_none() {
+    fn numbers_and_amounts_are_above_0_and_names_are_not_blank() {
         for (kind, text, expect) in [
             (Kind::Number, "0", None),
             (Kind::Number, "-1", None),
@@ -295,7 +300,7 @@ mod tests {
             (Kind::Money, "0", false),
             (Kind::Money, "0.0", false),
             (Kind::Set, "['a', ' ']", false),
-            // The parser of tokens names the line.
+            // The parser of tokens reports it with the line.
             (Kind::Tokens, "['']", true),
             (Kind::Set, "[]", true),
             (Kind::List, "['']", true),
@@ -327,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_shown_as_a_file_takes_it() {
+    fn a_value_is_shown_as_a_file_accepts_it() {
         for (kind, text, shown, json) in [
             (Kind::Pause, "0", "\"0s\"", serde_json::json!("0s")),
             (Kind::Time, "2m", "\"120s\"", serde_json::json!("120s")),

@@ -54,14 +54,14 @@ fn not_regular() -> io::Error {
 /// # Errors
 /// Those of `open`, or that it is larger.
 pub fn read(path: &Path, largest: u64) -> io::Result<Vec<u8>> {
-    bytes_of(&open(path, true)?, largest)
+    read_all(&open(path, true)?, largest)
 }
 
 /// Returns all bytes of an open file.
 ///
 /// # Errors
 /// The system's, or that it is larger.
-pub fn bytes_of(file: &File, largest: u64) -> io::Result<Vec<u8>> {
+pub fn read_all(file: &File, largest: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(largest.saturating_add(1)).read_to_end(&mut bytes)?;
     match u64::try_from(bytes.len()).is_ok_and(|length| length <= largest) {
@@ -77,8 +77,8 @@ pub fn bytes_of(file: &File, largest: u64) -> io::Result<Vec<u8>> {
 /// agree on: each is that content, or the beginning of it. `check` judges the file that is open.
 ///
 /// # Errors
-/// Those of `open`, of `bytes_of` and of `check`; and that the file does not stay the same.
-pub fn read_whole(
+/// Those of `open`, of `read_all` and of `check`; and that the file does not stay the same.
+pub fn read_stable(
     path: &Path,
     follow: bool,
     largest: u64,
@@ -181,9 +181,9 @@ impl Snapshot {
         let mut file = open(path, follow)?;
         let before = file.metadata()?;
         check(&before)?;
-        let bytes = bytes_of(&file, largest)?;
+        let bytes = read_all(&file, largest)?;
         file.rewind()?;
-        let again = bytes_of(&file, largest)?;
+        let again = read_all(&file, largest)?;
         let state = state_of(&before);
         let is_whole = u64::try_from(bytes.len()).is_ok_and(|length| length == before.len());
         let is_consistent = is_whole && bytes == again && state == state_of(&file.metadata()?);
@@ -215,7 +215,7 @@ mod tests {
     const TEXT: &str = "[permissions]\ndeny = [\"Shell(rm)\"]\n";
 
     fn read_policy(path: &Path) -> io::Result<Vec<u8>> {
-        read_whole(path, true, 1000, &|_| Ok(()))
+        read_stable(path, true, 1000, &|_| Ok(()))
     }
 
     #[test]

@@ -1,0 +1,197 @@
+//! All settings with their origins, and typed access to the values in force.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ibeam_protocol::Notice;
+
+use crate::{ConfigError, Value};
+
+/// The number of processes that commands, hooks and servers may each have, unless the configuration sets another.
+const DEFAULT_PROCESS_LIMIT: u32 = 4096;
+
+/// A value and where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// The value.
+    pub value: Value,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// The layer of a value, and the place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A built-in default.
+    Default,
+    /// A file of the user.
+    User {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+    },
+    /// A file of the project.
+    Project {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+    },
+    /// The environment variable of this name.
+    Env(String),
+    /// The flag of this name.
+    Flag(String),
+    /// The file of the administrator.
+    Managed {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+    },
+}
+
+impl Origin {
+    /// Returns the error for a wrong value of this origin: `Flag` for a flag, else `Invalid` with the place.
+    pub fn invalid(&self, message: String) -> ConfigError {
+        let (path, line) = match self {
+            Self::Flag(_) => return ConfigError::Flag { message },
+            Self::User { path, line } | Self::Project { path, line } | Self::Managed { path, line } => {
+                (path.display().to_string(), Some(*line))
+            }
+            Self::Default | Self::Env(_) => (self.to_string(), None),
+        };
+        ConfigError::Invalid { path, line, column: None, message }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::User { path, line } | Self::Project { path, line } | Self::Managed { path, line } => {
+                write!(f, "{}:{line}", path.display())
+            }
+            Self::Env(name) => write!(f, "${name}"),
+            Self::Flag(flag) => f.write_str(flag),
+        }
+    }
+}
+
+/// All settings by key. A stronger layer overrides a weaker one: managed file, flags, environment, project, user, defaults.
+#[derive(Debug, Default)]
+pub struct Config {
+    /// The settings of each key, weakest layer first.
+    pub(crate) settings: BTreeMap<Vec<String>, Vec<Setting>>,
+    /// Warnings about the files.
+    pub notices: Vec<Notice>,
+}
+
+impl Config {
+    /// Returns the project's file that sets something at or below `path` which only a trusted workspace may set.
+    pub fn untrusted_file(&self, path: &[&str]) -> Option<&Path> {
+        let wanted = path.join(".");
+        let is_below = |key: &str| {
+            key.strip_prefix(&wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.notices.iter().find_map(|notice| {
+            let Notice::UntrustedConfigKey { path, key } = notice else { return None };
+            is_below(key).then_some(Path::new(path))
+        })
+    }
+
+    /// Returns every key with all its settings, weakest first.
+    pub fn all(&self) -> impl Iterator<Item = (&[String], &[Setting])> {
+        self.settings.iter().map(|(path, settings)| (path.as_slice(), settings.as_slice()))
+    }
+
+    /// Returns the setting in force.
+    pub fn get(&self, path: &[&str]) -> Option<&Setting> {
+        let path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
+        self.settings.get(&path).and_then(|settings| settings.last())
+    }
+
+    /// Returns the setting in force if the managed file sets it.
+    pub fn managed(&self, path: &[&str]) -> Option<&Setting> {
+        self.get(path).filter(|setting| matches!(setting.origin, Origin::Managed { .. }))
+    }
+
+    /// Returns the text in force.
+    pub fn text(&self, path: &[&str]) -> Option<&str> {
+        match &self.get(path)?.value {
+            Value::Text(text) => Some(text),
+            Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) | Value::List(_) => None,
+        }
+    }
+
+    /// Returns the number in force.
+    pub fn number(&self, path: &[&str]) -> Option<u64> {
+        match &self.get(path)?.value {
+            Value::Number(number) => Some(*number),
+            Value::Text(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) | Value::List(_) => None,
+        }
+    }
+
+    /// Returns the duration in force.
+    pub fn time(&self, path: &[&str]) -> Option<Duration> {
+        match &self.get(path)?.value {
+            Value::Time(time) => Some(*time),
+            Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::Money(_) | Value::List(_) => None,
+        }
+    }
+
+    /// Returns the amount in force, in millionths of a US dollar.
+    pub fn money(&self, path: &[&str]) -> Option<u64> {
+        match &self.get(path)?.value {
+            Value::Money(micros) => Some(*micros),
+            Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::List(_) => None,
+        }
+    }
+
+    /// Returns `timeouts.KEY`, for a key that has a default.
+    pub fn timeout(&self, key: &str) -> Duration {
+        self.time(&["timeouts", key]).unwrap_or_default()
+    }
+
+    /// Returns how many processes commands, hooks and servers may each have.
+    pub fn process_limit(&self) -> u32 {
+        let limit = self.number(&["limits", "processes"]);
+        limit.map_or(DEFAULT_PROCESS_LIMIT, |limit| u32::try_from(limit).unwrap_or(u32::MAX))
+    }
+
+    /// Whether the switch is on; a switch that nothing sets is off.
+    pub fn is_enabled(&self, path: &[&str]) -> bool {
+        self.get(path).is_some_and(|setting| setting.value == Value::Switch(true))
+    }
+
+    /// Returns the entries of the lists of all layers, each with its origin.
+    pub fn list(&self, path: &[&str]) -> Vec<(&str, &Origin)> {
+        let path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
+        let settings = self.settings.get(&path).map(Vec::as_slice).unwrap_or_default();
+        settings
+            .iter()
+            .flat_map(|setting| match &setting.value {
+                Value::List(entries) => {
+                    entries.iter().map(|entry| (entry.as_str(), &setting.origin)).collect()
+                }
+                Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) => {
+                    Vec::new()
+                }
+            })
+            .collect()
+    }
+
+    /// Returns the names one level below `path`, e.g. the configured providers.
+    pub fn children(&self, path: &[&str]) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .settings
+            .keys()
+            .filter(|found| found.iter().map(String::as_str).take(path.len()).eq(path.iter().copied()))
+            .filter_map(|found| found.get(path.len()).map(String::as_str))
+            .collect();
+        names.dedup();
+        names
+    }
+}

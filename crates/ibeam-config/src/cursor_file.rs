@@ -1,0 +1,182 @@
+//! Reads the configuration files of the Cursor CLI: `cli-config.json` of the user and `.cursor/cli.json` of a project.
+//!
+//! From the user's file it takes the permissions, `approvalMode` and `sandbox.mode`; from a project's file the same keys
+//! if they allow less. It ignores every other key. It refuses what has two readings: text that is not JSON, a
+//! duplicate key, a value of the wrong type. It never writes these files.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::keys::Key;
+use crate::layer::{Layer, Owner};
+use crate::{ConfigError, Value};
+
+/// The values of `approvalMode`, each with the value of `approval` that it becomes.
+const APPROVAL_MODES: &[(&str, &str)] =
+    &[("allowlist", "allowlist"), ("auto-review", "sandboxed"), ("unrestricted", "sandboxed")];
+
+/// Parses a file.
+///
+/// # Errors
+/// `Invalid` with line and column.
+pub(crate) fn parse(path: &Path, bytes: &[u8], owner: Owner) -> Result<Layer, ConfigError> {
+    let layer = Layer::new(path, bytes)?;
+    let text = layer.text().to_owned();
+    let root: &RawValue = serde_json::from_str(&text)
+        .map_err(|error| ConfigError::at(path, error.line(), error.column(), message_of(&error)))?;
+    let mut reader = Reader { text: &text, layer, is_project: matches!(owner, Owner::Project { .. }) };
+    reader.read_root(root)?;
+    Ok(reader.layer)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    layer: Layer,
+    is_project: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn read_root(&mut self, root: &'a RawValue) -> Result<(), ConfigError> {
+        for (name, value) in self.members(root)? {
+            match name.as_str() {
+                "permissions" => self.read_permissions(value)?,
+                "approvalMode" => self.read_approval_mode(value)?,
+                "sandbox" => self.read_sandbox(value)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn read_permissions(&mut self, table: &'a RawValue) -> Result<(), ConfigError> {
+        for (name, value) in self.members(table)? {
+            if !["allow", "ask", "deny"].contains(&name.as_str()) {
+                continue;
+            }
+            let tokens: Vec<&RawValue> = self.typed(value, "a list of strings")?;
+            if tokens.is_empty() {
+                self.add(&["permissions", &name], Value::List(Vec::new()), value);
+            }
+            for token in tokens {
+                let text: String = self.typed(token, "a string")?;
+                self.add(&["permissions", &name], Value::List(vec![text]), token);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_approval_mode(&mut self, value: &'a RawValue) -> Result<(), ConfigError> {
+        let mode: String = self.typed(value, "a string")?;
+        let known = APPROVAL_MODES.iter().find(|(word, _)| *word == mode);
+        match known {
+            // A project may only choose the stricter value.
+            Some((_, own)) if !self.is_project || *own == "allowlist" => {
+                self.add(&["approval"], Value::Text((*own).to_owned()), value);
+            }
+            Some(_) => {}
+            None if self.is_project => {}
+            None => {
+                let words = quoted_list(APPROVAL_MODES.iter().map(|(word, _)| *word));
+                return Err(self.error(value, format!("`approvalMode` should be {words}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn read_sandbox(&mut self, table: &'a RawValue) -> Result<(), ConfigError> {
+        let Some(value) = self.members(table)?.remove("mode") else { return Ok(()) };
+        let mode: String = self.typed(value, "a string")?;
+        if ["enabled", "disabled"].contains(&mode.as_str()) {
+            self.add(&["sandbox", "mode"], Value::Text(mode), value);
+        } else if !self.is_project {
+            let words = quoted_list(["enabled", "disabled"].into_iter());
+            return Err(self.error(value, format!("`sandbox.mode` should be {words}")));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, path: &[&str], value: Value, raw: &RawValue) {
+        let path: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
+        let offset = self.offset(raw);
+        if let Some(key) = Key::find(&path) {
+            self.layer.add(key, path, value, offset);
+        }
+    }
+
+    /// Returns the members of an object without duplicate keys.
+    fn members(&self, raw: &'a RawValue) -> Result<BTreeMap<String, &'a RawValue>, ConfigError> {
+        self.typed(raw, "an object").map(|Members(members)| members)
+    }
+
+    fn typed<T: Deserialize<'a>>(&self, raw: &'a RawValue, what: &str) -> Result<T, ConfigError> {
+        serde_json::from_str(raw.get()).map_err(|error| match error.is_data() {
+            true if error.to_string().contains(DUPLICATE) => self.error(raw, message_of(&error)),
+            true => self.error(raw, format!("{} should be {what}", preview(raw))),
+            false => self.error(raw, message_of(&error)),
+        })
+    }
+
+    fn error(&self, raw: &RawValue, message: String) -> ConfigError {
+        self.layer.error_at(self.offset(raw), message)
+    }
+
+    /// Returns the byte offset of a value, which borrows from the text.
+    fn offset(&self, raw: &RawValue) -> usize {
+        raw.get().as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
+    }
+}
+
+const DUPLICATE: &str = "is there more than once";
+
+/// The members of an object.
+struct Members<'a>(BTreeMap<String, &'a RawValue>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = BTreeMap::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if members.contains_key(&name) {
+                        return Err(A::Error::custom(format!("`{name}` {DUPLICATE}")));
+                    }
+                    members.insert(name, map.next_value()?);
+                }
+                Ok(Members(members))
+            }
+        }
+        from.deserialize_map(Object)
+    }
+}
+
+fn quoted_list<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the start of a value, for messages.
+fn preview(raw: &RawValue) -> String {
+    const MAX_CHARS: usize = 40;
+    let text = raw.get().split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((end, _)) => format!("`{}…`", text.get(..end).unwrap_or_default()),
+        None => format!("`{text}`"),
+    }
+}
+
+/// Returns the message without the position, which is given apart.
+fn message_of(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).to_owned()
+}

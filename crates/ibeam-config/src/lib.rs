@@ -1,0 +1,31 @@
+//! Configuration with the origin of every value, trusted workspaces, stored keys, and the directories of a user.
+//!
+//! Reads and writes files; prints nothing and parses no command line. Flags arrive as [`FlagSetting`]s and the
+//! environment as a function, so that the binary resolves everything once at start.
+
+mod config;
+mod credentials;
+mod cursor_file;
+mod dirs;
+mod error;
+mod keys;
+mod layer;
+mod load;
+mod own_directories;
+mod policy_files;
+pub mod source;
+mod trust;
+mod trust_store;
+mod user_file;
+mod value;
+
+pub use config::{Config, Origin, Setting};
+pub use credentials::Credentials;
+pub use dirs::{Dirs, home_from_user_database};
+pub use error::ConfigError;
+pub use load::{FlagInput, FlagSetting};
+pub use policy_files::{PolicyFiles, fingerprint};
+pub use trust::{Trust, TrustRequest};
+pub use trust_store::{ApprovedServer, ServerTools, TrustFile, TrustStore, TrustedWorkspace};
+pub use user_file::set_mcp_server_enabled;
+pub use value::{Value, parse_time};

@@ -1,0 +1,77 @@
+//! Reads a configuration file of any language.
+//!
+//! Refuses what is not a regular file, what is too large, and a file that another program keeps changing.
+
+use std::fs::{self, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use ibeam_files::regular_file;
+
+use crate::ConfigError;
+
+/// The size limit of a configuration file in bytes; no file written by hand comes near it.
+pub const MAX_BYTES: u64 = 1024 * 1024;
+
+/// Group and others may write.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Returns the bytes of the file; `None` if there is no file.
+///
+/// # Errors
+/// `Invalid`; `Unreadable` if this user may not read it; `Exhausted`.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
+    none_if_missing(path, regular_file::read_stable(path, true, MAX_BYTES, &|_| Ok(())))
+}
+
+/// Returns the bytes of a file of the administrator; `None` if there is no file.
+///
+/// # Errors
+/// Those of [`read`]; `Invalid` as well if anybody but root could change the file.
+pub fn read_managed(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
+    let read = || {
+        let check = |file: &Metadata| {
+            check_managed(file, "it")?;
+            match path.parent() {
+                // Who may rename in the directory may replace the file.
+                Some(directory) => check_managed(&fs::metadata(directory)?, "its directory"),
+                None => Ok(()),
+            }
+        };
+        regular_file::read_stable(path, true, MAX_BYTES, &check).map_err(|error| {
+            match path.symlink_metadata() {
+                // A broken link means that there should be rules: it does not count as a missing file.
+                Ok(found) if found.is_symlink() && error.kind() == ErrorKind::NotFound => {
+                    io::Error::other("it is a link that leads nowhere")
+                }
+                Ok(_) | Err(_) => error,
+            }
+        })
+    };
+    none_if_missing(path, read())
+}
+
+fn check_managed(metadata: &Metadata, subject: &str) -> io::Result<()> {
+    let (owner, mode) = (metadata.uid(), metadata.mode());
+    if owner != 0 {
+        return Err(io::Error::other(format!("{subject} belongs to uid {owner}; it should belong to root")));
+    }
+    if mode & WRITABLE_BY_OTHERS != 0 {
+        let mode = mode & 0o7777;
+        let message = format!("users other than root may write {subject} (mode {mode:04o})");
+        return Err(io::Error::other(message));
+    }
+    Ok(())
+}
+
+fn none_if_missing(path: &Path, read: io::Result<Vec<u8>>) -> Result<Option<Vec<u8>>, ConfigError> {
+    match read {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            Err(ConfigError::Unreadable { path: path.display().to_string(), message: error.to_string() })
+        }
+        Err(error) => Err(ConfigError::from_io(path, &error)),
+    }
+}

@@ -1,0 +1,132 @@
+//! Whether the workspace is trusted. Only a trusted workspace may allow more, or start programs, by its files.
+//!
+//! `--trust` is stored with the real path of the workspace and the content of its policy files. When a file changes, the
+//! workspace is no longer trusted and a notice names the file. `--force` trusts for one run. The bytes that are
+//! compared here are the bytes that are used: no policy file of a project is read twice.
+
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ibeam_protocol::Notice;
+
+use crate::{Dirs, PolicyFiles, TrustStore, TrustedWorkspace};
+
+/// What a command line says about trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustRequest {
+    /// Nothing: what is stored decides.
+    Stored,
+    /// Trust the workspace in this run only.
+    ThisRun,
+    /// Trust the workspace and store that.
+    Remember,
+}
+
+/// Whether the workspace is trusted, decided once at start.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    /// The policy files of the project, as they were read.
+    pub files: PolicyFiles,
+    /// The store of trusted workspaces and approved servers.
+    pub store: TrustStore,
+    state: TrustState,
+    /// Warnings about trust.
+    notices: Vec<Notice>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TrustState {
+    /// A flag trusts the workspace, or it is stored with the same content.
+    Trusted,
+    /// It was never trusted.
+    Unknown,
+    /// It was trusted with other content.
+    Changed,
+}
+
+impl Trust {
+    /// Decides whether `workspace`, a real path, is trusted, and stores it if `request` says so.
+    ///
+    /// Never fails: what cannot be read trusts nothing and becomes a notice.
+    pub fn evaluate(request: TrustRequest, dirs: &Dirs, workspace: &Path) -> Self {
+        let files = PolicyFiles::read(workspace);
+        let store = TrustStore::new(dirs.user_config.with_file_name("trust.json"));
+        let mut notices = Vec::new();
+        let path = || store.path().display().to_string();
+        let stored = store.load().map(|document| document.workspace(workspace).cloned());
+        let state = match &stored {
+            _ if request != TrustRequest::Stored => TrustState::Trusted,
+            Ok(Some(trusted)) => match files.changed_since(&trusted.files) {
+                changed if changed.is_empty() => TrustState::Trusted,
+                changed => {
+                    notices.push(Notice::TrustChanged { path: joined(&changed) });
+                    TrustState::Changed
+                }
+            },
+            Ok(None) | Err(_) => TrustState::Unknown,
+        };
+        match stored {
+            Err(detail) => notices.push(Notice::TrustUnreadable { path: path(), detail }),
+            Ok(before) if request == TrustRequest::Remember => {
+                let result = match (files.fingerprints(), before) {
+                    // A file that cannot be read cannot be compared later; the code that needs it reports it.
+                    (None, _) => Ok(()),
+                    (Some(now), Some(before)) if now == before.files => Ok(()),
+                    (Some(now), _) => {
+                        store.trust(workspace, TrustedWorkspace { at_ms: now_ms(), files: now })
+                    }
+                };
+                if let Err(detail) = result {
+                    notices.push(Notice::TrustNotSaved { path: path(), detail });
+                }
+            }
+            Ok(_) => {}
+        }
+        Self { files, store, state, notices }
+    }
+
+    /// Whether the project's files may allow more, and start programs.
+    pub fn is_trusted(&self) -> bool {
+        self.state == TrustState::Trusted
+    }
+
+    /// Returns this trust as if the workspace were trusted, to show what that would change.
+    pub fn assuming_trusted(&self) -> Self {
+        Self { state: TrustState::Trusted, ..self.clone() }
+    }
+
+    /// Returns `trusted`, `untrusted` or `changed`.
+    pub fn status(&self) -> &'static str {
+        match self.state {
+            TrustState::Trusted => "trusted",
+            TrustState::Unknown => "untrusted",
+            TrustState::Changed => "changed",
+        }
+    }
+
+    /// Returns the notices about trust, then `notices`. If a file changed, the notice about it replaces those about what
+    /// the file would allow.
+    pub fn merge_notices(&self, notices: Vec<Notice>) -> Vec<Notice> {
+        let is_about_trust = |notice: &Notice| {
+            matches!(
+                notice,
+                Notice::UntrustedConfigKey { .. }
+                    | Notice::HooksUntrusted { .. }
+                    | Notice::McpServerUntrusted { .. }
+            )
+        };
+        let is_redundant = |notice: &Notice| self.state == TrustState::Changed && is_about_trust(notice);
+        let rest = notices.into_iter().filter(|notice| !is_redundant(notice));
+        self.notices.iter().cloned().chain(rest).collect()
+    }
+}
+
+fn joined(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the milliseconds since the Unix epoch.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,21 @@
+//! Reads small files that somebody else may have written, and replaces files that are for their owner alone.
+//!
+//! Shared by the configuration, the tools, the hooks and the binary. Knows neither formats nor permissions of a run.
+
+pub mod private_file;
+pub mod regular_file;
+
+use std::io;
+
+use rustix::io::Errno;
+
+/// Returns what the system has run out of, if that is why `error` occurred: `descriptor`, `memory` or `thread`.
+pub fn exhausted_resource(error: &io::Error) -> Option<&'static str> {
+    match Errno::from_io_error(error)? {
+        Errno::MFILE | Errno::NFILE => Some("descriptor"),
+        Errno::NOMEM => Some("memory"),
+        // No call here blocks and could return this error for another reason: a thread could not be started.
+        Errno::AGAIN => Some("thread"),
+        _ => None,
+    }
+}

@@ -1,0 +1,70 @@
+//! The flags that set keys of the configuration, as [`FlagSetting`]s.
+
+use ibeam_config::{FlagInput, FlagSetting, TrustRequest};
+
+use super::{BackgroundArg, Flags, Switch};
+
+impl Flags {
+    /// Returns what the flags set in the configuration.
+    pub(crate) fn settings(&self) -> Vec<FlagSetting> {
+        let texts = [
+            ("--model", "model", self.model.clone()),
+            ("--lang", "lang", self.lang.clone()),
+            ("--timeout", "limits.timeout", self.timeout.clone()),
+            ("--max-turns", "limits.max_turns", self.max_turns.map(|turns| turns.to_string())),
+            ("--max-tokens", "limits.max_tokens", self.max_tokens.map(|tokens| tokens.to_string())),
+            ("--max-cost", "limits.max_cost", self.max_cost.clone()),
+            ("--max-tool-calls", "limits.max_tool_calls", self.max_tool_calls.map(|calls| calls.to_string())),
+            ("--background", "background", self.background.map(|arg| arg.value().to_owned())),
+            ("--approval", "approval", self.approval.clone()),
+            ("--ephemeral", "session.ephemeral", self.ephemeral.then(|| "true".to_owned())),
+            ("--verbose", "verbose", self.verbose.then(|| "true".to_owned())),
+            ("--sandbox", "sandbox.mode", self.sandbox.map(|switch| switch.value().to_owned())),
+        ];
+        let lists = [
+            ("--allow", "permissions.allow", &self.allow),
+            ("--ask", "permissions.ask", &self.ask),
+            ("--deny", "permissions.deny", &self.deny),
+            ("--allow-net", "network.allow", &self.allow_net),
+            ("--allow-socket", "sandbox.sockets", &self.allow_socket),
+        ];
+        let texts = texts
+            .into_iter()
+            .filter_map(|(flag, key, text)| Some(FlagSetting { flag, key, input: FlagInput::Text(text?) }));
+        let lists = lists.into_iter().map(|(flag, key, entries)| FlagSetting {
+            flag,
+            key,
+            input: FlagInput::Entries(entries.clone()),
+        });
+        texts.chain(lists).collect()
+    }
+
+    /// Returns what the flags say about trust in the workspace.
+    pub(crate) fn trust_request(&self) -> TrustRequest {
+        match (self.trust, self.force) {
+            (true, _) => TrustRequest::Remember,
+            (false, true) => TrustRequest::ThisRun,
+            (false, false) => TrustRequest::Stored,
+        }
+    }
+}
+
+impl BackgroundArg {
+    /// Returns the value of the key `background`.
+    fn value(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Wait => "wait",
+        }
+    }
+}
+
+impl Switch {
+    /// Returns the value of the key `sandbox.mode`.
+    fn value(self) -> &'static str {
+        match self {
+            Self::Enabled => "enabled",
+            Self::Disabled => "disabled",
+        }
+    }
+}
