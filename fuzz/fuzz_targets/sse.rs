@@ -1,6 +1,7 @@
 //! Any bytes, in any chunks: the parser of server-sent events neither crashes nor depends on the cuts.
 #![no_main]
 
+use ibeam_providers::framing::FrameParser;
 use ibeam_providers::sse::SseParser;
 use libfuzzer_sys::fuzz_target;
 

@@ -1,6 +1,6 @@
-//! From the bytes of an answer to what they mean: framing, JSON and the wire's own rules, for each wire.
+//! Decoding of an answer: framing, JSON and the rules of the wire protocol, for each protocol.
 //!
-//! Rows named `by_…` are what the others of their group are compared with.
+//! Rows named `by_…` are the baselines of their group.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 
@@ -10,17 +10,16 @@ use std::sync::Arc;
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
 use ibeam_core::{ModelEvent, ModelRequest};
-use ibeam_providers::Wire;
-use ibeam_providers::provider_table::DEFAULT_QUIRKS;
-use ibeam_providers::sse::SseParser;
+use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT};
+use ibeam_providers::{Quirks, WireProtocol};
 
 fn main() {
     divan::main();
 }
 
 const DELTAS: usize = 10_000;
-/// Bytes that one read from a socket gives.
-const PIECE: usize = 16 << 10;
+/// Bytes of one read from a socket.
+const CHUNK: usize = 16 << 10;
 
 fn request() -> ModelRequest {
     ModelRequest {
@@ -32,9 +31,9 @@ fn request() -> ModelRequest {
 }
 
 /// An answer of many short deltas, as a fast model streams it.
-fn answer(wire: Wire) -> Vec<u8> {
-    let (begin, delta, end) = match wire {
-        Wire::Anthropic => (
+fn answer(protocol: &dyn WireProtocol) -> Vec<u8> {
+    let (start, delta, end) = match protocol.name() {
+        "anthropic" => (
             concat!(
                 "event: message_start\n",
                 r#"data: {"type":"message_start","message":{"id":"msg_01","type":"message","role":"assistant","#,
@@ -56,7 +55,7 @@ fn answer(wire: Wire) -> Vec<u8> {
                 "\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
             ),
         ),
-        Wire::OpenAi => (
+        _ => (
             "",
             concat!(
                 r#"data: {"id":"chatcmpl-01","object":"chat.completion.chunk","created":1790000000,"model":"m","#,
@@ -70,19 +69,19 @@ fn answer(wire: Wire) -> Vec<u8> {
             ),
         ),
     };
-    [begin, &delta.repeat(DELTAS), end].concat().into_bytes()
+    [start, &delta.repeat(DELTAS), end].concat().into_bytes()
 }
 
-/// Reads the whole answer and gives how many pieces of text it had.
-fn read(wire: Wire, bytes: &[u8]) -> usize {
-    let (mut parser, mut decoder) = (SseParser::default(), wire.decoder(&request(), DEFAULT_QUIRKS));
-    let (mut events, mut meant, mut texts, mut finished) = (Vec::new(), Vec::new(), 0, false);
-    for piece in bytes.chunks(PIECE) {
-        parser.feed(piece, &mut events).unwrap();
-        for event in events.drain(..) {
-            decoder.event(&event, &mut meant).unwrap();
+/// Decodes the answer and returns the number of its text deltas.
+fn decode(protocol: &dyn WireProtocol, bytes: &[u8]) -> usize {
+    let (mut parser, mut decoder) = (protocol.frame_parser(), protocol.decoder(&request(), Quirks::DEFAULT));
+    let (mut frames, mut events, mut texts, mut finished) = (Vec::new(), Vec::new(), 0, false);
+    for chunk in bytes.chunks(CHUNK) {
+        parser.feed(chunk, &mut frames).unwrap();
+        for frame in frames.drain(..) {
+            decoder.decode_frame(&frame, &mut events).unwrap();
         }
-        for event in meant.drain(..) {
+        for event in events.drain(..) {
             match black_box(event) {
                 ModelEvent::TextDelta(_) => texts += 1,
                 ModelEvent::ThinkingDelta(_) | ModelEvent::ToolCallStarted => {}
@@ -94,17 +93,17 @@ fn read(wire: Wire, bytes: &[u8]) -> usize {
     texts
 }
 
-fn measure(bencher: Bencher<'_, '_>, wire: Wire) {
-    let bytes = answer(wire);
-    assert_eq!(read(wire, &bytes), DELTAS);
+fn measure(bencher: Bencher<'_, '_>, protocol: &dyn WireProtocol) {
+    let bytes = answer(protocol);
+    assert_eq!(decode(protocol, &bytes), DELTAS);
     bencher
         .counter(BytesCount::of_slice(&bytes))
         .counter(ItemsCount::new(DELTAS))
-        .bench_local(|| read(wire, black_box(&bytes)));
+        .bench_local(|| decode(protocol, black_box(&bytes)));
 }
 
-fn memcpy(bencher: Bencher<'_, '_>, wire: Wire) {
-    let bytes = answer(wire);
+fn memcpy(bencher: Bencher<'_, '_>, protocol: &dyn WireProtocol) {
+    let bytes = answer(protocol);
     let mut copy = vec![0; bytes.len()];
     bencher.counter(BytesCount::of_slice(&bytes)).bench_local(|| {
         copy.copy_from_slice(black_box(&bytes));
@@ -117,12 +116,12 @@ mod anthropic {
 
     #[divan::bench]
     fn deltas(bencher: Bencher<'_, '_>) {
-        measure(bencher, Wire::Anthropic);
+        measure(bencher, ANTHROPIC);
     }
 
     #[divan::bench]
     fn by_memcpy(bencher: Bencher<'_, '_>) {
-        memcpy(bencher, Wire::Anthropic);
+        memcpy(bencher, ANTHROPIC);
     }
 }
 
@@ -131,11 +130,11 @@ mod openai {
 
     #[divan::bench]
     fn deltas(bencher: Bencher<'_, '_>) {
-        measure(bencher, Wire::OpenAi);
+        measure(bencher, OPENAI_CHAT);
     }
 
     #[divan::bench]
     fn by_memcpy(bencher: Bencher<'_, '_>) {
-        memcpy(bencher, Wire::OpenAi);
+        memcpy(bencher, OPENAI_CHAT);
     }
 }

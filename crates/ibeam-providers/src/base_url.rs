@@ -1,14 +1,13 @@
-//! Base URLs as users write them, and whether a key would travel to one of them unencrypted.
+//! Base URLs as users write them, and the check for keys that would be sent unencrypted.
 //!
-//! Every decision uses the parser that the HTTP client uses, so that a URL cannot name one host here and another one
-//! on the network.
+//! All checks use the parser of the HTTP client, so that a URL cannot name one host here and another on the network.
 
 use reqwest::Url;
 
-/// A server that requests reach over plain HTTP, on another machine.
+/// A server on another machine that requests reach over plain HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlainHttpServer {
-    /// The host name or address, in lower case; an IPv6 address stands in brackets.
+    /// The host name or address, in lower case; an IPv6 address has brackets.
     pub host: String,
     /// The port.
     pub port: u16,
@@ -18,7 +17,7 @@ impl PlainHttpServer {
     /// Returns the server of `base_url`; `None` for an encrypted connection and for this machine.
     ///
     /// # Errors
-    /// What is wrong with a base URL that cannot be used, in words.
+    /// A message, if the base URL cannot be used.
     pub fn from_base_url(base_url: &str) -> Result<Option<Self>, String> {
         let url = Url::parse(base_url).map_err(|error| format!("`{base_url}` is not a URL: {error}"))?;
         let host = url.host_str().unwrap_or_default();
@@ -33,7 +32,7 @@ impl PlainHttpServer {
         }
     }
 
-    /// Whether an entry of a list of hosts names this server: `HOST` for every port, or `HOST:PORT`.
+    /// Whether an entry of a host list matches this server. An entry is `HOST`, for every port, or `HOST:PORT`.
     pub fn matches_entry(&self, entry: &str) -> bool {
         let entry = entry.trim();
         let Self { host, port } = self;
@@ -41,26 +40,26 @@ impl PlainHttpServer {
     }
 }
 
-/// Whether a URL itself holds a user name or a password.
+/// Whether a URL contains a user name or a password.
 pub fn has_credentials(base_url: &str) -> bool {
     Url::parse(base_url).is_ok_and(|url| !url.username().is_empty() || url.password().is_some())
 }
 
-/// Whether `host` is this machine: `localhost`, 127.0.0.0/8 or `::1`, in the spelling of a parsed URL.
+/// Whether `host`, from a parsed URL, is this machine: `localhost`, 127.0.0.0/8 or `::1`.
 pub(crate) fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host.eq_ignore_ascii_case("localhost")
         || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
 }
 
-/// Returns the scheme of a value that names none: `http` for this machine, else `https`.
+/// Returns the scheme for a URL without one: `http` for this machine, else `https`.
 pub(crate) fn default_scheme(value: &str) -> &'static str {
     let url = Url::parse(&format!("http://{value}"));
     let is_local = url.is_ok_and(|url| url.host_str().is_some_and(is_loopback));
     if is_local { "http" } else { "https" }
 }
 
-/// Returns `value` with a scheme, for a server that is not in the table of services.
+/// Returns `value` with a scheme, for a server that is not in the provider table.
 pub fn with_default_scheme(value: &str) -> String {
     let value = value.trim();
     if value.contains("://") { value.to_owned() } else { format!("{}://{value}", default_scheme(value)) }
@@ -71,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_scheme_is_https_but_for_this_machine() {
+    fn a_missing_scheme_is_https_except_for_this_machine() {
         for (value, expect) in [
             ("api.example.com/v1", "https://api.example.com/v1"),
             ("api.example.com:8080", "https://api.example.com:8080"),

@@ -1,7 +1,6 @@
-//! One large file over HTTP, from any byte on: for the embedded model's hub source.
+//! Download of one large file over HTTP, from any offset: for the file of the embedded model.
 //!
-//! Follows redirects, for hubs send their files from elsewhere and no key travels along. Knows nothing of models
-//! or of what becomes of the bytes.
+//! Follows redirects, because hubs serve their files from other hosts and the request carries no key.
 
 use std::time::Duration;
 
@@ -9,13 +8,13 @@ use ibeam_protocol::{Failure, Reason};
 use reqwest::header::RANGE;
 use reqwest::{Client, Response, StatusCode};
 
-use crate::trust;
+use crate::tls;
 
-const CONNECT: Duration = Duration::from_secs(10);
-/// The longest silence between two pieces.
-const IDLE: Duration = Duration::from_secs(60);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The maximum time between two chunks.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A file that is being fetched.
+/// A file that is being downloaded.
 #[derive(Debug)]
 pub struct Download {
     url: String,
@@ -23,16 +22,16 @@ pub struct Download {
 }
 
 impl Download {
-    /// Asks for the file's bytes from `from` on.
+    /// Requests the bytes of the file from offset `from` on.
     ///
     /// # Errors
-    /// `Unreachable` when there is no connection or the server answers with an error.
+    /// `Unreachable` if the connection fails or the server reports an error.
     pub async fn start(url: &str, from: u64) -> Result<Self, Failure> {
-        let tls = trust::tls_config().map_err(|error| unreachable(url, &error))?;
+        let tls = tls::tls_config().map_err(|error| unreachable(url, &error))?;
         let client = Client::builder()
             .tls_backend_preconfigured(tls)
-            .connect_timeout(CONNECT)
-            .read_timeout(IDLE)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(IDLE_TIMEOUT)
             .user_agent(concat!("ibeam/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| unreachable(url, &error))?;
@@ -45,15 +44,15 @@ impl Download {
         Ok(Self { url: url.to_owned(), response })
     }
 
-    /// True when the server does not go on but sends the file from its start.
+    /// Whether the server ignores the offset and sends the file from its start.
     pub fn starts_from_zero(&self) -> bool {
         self.response.status() != StatusCode::PARTIAL_CONTENT
     }
 
-    /// The next bytes, or `None` at the end.
+    /// Returns the next bytes, or `None` at the end.
     ///
     /// # Errors
-    /// `Unreachable` when the connection breaks or nothing comes for a minute; what came before is good.
+    /// `Unreachable` if the connection breaks or is silent for a minute. Bytes returned before are valid.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let chunk = self.response.chunk().await.map_err(|error| unreachable(&self.url, &error))?;
         Ok(chunk.map(|bytes| bytes.to_vec()))

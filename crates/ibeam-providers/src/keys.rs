@@ -1,21 +1,64 @@
-//! The key in use: given at the start, and read again from where it is kept once a service has refused it.
+//! API keys: the secret type, and the key that an endpoint currently uses.
 //!
-//! Nothing is ever written back: a refusal may be the service's slip.
+//! A refused key is read again from its storage, but never removed from it: the refusal may be a defect of the service.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibeam_core::Redactor;
 
 use crate::endpoint::Endpoint;
-use crate::secret::{KeyReader, Secret};
 
-/// Words in the names of headers that carry secrets.
-const SECRET_NAMES: &[&str] = &["auth", "key", "token", "secret", "cookie", "password"];
+/// An API key. Its `Debug` output does not contain it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
 
-/// Whether a header of this name carries a secret.
+impl Secret {
+    /// Wraps a key, without the white space that files and shells leave around it.
+    pub fn new(key: &str) -> Self {
+        Self(key.trim().to_owned())
+    }
+
+    /// Returns the key, for the header that carries it.
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(***)")
+    }
+}
+
+/// Reads a key from its storage, which another process may have changed.
+#[derive(Clone)]
+pub struct KeyReader(Arc<dyn Fn() -> Option<Secret> + Send + Sync>);
+
+impl KeyReader {
+    /// `read` returns the stored key. It must not block for long and must have no side effects.
+    pub fn new(read: impl Fn() -> Option<Secret> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+
+    pub(crate) fn read(&self) -> Option<Secret> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for KeyReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyReader")
+    }
+}
+
+/// Parts of the names of headers that carry secrets.
+const SECRET_NAME_PARTS: &[&str] = &["auth", "key", "token", "secret", "cookie", "password"];
+
+/// Whether a header of this name is likely to carry a secret.
 pub fn is_secret_header(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SECRET_NAMES.iter().any(|word| name.contains(word))
+    SECRET_NAME_PARTS.iter().any(|part| name.contains(part))
 }
 
 /// The keys of one endpoint.
@@ -28,7 +71,7 @@ pub(crate) struct Keys {
 #[derive(Debug)]
 struct State {
     current: Option<Secret>,
-    /// Every secret that was ever sent.
+    /// All secrets that were ever sent.
     sent: Vec<String>,
     redactor: Redactor,
 }
@@ -37,7 +80,7 @@ impl Keys {
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
         let mut sent: Vec<String> = endpoint.key.iter().map(|key| key.expose().to_owned()).collect();
         for (_, value) in endpoint.headers.iter().filter(|(name, _)| is_secret_header(name)) {
-            // `Bearer KEY`: the scheme is no secret, what comes after it is.
+            // In `Bearer KEY` only the last word is secret.
             sent.extend(value.split_whitespace().last().map(str::to_owned));
         }
         let redactor = Redactor::new(sent.clone());
@@ -45,22 +88,22 @@ impl Keys {
         Self { reader: endpoint.key_reader.clone(), state }
     }
 
-    /// The key that requests carry.
+    /// Returns the key for requests.
     pub(crate) fn current(&self) -> Option<Secret> {
         self.state().current.clone().filter(|key| !key.expose().is_empty())
     }
 
-    /// Takes the key that is kept now, where there is one; the refused one is still taken out of messages.
-    pub(crate) fn read_again(&self) {
-        let Some(kept) = self.reader.as_ref().and_then(KeyReader::read) else { return };
+    /// Replaces the key by the stored one, if there is one. The refused key is still redacted from messages.
+    pub(crate) fn reload(&self) {
+        let Some(stored) = self.reader.as_ref().and_then(KeyReader::read) else { return };
         let mut state = self.state();
-        state.sent.push(kept.expose().to_owned());
+        state.sent.push(stored.expose().to_owned());
         state.redactor = Redactor::new(state.sent.clone());
-        state.current = Some(kept);
+        state.current = Some(stored);
     }
 
-    /// Takes the keys out of text.
-    pub(crate) fn redacted(&self, text: &str) -> String {
+    /// Removes the keys from `text`.
+    pub(crate) fn redact(&self, text: &str) -> String {
         self.state().redactor.redact(text).into_owned()
     }
 

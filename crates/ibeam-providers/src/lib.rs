@@ -1,44 +1,51 @@
-//! The model wires of ibeam: Anthropic Messages and OpenAI Chat Completions, and the services that speak them.
+//! Model providers over HTTP: the wire protocols of their APIs, one transport, and tables of known providers and models.
 //!
-//! Each wire is two pure functions, *build request* and *parse stream* (`wire`), over one parser of server-sent
-//! events (`sse`); one transport carries both. Providers only classify failures (`failure`): the retry is the
-//! loop's. Refuses the environment, files, tools and sessions: an [`Endpoint`] comes resolved.
+//! The modules form layers; each uses only those above it in this list.
+//!
+//! 1. Independent of any API: framing of the stream ([`sse`]), lenient JSON, answer drafts and their limits, errors.
+//! 2. [`wire_protocol`]: the trait that every API implements.
+//! 3. [`protocols`]: one module per API, and the one list of them.
+//! 4. Data: [`provider_table`], [`model_table`], prices.
+//! 5. The HTTP client: endpoint, keys, transport, [`HttpProvider`].
+//!
+//! Requests are built and answers are decoded by pure functions. Failures are only classified; the agent loop decides
+//! about retries. Reads no environment, files, tools or sessions: the caller resolves an [`Endpoint`].
 
-mod answer;
-pub mod anthropic;
+mod answer_draft;
+mod answer_limits;
+mod answer_reader;
 mod base_url;
-mod body;
-mod bounds;
 mod download;
-mod draft;
 pub mod endpoint;
-mod failure;
+pub mod framing;
+mod http_provider;
 mod keys;
-mod lenient;
+mod lenient_json;
 pub mod model_table;
-pub mod openai;
 mod prices;
-mod provider;
+pub mod protocols;
+mod provider_errors;
 pub mod provider_table;
-mod resolver;
+mod request_body;
+pub mod response_error;
 mod retry_after;
-mod said;
-mod secret;
+mod sanitize;
 pub mod sse;
-mod tokens;
+mod tls;
+mod token_counts;
 mod transport;
-mod trust;
-pub mod wire;
+pub mod wire_protocol;
 
+pub use answer_limits::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use base_url::{PlainHttpServer, has_credentials, with_default_scheme};
-pub use bounds::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use download::Download;
 pub use endpoint::{Endpoint, Timeouts};
-pub use keys::is_secret_header;
+pub use http_provider::HttpProvider;
+pub use keys::{KeyReader, Secret, is_secret_header};
 pub use model_table::{KnownModel, default_model, known_model, model_label, newest_model};
 pub use prices::{known_prices, parse_prices};
-pub use provider::{HttpProvider, ListedModel};
-pub use provider_table::{KnownProvider, MaxTokensField, PROVIDERS, Quirks, known_provider};
-pub use secret::{KeyReader, Secret};
-pub use trust::tls_config;
-pub use wire::Wire;
+pub use protocols::{DEFAULT_PROTOCOL, PROTOCOLS, find_protocol};
+pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
+pub use request_body::build_request_body;
+pub use tls::tls_config;
+pub use wire_protocol::{AnswerDecoder, ListedModel, MaxTokensField, Quirks, WireProtocol};

@@ -1,20 +1,20 @@
-//! The models that are known by name, as data: what people call them and how much they take.
+//! The model table: display names and sizes of known models.
 //!
-//! A model that is not in the table works all the same; its id is then its label. The figures are defaults, not
-//! limits of ours: `limits.max_output_tokens` and `models.display` of the configuration override them.
+//! A model that is not in the table works too; its label is its id. The sizes are defaults, not limits:
+//! `limits.max_output_tokens` and `models.display` of the configuration override them.
 
-/// What is known of a model. Token figures are the most the model takes and gives.
+/// An entry of the model table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownModel {
     /// The id, without a date.
     pub id: &'static str,
-    /// The name for people.
+    /// The display name.
     pub label: &'static str,
-    /// The service that makes it; others may offer it too.
+    /// The provider that makes the model. Other providers may offer it too.
     pub provider: &'static str,
-    /// Tokens of prompt and answer together.
+    /// The maximum size of input and output together, in tokens.
     pub context_window: u32,
-    /// The output limit to ask for by default.
+    /// The default output limit, in tokens.
     pub max_output_tokens: u32,
 }
 
@@ -67,7 +67,7 @@ pub const MODELS: &[KnownModel] = &[
     model("groq", "openai/gpt-oss-20b", "GPT-OSS 20B", 131_072, 65_536),
 ];
 
-/// What a provider is asked for when nobody says which model: its best for this work at a usual price.
+/// The default model of each provider: its best one for coding at a moderate price.
 const DEFAULTS: &[(&str, &str)] = &[
     ("anthropic", "claude-sonnet-4-5"),
     ("openai", "gpt-5"),
@@ -79,17 +79,17 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("together", "Qwen/Qwen3-Coder-480B-A35B-Instruct-FP8"),
 ];
 
-/// The id of the model to use with a provider when nobody names one; `None` where only its user can know.
+/// Returns the id of the default model of a provider; `None` if the models depend on the user's installation.
 pub fn default_model(provider: &str) -> Option<&'static str> {
     DEFAULTS.iter().find(|(name, _)| *name == provider).map(|(_, model)| *model)
 }
 
-/// The id of the newest model of a provider whose id holds `word`, a family's name such as `opus`.
-pub fn newest_model(provider: &str, word: &str) -> Option<&'static str> {
-    MODELS.iter().find(|model| model.provider == provider && model.id.contains(word)).map(|model| model.id)
+/// Returns the id of the newest model of a provider whose id contains `family`, such as `opus`.
+pub fn newest_model(provider: &str, family: &str) -> Option<&'static str> {
+    MODELS.iter().find(|model| model.provider == provider && model.id.contains(family)).map(|model| model.id)
 }
 
-/// The entry for a model's id, with or without a date, `-latest`, or a maker before a slash.
+/// Returns the entry for a model id, which may have a date, `-latest`, or a maker before a slash.
 pub fn known_model(id: &str) -> Option<&'static KnownModel> {
     let find = |id: &str| MODELS.iter().find(|model| model.id == id);
     let undated = without_date(id);
@@ -97,12 +97,12 @@ pub fn known_model(id: &str) -> Option<&'static KnownModel> {
     find(id).or_else(|| find(undated)).or_else(|| find(bare))
 }
 
-/// The name of a model for people; the id itself where nothing else is known.
+/// Returns the display name of a model, or its id if the model is unknown.
 pub fn model_label(id: &str) -> &str {
     known_model(id).map_or(id, |model| model.label)
 }
 
-/// `x` of `x-20250514`, `x-2025-04-14`, `x-2411`, `x-latest` and `x-0`.
+/// Returns `x` for `x-20250514`, `x-2025-04-14`, `x-2411`, `x-latest` and `x-0`.
 fn without_date(id: &str) -> &str {
     let tail_from = |digits: &[usize]| {
         let mut rest = id;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_model_has_its_makers_name_with_and_without_a_date() {
+    fn a_known_model_has_its_display_name_with_and_without_a_date() {
         check("claude-sonnet-4-20250514", "Claude 4 Sonnet");
         check("claude-sonnet-4-0", "Claude 4 Sonnet");
         check("claude-sonnet-4-5", "Claude 4.5 Sonnet");
@@ -146,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_model_is_called_by_its_id() {
+    fn the_label_of_an_unknown_model_is_its_id() {
         check("qwen2.5-coder:7b", "qwen2.5-coder:7b");
         check("claude-sonnet-99", "claude-sonnet-99");
         check("", "");
     }
 
     #[test]
-    fn every_maker_is_a_service_and_no_id_comes_twice() {
+    fn every_maker_is_a_provider_and_ids_are_unique() {
         for (position, model) in MODELS.iter().enumerate() {
             assert!(crate::provider_table::known_provider(model.provider).is_some(), "{}", model.provider);
             assert!(MODELS.iter().skip(position + 1).all(|other| other.id != model.id), "{}", model.id);

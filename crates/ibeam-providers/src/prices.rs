@@ -1,10 +1,10 @@
-//! What known models cost, as data: published list prices, which `models.prices` of the configuration overrides.
+//! The price table: published list prices, which `models.prices` of the configuration overrides.
 //!
-//! A model without an entry has no known price, and then no cost is told: a guess would be worse than nothing.
+//! The cost of a model without an entry is not reported, because a guess would mislead.
 
 use ibeam_core::Prices;
 
-/// Dollars for a million tokens: prompt, answer, read from the cache, written to it.
+/// Model id, then US dollars for a million tokens: input, output, cache read, cache write.
 type Entry = (&'static str, f64, f64, f64, f64);
 
 const PRICES: &[Entry] = &[
@@ -29,29 +29,29 @@ const PRICES: &[Entry] = &[
     ("o4-mini", 1.1, 4.4, 0.275, 0.0),
 ];
 
-/// The list price of a model of the catalogue; `None` where none is known.
+/// Returns the list prices of a model of the model table; `None` if they are unknown.
 pub fn known_prices(id: &str) -> Option<Prices> {
     let known = crate::known_model(id)?;
     let (_, input, output, cache_read, cache_write) = PRICES.iter().find(|(id, ..)| *id == known.id)?;
-    Some(prices([*input, *output, *cache_read, *cache_write]))
+    Some(prices_from_dollars([*input, *output, *cache_read, *cache_write]))
 }
 
-/// Prices from a text: `IN/OUT` or `IN/OUT/CACHE_READ/CACHE_WRITE`, dollars for a million tokens.
+/// Parses `IN/OUT` or `IN/OUT/CACHE_READ/CACHE_WRITE`, in US dollars for a million tokens.
 ///
-/// Without figures of its own the cache costs what the prompt costs. `None` when it is no such text.
+/// In the short form the cache costs the same as the input. Returns `None` for any other text.
 pub fn parse_prices(text: &str) -> Option<Prices> {
-    let figures: Option<Vec<f64>> = text
+    let dollars: Option<Vec<f64>> = text
         .split('/')
-        .map(|figure| figure.trim().parse().ok().filter(|dollars: &f64| (0.0..=1e6).contains(dollars)))
+        .map(|part| part.trim().parse().ok().filter(|dollars: &f64| (0.0..=1e6).contains(dollars)))
         .collect();
-    match figures?.as_slice() {
-        [input, output] => Some(prices([*input, *output, *input, *input])),
-        [input, output, read, write] => Some(prices([*input, *output, *read, *write])),
+    match dollars?.as_slice() {
+        [input, output] => Some(prices_from_dollars([*input, *output, *input, *input])),
+        [input, output, read, write] => Some(prices_from_dollars([*input, *output, *read, *write])),
         _ => None,
     }
 }
 
-fn prices(dollars: [f64; 4]) -> Prices {
+fn prices_from_dollars(dollars: [f64; 4]) -> Prices {
     let [input, output, cache_read, cache_write] = dollars.map(|dollars| (dollars * 1e6).round() as u64);
     Prices { input, output, cache_read, cache_write }
 }
@@ -61,18 +61,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_price_is_of_a_known_model() {
+    fn every_price_belongs_to_a_known_model() {
         for (id, ..) in PRICES {
             assert!(known_prices(id).is_some(), "{id}");
         }
         assert_eq!(known_prices("claude-sonnet-4-20250514").map(|prices| prices.output), Some(15_000_000));
-        assert_eq!(known_prices("a-model-of-ones-own"), None);
+        assert_eq!(known_prices("a-custom-model"), None);
     }
 
     #[test]
-    fn prices_are_two_figures_or_four() {
-        let all = |figures: [u64; 4]| {
-            let [input, output, cache_read, cache_write] = figures;
+    fn prices_are_two_or_four_numbers() {
+        let all = |micros: [u64; 4]| {
+            let [input, output, cache_read, cache_write] = micros;
             Some(Prices { input, output, cache_read, cache_write })
         };
         for (text, expect) in [

@@ -1,60 +1,42 @@
 //! Server-sent events, from bytes to fields.
 //!
-//! Accepts any chunking of the byte stream. Knows nothing of models, JSON or sockets; refuses events over
-//! [`EVENT_LIMIT_BYTES`] and text that is not UTF-8.
+//! Accepts any chunking of the byte stream. Rejects events over [`FRAME_LIMIT_BYTES`] and text that is not UTF-8.
 //! Source: WHATWG HTML, §9.2 "Server-sent events".
 
-/// The most bytes one event may hold before the stream is given up: bounds memory against a broken server.
-pub const EVENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
-
-/// One dispatched event. `data` joins its `data:` lines with `\n`; `event` is empty where none was named.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SseEvent {
-    /// The `event:` field.
-    pub event: String,
-    /// The `data:` field.
-    pub data: String,
-}
-
-/// Why a stream is not server-sent events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SseError {
-    /// One event holds more than [`EVENT_LIMIT_BYTES`].
-    TooLong,
-    /// A field is not UTF-8.
-    NotUtf8,
-}
+use crate::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
 
 /// Collects bytes until an event is complete.
+///
+/// The `data` of a frame joins the `data:` lines of an event with `\n`; its `event` is the `event:` field.
 #[derive(Debug, Default)]
 pub struct SseParser {
-    /// The line whose end has not come yet; lines that lie whole in one chunk never enter it.
+    /// The start of a line whose end has not arrived. A line within one chunk is not copied here.
     partial_line: Vec<u8>,
     event: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     first_line_seen: bool,
-    /// The last byte was CR: an LF right after it belongs to the same line end.
+    /// The last byte was CR. An LF right after it belongs to the same line end.
     after_cr: bool,
 }
 
-impl SseParser {
-    /// Takes the next bytes and appends the events they complete to `events`.
-    ///
-    /// # Errors
-    /// See [`SseError`]; the parser must not be fed again.
-    pub fn feed(&mut self, mut bytes: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseError> {
+impl FrameParser for SseParser {
+    fn is_stream(&self, first: u8) -> bool {
+        !matches!(first, b'{' | b'[' | b'<')
+    }
+
+    fn feed(&mut self, mut bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), FramingError> {
         if !bytes.is_empty() && std::mem::take(&mut self.after_cr) {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
         while let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) {
             let (line, rest) = bytes.split_at(end);
             if self.partial_line.is_empty() {
-                self.line(line, events)?;
+                self.parse_line(line, frames)?;
             } else {
-                let mut whole = std::mem::take(&mut self.partial_line);
-                whole.extend_from_slice(line);
-                self.line(&whole, events)?;
+                let mut complete = std::mem::take(&mut self.partial_line);
+                complete.extend_from_slice(line);
+                self.parse_line(&complete, frames)?;
             }
             bytes = match rest {
                 [b'\r', b'\n', rest @ ..] => rest,
@@ -67,40 +49,36 @@ impl SseParser {
             };
         }
         self.partial_line.extend_from_slice(bytes);
-        self.within_limit()
+        self.check_limit()
     }
 
-    /// Whether data of an event has come whose end has not.
-    pub(crate) fn is_within_event(&self) -> bool {
+    fn is_within_frame(&self) -> bool {
         self.has_data || self.partial_line.starts_with(b"data")
     }
 
-    /// Ends the stream and returns the event that lacked only its end.
-    ///
-    /// The specification discards it; a server that closes inside its last frame has said enough, and the caller
-    /// can tell by the content whether it is whole.
-    ///
-    /// # Errors
-    /// See [`SseError`].
-    pub fn finish(mut self) -> Result<Option<SseEvent>, SseError> {
+    /// The specification discards an event without its terminator. This parser returns it, because a server that closes
+    /// the connection within its last event may have sent all of its content.
+    fn finish(&mut self) -> Result<Option<Frame>, FramingError> {
         let rest = std::mem::take(&mut self.partial_line);
-        let mut events = Vec::new();
+        let mut frames = Vec::new();
         if !rest.is_empty() {
-            self.line(&rest, &mut events)?;
+            self.parse_line(&rest, &mut frames)?;
         }
         if self.has_data || !self.event.is_empty() {
             self.has_data = true;
-            self.dispatch(&mut events)?;
+            self.dispatch(&mut frames)?;
         }
-        Ok(events.pop())
+        Ok(frames.pop())
     }
+}
 
-    fn line(&mut self, line: &[u8], events: &mut Vec<SseEvent>) -> Result<(), SseError> {
+impl SseParser {
+    fn parse_line(&mut self, line: &[u8], frames: &mut Vec<Frame>) -> Result<(), FramingError> {
         let line =
             if self.first_line_seen { line } else { line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line) };
         self.first_line_seen = true;
         if line.is_empty() {
-            return self.dispatch(events);
+            return self.dispatch(frames);
         }
         let colon = memchr::memchr(b':', line).unwrap_or(line.len());
         let (field, value) = line.split_at(colon);
@@ -117,27 +95,28 @@ impl SseParser {
                 self.data.extend_from_slice(value);
             }
             b"event" => self.event = value.to_vec(),
-            // Comments (an empty field), `id` and `retry` serve reconnection, which a paid POST must not do.
+            // `id` and `retry` are for reconnecting, which would repeat a POST that costs money. An empty field name is
+            // a comment.
             _ => {}
         }
-        self.within_limit()
+        self.check_limit()
     }
 
-    fn dispatch(&mut self, events: &mut Vec<SseEvent>) -> Result<(), SseError> {
+    fn dispatch(&mut self, frames: &mut Vec<Frame>) -> Result<(), FramingError> {
         let event = std::mem::take(&mut self.event);
         if !self.has_data {
             return Ok(());
         }
         self.has_data = false;
-        let event = String::from_utf8(event).map_err(|_| SseError::NotUtf8)?;
-        let data = String::from_utf8(std::mem::take(&mut self.data)).map_err(|_| SseError::NotUtf8)?;
-        events.push(SseEvent { event, data });
+        let event = String::from_utf8(event).map_err(|_| FramingError::NotUtf8)?;
+        let data = String::from_utf8(std::mem::take(&mut self.data)).map_err(|_| FramingError::NotUtf8)?;
+        frames.push(Frame { event, data });
         Ok(())
     }
 
-    fn within_limit(&self) -> Result<(), SseError> {
-        if self.partial_line.len().saturating_add(self.data.len()) > EVENT_LIMIT_BYTES {
-            return Err(SseError::TooLong);
+    fn check_limit(&self) -> Result<(), FramingError> {
+        if self.partial_line.len().saturating_add(self.data.len()) > FRAME_LIMIT_BYTES {
+            return Err(FramingError::TooLong);
         }
         Ok(())
     }
@@ -149,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    fn parse(chunks: &[&[u8]]) -> Result<Vec<SseEvent>, SseError> {
+    fn parse(chunks: &[&[u8]]) -> Result<Vec<Frame>, FramingError> {
         let mut parser = SseParser::default();
         let mut events = Vec::new();
         for chunk in chunks {
@@ -164,7 +143,7 @@ mod tests {
     fn check(stream: &str, expect: &[(&str, &str)]) {
         let expect: Vec<_> = expect
             .iter()
-            .map(|(event, data)| SseEvent { event: (*event).into(), data: (*data).into() })
+            .map(|(event, data)| Frame { event: (*event).into(), data: (*data).into() })
             .collect();
         for cut in 0..=stream.len() {
             let (head, tail) = stream.as_bytes().split_at(cut);
@@ -198,12 +177,12 @@ mod tests {
     }
 
     #[test]
-    fn an_event_name_without_data_is_not_dispatched_but_for_the_end_of_the_stream() {
+    fn an_event_name_without_data_is_dispatched_only_at_the_end_of_the_stream() {
         check("event: a\n\ndata: x\n\nevent: last\n", &[("", "x"), ("last", "")]);
     }
 
     #[test]
-    fn the_event_that_lacked_only_its_end_is_given_at_the_end() {
+    fn an_event_without_its_terminator_is_returned_at_the_end() {
         check("data: 1\n\ndata: 2", &[("", "1"), ("", "2")]);
     }
 
@@ -214,7 +193,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_utf8_are_an_error() {
-        assert_eq!(parse(&[b"data: \xFF\n\n"]), Err(SseError::NotUtf8));
+        assert_eq!(parse(&[b"data: \xFF\n\n"]), Err(FramingError::NotUtf8));
     }
 
     #[test]
@@ -222,12 +201,12 @@ mod tests {
         let chunk = vec![b'x'; 1024 * 1024];
         let mut one_line: Vec<&[u8]> = vec![b"data: "];
         one_line.extend(std::iter::repeat_n(chunk.as_slice(), 17));
-        assert_eq!(parse(&one_line), Err(SseError::TooLong));
+        assert_eq!(parse(&one_line), Err(FramingError::TooLong));
         let mut many: Vec<&[u8]> = Vec::new();
         for _ in 0..17 {
             many.extend([b"data: ", chunk.as_slice(), b"\n"]);
         }
-        assert_eq!(parse(&many), Err(SseError::TooLong));
+        assert_eq!(parse(&many), Err(FramingError::TooLong));
     }
 
     proptest! {

@@ -1,40 +1,41 @@
-//! One HTTP client for all wires.
+//! The HTTP client of one endpoint.
 //!
-//! Made at the first request, so that a start costs nothing; one connection serves a whole run, until it fails.
-//! Follows no redirect, because a key must not travel to another host. The proxies of the environment apply, but for
-//! servers on this machine.
+//! Created at the first request, so that starting the program costs nothing. One connection serves a run until it fails.
+//! Redirects are not followed, because a key must not be sent to another host. The proxies of the environment apply,
+//! except for servers on this machine.
 
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use ibeam_core::{ProviderError, Retry};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode};
 use rustls::ClientConfig;
+use tokio::sync::oneshot;
 
-use crate::anthropic;
 use crate::base_url::is_loopback;
 use crate::endpoint::Endpoint;
-use crate::failure::{Head, Origin};
-use crate::keys::Keys;
-use crate::resolver::SystemResolver;
-use crate::retry_after::{plain_ms, retry_after_ms};
-use crate::secret::Secret;
-use crate::trust;
-use crate::wire::Wire;
+use crate::keys::{Keys, Secret};
+use crate::provider_errors::{ErrorBuilder, ResponseHead};
+use crate::retry_after::{parse_retry_after, parse_retry_after_ms};
+use crate::tls;
+use crate::wire_protocol::OutgoingRequest;
 
-/// Error bodies and documents over this size are cut.
+/// The maximum size of an error body or a model list. Longer ones are cut.
 const DOCUMENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 
-/// The slowest upload that is waited for: a conversation of 100 MB takes its time before any server can answer.
+/// The minimum upload rate. A large conversation extends the timeout of the first byte by its upload time at this rate.
 const UPLOAD_BYTES_PER_SECOND: u64 = 1024 * 1024;
 
-/// A connection to one endpoint.
+/// The HTTP client of one endpoint.
 #[derive(Debug)]
 pub(crate) struct Transport {
     endpoint: Endpoint,
-    origin: Origin,
+    errors: ErrorBuilder,
     keys: Arc<Keys>,
     tls: OnceLock<ClientConfig>,
     connection: Mutex<Option<Connection>>,
@@ -44,15 +45,15 @@ pub(crate) struct Transport {
 #[derive(Clone, Debug)]
 struct Connection {
     client: Client,
-    /// It has answered before, so it may have been closed since.
-    served: bool,
+    /// The connection has served a request, so the server may have closed it since.
+    was_used: bool,
 }
 
 impl Transport {
     pub(crate) fn new(endpoint: Endpoint) -> Self {
         let keys = Arc::new(Keys::new(&endpoint));
         Self {
-            origin: Origin::new(&endpoint, Arc::clone(&keys)),
+            errors: ErrorBuilder::new(&endpoint, Arc::clone(&keys)),
             endpoint,
             keys,
             tls: OnceLock::new(),
@@ -64,19 +65,21 @@ impl Transport {
         &self.endpoint
     }
 
-    pub(crate) fn origin(&self) -> &Origin {
-        &self.origin
+    pub(crate) fn errors(&self) -> &ErrorBuilder {
+        &self.errors
     }
 
-    /// Posts a request to the model and returns the head of the answer and its body.
-    pub(crate) async fn post(&self, body: Bytes) -> Result<(Head, Response), ProviderError> {
-        self.send(Method::POST, &self.endpoint.request_url(), Some(body)).await
+    /// Posts a request to the model.
+    pub(crate) async fn post(&self, body: Bytes) -> Result<(ResponseHead, Response), ProviderError> {
+        let Endpoint { protocol, base_url, model, .. } = &self.endpoint;
+        self.send(Method::POST, &protocol.request_url(base_url, model), Some(body)).await
     }
 
-    /// Gets the document that lists the models.
-    pub(crate) async fn get_models(&self) -> Result<(Head, String), ProviderError> {
-        let (head, response) = self.send(Method::GET, &self.endpoint.models_url(), None).await?;
-        let body = self.document(response).await;
+    /// Fetches the list of models.
+    pub(crate) async fn get_models(&self) -> Result<(ResponseHead, String), ProviderError> {
+        let url = self.endpoint.protocol.models_url(&self.endpoint.base_url);
+        let (head, response) = self.send(Method::GET, &url, None).await?;
+        let body = self.read_text(response).await;
         Ok((head, body))
     }
 
@@ -85,53 +88,54 @@ impl Transport {
         method: Method,
         url: &str,
         body: Option<Bytes>,
-    ) -> Result<(Head, Response), ProviderError> {
-        let unusable = |said: String| self.origin.unusable(&said);
-        let headers = self.headers().map_err(unusable)?;
+    ) -> Result<(ResponseHead, Response), ProviderError> {
+        let invalid = |message: String| self.errors.invalid_configuration(&message);
+        let content = body.as_deref().unwrap_or_default();
+        let outgoing = OutgoingRequest { method: method.as_str(), url, body: content };
+        let headers = self.headers(&outgoing).map_err(invalid)?;
         let upload = body.as_ref().map_or(Duration::ZERO, upload_time);
         let limit = self.endpoint.timeouts.first_byte + upload;
         let response = loop {
-            let Connection { client, served } = self.connection().map_err(unusable)?;
+            let Connection { client, was_used } = self.connection().map_err(invalid)?;
             let mut request = client.request(method.clone(), url).headers(headers.clone());
             if let Some(body) = &body {
                 request = request.body(body.clone());
             }
             match tokio::time::timeout(limit, request.send()).await {
                 Ok(Ok(response)) => break response,
-                // A connection that was closed while nobody used it says nothing about the server.
-                Ok(Err(error)) if served && is_lost(&error) => self.forget_connection(),
+                // Servers close idle connections, so this is not a failure of the server.
+                Ok(Err(error)) if was_used && is_connection_lost(&error) => self.forget_connection(),
                 Ok(Err(error)) => {
                     self.forget_connection();
-                    return Err(self.origin.unsent(&error));
+                    return Err(self.errors.not_connected(&error));
                 }
                 Err(_) => {
                     self.forget_connection();
-                    return Err(self.origin.stalled(limit, Retry::Fast, Head::default()));
+                    return Err(self.errors.stalled(limit, Retry::Fast, ResponseHead::default()));
                 }
             }
         };
         if let Some(connection) = self.state().as_mut() {
-            connection.served = true;
+            connection.was_used = true;
         }
-        let head = head(&response);
+        let head = read_head(&response);
         if response.status().is_success() {
             return Ok((head, response));
         }
         if response.status() == StatusCode::UNAUTHORIZED {
-            self.keys.read_again();
+            self.keys.reload();
         }
-        let body = self.document(response).await;
-        Err(self.origin.refused(head, &body))
+        let body = self.read_text(response).await;
+        Err(self.errors.error_status(head, &body))
     }
 
-    /// Makes the next request open a connection of its own: this one is dead, or as good as dead.
+    /// Drops the connection, so that the next request opens a new one.
     pub(crate) fn forget_connection(&self) {
         *self.state() = None;
     }
 
-    /// The whole body as text, as much of it as comes within the bounds: for errors and lists, where a part is
-    /// better than nothing.
-    async fn document(&self, mut response: Response) -> String {
+    /// Reads a body as text, up to the limits of size and time. An incomplete error message is better than none.
+    async fn read_text(&self, mut response: Response) -> String {
         let mut bytes = Vec::new();
         let read = async {
             while let Ok(Some(chunk)) = response.chunk().await {
@@ -141,7 +145,7 @@ impl Transport {
                 }
             }
         };
-        // The status already tells the failure; a slow body must not hold it up for long.
+        // The status is already known, so a slow body must not delay the failure for long.
         let limit = self.endpoint.timeouts.idle.min(Duration::from_secs(10));
         let _cut_short = tokio::time::timeout(limit, read).await;
         String::from_utf8_lossy(&bytes).into_owned()
@@ -156,14 +160,14 @@ impl Transport {
         if let Some(connection) = state.as_ref() {
             return Ok(connection.clone());
         }
-        Ok(state.insert(Connection { client: self.client()?, served: false }).clone())
+        Ok(state.insert(Connection { client: self.build_client()?, was_used: false }).clone())
     }
 
-    fn client(&self) -> Result<Client, String> {
+    fn build_client(&self) -> Result<Client, String> {
         let tls = match self.tls.get() {
             Some(tls) => tls.clone(),
             None => {
-                let tls = trust::tls_config().map_err(|error| error.to_string())?;
+                let tls = tls::tls_config().map_err(|error| error.to_string())?;
                 self.tls.get_or_init(|| tls).clone()
             }
         };
@@ -173,82 +177,104 @@ impl Transport {
             .connect_timeout(self.endpoint.timeouts.connect)
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("ibeam/", env!("CARGO_PKG_VERSION")));
-        if self.is_this_machine() {
+        if self.is_local() {
             builder = builder.no_proxy();
         }
-        builder.build().map_err(|error| format!("no HTTP client: {error}"))
+        builder.build().map_err(|error| format!("cannot create an HTTP client: {error}"))
     }
 
-    fn is_this_machine(&self) -> bool {
+    fn is_local(&self) -> bool {
         let Ok(url) = reqwest::Url::parse(&self.endpoint.base_url) else {
             return false;
         };
         url.host_str().is_some_and(is_loopback)
     }
 
-    fn headers(&self) -> Result<HeaderMap, String> {
+    fn headers(&self, request: &OutgoingRequest<'_>) -> Result<HeaderMap, String> {
+        let protocol = self.endpoint.protocol;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
-        let key = self.keys.current();
-        let key = key.as_ref().map(Secret::expose);
-        match self.endpoint.wire {
-            Wire::Anthropic => {
-                headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
-                if let Some(key) = key {
-                    headers.insert("x-api-key", secret_value(key)?);
-                }
-            }
-            Wire::OpenAi => {
-                if let Some(key) = key {
-                    headers.insert(AUTHORIZATION, secret_value(&format!("Bearer {key}"))?);
-                }
+        headers.insert(ACCEPT, HeaderValue::from_static(protocol.accept()));
+        for (name, value) in protocol.fixed_headers() {
+            headers.insert(*name, HeaderValue::from_static(value));
+        }
+        if let Some(key) = self.keys.current() {
+            for (name, value) in protocol.auth_headers(request, Secret::expose(&key)) {
+                headers.insert(name, secret_value(&value)?);
             }
         }
         for (name, value) in &self.endpoint.headers {
-            let header: HeaderName = name.parse().map_err(|_| format!("`{name}` is no header name"))?;
-            // A header of the caller's may carry a key too.
+            let header: HeaderName =
+                name.parse().map_err(|_| format!("`{name}` is not a valid header name"))?;
+            // A configured header may carry a key too.
             headers.insert(header, secret_value(value)?);
         }
         Ok(headers)
     }
 }
 
-/// The time that a request may take to reach the server, before the bound of the first byte begins.
+/// Returns the time that sending `body` may take.
 fn upload_time(body: &Bytes) -> Duration {
     let bytes = u64::try_from(body.len()).unwrap_or(u64::MAX);
     Duration::from_millis(bytes.saturating_mul(1000) / UPLOAD_BYTES_PER_SECOND)
 }
 
-/// Whether a connection broke under a request before any answer.
-fn is_lost(error: &reqwest::Error) -> bool {
+/// Whether an open connection broke before any response.
+fn is_connection_lost(error: &reqwest::Error) -> bool {
     error.is_request() && !error.is_connect() && !error.is_timeout()
 }
 
 fn secret_value(value: &str) -> Result<HeaderValue, String> {
     let mut value = HeaderValue::from_str(value)
-        .map_err(|_| "a key or header holds characters that no header may carry".to_owned())?;
+        .map_err(|_| "a key or header contains characters that are not allowed in headers".to_owned())?;
     value.set_sensitive(true);
     Ok(value)
 }
 
-fn head(response: &Response) -> Head {
+fn read_head(response: &Response) -> ResponseHead {
     let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
     let retry_after_ms = text("retry-after-ms")
-        .and_then(plain_ms)
-        .or_else(|| retry_after_ms(text("retry-after")?, text("date"), SystemTime::now()));
-    Head {
+        .and_then(parse_retry_after_ms)
+        .or_else(|| parse_retry_after(text("retry-after")?, text("date"), SystemTime::now()));
+    ResponseHead {
         status: Some(response.status().as_u16()),
         request_id: text("request-id").or_else(|| text("x-request-id")).map(str::to_owned),
         retry_after_ms,
-        location: text(LOCATION.as_str()).map(host_of),
+        location: text(LOCATION.as_str()).map(origin),
     }
 }
 
-/// Scheme and host of a URL: its query may carry secrets.
-fn host_of(location: &str) -> String {
+/// Returns the scheme and host of a URL. The rest of it may contain secrets.
+fn origin(location: &str) -> String {
     match reqwest::Url::parse(location) {
         Ok(url) => format!("{}://{}", url.scheme(), url.host_str().unwrap_or_default()),
         Err(_) => "another path".to_owned(),
     }
+}
+
+/// The resolver of the system, on a thread of its own.
+///
+/// The system call cannot be cancelled. On a thread of the runtime it would delay the end of the program while a name
+/// server does not respond. The program does not wait for this thread; `timeouts.connect` limits the wait for its result.
+#[derive(Debug)]
+struct SystemResolver;
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        Box::pin(async move {
+            let addresses = resolve_on_thread(name.as_str().to_owned()).await?;
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+async fn resolve_on_thread(name: String) -> io::Result<Vec<SocketAddr>> {
+    let (sender, receiver) = oneshot::channel();
+    let resolve = move || {
+        let addresses = (name.as_str(), 0).to_socket_addrs().map(Iterator::collect);
+        // Fails if the request has timed out.
+        drop(sender.send(addresses));
+    };
+    std::thread::Builder::new().name("resolver".to_owned()).spawn(resolve)?;
+    receiver.await.map_err(io::Error::other)?
 }

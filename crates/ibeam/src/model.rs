@@ -1,65 +1,65 @@
-//! Which model a run uses, where it is, and whose key opens it.
+//! Choice of the model for a run.
 //!
-//! The name comes from flag, environment or configuration; without one it is the first provider with a key, else
-//! the embedded model. A name is `provider/name`, an alias, a name of the catalogue, or any name when exactly one
-//! provider has a key or a base URL.
+//! The name comes from a flag, the environment or the configuration. Without a name the default model of the first provider
+//! with a key is used, else the embedded model. A name is `provider/name`, an alias, a name of the model table, or any name
+//! if exactly one provider has a key or a base URL.
 
+mod configured_provider;
 mod connect;
 mod embedded;
-mod provider;
 
 use ibeam_protocol::{KeySource, ModelInfo, Notice, Reason, UnusedKey};
 use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
-use self::provider::{near_provider, unused_key};
+use self::configured_provider::{similar_provider, unused_key};
 use crate::app::AppContext;
-pub(crate) use connect::list_models;
-pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
-pub(crate) use provider::{
+pub(crate) use configured_provider::{
     ConfiguredProvider, all_keys, all_secrets, check_provider_name, key_sources, key_variable,
     key_variable_names, provider_names,
 };
+pub(crate) use connect::list_models;
+pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
 
 /// The provider name of the embedded model.
 pub(crate) const EMBEDDED: &str = "embedded";
-/// Names of the embedded model.
+/// All names of the embedded model.
 const EMBEDDED_NAMES: [&str; 3] = ["embedded", "embedded/qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b"];
-/// An alias may point to an alias, but not for ever.
+/// The maximum length of a chain of aliases.
 const ALIAS_DEPTH: usize = 8;
 
-/// A model that a run can use.
+/// The model for a run.
 pub(crate) struct ModelChoice {
     info: ModelInfo,
     /// `None` for the embedded model.
     provider: Option<ConfiguredProvider>,
-    why: String,
-    /// A key that is set and opens nothing, where the embedded model stands in.
+    origin: String,
+    /// A key that is set but that no provider uses, if the embedded model is used instead.
     unused_key: Option<UnusedKey>,
 }
 
 impl ModelChoice {
-    /// The model.
+    /// Returns the model.
     pub(crate) fn info(&self) -> &ModelInfo {
         &self.info
     }
 
-    /// What decided: a flag, a variable, a file and line, a key.
+    /// Returns the source of the choice: a flag, a variable, a file and line, or a key.
     pub(crate) fn origin(&self) -> String {
-        self.why.clone()
+        self.origin.clone()
     }
 
-    /// The embedded model is small; whoever gets it should know.
+    /// Returns a notice if the embedded model is used, because users should know that it is small.
     pub(crate) fn notice(&self) -> Option<Notice> {
         let (model, unused_key) = (self.info.display.clone(), self.unused_key.clone());
         self.provider.is_none().then_some(Notice::EmbeddedModel { model, unused_key })
     }
 
-    /// The bounds of its requests; `None` for the embedded model.
+    /// Returns the timeouts of its requests; `None` for the embedded model.
     pub(crate) fn timeouts(&self) -> Option<Timeouts> {
         self.provider.as_ref().map(|provider| provider.timeouts)
     }
 
-    /// Where the key comes from.
+    /// Returns the source of the key.
     pub(crate) fn key_source(&self) -> KeySource {
         self.provider.as_ref().map_or(KeySource::None, |provider| provider.key_source)
     }
@@ -69,9 +69,9 @@ impl ModelChoice {
 ///
 /// # Errors
 /// `UnknownModel`, `UnknownProvider`, `NoKey`, `ModelNotInstalled`, `NoLocalEngine`; `Usage` and `BadConfig` for an
-/// address or a key that must not be used so.
+/// address or a key that must not be used.
 pub(crate) fn choose_model(app: &AppContext) -> Result<ModelChoice, Reason> {
-    chosen(app).map_err(|mut reason| {
+    choose(app).map_err(|mut reason| {
         if let Reason::NoKey { embedded, .. } = &mut reason {
             *embedded = is_installed(app);
         }
@@ -79,28 +79,30 @@ pub(crate) fn choose_model(app: &AppContext) -> Result<ModelChoice, Reason> {
     })
 }
 
-fn chosen(app: &AppContext) -> Result<ModelChoice, Reason> {
+fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
     let setting = app.base.config.get(&["model"]);
-    let why = setting.map(|setting| setting.origin.to_string());
-    match (app.base.config.text(&["model"]), why) {
-        (Some(name), Some(why)) if name != "auto" => named(app, name, why),
-        (Some(_), _) if alias(app, "auto").is_some() => named(app, "auto", "models.aliases".to_owned()),
-        _ => unnamed(app),
+    let origin = setting.map(|setting| setting.origin.to_string());
+    match (app.base.config.text(&["model"]), origin) {
+        (Some(name), Some(origin)) if name != "auto" => choose_by_name(app, name, origin),
+        (Some(_), _) if alias(app, "auto").is_some() => {
+            choose_by_name(app, "auto", "models.aliases".to_owned())
+        }
+        _ => choose_default(app),
     }
 }
 
-/// Chooses the model of that name, which `why` names the source of.
+/// Chooses the model of this name, which comes from `origin`.
 ///
 /// # Errors
-/// Those of [`choose_model`].
-pub(crate) fn choose_model_named(app: &AppContext, name: &str, why: &str) -> Result<ModelChoice, Reason> {
+/// The same as for [`choose_model`].
+pub(crate) fn choose_model_named(app: &AppContext, name: &str, origin: &str) -> Result<ModelChoice, Reason> {
     match name {
-        "auto" if alias(app, "auto").is_none() => unnamed(app),
-        name => named(app, name, why.to_owned()),
+        "auto" if alias(app, "auto").is_none() => choose_default(app),
+        name => choose_by_name(app, name, origin.to_owned()),
     }
 }
 
-/// Returns the names of the aliases and what each means.
+/// Returns the aliases, each with its model name.
 pub(crate) fn aliases(app: &AppContext) -> Vec<(String, String)> {
     let aliases = app.base.config.all().filter_map(|(path, _)| match path {
         [models, aliases, name] if (models.as_str(), aliases.as_str()) == ("models", "aliases") => {
@@ -111,11 +113,11 @@ pub(crate) fn aliases(app: &AppContext) -> Vec<(String, String)> {
     aliases.collect()
 }
 
-/// The first provider with a key, else the embedded model.
+/// Chooses the default model of the first provider with a key, else the embedded model.
 ///
 /// # Errors
-/// `Usage` for an address or a key that is given for a model that nobody named.
-fn unnamed(app: &AppContext) -> Result<ModelChoice, Reason> {
+/// `Usage` for `--endpoint` or `--api-key` without a model name.
+fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
     if let Some(url) = &app.base.flags.endpoint {
         let detail = format!(
             "`--endpoint {url}` needs `--model NAME`, the name of a model of that server; \
@@ -130,19 +132,19 @@ fn unnamed(app: &AppContext) -> Result<ModelChoice, Reason> {
     if let Some(provider) = ConfiguredProvider::first_with_key(app)
         && let Some(model) = default_model(&provider.name)
     {
-        let why = format!("first provider with a key: {}", provider.name);
-        return remote(app, provider, model, why);
+        let origin = format!("first provider with a key: {}", provider.name);
+        return remote_model(app, provider, model, origin);
     }
     match unused_key(app) {
-        None => embedded(app, "no key is set".to_owned(), None),
+        None => embedded_model(app, "no key is set".to_owned(), None),
         Some(key) => {
-            let why = format!("no key of a provider is set; {} is a key of {}", key.variable, key.service);
-            embedded(app, why, Some(key))
+            let origin = format!("no key of a provider is set; {} is a key of {}", key.variable, key.service);
+            embedded_model(app, origin, Some(key))
         }
     }
 }
 
-fn named(app: &AppContext, name: &str, why: String) -> Result<ModelChoice, Reason> {
+fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelChoice, Reason> {
     let mut name = name.trim().to_owned();
     for _ in 0..ALIAS_DEPTH {
         match alias(app, &name) {
@@ -151,10 +153,10 @@ fn named(app: &AppContext, name: &str, why: String) -> Result<ModelChoice, Reaso
         }
     }
     if name == "auto" {
-        return unnamed(app);
+        return choose_default(app);
     }
     if EMBEDDED_NAMES.contains(&name.as_str()) {
-        return embedded(app, why, None);
+        return embedded_model(app, origin, None);
     }
     if let Some((provider, model)) = name.split_once('/')
         && let Some(provider) = ConfiguredProvider::find(app, provider)?
@@ -162,38 +164,38 @@ fn named(app: &AppContext, name: &str, why: String) -> Result<ModelChoice, Reaso
         if model.is_empty() {
             return Err(Reason::UnknownModel { model: name.clone(), provider: None, near: None });
         }
-        return remote(app, provider.with_key()?, model, why);
+        return remote_model(app, provider.require_key()?, model, origin);
     }
     if let Some(known) = known_model(&name)
         && let Some(provider) = ConfiguredProvider::find(app, known.provider)?
-        && let Ok(provider) = provider.with_key()
+        && let Ok(provider) = provider.require_key()
     {
-        return remote(app, provider, &name, why);
+        return remote_model(app, provider, &name, origin);
     }
-    if let Some(reason) = only_of_an_untrusted_project(app, &name) {
+    if let Some(reason) = untrusted_setting(app, &name) {
         return Err(reason);
     }
     if let Some(provider) = ConfiguredProvider::only_one(app)? {
-        return remote(app, provider, &name, why);
+        return remote_model(app, provider, &name, origin);
     }
     match known_model(&name).map(|known| ConfiguredProvider::find(app, known.provider)) {
-        Some(Ok(Some(provider))) => remote(app, provider.with_key()?, &name, why),
+        Some(Ok(Some(provider))) => remote_model(app, provider.require_key()?, &name, origin),
         Some(Err(reason)) => Err(reason),
         Some(Ok(None)) | None => {
-            let near = near_model(app, &name);
+            let near = similar_model(app, &name);
             Err(Reason::UnknownModel { model: name, provider: None, near })
         }
     }
 }
 
-/// Returns the name with the provider that a misspelt provider of `name` most likely means.
-fn near_model(app: &AppContext, name: &str) -> Option<String> {
+/// Corrects a misspelt provider in `name`.
+fn similar_model(app: &AppContext, name: &str) -> Option<String> {
     let (provider, model) = name.split_once('/')?;
-    Some(format!("{}/{model}", near_provider(app, provider)?))
+    Some(format!("{}/{model}", similar_provider(app, provider)?))
 }
 
-/// The reason where the name means something to the project's file alone.
-fn only_of_an_untrusted_project(app: &AppContext, name: &str) -> Option<Reason> {
+/// Returns the failure for a name that only an untrusted project file defines.
+fn untrusted_setting(app: &AppContext, name: &str) -> Option<Reason> {
     let provider = name.split_once('/').map(|(provider, _)| ("providers", vec!["providers", provider]));
     let alias = Some(("models.aliases", vec!["models", "aliases", name]));
     provider.into_iter().chain(alias).find_map(|(table, path)| {
@@ -207,24 +209,28 @@ fn alias(app: &AppContext, name: &str) -> Option<String> {
     app.base.config.text(&["models", "aliases", name]).map(str::to_owned)
 }
 
-/// A model of `provider`.
+/// Returns a model of `provider`.
 ///
 /// # Errors
-/// `BadConfig` where the key would travel unencrypted.
-fn remote(
+/// `BadConfig` if the key would be sent unencrypted.
+fn remote_model(
     app: &AppContext,
     provider: ConfiguredProvider,
     model: &str,
-    why: String,
+    origin: String,
 ) -> Result<ModelChoice, Reason> {
     provider.check_encryption(app)?;
     let display =
         app.base.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };
-    Ok(ModelChoice { info, provider: Some(provider), why, unused_key: None })
+    Ok(ModelChoice { info, provider: Some(provider), origin, unused_key: None })
 }
 
-fn embedded(app: &AppContext, why: String, unused_key: Option<UnusedKey>) -> Result<ModelChoice, Reason> {
+fn embedded_model(
+    app: &AppContext,
+    origin: String,
+    unused_key: Option<UnusedKey>,
+) -> Result<ModelChoice, Reason> {
     let display = embedded::DISPLAY_NAME.to_owned();
     if !cfg!(feature = "embedded") {
         return Err(Reason::NoLocalEngine);
@@ -234,5 +240,5 @@ fn embedded(app: &AppContext, why: String, unused_key: Option<UnusedKey>) -> Res
         return Err(Reason::ModelNotInstalled { model: display, unused_key });
     }
     let info = ModelInfo { provider: EMBEDDED.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };
-    Ok(ModelChoice { info, provider: None, why, unused_key })
+    Ok(ModelChoice { info, provider: None, origin, unused_key })
 }

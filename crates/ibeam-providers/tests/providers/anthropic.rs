@@ -1,6 +1,6 @@
 //! Recorded Messages streams and what they mean.
 
-use ibeam_providers::Wire;
+use ibeam_providers::protocols::ANTHROPIC;
 use proptest::prelude::*;
 
 use crate::replay;
@@ -12,7 +12,7 @@ const TEXT_MEANS: &[&str] =
 
 #[track_caller]
 fn check(stream: &str, expect: &[&str]) {
-    replay::check(Wire::Anthropic, stream, expect);
+    replay::check(ANTHROPIC, stream, expect);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_refusal_is_a_refusal() {
 fn a_stream_is_complete_from_the_name_of_its_last_event_on() {
     let last = TEXT.find("event: message_stop\n").unwrap() + "event: message_stop".len();
     for cut in 1..TEXT.len() {
-        let got = replay::replay(Wire::Anthropic, &[&TEXT.as_bytes()[..cut]]);
+        let got = replay::replay(ANTHROPIC, &[&TEXT.as_bytes()[..cut]]);
         if cut >= last {
             assert_eq!(got, TEXT_MEANS, "cut at {cut}");
         } else {
@@ -111,7 +111,7 @@ fn events_out_of_order_are_a_fault() {
     let delta = r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}"#;
     let block = r#"data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
     for events in [&[delta][..], &[start, delta], &[start, start], &[start, block, block]] {
-        let got = replay::replay(Wire::Anthropic, &[(events.join("\n\n") + "\n\n").as_bytes()]);
+        let got = replay::replay(ANTHROPIC, &[(events.join("\n\n") + "\n\n").as_bytes()]);
         assert!(got.last().unwrap().starts_with("protocol: events out of order"), "{events:?} {got:?}");
     }
 }
@@ -122,9 +122,9 @@ fn a_document_that_is_not_streamed_means_the_same() {
         {"type":"text","text":"Hi"},{"type":"tool_use","id":"t1","name":"read","input":{"path":"a"}}],
         "stop_reason":"tool_use","usage":{"input_tokens":3,"output_tokens":4}}"#;
     let expect = ["text Hi", "= text Hi", r#"= call t1 read {"path":"a"}"#, "= ToolUse 3+0r+0w/4"];
-    assert_eq!(replay::replay_whole(Wire::Anthropic, body), expect);
+    assert_eq!(replay::replay_document(ANTHROPIC, body), expect);
     let error = r#"{"type":"error","error":{"type":"api_error","message":"Internal"}}"#;
-    assert_eq!(replay::replay_whole(Wire::Anthropic, error), ["reported [api_error] Internal"]);
+    assert_eq!(replay::replay_document(ANTHROPIC, error), ["reported [api_error] Internal"]);
 }
 
 /// Calls of a program that the service runs come whole, in the first event.
@@ -169,6 +169,6 @@ proptest! {
     fn a_damaged_stream_never_panics(at in 0usize..TOOLS.len(), byte in any::<u8>()) {
         let mut stream = TOOLS.as_bytes().to_vec();
         stream[at] = byte & 0x7f;
-        replay::replay(Wire::Anthropic, &[&stream]);
+        replay::replay(ANTHROPIC, &[&stream]);
     }
 }

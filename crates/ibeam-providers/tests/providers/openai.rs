@@ -1,6 +1,6 @@
 //! Recorded Chat Completions streams of several services and what they mean.
 
-use ibeam_providers::Wire;
+use ibeam_providers::protocols::OPENAI_CHAT;
 use proptest::prelude::*;
 
 use crate::replay;
@@ -9,7 +9,7 @@ const TOOLS: &str = include_str!("../../fixtures/openai-tools.sse");
 
 #[track_caller]
 fn check(stream: &str, expect: &[&str]) {
-    replay::check(Wire::OpenAi, stream, expect);
+    replay::check(OPENAI_CHAT, stream, expect);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn lone_surrogates_are_replaced_in_text_and_spoil_arguments() {
 #[test]
 fn an_event_that_is_no_json_is_a_fault() {
     let got =
-        replay::replay(Wire::OpenAi, &[include_str!("../../fixtures/openai-invalid-json.sse").as_bytes()]);
+        replay::replay(OPENAI_CHAT, &[include_str!("../../fixtures/openai-invalid-json.sse").as_bytes()]);
     assert!(got[1].starts_with("protocol: an event is not valid"), "{got:?}");
 }
 
@@ -151,12 +151,12 @@ fn a_document_that_is_not_streamed_means_the_same() {
         "content":"Hi","tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{}"}}]},
         "finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}"#;
     let expect = ["text Hi", "= text Hi", "= call a ls {}", "= ToolUse 3+0r+0w/4"];
-    assert_eq!(replay::replay_whole(Wire::OpenAi, body), expect);
+    assert_eq!(replay::replay_document(OPENAI_CHAT, body), expect);
     let error = r#"{"error":{"message":"Bad","type":"invalid_request_error","code":null}}"#;
-    assert_eq!(replay::replay_whole(Wire::OpenAi, error), ["reported [invalid_request_error] Bad"]);
+    assert_eq!(replay::replay_document(OPENAI_CHAT, error), ["reported [invalid_request_error] Bad"]);
     let plain = r#"{"error":"model 'x' not found"}"#;
-    assert_eq!(replay::replay_whole(Wire::OpenAi, plain), ["reported [] model 'x' not found"]);
-    assert_eq!(replay::replay_whole(Wire::OpenAi, "{}"), ["protocol: the document holds no message"]);
+    assert_eq!(replay::replay_document(OPENAI_CHAT, plain), ["reported [] model 'x' not found"]);
+    assert_eq!(replay::replay_document(OPENAI_CHAT, "{}"), ["protocol: the document holds no message"]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn a_whole_answer_with_a_message_and_an_empty_delta_is_the_message() {
             "tool_calls":[{{"id":"a","function":{{"name":"ls","arguments":"{{}}"}}}}]}},"finish_reason":"stop"}}]}}"#
         );
         let expect = ["text Hi", "= text Hi", "= call a ls {}", "= ToolUse -"];
-        assert_eq!(replay::replay_whole(Wire::OpenAi, &body), expect, "{delta}");
+        assert_eq!(replay::replay_document(OPENAI_CHAT, &body), expect, "{delta}");
     }
 }
 
@@ -196,7 +196,7 @@ fn a_call_in_the_older_form_is_a_call() {
     let body = r#"{"choices":[{"index":0,"message":{"content":null,"function_call":{"name":"read",
         "arguments":"{\"path\":\"a\"}"}},"finish_reason":"function_call"}]}"#;
     let expect = [r#"= call call_1 read {"path":"a"}"#, "= ToolUse -"];
-    assert_eq!(replay::replay_whole(Wire::OpenAi, body), expect);
+    assert_eq!(replay::replay_document(OPENAI_CHAT, body), expect);
     let piece =
         |call: &str| format!("data: {{\"choices\":[{{\"delta\":{{\"function_call\":{call}}}}}]}}\n\n");
     let stream = [
@@ -212,10 +212,10 @@ fn a_call_in_the_older_form_is_a_call() {
 fn the_older_form_next_to_the_newer_one_is_the_same_call() {
     let body = r#"{"choices":[{"index":0,"message":{"content":null,"function_call":{"name":"ls","arguments":"{}"},
         "tool_calls":[{"id":"a","function":{"name":"ls","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
-    assert_eq!(replay::replay_whole(Wire::OpenAi, body), ["= call a ls {}", "= ToolUse -"]);
+    assert_eq!(replay::replay_document(OPENAI_CHAT, body), ["= call a ls {}", "= ToolUse -"]);
     let none = r#"{"choices":[{"index":0,"message":{"content":"Hi","function_call":{"name":"","arguments":""}},
         "finish_reason":"stop"}]}"#;
-    assert_eq!(replay::replay_whole(Wire::OpenAi, none), ["text Hi", "= text Hi", "= EndTurn -"]);
+    assert_eq!(replay::replay_document(OPENAI_CHAT, none), ["text Hi", "= text Hi", "= EndTurn -"]);
 }
 
 proptest! {
@@ -223,6 +223,6 @@ proptest! {
     fn a_damaged_stream_never_panics(at in 0usize..TOOLS.len(), byte in any::<u8>()) {
         let mut stream = TOOLS.as_bytes().to_vec();
         stream[at] = byte & 0x7f;
-        replay::replay(Wire::OpenAi, &[&stream]);
+        replay::replay(OPENAI_CHAT, &[&stream]);
     }
 }

@@ -1,47 +1,47 @@
-//! Plays a recorded stream through the pure half of a wire.
+//! Replays a recorded stream through a wire protocol.
 
 use ibeam_core::ModelEvent;
 use ibeam_protocol::Block;
-use ibeam_providers::provider_table::{DEFAULT_QUIRKS, Quirks};
-use ibeam_providers::sse::SseParser;
-use ibeam_providers::wire::{Wire, WireFault};
+use ibeam_providers::response_error::ResponseError;
+use ibeam_providers::{Quirks, WireProtocol};
 
 use crate::conversation::{request, user};
 
-/// What a stream meant, one line a fact; a fault is the last.
-pub(crate) fn replay(wire: Wire, chunks: &[&[u8]]) -> Vec<String> {
-    let quirks = Quirks { text_tool_calls: true, ..DEFAULT_QUIRKS };
-    let mut decoder = wire.decoder(&request(vec![user("hi")]), quirks);
-    let mut parser = SseParser::default();
+/// Returns the events of a stream and of its answer, one per line. An error is the last line.
+pub(crate) fn replay(protocol: &dyn WireProtocol, chunks: &[&[u8]]) -> Vec<String> {
+    let quirks = Quirks { text_tool_calls: true, ..Quirks::DEFAULT };
+    let mut decoder = protocol.decoder(&request(vec![user("hi")]), quirks);
+    let mut parser = protocol.frame_parser();
     let mut out = Vec::new();
-    let mut run = || -> Result<(), WireFault> {
+    let mut run = || -> Result<(), ResponseError> {
         for chunk in chunks {
-            let mut events = Vec::new();
-            parser.feed(chunk, &mut events).unwrap();
-            for event in &events {
-                decoder.event(event, &mut out)?;
+            let mut frames = Vec::new();
+            parser.feed(chunk, &mut frames).unwrap();
+            for frame in &frames {
+                decoder.decode_frame(frame, &mut out)?;
             }
         }
-        decoder.end(std::mem::take(&mut parser).finish().ok().flatten().as_ref(), &mut out)
+        decoder.finish_stream(parser.finish().ok().flatten().as_ref(), &mut out)
     };
     let result = run();
     lines(out, result.err())
 }
 
-/// A document that is not streamed.
-pub(crate) fn replay_whole(wire: Wire, body: &str) -> Vec<String> {
+/// Returns the events of a document that is not streamed.
+pub(crate) fn replay_document(protocol: &dyn WireProtocol, body: &str) -> Vec<String> {
     let mut out = Vec::new();
-    let result = wire.decoder(&request(vec![user("hi")]), DEFAULT_QUIRKS).whole(body, &mut out);
+    let result =
+        protocol.decoder(&request(vec![user("hi")]), Quirks::DEFAULT).decode_document(body, &mut out);
     lines(out, result.err())
 }
 
-pub(crate) fn lines(events: Vec<ModelEvent>, fault: Option<WireFault>) -> Vec<String> {
+pub(crate) fn lines(events: Vec<ModelEvent>, error: Option<ResponseError>) -> Vec<String> {
     let mut lines: Vec<String> = events.into_iter().flat_map(line).collect();
-    lines.extend(fault.map(|fault| match fault {
-        WireFault::Reported(error) => format!("reported [{}] {}", error.kind, error.message),
-        WireFault::Protocol(how) => format!("protocol: {how}"),
-        WireFault::TooLarge(how) => format!("too large: {how}"),
-        WireFault::Truncated => "truncated".to_owned(),
+    lines.extend(error.map(|error| match error {
+        ResponseError::Reported(error) => format!("reported [{}] {}", error.kind, error.message),
+        ResponseError::Protocol(detail) => format!("protocol: {detail}"),
+        ResponseError::TooLarge(detail) => format!("too large: {detail}"),
+        ResponseError::Truncated => "truncated".to_owned(),
     }));
     lines
 }
@@ -68,14 +68,14 @@ fn line(event: ModelEvent) -> Vec<String> {
     lines
 }
 
-/// Every chunking must mean the same: whole, cut anywhere, byte by byte.
+/// Expects the same lines however the stream is chunked: in one piece, cut anywhere, byte by byte.
 #[track_caller]
-pub(crate) fn check(wire: Wire, stream: &str, expect: &[&str]) {
-    assert_eq!(replay(wire, &[stream.as_bytes()]), expect);
+pub(crate) fn check(protocol: &dyn WireProtocol, stream: &str, expect: &[&str]) {
+    assert_eq!(replay(protocol, &[stream.as_bytes()]), expect);
     for cut in (0..stream.len()).step_by(7) {
         let (head, tail) = stream.as_bytes().split_at(cut);
-        assert_eq!(replay(wire, &[head, tail]), expect, "cut at {cut}");
+        assert_eq!(replay(protocol, &[head, tail]), expect, "cut at {cut}");
     }
     let bytes: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
-    assert_eq!(replay(wire, &bytes), expect, "byte by byte");
+    assert_eq!(replay(protocol, &bytes), expect, "byte by byte");
 }

@@ -1,9 +1,11 @@
-//! Conversations and the bytes they become.
+//! The exact bytes of requests.
 
 use ibeam_core::ModelRequest;
 use ibeam_protocol::{Block, Message};
-use ibeam_providers::provider_table::{DEFAULT_QUIRKS, known_provider};
-use ibeam_providers::wire::{RequestSettings, Wire};
+use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT};
+use ibeam_providers::provider_table::known_provider;
+use ibeam_providers::wire_protocol::RequestSettings;
+use ibeam_providers::{Quirks, WireProtocol, build_request_body};
 use serde_json::{Value, json};
 
 use crate::conversation::{call, request, results, thinking, user};
@@ -25,16 +27,15 @@ fn conversation() -> Vec<Message> {
     ]
 }
 
-fn bytes(wire: Wire, request: &ModelRequest, name: &str) -> String {
-    let quirks = known_provider(name).map_or(DEFAULT_QUIRKS, |provider| provider.quirks);
+fn bytes(protocol: &dyn WireProtocol, request: &ModelRequest, name: &str) -> String {
+    let quirks = known_provider(name).map_or(Quirks::DEFAULT, |provider| provider.quirks);
     let settings = RequestSettings { model: "m", max_output_tokens: Some(100), quirks };
-    String::from_utf8(wire.request_body(request, &settings).unwrap()).unwrap()
+    String::from_utf8(build_request_body(protocol, request, &settings).unwrap()).unwrap()
 }
 
 #[test]
 fn a_messages_request_is_exactly_this() {
-    let body: Value =
-        serde_json::from_str(&bytes(Wire::Anthropic, &request(conversation()), "anthropic")).unwrap();
+    let body: Value = serde_json::from_str(&bytes(ANTHROPIC, &request(conversation()), "anthropic")).unwrap();
     let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
     let cached = json!({ "type": "ephemeral" });
     let expect = json!({
@@ -64,7 +65,7 @@ fn a_messages_request_is_exactly_this() {
 
 #[test]
 fn a_chat_request_is_exactly_this() {
-    let body: Value = serde_json::from_str(&bytes(Wire::OpenAi, &request(conversation()), "openai")).unwrap();
+    let body: Value = serde_json::from_str(&bytes(OPENAI_CHAT, &request(conversation()), "openai")).unwrap();
     let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
     let tool = |name: &str| {
         let description = format!("The tool {name}.");
@@ -91,15 +92,15 @@ fn a_chat_request_is_exactly_this() {
 }
 
 #[test]
-fn reasoning_is_sent_back_only_where_it_is_wanted() {
+fn reasoning_is_sent_back_only_to_services_that_require_it() {
     let request = request(conversation());
-    assert!(bytes(Wire::OpenAi, &request, "deepseek").contains(r#""reasoning_content":"Hmm.""#));
-    assert!(!bytes(Wire::OpenAi, &request, "openrouter").contains("reasoning_content"));
+    assert!(bytes(OPENAI_CHAT, &request, "deepseek").contains(r#""reasoning_content":"Hmm.""#));
+    assert!(!bytes(OPENAI_CHAT, &request, "openrouter").contains("reasoning_content"));
 }
 
 #[test]
-fn a_service_gets_only_the_keys_it_knows() {
-    let body = bytes(Wire::OpenAi, &request(vec![user("hi")]), "mistral");
+fn a_service_gets_only_supported_keys() {
+    let body = bytes(OPENAI_CHAT, &request(vec![user("hi")]), "mistral");
     assert!(body.contains(r#""max_tokens":100"#) && !body.contains("stream_options"), "{body}");
 }
 
@@ -107,18 +108,18 @@ fn a_service_gets_only_the_keys_it_knows() {
 fn blank_texts_and_empty_messages_are_left_out_of_a_messages_request() {
     let messages =
         vec![user("hi"), Message::Assistant(vec![Block::Text(" \n".into())]), user("still there?")];
-    let body: Value = serde_json::from_str(&bytes(Wire::Anthropic, &request(messages), "anthropic")).unwrap();
+    let body: Value = serde_json::from_str(&bytes(ANTHROPIC, &request(messages), "anthropic")).unwrap();
     assert_eq!(body["messages"].as_array().unwrap().len(), 1, "roles alternate: {body}");
 }
 
-/// What a cache may count on: all bytes up to the newest message, apart from the breakpoint that moves with it.
+/// Expects that all bytes before the newest message stay the same, except for the cache breakpoint.
 #[track_caller]
-fn check_prefix(wire: Wire, name: &str) {
+fn check_prefix(protocol: &dyn WireProtocol, name: &str) {
     let marker = r#","cache_control":{"type":"ephemeral"}"#;
     let mut earlier = String::new();
     for length in 1..=conversation().len() {
         let messages = conversation().into_iter().take(length).collect();
-        let body = bytes(wire, &request(messages), name).replace(marker, "");
+        let body = bytes(protocol, &request(messages), name).replace(marker, "");
         let prefix = earlier.trim_end_matches(['}', ']']);
         assert!(body.starts_with(prefix), "{prefix}\n{body}");
         earlier = body;
@@ -127,7 +128,7 @@ fn check_prefix(wire: Wire, name: &str) {
 
 #[test]
 fn the_bytes_of_a_request_only_grow_with_the_conversation() {
-    check_prefix(Wire::Anthropic, "anthropic");
-    check_prefix(Wire::OpenAi, "openai");
-    check_prefix(Wire::OpenAi, "deepseek");
+    check_prefix(ANTHROPIC, "anthropic");
+    check_prefix(OPENAI_CHAT, "openai");
+    check_prefix(OPENAI_CHAT, "deepseek");
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use ibeam_core::{ModelEvent, Provider, ProviderError, Retry};
 use ibeam_protocol::Reason;
-use ibeam_providers::provider_table::DEFAULT_QUIRKS;
-use ibeam_providers::{Endpoint, HttpProvider, Secret, Timeouts, Wire};
+use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT};
+use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts};
 
 use crate::conversation::{request, user};
 use crate::replay;
@@ -22,13 +22,13 @@ const KEY: &str = "sk-very-secret";
 fn endpoint(base_url: &str) -> Endpoint {
     Endpoint {
         provider: "openai".into(),
-        wire: Wire::OpenAi,
+        protocol: OPENAI_CHAT,
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,
         headers: vec![("x-extra".into(), "yes".into())],
         model: "gpt-x".into(),
-        quirks: DEFAULT_QUIRKS,
+        quirks: Quirks::DEFAULT,
         timeouts: Timeouts::default(),
         max_output_tokens: None,
     }
@@ -102,9 +102,9 @@ async fn an_answer_streams_and_tells_its_request_id() {
 }
 
 #[tokio::test]
-async fn the_messages_wire_sends_its_own_headers() {
+async fn the_messages_api_has_its_own_headers() {
     let server = Server::start(vec![Act::Send(chunked("request-id: req_2\r\n", CLAUDE))]).await;
-    let endpoint = Endpoint { wire: Wire::Anthropic, ..endpoint(&server.url) };
+    let endpoint = Endpoint { protocol: ANTHROPIC, ..endpoint(&server.url) };
     let (events, error) = ask(&HttpProvider::new(endpoint)).await;
     assert_eq!(error, None);
     assert_eq!(replay::lines(events, None).last().unwrap(), "= EndTurn 25+40r+10w/15");

@@ -1,9 +1,9 @@
-//! From a choice to a port that answers.
+//! Creation of the provider for a chosen model.
 
 use std::sync::Arc;
 
 use ibeam_config::Credentials;
-use ibeam_core::Provider as Port;
+use ibeam_core::Provider;
 use ibeam_protocol::{Failure, KeySource, ModelInfo};
 use ibeam_providers::{Endpoint, HttpProvider, KeyReader, ListedModel, Secret, known_model};
 
@@ -11,27 +11,30 @@ use super::{ConfiguredProvider, ModelChoice, embedded};
 use crate::app::AppContext;
 
 impl ModelChoice {
-    /// Makes the port; nothing is sent yet.
+    /// Creates the provider. It sends nothing before the first request.
     ///
     /// # Errors
-    /// None of the network's: those come with the first answer.
-    pub(crate) fn connect(self, app: &AppContext) -> Result<(Arc<dyn Port>, ModelInfo, KeySource), Failure> {
+    /// `ModelNotInstalled` or `NoLocalEngine` for the embedded model. Network errors occur at the first request.
+    pub(crate) fn connect(
+        self,
+        app: &AppContext,
+    ) -> Result<(Arc<dyn Provider>, ModelInfo, KeySource), Failure> {
         let source = self.key_source();
-        let port: Arc<dyn Port> = match &self.provider {
+        let connected: Arc<dyn Provider> = match &self.provider {
             Some(provider) => {
                 let key_reader = key_reader(app, provider);
                 Arc::new(HttpProvider::new(Endpoint { key_reader, ..endpoint(provider, &self.info.id) }))
             }
             None => embedded::provider(app)?,
         };
-        Ok((port, self.info, source))
+        Ok((connected, self.info, source))
     }
 }
 
-/// The models that a provider says it has.
+/// Returns the models that a provider lists.
 ///
 /// # Errors
-/// The provider's failure.
+/// The failure of the provider.
 pub(crate) async fn list_models(provider: &ConfiguredProvider) -> Result<Vec<ListedModel>, Failure> {
     let listed = HttpProvider::new(endpoint(provider, "")).list_models().await;
     listed.map_err(|error| error.failure)
@@ -40,7 +43,7 @@ pub(crate) async fn list_models(provider: &ConfiguredProvider) -> Result<Vec<Lis
 fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
     Endpoint {
         provider: provider.name.clone(),
-        wire: provider.wire,
+        protocol: provider.protocol,
         base_url: provider.base_url.clone(),
         key: provider.key.clone(),
         key_reader: None,
@@ -52,7 +55,7 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
     }
 }
 
-/// Where the key is kept, if another `login` may replace it there; flags and variables stay as they are.
+/// Returns a reader for a stored key, which another `login` may replace. Keys of flags and variables cannot change.
 fn key_reader(app: &AppContext, provider: &ConfiguredProvider) -> Option<KeyReader> {
     let (path, name) = (app.dirs.credentials.clone(), provider.name.clone());
     let read = move || Credentials::load(&path).ok()?.get(&name).map(Secret::new);

@@ -1,41 +1,44 @@
-//! The embedded model: where its file is, and the port to it. The engine is loaded with the first request.
+//! The embedded model: its file and its provider. The first request loads the engine.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ibeam_core::Provider as Port;
+use ibeam_core::Provider;
 use ibeam_protocol::{Failure, Reason};
 
 use crate::app::AppContext;
 
-/// Its name for people.
+/// The display name of the embedded model.
 #[cfg(feature = "embedded")]
 pub(crate) const DISPLAY_NAME: &str = ibeam_local::MODEL_NAME;
-/// Its name for people.
+/// The display name of the embedded model.
 #[cfg(not(feature = "embedded"))]
 pub(crate) const DISPLAY_NAME: &str = "the embedded model";
 
-/// Whether the file is in its place, and an engine to run it. It was checked when it was put there.
+/// Whether the model file and an engine are installed. The set-up has verified the content of the file.
 pub(crate) fn is_installed(app: &AppContext) -> bool {
     cfg!(feature = "embedded") && model_file(app).is_file()
 }
 
-/// Where the file is: `local.model`, else in our data directory.
+/// Returns the path of the model file: `local.model`, else a path in the data directory.
 #[cfg(feature = "embedded")]
 pub(crate) fn model_file(app: &AppContext) -> PathBuf {
     let own = app.base.config.text(&["local", "model"]).map(PathBuf::from);
     own.unwrap_or_else(|| app.dirs.models().join(ibeam_local::setup::MODEL_FILE))
 }
 
-/// Where the file would be.
+/// Returns the path of the model file: `local.model`, else an empty path.
 #[cfg(not(feature = "embedded"))]
 pub(crate) fn model_file(app: &AppContext) -> PathBuf {
     app.base.config.text(&["local", "model"]).map(PathBuf::from).unwrap_or_default()
 }
 
-/// The port to it.
+/// Creates the provider.
+///
+/// # Errors
+/// `ModelNotInstalled`.
 #[cfg(feature = "embedded")]
-pub(super) fn provider(app: &AppContext) -> Result<Arc<dyn Port>, Failure> {
+pub(super) fn provider(app: &AppContext) -> Result<Arc<dyn Provider>, Failure> {
     let file = model_file(app);
     if !file.is_file() {
         return Err(Reason::ModelNotInstalled { model: DISPLAY_NAME.to_owned(), unused_key: None }.into());
@@ -44,23 +47,26 @@ pub(super) fn provider(app: &AppContext) -> Result<Arc<dyn Port>, Failure> {
     Ok(Arc::new(ibeam_local::LocalProvider::new(file, app.dirs.cache.clone(), Box::new(files))))
 }
 
-/// There is none in this build.
+/// Fails, because this build has no engine.
+///
+/// # Errors
+/// `NoLocalEngine`.
 #[cfg(not(feature = "embedded"))]
-pub(super) fn provider(_: &AppContext) -> Result<Arc<dyn Port>, Failure> {
+pub(super) fn provider(_: &AppContext) -> Result<Arc<dyn Provider>, Failure> {
     Err(Reason::NoLocalEngine.into())
 }
 
 #[cfg(feature = "embedded")]
 mod files {
-    //! The workspace as the embedded model may know it: a bounded list of files.
+    //! The files of the workspace for the embedded model: a list of limited length.
 
     use std::path::{Component, Path, PathBuf};
     use std::time::Duration;
 
-    /// More files than this tell a small model nothing.
-    const MOST_FILES: usize = 200;
-    const DEEPEST: usize = 4;
-    const LONGEST: Duration = Duration::from_secs(2);
+    /// A longer list does not help a small model.
+    const MAX_FILES: usize = 200;
+    const MAX_DEPTH: usize = 4;
+    const TIME_LIMIT: Duration = Duration::from_secs(2);
 
     pub(super) struct BoundedFileList {
         root: PathBuf,
@@ -74,7 +80,7 @@ mod files {
 
     impl ibeam_local::WorkspaceFiles for BoundedFileList {
         fn files(&self) -> Vec<String> {
-            let files = ibeam_tools::list_files(&self.root, DEEPEST, MOST_FILES, LONGEST);
+            let files = ibeam_tools::list_files(&self.root, MAX_DEPTH, MAX_FILES, TIME_LIMIT);
             files.into_iter().filter_map(|file| Some(file.to_str()?.to_owned())).collect()
         }
 

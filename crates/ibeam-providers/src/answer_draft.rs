@@ -1,14 +1,14 @@
-//! An answer in the making, and the rules under which it becomes a complete one.
+//! The parts of an answer that is still arriving, and the rules for completing it.
 
 use std::collections::{HashMap, HashSet};
 
 use ibeam_protocol::{Answer, Block, CallId, Provenance, StopReason, ToolCall, Usage};
 use serde_json::Value;
 
-use crate::lenient;
-use crate::wire::WireFault;
+use crate::lenient_json;
+use crate::response_error::ResponseError;
 
-/// A part of an answer, in the order of the wire.
+/// A part of an answer, in the order of the stream.
 #[derive(Debug)]
 pub(crate) enum Part {
     Text(String),
@@ -19,50 +19,52 @@ pub(crate) enum Part {
 /// A call whose arguments may still be arriving.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallDraft {
-    /// Empty until the service gives one.
+    /// Empty until the service sends one.
     pub(crate) id: String,
     pub(crate) name: String,
     /// JSON text.
     pub(crate) arguments: String,
-    /// The text had to be repaired: it is not what the model wrote and must not be executed.
+    /// The arguments had to be repaired. They differ from what the model wrote and must not be executed.
     pub(crate) repaired: bool,
 }
 
-/// What the wire told at the end.
+/// The metadata at the end of an answer.
 #[derive(Debug)]
-pub(crate) struct Ending {
+pub(crate) struct AnswerEnd {
     pub(crate) stop: StopReason,
     pub(crate) usage: Option<Usage>,
     pub(crate) request_id: Option<String>,
-    /// Calls of the conversation before this answer: made-up ids count on from there.
+    /// The number of calls in the conversation before this answer. Generated ids continue from there.
     pub(crate) calls_before: usize,
 }
 
-/// Makes the answer. A call that came twice is one; another call under the same id gets an id of its own and
-/// arguments that nobody executes, which tell the model why.
+/// Builds the answer.
+///
+/// A call that arrives twice is one call. A different call with the same id gets a new id and arguments that no tool
+/// accepts; they tell the model why.
 ///
 /// # Errors
 /// `Protocol` when a call has no name: executing it would be a guess.
-pub(crate) fn finish(parts: Vec<Part>, ending: Ending) -> Result<Answer, WireFault> {
-    let Ending { stop, usage, request_id, calls_before } = ending;
+pub(crate) fn build_answer(parts: Vec<Part>, end: AnswerEnd) -> Result<Answer, ResponseError> {
+    let AnswerEnd { stop, usage, request_id, calls_before } = end;
     let cut = stop == StopReason::MaxTokens;
     let refused = stop == StopReason::Refusal;
     let mut blocks = Vec::with_capacity(parts.len());
-    let mut ids = Ids::given(&parts);
+    let mut ids = CallIds::from_parts(&parts);
     let mut calls: HashMap<CallId, ToolCall> = HashMap::new();
     for part in parts {
         match part {
             Part::Text(text) if text.is_empty() => {}
             Part::Text(text) => blocks.push(Block::Text(text)),
             Part::Thinking { text, provenance } => blocks.push(Block::Thinking { text, provenance }),
-            // A filter cuts where it strikes: nothing of a refused answer is to be acted upon.
+            // A filter can cut a call anywhere, so no call of a refused answer is executed.
             Part::Call(_) if refused => {}
-            Part::Call(draft) if cut && !is_whole(&draft) => {}
+            Part::Call(draft) if cut && !is_complete(&draft) => {}
             Part::Call(draft) => {
                 let mut call = draft.into_call(calls_before + calls.len(), &mut ids)?;
                 match calls.get(&call.id) {
                     Some(same) if *same == call => continue,
-                    Some(_) => refuse(&mut call, &mut ids),
+                    Some(_) => invalidate(&mut call, &mut ids),
                     None => {}
                 }
                 calls.insert(call.id.clone(), call.clone());
@@ -70,7 +72,7 @@ pub(crate) fn finish(parts: Vec<Part>, ending: Ending) -> Result<Answer, WireFau
             }
         }
     }
-    // Services differ in the word they end an answer with calls by; the calls themselves are the fact.
+    // Services differ in the stop reason of an answer with calls. Only the calls themselves are reliable.
     let stop = match (stop, calls.is_empty()) {
         (StopReason::EndTurn, false) => StopReason::ToolUse,
         (StopReason::ToolUse, true) => StopReason::EndTurn,
@@ -79,18 +81,18 @@ pub(crate) fn finish(parts: Vec<Part>, ending: Ending) -> Result<Answer, WireFau
     Ok(Answer { blocks, stop, usage, request_id })
 }
 
-/// Makes a call that nobody executes of one whose id is another's: which of the two the service means is a guess.
-fn refuse(call: &mut ToolCall, ids: &mut Ids) {
-    let why = format!("not executed: an earlier call of this answer has the id `{}` too", call.id);
-    call.arguments = Value::String(format!("{why}: {}", call.arguments));
-    call.id = CallId(ids.free(&call.id.0, 2));
+/// Makes a call with a duplicate id invalid: which of the two calls the service means would be a guess.
+fn invalidate(call: &mut ToolCall, ids: &mut CallIds) {
+    let reason = format!("not executed: an earlier call of this answer has the id `{}` too", call.id);
+    call.arguments = Value::String(format!("{reason}: {}", call.arguments));
+    call.id = CallId(ids.generate(&call.id.0, 2));
 }
 
-/// The ids of an answer, given and made up.
-struct Ids(HashSet<String>);
+/// All call ids of an answer, from the service and generated.
+struct CallIds(HashSet<String>);
 
-impl Ids {
-    fn given(parts: &[Part]) -> Self {
+impl CallIds {
+    fn from_parts(parts: &[Part]) -> Self {
         let ids = parts.iter().filter_map(|part| match part {
             Part::Call(draft) => Some(draft.id.clone()),
             Part::Text(_) | Part::Thinking { .. } => None,
@@ -98,8 +100,8 @@ impl Ids {
         Self(ids.collect())
     }
 
-    /// An id that nobody has: the base and the first number from `from` on that is free.
-    fn free(&mut self, base: &str, from: usize) -> String {
+    /// Returns an unused id: `base` and the first free number from `from` on.
+    fn generate(&mut self, base: &str, from: usize) -> String {
         let separator = if base == "call" { '_' } else { '-' };
         let mut number = from;
         loop {
@@ -112,18 +114,21 @@ impl Ids {
     }
 }
 
-fn is_whole(draft: &CallDraft) -> bool {
+fn is_complete(draft: &CallDraft) -> bool {
     !draft.name.is_empty() && !draft.repaired && serde_json::from_str::<Value>(&draft.arguments).is_ok()
 }
 
 impl CallDraft {
-    fn into_call(self, calls_before: usize, ids: &mut Ids) -> Result<ToolCall, WireFault> {
+    fn into_call(self, calls_before: usize, ids: &mut CallIds) -> Result<ToolCall, ResponseError> {
         if self.name.is_empty() {
-            return Err(WireFault::Protocol("a call has no name".into()));
+            return Err(ResponseError::Protocol("a call has no name".into()));
         }
-        let id = if self.id.is_empty() { ids.free("call", calls_before + 1) } else { self.id };
-        let arguments =
-            if self.repaired { Value::String(self.arguments) } else { lenient::arguments(&self.arguments) };
+        let id = if self.id.is_empty() { ids.generate("call", calls_before + 1) } else { self.id };
+        let arguments = if self.repaired {
+            Value::String(self.arguments)
+        } else {
+            lenient_json::parse_arguments(&self.arguments)
+        };
         Ok(ToolCall { id: CallId(id), name: self.name, arguments })
     }
 }

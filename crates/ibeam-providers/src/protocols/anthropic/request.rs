@@ -1,7 +1,7 @@
-//! A conversation as a Messages request.
+//! Messages requests.
 //!
-//! Pure. As the conversation grows the bytes before the newest message stay the same but for the cache
-//! breakpoint, which moves to the last user block; so the provider's cache is hit.
+//! Pure. While the conversation grows, the bytes before the newest message stay the same, so that the cache of the service
+//! is used. Only the cache breakpoint moves, to the last user block.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use ibeam_protocol::{Block, Message, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::body::Settled;
-use crate::lenient;
-use crate::wire::{RequestSettings, Wire, push};
+use super::NAME;
+use crate::lenient_json;
+use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
-/// The wire demands a limit; this one every model accepts.
+/// The API requires a limit. Every model accepts this one.
 const FALLBACK_MAX_TOKENS: u32 = 8192;
 
 #[derive(Serialize)]
@@ -48,9 +48,9 @@ enum Role {
 
 #[derive(Serialize)]
 struct WireMessage<'a> {
-    /// The first of the messages that it was made of.
+    /// The index of the first message of the conversation that is part of this one.
     #[serde(skip)]
-    begins: usize,
+    first_index: usize,
     role: Role,
     content: Vec<Content<'a>>,
 }
@@ -93,18 +93,18 @@ enum Known<'a> {
     },
 }
 
-/// The request as JSON bytes, without messages.
+/// Returns the request as JSON, without messages.
 ///
 /// # Errors
-/// The serializer's; none that a conversation can cause.
-pub(crate) fn body(
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_request(
     request: &ModelRequest,
     settings: &RequestSettings<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let mut system: Vec<_> = text(&request.system).into_iter().collect();
-    mark(system.last_mut().map(|content| &mut content.cache_control));
+    let mut system: Vec<_> = text_block(&request.system).into_iter().collect();
+    set_breakpoint(system.last_mut().map(|content| &mut content.cache_control));
     let mut tools: Vec<_> = request.tools.iter().map(tool).collect();
-    mark(tools.last_mut().map(|tool| &mut tool.cache_control));
+    set_breakpoint(tools.last_mut().map(|tool| &mut tool.cache_control));
     serde_json::to_vec(&Body {
         model: settings.model,
         max_tokens: request.max_output_tokens.or(settings.max_output_tokens).unwrap_or(FALLBACK_MAX_TOKENS),
@@ -115,30 +115,33 @@ pub(crate) fn body(
     })
 }
 
-/// Appends messages to the list that `body` ends in. Those from the last of the user on may change, for its breakpoint
-/// moves and others may join it.
+/// Appends messages to the list that `body` ends in. The stable prefix ends before the last user message, because its
+/// breakpoint moves and later messages may be merged into it.
 ///
 /// # Errors
-/// As [`body`].
-pub(crate) fn write(said: &[Arc<Message>], body: &mut Vec<u8>) -> Result<Settled, serde_json::Error> {
-    let mut messages = messages(said);
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_messages(
+    conversation: &[Arc<Message>],
+    body: &mut Vec<u8>,
+) -> Result<StablePrefix, serde_json::Error> {
+    let mut messages = wire_messages(conversation);
     let last_user = messages.iter().rposition(|message| message.role == Role::User);
     let last = last_user.and_then(|index| messages.get_mut(index)).and_then(|user| user.content.last_mut());
-    mark(last.map(|content| &mut content.cache_control));
-    let mut settled = Settled { messages: 0, bytes: body.len() };
+    set_breakpoint(last.map(|content| &mut content.cache_control));
+    let mut stable = StablePrefix { messages: 0, bytes: body.len() };
     for (index, message) in messages.iter().enumerate() {
         if Some(index) == last_user {
-            settled = Settled { messages: message.begins, bytes: body.len() };
+            stable = StablePrefix { messages: message.first_index, bytes: body.len() };
         }
-        push(message, body)?;
+        push_element(message, body)?;
     }
-    Ok(settled)
+    Ok(stable)
 }
 
-/// Puts a cache breakpoint: everything up to there may be served from the provider's cache.
-fn mark(place: Option<&mut Option<CacheControl>>) {
-    if let Some(place) = place {
-        *place = Some(CacheControl {});
+/// Sets a cache breakpoint: the service may serve everything up to there from its cache.
+fn set_breakpoint(field: Option<&mut Option<CacheControl>>) {
+    if let Some(field) = field {
+        *field = Some(CacheControl {});
     }
 }
 
@@ -151,12 +154,12 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
     }
 }
 
-/// Roles must alternate on this wire, so neighbours of one role become one message.
-fn messages(said: &[Arc<Message>]) -> Vec<WireMessage<'_>> {
+/// Converts the conversation. Roles must alternate in this API, so consecutive messages of one role are merged.
+fn wire_messages(conversation: &[Arc<Message>]) -> Vec<WireMessage<'_>> {
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
-    for (begins, message) in said.iter().enumerate() {
+    for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
-            Message::User(parts) => (Role::User, parts.iter().filter_map(|part| text(part)).collect()),
+            Message::User(parts) => (Role::User, parts.iter().filter_map(|part| text_block(part)).collect()),
             Message::Assistant(blocks) => (Role::Assistant, blocks.iter().filter_map(block).collect()),
             Message::ToolResults(results) => {
                 let results = results.iter().map(|result| Known::ToolResult {
@@ -170,7 +173,7 @@ fn messages(said: &[Arc<Message>]) -> Vec<WireMessage<'_>> {
         match messages.last_mut() {
             _ if content.is_empty() => {}
             Some(last) if last.role == role => last.content.extend(content),
-            Some(_) | None => messages.push(WireMessage { begins, role, content }),
+            Some(_) | None => messages.push(WireMessage { first_index, role, content }),
         }
     }
     messages
@@ -180,28 +183,28 @@ fn known(kind: Known<'_>) -> Content<'_> {
     Content { kind: ContentKind::Known(kind), cache_control: None }
 }
 
-/// A text block; the service rejects blank ones.
-fn text(text: &str) -> Option<Content<'_>> {
+/// Returns a text block; `None` for a blank text, which the service rejects.
+fn text_block(text: &str) -> Option<Content<'_>> {
     (!text.trim().is_empty()).then(|| known(Known::Text { text }))
 }
 
 fn block(block: &Block) -> Option<Content<'_>> {
     match block {
-        Block::Text(said) => text(said),
-        Block::Thinking { provenance: Some(provenance), .. } if provenance.wire == Wire::Anthropic.name() => {
+        Block::Text(text) => text_block(text),
+        Block::Thinking { provenance: Some(provenance), .. } if provenance.wire == NAME => {
             Some(Content { kind: ContentKind::Verbatim(&provenance.raw), cache_control: None })
         }
-        // Another wire's thinking has no signature this one would accept.
+        // The thinking of other APIs has no signature that this one accepts.
         Block::Thinking { .. } => None,
         Block::ToolCall(call) => Some(known(Known::ToolUse {
             id: accepted_id(call.id.as_str()),
             name: &call.name,
-            input: lenient::arguments_to_echo(&call.arguments),
+            input: lenient_json::arguments_to_echo(&call.arguments),
         })),
     }
 }
 
-/// The service accepts letters, digits, `_` and `-` in ids; those of other services may hold more.
+/// Returns `id` with only the characters that the service accepts: letters, digits, `_` and `-`.
 fn accepted_id(id: &str) -> Cow<'_, str> {
     let accepted = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !id.is_empty() && id.chars().all(accepted) {

@@ -1,14 +1,14 @@
-//! A remote message made fit to be shown: one line, no control characters, bounded.
+//! Sanitising of remote messages: one line, no control characters, limited length.
 
-/// The most characters of a remote message that are shown.
+/// The maximum length of a remote message.
 const LIMIT_CHARS: usize = 300;
 
-/// Makes one line of `text`: white space collapsed, control and direction characters dropped, an HTML page
-/// reduced to its title, at most 300 characters.
-pub(crate) fn said(text: &str) -> String {
+/// Returns `text` as one line of at most 300 characters, without control and direction characters. White space is
+/// collapsed, and an HTML page is reduced to its title.
+pub(crate) fn sanitize_message(text: &str) -> String {
     let text = text.trim();
-    let html = text.starts_with('<');
-    let text = if html { title(text).unwrap_or("an HTML page") } else { text };
+    let is_html = text.starts_with('<');
+    let text = if is_html { html_title(text).unwrap_or("an HTML page") } else { text };
     let mut line = String::new();
     for word in text.split_whitespace() {
         if !line.is_empty() {
@@ -23,12 +23,12 @@ pub(crate) fn said(text: &str) -> String {
     line
 }
 
-/// Characters that reorder or hide what follows them.
+/// Whether `c` reorders or hides the text after it.
 fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-fn title(html: &str) -> Option<&str> {
+fn html_title(html: &str) -> Option<&str> {
     let lower = html.to_ascii_lowercase();
     let tag = lower.find("<title")?;
     let start = tag + lower.get(tag..)?.find('>')? + 1;
@@ -42,7 +42,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &str) {
-        assert_eq!(said(text), expect);
+        assert_eq!(sanitize_message(text), expect);
     }
 
     #[test]
@@ -58,6 +58,6 @@ mod tests {
 
     #[test]
     fn a_long_message_is_cut() {
-        assert_eq!(said(&"é".repeat(1000)).chars().count(), 300);
+        assert_eq!(sanitize_message(&"é".repeat(1000)).chars().count(), 300);
     }
 }

@@ -1,7 +1,7 @@
-//! A conversation as a Chat Completions request.
+//! Chat Completions requests.
 //!
-//! Pure. The bytes before the newest message stay the same as the conversation grows, which is all that the
-//! services' automatic caches ask for.
+//! Pure. While the conversation grows, the bytes before the newest message stay the same, as the automatic caches of the
+//! services require.
 
 use std::sync::Arc;
 
@@ -10,10 +10,9 @@ use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::body::Settled;
-use crate::lenient;
-use crate::provider_table::MaxTokensField;
-use crate::wire::{RequestSettings, Wire, push};
+use super::NAME;
+use crate::lenient_json;
+use crate::wire_protocol::{MaxTokensField, RequestSettings, StablePrefix, push_element};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -58,7 +57,7 @@ enum WireMessage<'a> {
         content: String,
     },
     Assistant {
-        /// `null` beside calls: the key itself is demanded by some services.
+        /// `null` if there are only calls: some services require the key.
         content: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<String>,
@@ -84,11 +83,11 @@ struct Function<'a> {
     arguments: String,
 }
 
-/// The request as JSON bytes, with the instructions for its only message.
+/// Returns the request as JSON, with the system prompt as its only message.
 ///
 /// # Errors
-/// The serializer's; none that a conversation can cause.
-pub(crate) fn body(
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_request(
     request: &ModelRequest,
     settings: &RequestSettings<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
@@ -109,32 +108,32 @@ pub(crate) fn body(
     })
 }
 
-/// Appends messages to the list that `body` ends in. All of them stay as they are.
+/// Appends messages to the list that `body` ends in. All of them belong to the stable prefix.
 ///
 /// # Errors
-/// As [`body`].
-pub(crate) fn write(
+/// Errors of the serialiser. A conversation cannot cause them.
+pub(super) fn write_messages(
     messages: &[Arc<Message>],
     settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
-) -> Result<Settled, serde_json::Error> {
+) -> Result<StablePrefix, serde_json::Error> {
     for message in messages {
         match message.as_ref() {
-            // One string: some local servers take no lists of parts.
-            Message::User(parts) => push(&WireMessage::User { content: parts.join("\n\n") }, body)?,
+            // One string, because some local servers reject lists of parts.
+            Message::User(parts) => push_element(&WireMessage::User { content: parts.join("\n\n") }, body)?,
             Message::Assistant(blocks) => {
-                if let Some(message) = assistant(blocks, settings.quirks.echo_reasoning) {
-                    push(&message, body)?;
+                if let Some(message) = assistant_message(blocks, settings.quirks.echo_reasoning) {
+                    push_element(&message, body)?;
                 }
             }
             Message::ToolResults(results) => {
                 for ToolResult { call_id, text, .. } in results {
-                    push(&WireMessage::Tool { tool_call_id: call_id.as_str(), content: text }, body)?;
+                    push_element(&WireMessage::Tool { tool_call_id: call_id.as_str(), content: text }, body)?;
                 }
             }
         }
     }
-    Ok(Settled { messages: messages.len(), bytes: body.len() })
+    Ok(StablePrefix { messages: messages.len(), bytes: body.len() })
 }
 
 fn tool(spec: &ToolSpec) -> Tool<'_> {
@@ -143,8 +142,8 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
     Tool { function }
 }
 
-/// The answer as a message; `None` when nothing of it can be said over this wire.
-fn assistant(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessage<'_>> {
+/// Returns an answer as a message; `None` if this API has no field for any of its blocks.
+fn assistant_message(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessage<'_>> {
     let mut content = String::new();
     let mut reasoning = String::new();
     let mut tool_calls = Vec::new();
@@ -152,7 +151,7 @@ fn assistant(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessage<'_>> 
         match block {
             Block::Text(text) => content.push_str(text),
             Block::Thinking { text, provenance: Some(provenance) }
-                if echo_reasoning && provenance.wire == Wire::OpenAi.name() =>
+                if echo_reasoning && provenance.wire == NAME =>
             {
                 reasoning.push_str(text);
             }
@@ -171,6 +170,6 @@ fn assistant(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessage<'_>> 
 }
 
 fn wire_call(call: &ToolCall) -> WireCall<'_> {
-    let arguments = lenient::arguments_to_echo(&call.arguments).to_string();
+    let arguments = lenient_json::arguments_to_echo(&call.arguments).to_string();
     WireCall { id: call.id.as_str(), r#type: "function", function: Function { name: &call.name, arguments } }
 }

@@ -1,81 +1,76 @@
-//! A service as this user has it: address, key, headers, from flags, variables, files and the stored keys.
+//! Providers with the user's settings: address, key and headers, from flags, variables, configuration and stored keys.
 
 use ibeam_config::{Setting, Value};
 use ibeam_protocol::{KeySource, Reason, UnusedKey};
-use ibeam_providers::provider_table::{
-    self, DEFAULT_QUIRKS, KnownProvider, PROVIDERS, Quirks, UNSUPPORTED_KEY_VARIABLES,
-};
+use ibeam_providers::provider_table::{self, KnownProvider, PROVIDERS, UNSUPPORTED_KEY_VARIABLES};
 use ibeam_providers::{
-    PlainHttpServer, Secret, Timeouts, Wire, has_credentials, is_secret_header, with_default_scheme,
+    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, WireProtocol, find_protocol,
+    has_credentials, is_secret_header, with_default_scheme,
 };
 
 use crate::app::AppContext;
 use crate::environment::variable;
 use crate::similar_names::closest;
 
-/// A provider of models, resolved.
+/// A model provider with all settings resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfiguredProvider {
     pub(crate) name: String,
-    pub(crate) wire: Wire,
+    pub(crate) protocol: &'static dyn WireProtocol,
     pub(crate) base_url: String,
-    /// The flag, variable, or file and line that set the base URL; `None` for the one of the table.
+    /// The flag, variable, or file and line that sets the base URL; `None` for the default.
     base_url_source: Option<String>,
     pub(crate) key: Option<Secret>,
     pub(crate) key_source: KeySource,
-    /// The variable that would hold the key; `None` where none is needed.
+    /// The variable for the key; `None` if the provider needs no key.
     pub(crate) key_variable: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) quirks: Quirks,
     pub(crate) timeouts: Timeouts,
-    /// Somebody said where it is: by flag, variable or file.
+    /// A flag, variable or file sets the base URL.
     pub(crate) has_own_address: bool,
 }
 
 impl ConfiguredProvider {
-    /// The provider of that name: of the table, or of the configuration.
+    /// Returns the provider of this name, from the provider table or the configuration.
     ///
     /// # Errors
-    /// `Usage` or `BadConfig` for a header or a wire that is none.
+    /// `Usage` or `BadConfig` for an invalid header, protocol or base URL.
     pub(crate) fn find(app: &AppContext, name: &str) -> Result<Option<Self>, Reason> {
-        let service = provider_table::known_provider(name);
+        let known = provider_table::known_provider(name);
         let configured = app.base.config.children(&["providers"]).contains(&name);
-        if service.is_none() && !configured {
+        if known.is_none() && !configured {
             return Ok(None);
         }
         let text = |key: &str| app.base.config.text(&["providers", name, key]);
-        let wire = match text("wire") {
-            None => service.map_or(Wire::OpenAi, |service| service.wire),
-            Some("openai") => Wire::OpenAi,
-            Some("anthropic") => Wire::Anthropic,
-            Some(other) => {
-                return Err(Reason::BadConfig {
-                    path: format!("providers.{name}.wire"),
-                    line: None,
-                    column: None,
-                    detail: format!("`{other}` should be \"openai\" or \"anthropic\""),
-                });
-            }
+        let protocol = match text("wire") {
+            None => known.map_or(DEFAULT_PROTOCOL, |known| known.protocol),
+            Some(value) => find_protocol(value).ok_or_else(|| Reason::BadConfig {
+                path: format!("providers.{name}.wire"),
+                line: None,
+                column: None,
+                detail: format!("`{value}` should be {}", protocol_names()),
+            })?,
         };
-        let variables = service.map_or(&[][..], |service| service.base_url_variables);
-        let ruled = app.base.config.managed(&["providers", name, "base_url"]);
-        refuse_contradiction("--endpoint", app.base.flags.endpoint.as_deref(), ruled)?;
+        let variables = known.map_or(&[][..], |known| known.base_url_variables);
+        let managed = app.base.config.managed(&["providers", name, "base_url"]);
+        reject_contradiction("--endpoint", app.base.flags.endpoint.as_deref(), managed)?;
         let configured = || {
             let origin = app.base.config.get(&["providers", name, "base_url"])?.origin.to_string();
             Some((text("base_url")?.to_owned(), origin))
         };
-        let of_variable = |name: &&'static str| Some((variable(name)?, format!("${name}")));
-        let given = ruled
+        let from_variable = |name: &&'static str| Some((variable(name)?, format!("${name}")));
+        let custom = managed
             .and_then(|_| configured())
             .or_else(|| Some((app.base.flags.endpoint.clone()?, "--endpoint".to_owned())))
-            .or_else(|| variables.iter().find_map(of_variable))
+            .or_else(|| variables.iter().find_map(from_variable))
             .or_else(configured);
-        let addressed = given.is_some();
-        let (given, base_url_source) = given.unzip();
-        let base_url = match (given, service) {
-            (Some(url), Some(service)) => service.base_url_from(&url),
+        let has_own_address = custom.is_some();
+        let (custom, base_url_source) = custom.unzip();
+        let base_url = match (custom, known) {
+            (Some(url), Some(known)) => known.complete_base_url(&url),
             (Some(url), None) => with_default_scheme(&url),
-            (None, Some(service)) => service.base_url.to_owned(),
+            (None, Some(known)) => known.base_url.to_owned(),
             (None, None) => {
                 return Err(Reason::BadConfig {
                     path: format!("providers.{name}"),
@@ -85,34 +80,34 @@ impl ConfiguredProvider {
                 });
             }
         };
-        let mut quirks = service.map_or(DEFAULT_QUIRKS, |service| service.quirks);
+        let mut quirks = known.map_or(Quirks::DEFAULT, |known| known.quirks);
         quirks.text_tool_calls |= app.base.config.is_enabled(&["providers", name, "text_tool_calls"]);
         let gets_own_key = !is_endpoint_of_another_server(app, name);
-        let (key, key_source) = if gets_own_key { find_key(app, name, service) } else { flag_key(app) };
-        let key_variable = text("key_variable").map(str::to_owned).or_else(|| {
-            service.and_then(|service| service.key_variables.first()).map(|name| (*name).to_owned())
-        });
+        let (key, key_source) = if gets_own_key { find_key(app, name, known) } else { flag_key(app) };
+        let key_variable = text("key_variable")
+            .map(str::to_owned)
+            .or_else(|| known.and_then(|known| known.key_variables.first()).map(|name| (*name).to_owned()));
         Ok(Some(Self {
             name: name.to_owned(),
-            wire,
+            protocol,
             base_url,
             base_url_source,
             key,
             key_source,
-            // A server of one's own may want no key.
+            // Another server than the provider's own may need no key.
             key_variable: key_variable.filter(|_| gets_own_key),
             headers: headers(app, name, gets_own_key)?,
             quirks,
-            timeouts: timeouts(app, service),
-            has_own_address: addressed,
+            timeouts: timeouts(app, known),
+            has_own_address,
         }))
     }
 
-    /// The same, when it has the key that it needs.
+    /// Checks that the key is set, if the provider needs one.
     ///
     /// # Errors
-    /// `NoKey` naming the variable.
-    pub(crate) fn with_key(self) -> Result<Self, Reason> {
+    /// `NoKey` with the name of the variable.
+    pub(crate) fn require_key(self) -> Result<Self, Reason> {
         match (&self.key, &self.key_variable) {
             (None, Some(variable)) => Err(Reason::NoKey {
                 provider: self.name.clone(),
@@ -123,10 +118,10 @@ impl ConfiguredProvider {
         }
     }
 
-    /// Refuses to send a key over plain HTTP to another machine, unless a setting names the host.
+    /// Checks that no key would be sent over plain HTTP to another machine, unless a setting allows the host.
     ///
     /// # Errors
-    /// `BadConfig` with what set the base URL; also for a base URL that cannot be used at all.
+    /// `BadConfig` with the source of the base URL; also for a base URL that cannot be used.
     pub(crate) fn check_encryption(&self, app: &AppContext) -> Result<(), Reason> {
         let bad = |detail: String| Reason::BadConfig {
             path: self.base_url_source.clone().unwrap_or_else(|| format!("providers.{}", self.name)),
@@ -150,7 +145,7 @@ impl ConfiguredProvider {
         )))
     }
 
-    /// The first with a key, in the order of the table, then of the configuration.
+    /// Returns the first provider with a key, in the order of the table, then of the configuration.
     pub(crate) fn first_with_key(app: &AppContext) -> Option<Self> {
         provider_names(app).into_iter().find_map(|name| {
             let provider = Self::find(app, &name).ok()??;
@@ -158,10 +153,10 @@ impl ConfiguredProvider {
         })
     }
 
-    /// Returns the providers that can be asked now: they have the key or the address they need. With `--endpoint`, the server there.
+    /// Returns the providers with a key or an own address. With `--endpoint` it returns only the provider at that address.
     ///
     /// # Errors
-    /// As `find`.
+    /// The same as for [`Self::find`].
     pub(crate) fn usable(app: &AppContext) -> Result<Vec<Self>, Reason> {
         if app.base.flags.endpoint.is_some() {
             return Ok(Self::find(app, "openai")?.into_iter().collect());
@@ -177,26 +172,36 @@ impl ConfiguredProvider {
         Ok(usable)
     }
 
-    /// The one that any name means: the only one with a key or an address of its own; with `--endpoint`, the server
-    /// there, which speaks Chat Completions.
+    /// Returns the provider for model names without a provider: the only usable one. With `--endpoint` it is the server at that
+    /// address, which must implement Chat Completions.
     ///
     /// # Errors
-    /// As `find`.
+    /// The same as for [`Self::find`].
     pub(crate) fn only_one(app: &AppContext) -> Result<Option<Self>, Reason> {
         let mut usable = Self::usable(app)?;
-        // One that is known by its address alone may want no key; its 401 says so otherwise.
+        // A provider with only an address may need no key. If it does, the request fails with 401.
         Ok(if usable.len() > 1 { None } else { usable.pop() })
     }
 }
 
-/// Whether `--endpoint` leads to a server that is not known to be the one of provider `name`: only `--model NAME/…`
-/// on the same command line says that it is. Such a server gets no key and no header but those of flags.
+/// Returns the names of all wire protocols, for messages: `"a", "b" or "c"`.
+fn protocol_names() -> String {
+    let names: Vec<String> = PROTOCOLS.iter().map(|protocol| format!("{:?}", protocol.name())).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// Whether `--endpoint` is a server that may not belong to provider `name`. It belongs to the provider only if `--model NAME/…` is
+/// on the same command line. Any other server gets no key and no header, except those of flags.
 fn is_endpoint_of_another_server(app: &AppContext, name: &str) -> bool {
     let named = app.base.flags.model.as_deref().and_then(|model| model.trim().split_once('/'));
     app.base.flags.endpoint.is_some() && named.is_none_or(|(provider, _)| provider != name)
 }
 
-/// Returns `url` without a user name and a password, for messages.
+/// Returns `url` without user name and password, for messages.
 fn without_credentials(url: &str) -> String {
     match (url.split_once("://"), url.rsplit_once('@')) {
         (Some((scheme, _)), Some((_, rest))) if has_credentials(url) => format!("{scheme}://{rest}"),
@@ -204,9 +209,9 @@ fn without_credentials(url: &str) -> String {
     }
 }
 
-/// The names of all providers, those of the table first.
+/// Returns the names of all providers: those of the table, then those of the configuration.
 pub(crate) fn provider_names(app: &AppContext) -> Vec<String> {
-    let mut names: Vec<String> = PROVIDERS.iter().map(|service| service.name.to_owned()).collect();
+    let mut names: Vec<String> = PROVIDERS.iter().map(|provider| provider.name.to_owned()).collect();
     for name in app.base.config.children(&["providers"]) {
         if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
@@ -215,23 +220,23 @@ pub(crate) fn provider_names(app: &AppContext) -> Vec<String> {
     names
 }
 
-/// The name, when it is one of a provider.
+/// Checks that a provider of this name exists, and returns the name.
 ///
 /// # Errors
 /// `UnknownProvider`.
 pub(crate) fn check_provider_name(app: &AppContext, name: &str) -> Result<String, Reason> {
     match provider_names(app).into_iter().find(|known| known == name) {
         Some(name) => Ok(name),
-        None => Err(Reason::UnknownProvider { provider: name.to_owned(), near: near_provider(app, name) }),
+        None => Err(Reason::UnknownProvider { provider: name.to_owned(), near: similar_provider(app, name) }),
     }
 }
 
-/// Returns the provider whose name is close to `name`.
-pub(super) fn near_provider(app: &AppContext, name: &str) -> Option<String> {
+/// Returns the provider whose name is similar to `name`.
+pub(super) fn similar_provider(app: &AppContext, name: &str) -> Option<String> {
     closest(name, provider_names(app).iter().map(String::as_str)).map(str::to_owned)
 }
 
-/// The providers with a key, and where it comes from, for people.
+/// Returns the providers with a key, each with the source of the key.
 pub(crate) fn key_sources(app: &AppContext) -> Vec<(String, String)> {
     provider_names(app)
         .into_iter()
@@ -246,7 +251,7 @@ pub(crate) fn key_sources(app: &AppContext) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Every variable that holds a key: no command may see it.
+/// Returns the names of all key variables. Commands must not get these variables.
 pub(crate) fn key_variable_names(app: &AppContext) -> Vec<String> {
     provider_names(app)
         .iter()
@@ -254,21 +259,21 @@ pub(crate) fn key_variable_names(app: &AppContext) -> Vec<String> {
         .collect()
 }
 
-/// Returns every key of a model there is: of variables, stored ones, and the one of the flag.
+/// Returns all keys: of variables, stored ones, and the one of the flag.
 pub(crate) fn all_keys(app: &AppContext) -> Vec<String> {
     let variables = key_variable_names(app).into_iter().filter_map(|name| variable(&name));
     let stored = app.credentials.keys().map(str::to_owned);
     variables.chain(stored).chain(app.base.flags.api_key.clone()).map(|key| key.trim().to_owned()).collect()
 }
 
-/// Every key and every value of a header there is: none of them may be recorded or shown.
+/// Returns all keys and header values. None of them may be recorded or shown.
 pub(crate) fn all_secrets(app: &AppContext) -> Vec<String> {
     let headers =
         provider_names(app).into_iter().flat_map(|name| headers(app, &name, true).unwrap_or_default());
     all_keys(app).into_iter().chain(headers.map(|(_, value)| value)).collect()
 }
 
-/// Returns the key that is set of a service that is no provider, neither of the table nor of the configuration.
+/// Returns a key variable that is set but belongs to no provider of the table or the configuration.
 pub(super) fn unused_key(app: &AppContext) -> Option<UnusedKey> {
     let used = key_variable_names(app);
     let is_unused = |name: &str| variable(name).is_some() && !used.iter().any(|known| known == name);
@@ -276,18 +281,18 @@ pub(super) fn unused_key(app: &AppContext) -> Option<UnusedKey> {
     Some(UnusedKey { variable: (*name).to_owned(), service: (*service).to_owned() })
 }
 
-/// Returns the variable that a person sets to give provider `name` a key; `None` where none is needed.
+/// Returns the name of the variable for the key of provider `name`; `None` if the provider needs no key.
 pub(crate) fn key_variable(app: &AppContext, name: &str) -> Option<String> {
     key_variables(app, name, provider_table::known_provider(name)).into_iter().next()
 }
 
-fn key_variables(app: &AppContext, name: &str, service: Option<&KnownProvider>) -> Vec<String> {
+fn key_variables(app: &AppContext, name: &str, known: Option<&KnownProvider>) -> Vec<String> {
     let configured = app.base.config.text(&["providers", name, "key_variable"]).map(str::to_owned);
-    let known = service.map_or(&[][..], |service| service.key_variables);
-    configured.into_iter().chain(known.iter().map(|name| (*name).to_owned())).collect()
+    let variables = known.map_or(&[][..], |known| known.key_variables);
+    configured.into_iter().chain(variables.iter().map(|name| (*name).to_owned())).collect()
 }
 
-/// Returns the key of `--api-key`, which goes wherever the run goes.
+/// Returns the key of `--api-key`, which is for any provider.
 fn flag_key(app: &AppContext) -> (Option<Secret>, KeySource) {
     match &app.base.flags.api_key {
         Some(key) => (Some(Secret::new(key)), KeySource::Flag),
@@ -295,12 +300,12 @@ fn flag_key(app: &AppContext) -> (Option<Secret>, KeySource) {
     }
 }
 
-/// Flag, then variables, then what `login` stored.
-fn find_key(app: &AppContext, name: &str, service: Option<&KnownProvider>) -> (Option<Secret>, KeySource) {
+/// Returns the key of a provider: of the flag, else of a variable, else the one that `login` stored.
+fn find_key(app: &AppContext, name: &str, known: Option<&KnownProvider>) -> (Option<Secret>, KeySource) {
     if app.base.flags.api_key.is_some() {
         return flag_key(app);
     }
-    if let Some(key) = key_variables(app, name, service).iter().find_map(|name| variable(name)) {
+    if let Some(key) = key_variables(app, name, known).iter().find_map(|name| variable(name)) {
         return (Some(Secret::new(&key)), KeySource::Env);
     }
     match app.credentials.get(name) {
@@ -309,17 +314,17 @@ fn find_key(app: &AppContext, name: &str, service: Option<&KnownProvider>) -> (O
     }
 }
 
-/// A flag cannot lift what the managed file rules.
-fn refuse_contradiction(flag: &str, given: Option<&str>, ruled: Option<&Setting>) -> Result<(), Reason> {
-    match (given, ruled) {
-        (Some(given), Some(Setting { value: Value::Text(text), origin })) if given != text => {
+/// Checks that a flag does not override a setting of the managed file.
+fn reject_contradiction(flag: &str, value: Option<&str>, managed: Option<&Setting>) -> Result<(), Reason> {
+    match (value, managed) {
+        (Some(value), Some(Setting { value: Value::Text(text), origin })) if value != text => {
             Err(Reason::Usage { detail: format!("`{flag}` contradicts {origin}") })
         }
         (Some(_), Some(_)) | (None, _) | (_, None) => Ok(()),
     }
 }
 
-/// Returns the headers of a provider: those of files where `with_configured`, then those of flags.
+/// Returns the headers of a provider: those of the configuration if `with_configured`, then those of flags.
 fn headers(app: &AppContext, provider: &str, with_configured: bool) -> Result<Vec<(String, String)>, Reason> {
     let mut headers = Vec::new();
     let configured = app.base.config.children(&["providers", provider, "headers"]);
@@ -332,25 +337,25 @@ fn headers(app: &AppContext, provider: &str, with_configured: bool) -> Result<Ve
             header.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(|| {
                 Reason::Usage { detail: format!("`--header {header}` should be `Name: value`") }
             })?;
-        let same = app.base.config.children(&["providers", provider, "headers"]).into_iter();
-        for same in same.filter(|same| same.eq_ignore_ascii_case(name.trim())) {
-            let ruled = app.base.config.managed(&["providers", provider, "headers", same]);
-            refuse_contradiction("--header", Some(value.trim()), ruled)?;
+        let configured = app.base.config.children(&["providers", provider, "headers"]).into_iter();
+        for configured in configured.filter(|other| other.eq_ignore_ascii_case(name.trim())) {
+            let managed = app.base.config.managed(&["providers", provider, "headers", configured]);
+            reject_contradiction("--header", Some(value.trim()), managed)?;
         }
         headers.push((name.trim().to_owned(), value.trim().to_owned()));
     }
     Ok(headers)
 }
 
-/// The bounds: what somebody set, else what suits the service.
-fn timeouts(app: &AppContext, service: Option<&KnownProvider>) -> Timeouts {
-    let standard = service.map_or_else(Timeouts::default, KnownProvider::timeouts);
+/// Returns the timeouts: the configured ones, else the defaults of the provider.
+fn timeouts(app: &AppContext, known: Option<&KnownProvider>) -> Timeouts {
+    let default = known.map_or_else(Timeouts::default, KnownProvider::timeouts);
     let time = |key: &str| app.base.config.time(&["timeouts", key]);
     Timeouts {
-        connect: time("connect").unwrap_or(standard.connect),
-        first_byte: time("first_byte").unwrap_or(standard.first_byte),
-        idle: time("idle").unwrap_or(standard.idle),
-        content_idle: time("content_idle").unwrap_or(standard.content_idle),
-        total: time("answer").unwrap_or(standard.total),
+        connect: time("connect").unwrap_or(default.connect),
+        first_byte: time("first_byte").unwrap_or(default.first_byte),
+        idle: time("idle").unwrap_or(default.idle),
+        content_idle: time("content_idle").unwrap_or(default.content_idle),
+        total: time("answer").unwrap_or(default.total),
     }
 }

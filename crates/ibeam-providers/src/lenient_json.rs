@@ -1,30 +1,58 @@
 //! JSON as models and services really write it.
 //!
-//! Repairs what can be repaired without guessing: lone surrogates in text. Everything else stays an error.
+//! Repairs lone surrogates in strings, which needs no guess. Every other defect stays an error.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Parses `text`; where that fails, parses it again with lone surrogate escapes replaced by U+FFFD.
+/// A string that borrows from the document if it has no escapes.
 ///
-/// The flag is true when something was replaced: such text may be shown, such arguments must not be executed.
+/// serde borrows for `Cow<str>` itself, but not for the `Cow` in an `Option<Cow<str>>`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl Text<'_> {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn into_string(self) -> String {
+        self.0.into_owned()
+    }
+}
+
+/// Returns the string in `text`, or an empty one.
+pub(crate) fn string_or_empty(text: Option<Text<'_>>) -> String {
+    text.map(Text::into_string).unwrap_or_default()
+}
+
+/// Parses `text`. If that fails, replaces lone surrogate escapes by U+FFFD, in `repaired`, and parses the result.
+///
+/// The flag is whether the text was repaired. Repaired text may be shown; repaired arguments must not be executed.
 ///
 /// # Errors
-/// The parser's, when the text is no JSON of this shape even so.
-pub(crate) fn parse<T: for<'de> Deserialize<'de>>(text: &str) -> Result<(T, bool), serde_json::Error> {
+/// Errors of the parser, if the repaired text does not parse either.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(
+    text: &'a str,
+    repaired: &'a mut String,
+) -> Result<(T, bool), serde_json::Error> {
     match serde_json::from_str(text) {
         Ok(value) => Ok((value, false)),
         Err(error) => match replace_lone_surrogates(text) {
             Cow::Borrowed(_) => Err(error),
-            Cow::Owned(repaired) => serde_json::from_str(&repaired).map(|value| (value, true)),
+            Cow::Owned(text) => {
+                *repaired = text;
+                serde_json::from_str(repaired).map(|value| (value, true))
+            }
         },
     }
 }
 
-/// The arguments of a call: an object where the text is JSON, `{}` where it is blank, else the text as a string.
-pub(crate) fn arguments(text: &str) -> Value {
+/// Returns the arguments of a call: the object in `text`, `{}` if `text` is blank, else `text` as a JSON string.
+pub(crate) fn parse_arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::Object(serde_json::Map::new());
     }
@@ -32,12 +60,12 @@ pub(crate) fn arguments(text: &str) -> Value {
         // `null` is how some services write "no arguments".
         Ok(Value::Null) => Value::Object(serde_json::Map::new()),
         Ok(value @ Value::Object(_)) => value,
-        // A string is executed by nobody, so a list or a number stays visible as what was written.
+        // No tool accepts a string, so a list or a number stays visible in the form in which the model wrote it.
         Ok(_) | Err(_) => Value::String(text.to_owned()),
     }
 }
 
-/// Arguments to send back: an object as it is; what was no JSON, wrapped, because services demand an object.
+/// Returns arguments for a later request. Services require an object, so any other value is wrapped in one.
 pub(crate) fn arguments_to_echo(arguments: &Value) -> Cow<'_, Value> {
     match arguments {
         Value::Object(_) => Cow::Borrowed(arguments),
@@ -47,7 +75,7 @@ pub(crate) fn arguments_to_echo(arguments: &Value) -> Cow<'_, Value> {
     }
 }
 
-/// Replaces each `\uD8xx` escape without its partner by `\ufffd`.
+/// Replaces each surrogate escape without its partner by `\ufffd`.
 fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
     let mut repaired = String::new();
     let mut rest = json;
@@ -56,7 +84,7 @@ fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
         let (before, escape) = rest.split_at(at);
         repaired.push_str(before);
         let unit = code_unit(escape);
-        let (take, keep) = match unit {
+        let (length, is_valid) = match unit {
             None => (escape.char_indices().nth(2).map_or(escape.len(), |(end, _)| end), true),
             Some(0xD800..=0xDBFF) => match escape.get(6..).and_then(code_unit) {
                 Some(0xDC00..=0xDFFF) => (12, true),
@@ -65,16 +93,16 @@ fn replace_lone_surrogates(json: &str) -> Cow<'_, str> {
             Some(0xDC00..=0xDFFF) => (6, false),
             Some(_) => (6, true),
         };
-        let (escape, after) = escape.split_at(take);
-        repaired.push_str(if keep { escape } else { "\\ufffd" });
-        replaced |= !keep;
+        let (escape, after) = escape.split_at(length);
+        repaired.push_str(if is_valid { escape } else { "\\ufffd" });
+        replaced |= !is_valid;
         rest = after;
     }
     repaired.push_str(rest);
     if replaced { Cow::Owned(repaired) } else { Cow::Borrowed(json) }
 }
 
-/// The code unit of a `\uXXXX` at the start of `text`.
+/// Returns the code unit of a `\uXXXX` at the start of `text`.
 fn code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits
@@ -93,12 +121,12 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: Option<(&str, bool)>) {
-        let got = parse::<String>(text).ok();
+        let got = parse::<String>(text, &mut String::new()).ok();
         assert_eq!(got, expect.map(|(text, repaired)| (text.to_owned(), repaired)));
     }
 
     #[test]
-    fn lone_surrogates_are_replaced_and_told() {
+    fn lone_surrogates_are_replaced_and_reported() {
         check(r#""a\ud83d""#, Some(("a\u{fffd}", true)));
         check(r#""\ude00b""#, Some(("\u{fffd}b", true)));
         check(r#""\ud83d\ud83d\ude00""#, Some(("\u{fffd}\u{1f600}", true)));
@@ -106,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_pairs_and_escaped_backslashes_are_left_alone() {
+    fn surrogate_pairs_and_escaped_backslashes_are_unchanged() {
         check(r#""\ud83d\ude00""#, Some(("\u{1f600}", false)));
         check(r#""\\ud83d""#, Some(("\\ud83d", false)));
     }
@@ -120,12 +148,12 @@ mod tests {
 
     #[test]
     fn arguments_are_an_object_or_the_text_itself() {
-        assert_eq!(arguments(""), json!({}));
-        assert_eq!(arguments(" null "), json!({}));
-        assert_eq!(arguments(r#"{"a":1}"#), json!({"a": 1}));
-        assert_eq!(arguments(r#"{"a":"#), json!(r#"{"a":"#));
-        assert_eq!(arguments(r#"{"a":"\ud83d"}"#), json!(r#"{"a":"\ud83d"}"#));
-        assert_eq!(arguments("[1]"), json!("[1]"));
+        assert_eq!(parse_arguments(""), json!({}));
+        assert_eq!(parse_arguments(" null "), json!({}));
+        assert_eq!(parse_arguments(r#"{"a":1}"#), json!({"a": 1}));
+        assert_eq!(parse_arguments(r#"{"a":"#), json!(r#"{"a":"#));
+        assert_eq!(parse_arguments(r#"{"a":"\ud83d"}"#), json!(r#"{"a":"\ud83d"}"#));
+        assert_eq!(parse_arguments("[1]"), json!("[1]"));
     }
 
     proptest! {

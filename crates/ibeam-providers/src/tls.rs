@@ -1,7 +1,7 @@
-//! Trust in a server's certificate, decided by the operating system's store.
+//! TLS with the certificate store of the operating system.
 //!
-//! The store is read while the first server is greeted, not before: a run against a plain local server never reads it,
-//! and one against a distant server does not wait for it.
+//! The store is loaded during the first handshake: a run that uses a plain local server never loads it, and a run that
+//! uses a remote server does not wait for it.
 
 use std::sync::{Arc, Once, OnceLock};
 use std::thread;
@@ -12,15 +12,15 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use rustls_platform_verifier::Verifier;
 
-/// TLS as every client of ours speaks it: ring's cryptography, safe protocol versions, the system's store, HTTP/2
-/// where the server has it.
+/// Returns the TLS configuration of all clients: ring's cryptography, safe protocol versions, the certificate store of
+/// the system, and HTTP/2 if the server supports it.
 ///
 /// # Errors
-/// rustls's, when the cryptography does not cover the protocol versions.
+/// Errors of rustls, if the cryptography does not support the protocol versions.
 pub fn tls_config() -> Result<ClientConfig, Error> {
     let crypto = Arc::new(rustls::crypto::ring::default_provider());
-    let store = Arc::new(Store { crypto: Arc::clone(&crypto), platform: OnceLock::new() });
-    let verifier = Arc::new(LazyVerifier { store, begun: Once::new() });
+    let store = Arc::new(CertificateStore { crypto: Arc::clone(&crypto), platform: OnceLock::new() });
+    let verifier = Arc::new(LazyVerifier { store, load_started: Once::new() });
     let mut config = ClientConfig::builder_with_provider(crypto)
         .with_safe_default_protocol_versions()?
         .dangerous()
@@ -30,14 +30,14 @@ pub fn tls_config() -> Result<ClientConfig, Error> {
     Ok(config)
 }
 
-/// The system's store, read at most once.
+/// The certificate store of the system, loaded at most once.
 #[derive(Debug)]
-struct Store {
+struct CertificateStore {
     crypto: Arc<CryptoProvider>,
     platform: OnceLock<Result<Verifier, Error>>,
 }
 
-impl Store {
+impl CertificateStore {
     fn platform(&self) -> Result<&Verifier, Error> {
         let loaded = self.platform.get_or_init(|| Verifier::new(Arc::clone(&self.crypto)));
         loaded.as_ref().map_err(Clone::clone)
@@ -46,17 +46,17 @@ impl Store {
 
 #[derive(Debug)]
 struct LazyVerifier {
-    store: Arc<Store>,
-    begun: Once,
+    store: Arc<CertificateStore>,
+    load_started: Once,
 }
 
 impl LazyVerifier {
-    /// Reads the store on a thread of its own. Without one it is read where it is asked.
-    fn begin(&self) {
-        self.begun.call_once(|| {
+    /// Loads the store on a separate thread. If that cannot start, the first verification loads the store.
+    fn start_loading(&self) {
+        self.load_started.call_once(|| {
             let store = Arc::clone(&self.store);
-            let read = move || drop(store.platform());
-            drop(thread::Builder::new().name("trust".to_owned()).spawn(read));
+            let load = move || drop(store.platform());
+            drop(thread::Builder::new().name("trust".to_owned()).spawn(load));
         });
     }
 }
@@ -91,9 +91,9 @@ impl ServerCertVerifier for LazyVerifier {
         self.store.platform()?.verify_tls13_signature(message, cert, signature)
     }
 
-    /// Asked for what the greeting says, so there is a round trip until the store is wanted.
+    /// rustls calls this for the first message of the handshake, one round trip before it needs the store.
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.begin();
+        self.start_loading();
         self.store.crypto.signature_verification_algorithms.supported_schemes()
     }
 }

@@ -1,56 +1,56 @@
-//! Calls that a model writes as text: small models behind local servers miss the server's call syntax.
+//! Tool calls that a model writes as text: small models behind local servers often miss the call syntax of the server.
 //!
-//! Only a whole answer counts, bare or in a code fence or in the model's own `<tool_call>` tags, and only when it
-//! names known tools; text that merely talks about a call stays text. Nothing is guessed or completed.
+//! The complete answer must be calls of known tools, bare, in a code fence or in `<tool_call>` tags. Any other text stays text.
+//! Nothing is guessed or completed.
 
 use serde_json::Value;
 
-use crate::draft::CallDraft;
+use crate::answer_draft::CallDraft;
 
 const FENCE: &str = "```";
 const OPENING_TAG: &str = "<tool_call>";
 const CLOSING_TAG: &str = "</tool_call>";
 
-/// Text that is held back while it may still turn out to be a call.
+/// Buffers the text of an answer while it may still become a tool call.
 #[derive(Debug)]
-pub(crate) struct HeldText {
+pub(super) struct TextToolCallBuffer {
     tools: Vec<String>,
-    held: String,
-    released: bool,
+    text: String,
+    is_flushed: bool,
 }
 
-impl HeldText {
-    /// Holds nothing back when `tools` is empty.
-    pub(crate) fn new(tools: Vec<String>) -> Self {
-        let released = tools.is_empty();
-        Self { tools, held: String::new(), released }
+impl TextToolCallBuffer {
+    /// Creates a buffer for calls of `tools`. It buffers nothing if there are none.
+    pub(super) fn new(tools: Vec<String>) -> Self {
+        let is_flushed = tools.is_empty();
+        Self { tools, text: String::new(), is_flushed }
     }
 
-    /// Whether no text is held back.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.held.is_empty()
+    /// Whether no text is buffered.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty()
     }
 
-    /// Takes more text and returns what is decided to be text.
-    pub(crate) fn push(&mut self, text: String) -> String {
-        if self.released {
+    /// Adds text and returns all text that is certainly not part of a call.
+    pub(super) fn push(&mut self, text: String) -> String {
+        if self.is_flushed {
             return text;
         }
-        self.held.push_str(&text);
-        if may_become_call(&self.held) { String::new() } else { self.release() }
+        self.text.push_str(&text);
+        if may_become_call(&self.text) { String::new() } else { self.flush() }
     }
 
-    /// Gives up waiting: what is held is text, and so is all that follows.
-    pub(crate) fn release(&mut self) -> String {
-        self.released = true;
-        std::mem::take(&mut self.held)
+    /// Returns the buffered text and stops buffering.
+    pub(super) fn flush(&mut self) -> String {
+        self.is_flushed = true;
+        std::mem::take(&mut self.text)
     }
 
-    /// The calls that the whole answer is, if it is; they leave nothing to release.
-    pub(crate) fn take_calls(&mut self) -> Vec<CallDraft> {
-        let calls = calls(&self.held, &self.tools).unwrap_or_default();
+    /// Removes and returns the calls, if the complete answer consists of calls.
+    pub(super) fn take_calls(&mut self) -> Vec<CallDraft> {
+        let calls = parse_calls(&self.text, &self.tools).unwrap_or_default();
         if !calls.is_empty() {
-            self.held.clear();
+            self.text.clear();
         }
         calls
     }
@@ -70,7 +70,7 @@ fn may_become_call(text: &str) -> bool {
     FENCE.starts_with(text) || OPENING_TAG.starts_with(text) || may_open_call(text)
 }
 
-/// Whether `text` may begin an object whose first key is one of a call's.
+/// Whether `text` may be the start of an object whose first key belongs to a call.
 fn may_open_call(text: &str) -> bool {
     let text = text.trim_start();
     let Some(inside) = text.strip_prefix('{') else {
@@ -80,8 +80,8 @@ fn may_open_call(text: &str) -> bool {
     [r#""name""#, r#""arguments""#].into_iter().any(|key| key.starts_with(inside) || inside.starts_with(key))
 }
 
-/// The calls in `text`, when it holds nothing else.
-fn calls(text: &str, tools: &[String]) -> Option<Vec<CallDraft>> {
+/// Returns the calls in `text`; `None` if it contains anything else.
+fn parse_calls(text: &str, tools: &[String]) -> Option<Vec<CallDraft>> {
     let mut text = text.trim();
     if let Some(fenced) = text.strip_prefix(FENCE) {
         text = fenced.strip_suffix(FENCE)?.trim_start().trim_start_matches("json");
@@ -89,16 +89,16 @@ fn calls(text: &str, tools: &[String]) -> Option<Vec<CallDraft>> {
     let untagged = text.replace(OPENING_TAG, "").replace(CLOSING_TAG, "");
     serde_json::Deserializer::from_str(&untagged)
         .into_iter::<Value>()
-        .map(|value| call(&value.ok()?, tools))
+        .map(|value| parse_call(&value.ok()?, tools))
         .collect()
 }
 
-fn call(value: &Value, tools: &[String]) -> Option<CallDraft> {
+fn parse_call(value: &Value, tools: &[String]) -> Option<CallDraft> {
     let object = value.as_object()?;
     let name = object.get("name")?.as_str()?;
     let arguments = object.get("arguments")?;
-    let known = tools.iter().any(|tool| tool == name);
-    if !known || !arguments.is_object() || object.len() != 2 {
+    let is_known = tools.iter().any(|tool| tool == name);
+    if !is_known || !arguments.is_object() || object.len() != 2 {
         return None;
     }
     Some(CallDraft { name: name.to_owned(), arguments: arguments.to_string(), ..CallDraft::default() })
@@ -108,12 +108,12 @@ fn call(value: &Value, tools: &[String]) -> Option<CallDraft> {
 mod tests {
     use super::*;
 
-    /// Feeds the text character by character; returns what was released while it ran, and the calls at the end.
+    /// Adds the text character by character. Returns the text that was passed on, and the calls at the end.
     fn run(text: &str) -> (String, Vec<(String, String)>) {
-        let mut held = HeldText::new(vec!["read".into()]);
-        let released = text.chars().map(|c| held.push(c.to_string())).collect();
-        let calls = held.take_calls().into_iter().map(|call| (call.name, call.arguments)).collect();
-        (released, calls)
+        let mut buffer = TextToolCallBuffer::new(vec!["read".into()]);
+        let passed_on = text.chars().map(|c| buffer.push(c.to_string())).collect();
+        let calls = buffer.take_calls().into_iter().map(|call| (call.name, call.arguments)).collect();
+        (passed_on, calls)
     }
 
     #[track_caller]
@@ -121,13 +121,13 @@ mod tests {
         assert_eq!(run(text), (String::new(), vec![("read".into(), r#"{"path":"a"}"#.into())]), "{text}");
     }
 
-    /// The text must be released in full before the answer's end.
+    /// The buffer must pass on all of the text before the end of the answer.
     #[track_caller]
     fn check_text(text: &str) {
         assert_eq!(run(text), (text.to_owned(), Vec::new()));
     }
 
-    /// The text may be held to the end, but is no call.
+    /// The text may stay in the buffer to the end, but is not a call.
     #[track_caller]
     fn check_no_call(text: &str) {
         assert_eq!(run(text).1, Vec::new(), "{text}");
@@ -142,13 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn several_calls_after_another_are_several_calls() {
+    fn consecutive_calls_are_several_calls() {
         let one = r#"{"name": "read", "arguments": {}}"#;
         assert_eq!(run(&format!("{one}\n{one}")).1.len(), 2);
     }
 
     #[test]
-    fn plain_text_is_released_as_it_comes() {
+    fn plain_text_is_passed_on_at_once() {
         check_text("Hello.");
         check_text("```python\nprint()\n```");
         check_text("```json\n[1]\n```");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_call_is_text() {
+    fn text_that_resembles_a_call_is_text() {
         check_no_call(r#"{"name": "unknown", "arguments": {}}"#);
         check_no_call(r#"{"name": "read", "arguments": "#);
         check_no_call(r#"{"name": "read", "arguments": {}} is how to call it"#);

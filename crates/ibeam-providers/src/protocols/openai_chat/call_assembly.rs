@@ -1,53 +1,55 @@
-//! Calls put together from their pieces.
+//! Assembly of tool calls from their deltas.
 //!
-//! OpenAI gives each piece an `index`, and id and name with the first. Other services leave out the index or the
-//! id, give every call the index 0, send whole calls at once, or repeat id and name with every piece.
+//! OpenAI sends an `index` with every delta, and id and name with the first. Other services omit the index or the id, use the
+//! index 0 for every call, send complete calls, or repeat id and name with every delta.
 
 use serde_json::Value;
 
 use super::chunk::CallDelta;
-use crate::bounds::Bounds;
-use crate::draft::CallDraft;
-use crate::wire::WireFault;
+use crate::answer_draft::CallDraft;
+use crate::answer_limits::AnswerLimits;
+use crate::response_error::ResponseError;
 
+/// The calls of an answer that is arriving.
 #[derive(Debug, Default)]
-pub(crate) struct CallAssembly {
+pub(super) struct CallAssembly {
+    /// Each call with its index.
     calls: Vec<(Option<u64>, CallDraft)>,
 }
 
 impl CallAssembly {
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// Takes the calls, in the order in which they began.
-    pub(crate) fn take(&mut self) -> Vec<CallDraft> {
+    /// Removes and returns the calls, in the order in which they started.
+    pub(super) fn take(&mut self) -> Vec<CallDraft> {
         std::mem::take(&mut self.calls).into_iter().map(|(_, call)| call).collect()
     }
 
-    /// Adds a piece. `repaired`: its text had to be repaired.
+    /// Adds a delta. `repaired`: the JSON around it had to be repaired.
     ///
     /// # Errors
     /// `TooLarge`.
-    pub(crate) fn add(
+    pub(super) fn add(
         &mut self,
-        delta: CallDelta,
+        delta: CallDelta<'_>,
         repaired: bool,
-        bounds: &mut Bounds,
-    ) -> Result<(), WireFault> {
+        limits: &mut AnswerLimits,
+    ) -> Result<(), ResponseError> {
         let function = delta.function.unwrap_or_default();
         let (arguments, arguments_repaired) = function.arguments_text();
         let id = delta.id.unwrap_or_default();
         let name = function.name.unwrap_or_default();
-        if self.is_replay(delta.index, &id, &name, &arguments) {
+        if self.is_duplicate(delta.index, &id, &name, &arguments) {
             return Ok(());
         }
-        bounds.take(&arguments)?;
+        limits.count(&arguments)?;
         let existing = self.position(delta.index, &id, &name, &arguments);
         let position = match existing {
             Some(position) => position,
             None => {
-                bounds.take_part()?;
+                limits.count_part()?;
                 self.calls.push((delta.index, CallDraft::default()));
                 self.calls.len() - 1
             }
@@ -66,9 +68,9 @@ impl CallAssembly {
         Ok(())
     }
 
-    /// Whether a piece is the last call, whole, once more. Without an id nothing else tells two calls apart, and
-    /// one that is executed twice does more harm than one that the model has to repeat.
-    fn is_replay(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> bool {
+    /// Whether a delta is a complete copy of the last call. Without ids two calls cannot be distinguished otherwise, and
+    /// executing a call twice does more harm than losing one that the model can repeat.
+    fn is_duplicate(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> bool {
         let Some((known, call)) = self.calls.last() else { return false };
         id.is_empty()
             && call.id.is_empty()
@@ -79,7 +81,7 @@ impl CallAssembly {
             && serde_json::from_str::<Value>(arguments).is_ok()
     }
 
-    /// The call that a piece continues; `None` when it begins one.
+    /// Returns the position of the call that a delta continues; `None` if it starts a call.
     fn position(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
         let position = match index {
             Some(_) => self.calls.iter().rposition(|(known, _)| *known == index)?,
@@ -88,14 +90,14 @@ impl CallAssembly {
         };
         let (_, call) = self.calls.get(position)?;
         let other_id = !id.is_empty() && !call.id.is_empty() && call.id != id;
-        // Without ids to go by: a name again, with arguments again after a whole object, is the next call.
-        let starts_anew = !name.is_empty()
+        // Without an id: a name and the start of an object after complete arguments are the next call.
+        let starts_next = !name.is_empty()
             && id.is_empty()
             && arguments.trim_start().starts_with('{')
             && serde_json::from_str::<Value>(&call.arguments).is_ok();
-        // Without an index either, a name begins a call, as pieces of one would have to be told apart by something.
-        let nameless = index.is_none() && !name.is_empty() && !call.name.is_empty();
-        (!other_id && !starts_anew && !nameless).then_some(position)
+        // Without id and index: a second name starts a call.
+        let repeats_name = index.is_none() && !name.is_empty() && !call.name.is_empty();
+        (!other_id && !starts_next && !repeats_name).then_some(position)
     }
 }
 
@@ -103,12 +105,12 @@ impl CallAssembly {
 mod tests {
     use super::*;
 
-    /// Pieces as JSON, then the calls as `id name arguments`.
+    /// Adds deltas in JSON and expects the calls as `id name arguments`.
     #[track_caller]
-    fn check(pieces: &[&str], expect: &[&str]) {
+    fn check(deltas: &[&str], expect: &[&str]) {
         let mut assembly = CallAssembly::default();
-        for piece in pieces {
-            assembly.add(serde_json::from_str(piece).unwrap(), false, &mut Bounds::default()).unwrap();
+        for delta in deltas {
+            assembly.add(serde_json::from_str(delta).unwrap(), false, &mut AnswerLimits::default()).unwrap();
         }
         let calls = assembly.take();
         let got: Vec<_> =
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_join_by_index_even_when_interleaved() {
+    fn deltas_join_by_index_even_if_interleaved() {
         check(
             &[
                 r#"{"index":0,"id":"a","function":{"name":"read","arguments":""}}"#,
@@ -130,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn id_and_name_repeated_with_every_piece_are_one_call() {
+    fn id_and_name_repeated_with_every_delta_are_one_call() {
         check(
             &[
                 r#"{"index":0,"id":"a","function":{"name":"read","arguments":"{\"p\":"}}"#,
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_calls_under_one_index_are_several_calls() {
+    fn complete_calls_with_one_index_are_several_calls() {
         check(
             &[
                 r#"{"index":0,"id":"a","function":{"name":"read","arguments":"{}"}}"#,
@@ -159,17 +161,17 @@ mod tests {
     }
 
     #[test]
-    fn f044_a_whole_call_that_comes_twice_is_one() {
-        for piece in [
+    fn f044_a_complete_call_that_arrives_twice_is_one() {
+        for delta in [
             r#"{"index":0,"function":{"name":"read","arguments":"{\"p\":1}"}}"#,
             r#"{"function":{"name":"read","arguments":{"p":1}}}"#,
         ] {
-            check(&[piece, piece], &[r#" read {"p":1}"#]);
+            check(&[delta, delta], &[r#" read {"p":1}"#]);
         }
     }
 
     #[test]
-    fn whole_calls_without_index_and_id_are_several_calls() {
+    fn complete_calls_without_index_and_id_are_several_calls() {
         check(
             &[r#"{"function":{"name":"read","arguments":{"p":1}}}"#, r#"{"function":{"name":"ls"}}"#],
             &[r#" read {"p":1}"#, " ls "],
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_without_index_join_by_id_or_follow_the_last() {
+    fn deltas_without_index_join_by_id_or_continue_the_last_call() {
         check(
             &[
                 r#"{"id":"a","function":{"name":"read","arguments":"{"}}"#,

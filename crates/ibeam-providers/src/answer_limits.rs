@@ -1,0 +1,127 @@
+//! Size limits of an answer. They bound the memory that a broken or hostile server can fill.
+
+use crate::response_error::ResponseError;
+
+/// The maximum size of the text, thinking, signatures and arguments of one answer. The longest answers of today's models
+/// are a hundredth of it.
+pub const ANSWER_LIMIT_BYTES: usize = 64 * 1024 * 1024;
+
+/// The maximum number of content blocks, or calls, in one answer.
+pub const ANSWER_LIMIT_PARTS: usize = 4096;
+
+/// The maximum size of a decompressed body. A compressed body of a few kilobytes can expand without end.
+const BODY_LIMIT_BYTES: usize = 4 * ANSWER_LIMIT_BYTES;
+
+/// The maximum number of bytes without an event: blanks and comments. Services send a comment now and then while they wait.
+const IDLE_LIMIT_BYTES: usize = 1024 * 1024;
+
+/// The bytes that a response body may still have.
+#[derive(Debug)]
+pub(crate) struct BodyLimits {
+    bytes: usize,
+    idle_bytes: usize,
+}
+
+impl Default for BodyLimits {
+    fn default() -> Self {
+        Self { bytes: BODY_LIMIT_BYTES, idle_bytes: IDLE_LIMIT_BYTES }
+    }
+}
+
+impl BodyLimits {
+    /// Counts bytes that were read. `has_content`: an event is complete, or within its data.
+    ///
+    /// # Errors
+    /// `TooLarge`.
+    pub(crate) fn count(&mut self, bytes: usize, has_content: bool) -> Result<(), ResponseError> {
+        let body_too_large =
+            || ResponseError::TooLarge(format!("its answer is longer than {BODY_LIMIT_BYTES} bytes"));
+        let too_idle = || {
+            ResponseError::TooLarge(format!(
+                "its answer has more than {IDLE_LIMIT_BYTES} bytes without an event"
+            ))
+        };
+        self.bytes = self.bytes.checked_sub(bytes).ok_or_else(body_too_large)?;
+        if has_content {
+            self.idle_bytes = IDLE_LIMIT_BYTES;
+        } else {
+            self.idle_bytes = self.idle_bytes.checked_sub(bytes).ok_or_else(too_idle)?;
+        }
+        Ok(())
+    }
+}
+
+/// The content that an answer may still have.
+#[derive(Debug)]
+pub(crate) struct AnswerLimits {
+    bytes: usize,
+    parts: usize,
+}
+
+impl Default for AnswerLimits {
+    fn default() -> Self {
+        Self { bytes: ANSWER_LIMIT_BYTES, parts: ANSWER_LIMIT_PARTS }
+    }
+}
+
+impl AnswerLimits {
+    /// Counts content before it is stored.
+    pub(crate) fn count(&mut self, content: &str) -> Result<(), ResponseError> {
+        let left = self.bytes.checked_sub(content.len());
+        let too_large =
+            || ResponseError::TooLarge(format!("its answer is longer than {ANSWER_LIMIT_BYTES} bytes"));
+        self.bytes = left.ok_or_else(too_large)?;
+        Ok(())
+    }
+
+    /// Counts optional content before it is stored.
+    pub(crate) fn count_optional(&mut self, content: Option<&str>) -> Result<(), ResponseError> {
+        self.count(content.unwrap_or_default())
+    }
+
+    /// Counts a block or a call that starts.
+    pub(crate) fn count_part(&mut self) -> Result<(), ResponseError> {
+        let too_large =
+            || ResponseError::TooLarge(format!("its answer has more than {ANSWER_LIMIT_PARTS} parts"));
+        self.parts = self.parts.checked_sub(1).ok_or_else(too_large)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_up_to_the_limit_is_accepted() {
+        let mut limits = AnswerLimits::default();
+        let quarter = "x".repeat(ANSWER_LIMIT_BYTES / 4);
+        for _ in 0..4 {
+            assert_eq!(limits.count(&quarter), Ok(()));
+        }
+        assert!(matches!(limits.count("x"), Err(ResponseError::TooLarge(_))));
+    }
+
+    #[test]
+    fn a_body_is_limited_in_total_and_between_its_events() {
+        let mut limits = BodyLimits::default();
+        for _ in 0..BODY_LIMIT_BYTES / IDLE_LIMIT_BYTES {
+            assert_eq!(limits.count(IDLE_LIMIT_BYTES, true), Ok(()));
+        }
+        assert!(matches!(limits.count(1, true), Err(ResponseError::TooLarge(_))));
+        let mut limits = BodyLimits::default();
+        assert_eq!(limits.count(IDLE_LIMIT_BYTES, false), Ok(()));
+        assert_eq!(limits.count(1, true), Ok(()));
+        assert_eq!(limits.count(IDLE_LIMIT_BYTES, false), Ok(()));
+        assert!(matches!(limits.count(1, false), Err(ResponseError::TooLarge(_))));
+    }
+
+    #[test]
+    fn parts_are_counted_because_empty_ones_take_memory() {
+        let mut limits = AnswerLimits::default();
+        for _ in 0..ANSWER_LIMIT_PARTS {
+            assert_eq!(limits.count_part(), Ok(()));
+        }
+        assert!(matches!(limits.count_part(), Err(ResponseError::TooLarge(_))));
+    }
+}

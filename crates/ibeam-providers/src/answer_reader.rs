@@ -1,0 +1,232 @@
+//! Reading of a response body under the timeouts of the endpoint.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ibeam_core::{ModelEvent, ProviderError, Retry};
+use ibeam_protocol::StopReason;
+use reqwest::Response;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::answer_limits::BodyLimits;
+use crate::framing::{FRAME_LIMIT_BYTES, Frame, FrameParser, FramingError};
+use crate::provider_errors::ResponseHead;
+use crate::response_error::ResponseError;
+use crate::transport::Transport;
+use crate::wire_protocol::AnswerDecoder;
+
+/// The maximum wait for the end of the body after a complete answer. A connection whose body was read to the end serves the
+/// next request; a server that keeps the body open costs one connection.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(5);
+
+/// The maximum wait for the terminal event after the model has stopped. Some servers never send it and keep the connection
+/// open.
+const TERMINAL_EVENT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// An answer that is arriving.
+pub(crate) struct AnswerReader {
+    transport: Arc<Transport>,
+    response: Response,
+    head: ResponseHead,
+    decoder: Box<dyn AnswerDecoder>,
+    body: Body,
+    frames: Vec<Frame>,
+    limits: BodyLimits,
+    started: Instant,
+    last_content: Instant,
+    /// The end of the last read. The time until the next one belongs to the caller, not to the service.
+    idle_since: Instant,
+}
+
+/// The next timeout.
+#[derive(Clone, Copy)]
+enum NextTimeout {
+    /// For the next chunk, or the next chunk with content.
+    Idle(Duration),
+    /// For the complete answer.
+    Total(Duration),
+}
+
+/// The body so far. Its first byte decides its kind, because servers send wrong content types.
+enum Body {
+    /// No byte other than white space.
+    Empty,
+    Stream(Box<dyn FrameParser>),
+    /// One JSON document: an answer from a server that does not stream, or an error with a status of success.
+    Document(Vec<u8>),
+}
+
+impl AnswerReader {
+    pub(crate) fn new(
+        transport: Arc<Transport>,
+        head: ResponseHead,
+        response: Response,
+        decoder: Box<dyn AnswerDecoder>,
+    ) -> Self {
+        let now = Instant::now();
+        Self {
+            transport,
+            response,
+            head,
+            decoder,
+            body: Body::Empty,
+            frames: Vec::new(),
+            limits: BodyLimits::default(),
+            started: now,
+            last_content: now,
+            idle_since: now,
+        }
+    }
+
+    /// Reads until it can append at least one event to `out`. `Finished` is the last event.
+    ///
+    /// # Errors
+    /// The answer is lost. Events that were appended before remain valid.
+    pub(crate) async fn read(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        let pause = self.idle_since.elapsed();
+        self.started += pause;
+        self.last_content += pause;
+        let result = self.read_events(out).await;
+        self.idle_since = Instant::now();
+        result
+    }
+
+    async fn read_events(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ProviderError> {
+        while out.is_empty() {
+            let (deadline, next_timeout) = self.deadline();
+            let result = match timeout_at(deadline, self.response.chunk()).await {
+                Ok(Ok(Some(chunk))) => {
+                    self.decode_chunk(&chunk, out).map_err(|error| self.invalid_response(error))
+                }
+                // The decoder decides whether the answer is complete, however the connection ended.
+                Ok(Ok(None)) => self.finish(out).map_err(|error| self.invalid_response(error)),
+                Ok(Err(_)) => {
+                    self.transport.forget_connection();
+                    self.finish(out).map_err(|error| self.invalid_response(error))
+                }
+                // The answer may be complete although the server keeps the connection open.
+                Err(_) => {
+                    self.transport.forget_connection();
+                    self.finish(out).map_err(|error| self.timed_out(error, next_timeout))
+                }
+            };
+            let finished = matches!(out.last(), Some(ModelEvent::Finished(_)));
+            if !finished {
+                result?;
+            }
+        }
+        if let Some(ModelEvent::Finished(answer)) = out.last_mut() {
+            // The support of a service asks for the id in the head, not for the one in the body.
+            if let Some(id) = self.head.request_id.take() {
+                answer.request_id = Some(id);
+            }
+            let errors = self.transport.errors();
+            answer.request_id = errors.sanitize_id(answer.request_id.take());
+            if let StopReason::Unknown(word) = &mut answer.stop {
+                *word = errors.sanitize(word);
+            }
+            Box::pin(self.drain()).await;
+        }
+        Ok(())
+    }
+
+    /// Returns the time by which the next chunk must arrive, and the timeout that sets it.
+    fn deadline(&self) -> (Instant, NextTimeout) {
+        let timeouts = self.transport.endpoint().timeouts;
+        let idle = if self.decoder.has_stopped() {
+            timeouts.idle.min(TERMINAL_EVENT_TIMEOUT)
+        } else {
+            timeouts.idle
+        };
+        let idle_from = |from: Instant, timeout: Duration| (from + timeout, NextTimeout::Idle(timeout));
+        let idle = idle_from(Instant::now(), idle);
+        let content_idle = idle_from(self.last_content, timeouts.content_idle);
+        let total = (self.started + timeouts.total, NextTimeout::Total(timeouts.total));
+        let earlier = if content_idle.0 < idle.0 { content_idle } else { idle };
+        if total.0 < earlier.0 { total } else { earlier }
+    }
+
+    fn decode_chunk(&mut self, chunk: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        if matches!(self.body, Body::Empty) {
+            let parser = self.transport.endpoint().protocol.frame_parser();
+            match chunk.iter().find(|byte| !byte.is_ascii_whitespace()) {
+                None => return self.limits.count(chunk.len(), false),
+                Some(first) if parser.is_stream(*first) => self.body = Body::Stream(parser),
+                Some(_) => self.body = Body::Document(Vec::new()),
+            }
+        }
+        match &mut self.body {
+            Body::Empty => Ok(()),
+            Body::Document(body) => {
+                body.extend_from_slice(chunk);
+                self.last_content = Instant::now();
+                if body.len() > FRAME_LIMIT_BYTES {
+                    Err(framing_error(FramingError::TooLong))
+                } else {
+                    Ok(())
+                }
+            }
+            Body::Stream(parser) => {
+                self.frames.clear();
+                let parsed = parser.feed(chunk, &mut self.frames);
+                let has_content = self.frames.iter().any(|frame| frame.event != "ping");
+                if has_content {
+                    self.last_content = Instant::now();
+                }
+                // A long event arrives in many chunks and has a limit of its own.
+                self.limits.count(chunk.len(), has_content || parser.is_within_frame())?;
+                for frame in &self.frames {
+                    self.decoder.decode_frame(frame, out)?;
+                }
+                parsed.map_err(framing_error)
+            }
+        }
+    }
+
+    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        match std::mem::replace(&mut self.body, Body::Empty) {
+            Body::Empty => Err(ResponseError::Truncated),
+            Body::Stream(mut parser) => {
+                // An incomplete character at the end belongs to the truncation.
+                let last = parser.finish().ok().flatten();
+                self.decoder.finish_stream(last.as_ref(), out)
+            }
+            Body::Document(body) => {
+                let body = String::from_utf8(body).map_err(|_| framing_error(FramingError::NotUtf8))?;
+                if body.trim_start().starts_with('<') {
+                    return Err(ResponseError::Protocol(body));
+                }
+                self.decoder.decode_document(&body, out)
+            }
+        }
+    }
+
+    async fn drain(&mut self) {
+        let rest = async { while let Ok(Some(_)) = self.response.chunk().await {} };
+        let _held_open = timeout(DRAIN_TIMEOUT, rest).await;
+    }
+
+    fn invalid_response(&self, error: ResponseError) -> ProviderError {
+        self.transport.errors().invalid_response(error, self.head.clone())
+    }
+
+    /// Returns the error of an answer that was incomplete when `timeout` had passed.
+    fn timed_out(&self, error: ResponseError, timeout: NextTimeout) -> ProviderError {
+        let (errors, head) = (self.transport.errors(), self.head.clone());
+        match (error, timeout) {
+            (error @ (ResponseError::Reported(_) | ResponseError::TooLarge(_)), _) => {
+                errors.invalid_response(error, head)
+            }
+            (ResponseError::Protocol(_) | ResponseError::Truncated, NextTimeout::Idle(waited)) => {
+                errors.stalled(waited, Retry::Fast, head)
+            }
+            (ResponseError::Protocol(_) | ResponseError::Truncated, NextTimeout::Total(waited)) => {
+                errors.too_slow(waited, head)
+            }
+        }
+    }
+}
+
+fn framing_error(error: FramingError) -> ResponseError {
+    ResponseError::Protocol(error.to_string())
+}

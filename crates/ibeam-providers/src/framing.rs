@@ -1,0 +1,57 @@
+//! Frames: the units in which an API streams its answer, whatever the encoding of the stream.
+//!
+//! A wire protocol names its encoding by [`WireProtocol::frame_parser`](crate::WireProtocol::frame_parser).
+
+use std::fmt;
+
+/// The maximum size of one frame. A longer one ends the answer, so that a broken server cannot fill the memory.
+pub const FRAME_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+
+/// One complete unit of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// The name of the event; empty if the stream gives none.
+    pub event: String,
+    /// The payload, which is JSON in every API so far.
+    pub data: String,
+}
+
+/// The reason why a stream cannot be split into frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FramingError {
+    /// A frame is longer than [`FRAME_LIMIT_BYTES`].
+    TooLong,
+    /// A field is not UTF-8.
+    NotUtf8,
+}
+
+impl fmt::Display for FramingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong => write!(f, "an event is longer than {FRAME_LIMIT_BYTES} bytes"),
+            Self::NotUtf8 => f.write_str("the stream is not UTF-8"),
+        }
+    }
+}
+
+/// Splits the bytes of a stream into frames, however the bytes are chunked.
+pub trait FrameParser: fmt::Debug + Send {
+    /// Whether a body whose first byte, white space aside, is `first` is a stream. Any other body is one document:
+    /// servers that do not stream, and servers that report an error, often send it under the same content type.
+    fn is_stream(&self, first: u8) -> bool;
+
+    /// Appends the frames that `bytes` complete to `frames`.
+    ///
+    /// # Errors
+    /// See [`FramingError`]. The parser must not be used after an error.
+    fn feed(&mut self, bytes: &[u8], frames: &mut Vec<Frame>) -> Result<(), FramingError>;
+
+    /// Whether a frame has started and is not complete.
+    fn is_within_frame(&self) -> bool;
+
+    /// Ends the stream and returns a last frame that lacks only its terminator.
+    ///
+    /// # Errors
+    /// See [`FramingError`].
+    fn finish(&mut self) -> Result<Option<Frame>, FramingError>;
+}

@@ -1,0 +1,86 @@
+//! The HTTP implementation of [`Provider`].
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::{StreamExt, stream};
+use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError};
+
+use crate::answer_reader::AnswerReader;
+use crate::endpoint::Endpoint;
+use crate::request_body::RequestBodyBuilder;
+use crate::transport::Transport;
+use crate::wire_protocol::{ListedModel, RequestSettings};
+
+/// One model of one provider. Cheap to create: nothing is read or opened before the first request.
+#[derive(Clone, Debug)]
+pub struct HttpProvider {
+    transport: Arc<Transport>,
+    body_builder: Arc<Mutex<RequestBodyBuilder>>,
+}
+
+impl HttpProvider {
+    /// Creates a provider. Its requests share one connection.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { transport: Arc::new(Transport::new(endpoint)), body_builder: Arc::default() }
+    }
+
+    /// Returns the models that the service offers to this key, in its order.
+    ///
+    /// # Errors
+    /// The same as for a request to a model. Nothing is retried.
+    pub async fn list_models(&self) -> Result<Vec<ListedModel>, ProviderError> {
+        let (head, body) = self.transport.get_models().await?;
+        let models = self.transport.endpoint().protocol.parse_models(&body);
+        models.map_err(|error| self.transport.errors().invalid_response(error, head))
+    }
+
+    async fn open(self, request: Arc<ModelRequest>) -> Result<AnswerReader, ProviderError> {
+        let endpoint = self.transport.endpoint();
+        let settings = RequestSettings {
+            model: &endpoint.model,
+            max_output_tokens: endpoint.max_output_tokens,
+            quirks: endpoint.quirks,
+        };
+        let body = self
+            .body_builder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .build(endpoint.protocol, &request, &settings)
+            .map_err(|error| self.transport.errors().invalid_configuration(&error.to_string()))?;
+        let decoder = endpoint.protocol.decoder(&request, endpoint.quirks);
+        let (head, response) = self.transport.post(body).await?;
+        Ok(AnswerReader::new(Arc::clone(&self.transport), head, response, decoder))
+    }
+}
+
+impl Provider for HttpProvider {
+    fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
+        let start = StreamState::Unsent(self.clone(), request);
+        stream::unfold(start, |state| async move {
+            let mut reader = match state {
+                StreamState::Ended => return None,
+                // Boxed, because the large future would be moved with every chunk of the answer.
+                StreamState::Unsent(provider, request) => match Box::pin(provider.open(request)).await {
+                    Ok(reader) => Box::new(reader),
+                    Err(error) => return Some((stream::iter(vec![Err(error)]), StreamState::Ended)),
+                },
+                StreamState::Open(reader) => reader,
+            };
+            let mut events = Vec::new();
+            let error = reader.read(&mut events).await.err();
+            let ended = error.is_some() || matches!(events.last(), Some(ModelEvent::Finished(_)));
+            let items: Vec<_> = events.into_iter().map(Ok).chain(error.map(Err)).collect();
+            let next = if ended { StreamState::Ended } else { StreamState::Open(reader) };
+            Some((stream::iter(items), next))
+        })
+        .flatten()
+        .boxed()
+    }
+}
+
+/// The state of one answer.
+enum StreamState {
+    Unsent(HttpProvider, Arc<ModelRequest>),
+    Open(Box<AnswerReader>),
+    Ended,
+}

@@ -1,0 +1,37 @@
+//! The wire protocols that this program implements.
+//!
+//! To add one: write its module, declare it here, add it to [`PROTOCOLS`], and refer to it in the provider table.
+
+pub mod anthropic;
+pub mod openai_chat;
+
+use crate::wire_protocol::WireProtocol;
+
+/// Anthropic Messages.
+pub const ANTHROPIC: &dyn WireProtocol = &anthropic::AnthropicMessages;
+/// OpenAI Chat Completions, which most services and local servers implement.
+pub const OPENAI_CHAT: &dyn WireProtocol = &openai_chat::OpenAiChat;
+
+/// All wire protocols, in the order in which error messages list them.
+pub const PROTOCOLS: &[&dyn WireProtocol] = &[OPENAI_CHAT, ANTHROPIC];
+
+/// The protocol of a provider that is configured without one.
+pub const DEFAULT_PROTOCOL: &dyn WireProtocol = OPENAI_CHAT;
+
+/// Returns the protocol of this name.
+pub fn find_protocol(name: &str) -> Option<&'static dyn WireProtocol> {
+    PROTOCOLS.iter().copied().find(|protocol| protocol.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_protocol_is_found_by_its_own_name() {
+        for protocol in PROTOCOLS {
+            let found = find_protocol(protocol.name()).unwrap();
+            assert_eq!(format!("{found:?}"), format!("{protocol:?}"), "two protocols share a name");
+        }
+    }
+}

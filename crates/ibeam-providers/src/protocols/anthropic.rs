@@ -1,0 +1,76 @@
+//! The Anthropic Messages API.
+//!
+//! Source: the API reference, "Create a message" and "Streaming messages", version 2023-06-01.
+
+mod decoder;
+mod request;
+
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::Message;
+
+use crate::wire_protocol::{
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+};
+
+/// The name in configuration files and in recorded thinking blocks.
+const NAME: &str = "anthropic";
+
+/// Anthropic Messages.
+#[derive(Clone, Copy, Debug)]
+pub struct AnthropicMessages;
+
+impl WireProtocol for AnthropicMessages {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn default_path(&self) -> &'static str {
+        ""
+    }
+
+    fn request_url(&self, base_url: &str, _model: &str) -> String {
+        format!("{}/messages", versioned(base_url))
+    }
+
+    fn models_url(&self, base_url: &str) -> String {
+        format!("{}/models?limit=1000", versioned(base_url))
+    }
+
+    fn fixed_headers(&self) -> &'static [(&'static str, &'static str)] {
+        // The version of the API that this module implements.
+        &[("anthropic-version", "2023-06-01")]
+    }
+
+    fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
+        vec![("x-api-key", key.to_owned())]
+    }
+
+    fn write_request(
+        &self,
+        request: &ModelRequest,
+        settings: &RequestSettings<'_>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        request::write_request(request, settings)
+    }
+
+    fn write_messages(
+        &self,
+        messages: &[Arc<Message>],
+        _settings: &RequestSettings<'_>,
+        body: &mut Vec<u8>,
+    ) -> Result<StablePrefix, serde_json::Error> {
+        request::write_messages(messages, body)
+    }
+
+    fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {
+        Box::new(decoder::Decoder::new(count_calls(request)))
+    }
+}
+
+/// Appends the version segment to a base URL that does not have it.
+fn versioned(base_url: &str) -> String {
+    let base = base_url.trim_end_matches('/');
+    if base.ends_with("/v1") { base.to_owned() } else { format!("{base}/v1") }
+}

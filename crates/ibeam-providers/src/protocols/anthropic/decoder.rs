@@ -1,0 +1,444 @@
+//! Decoder for Messages streams.
+//!
+//! Pure state machine. Ignores unknown events, fields and block types. Rejects events out of order, because it would have to
+//! guess the block to which they belong.
+
+use ibeam_core::ModelEvent;
+use ibeam_protocol::{Provenance, StopReason};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::NAME;
+use crate::answer_draft::{AnswerEnd, CallDraft, Part, build_answer};
+use crate::answer_limits::AnswerLimits;
+use crate::framing::Frame;
+use crate::lenient_json::{self, Text, string_or_empty};
+use crate::response_error::{ReportedError, ResponseError, parse_failure};
+use crate::token_counts::{TokenCount, usage_from_counts};
+use crate::wire_protocol::AnswerDecoder;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum EventName {
+    MessageStart,
+    ContentBlockStart,
+    ContentBlockDelta,
+    ContentBlockStop,
+    MessageDelta,
+    MessageStop,
+    Error,
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct StreamEvent<'a> {
+    r#type: EventName,
+    index: u64,
+    message: Option<WireMessage>,
+    content_block: Option<ContentBlock>,
+    #[serde(borrow)]
+    delta: Option<Delta<'a>>,
+    usage: Option<WireUsage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireMessage {
+    id: Option<String>,
+    content: Option<Vec<ContentBlock>>,
+    stop_reason: Option<String>,
+    usage: Option<WireUsage>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BlockName {
+    Text,
+    Thinking,
+    RedactedThinking,
+    ToolUse,
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ContentBlock {
+    r#type: BlockName,
+    text: Option<String>,
+    thinking: Option<String>,
+    signature: Option<String>,
+    data: Option<String>,
+    id: Option<String>,
+    name: Option<String>,
+    input: Option<Value>,
+}
+
+/// A delta of any kind. Each kind has a field of its own, and unknown kinds have none of these.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    text: Option<Text<'a>>,
+    #[serde(borrow)]
+    thinking: Option<Text<'a>>,
+    #[serde(borrow)]
+    signature: Option<Text<'a>>,
+    #[serde(borrow)]
+    partial_json: Option<Text<'a>>,
+    stop_reason: Option<String>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct WireUsage {
+    input_tokens: TokenCount,
+    output_tokens: TokenCount,
+    cache_read_input_tokens: TokenCount,
+    cache_creation_input_tokens: TokenCount,
+}
+
+/// A content block that is arriving.
+#[derive(Debug)]
+struct BlockState {
+    index: u64,
+    stopped: bool,
+    content: BlockContent,
+}
+
+#[derive(Debug)]
+enum BlockContent {
+    Text(String),
+    Thinking { text: String, signature: String },
+    Redacted(String),
+    Call(CallDraft),
+    Unknown,
+}
+
+/// The content of `message_start`. It is empty, except for calls by programs that the service runs: those are complete there
+/// and have no events of their own.
+#[derive(Debug, Default)]
+struct InitialContent {
+    blocks: Vec<ContentBlock>,
+    repaired: bool,
+    stop_reason: Option<String>,
+}
+
+/// The state of one answer.
+#[derive(Debug)]
+pub(super) struct Decoder {
+    started: bool,
+    finished: bool,
+    id: Option<String>,
+    blocks: Vec<BlockState>,
+    initial: InitialContent,
+    stop_reason: Option<String>,
+    usage: WireUsage,
+    calls_before: usize,
+    limits: AnswerLimits,
+}
+
+impl AnswerDecoder for Decoder {
+    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        if self.finished {
+            return Ok(());
+        }
+        let mut buffer = String::new();
+        let (event, repaired) = lenient_json::parse::<StreamEvent<'_>>(&frame.data, &mut buffer)
+            .map_err(|error| parse_failure(&frame.data, &error))?;
+        match event.r#type {
+            EventName::Error => Err(error_event(&frame.data)),
+            EventName::Unknown if frame.event == "error" => Err(error_event(&frame.data)),
+            // Some services send an error object without `type`.
+            EventName::Unknown => match recognise_error(&frame.data) {
+                Some(error) => Err(ResponseError::Reported(error)),
+                None => Ok(()),
+            },
+            EventName::MessageStart if self.started => Err(out_of_order("a second `message_start`")),
+            EventName::MessageStart => {
+                self.started = true;
+                let message = event.message.unwrap_or_default();
+                self.id = message.id;
+                let blocks = message.content.unwrap_or_default();
+                self.initial = InitialContent { blocks, repaired, stop_reason: message.stop_reason };
+                self.update_usage(message.usage);
+                Ok(())
+            }
+            _ if !self.started => Err(out_of_order("an event before `message_start`")),
+            EventName::ContentBlockStart => {
+                self.start_initial_blocks(Some(event.index), out)?;
+                self.start_block(event.index, event.content_block.unwrap_or_default(), repaired, out)
+            }
+            EventName::ContentBlockDelta => {
+                self.add_delta(event.index, event.delta.unwrap_or_default(), repaired, out)
+            }
+            EventName::ContentBlockStop => {
+                self.open_block(event.index)?.stopped = true;
+                Ok(())
+            }
+            EventName::MessageDelta => {
+                if let Some(reason) = event.delta.and_then(|delta| delta.stop_reason) {
+                    self.stop_reason = Some(reason);
+                }
+                self.update_usage(event.usage);
+                Ok(())
+            }
+            EventName::MessageStop => self.finish(out),
+        }
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.stop_reason.is_some()
+    }
+
+    fn finish_stream(
+        &mut self,
+        last: Option<&Frame>,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ResponseError> {
+        if self.finished {
+            return Ok(());
+        }
+        match last {
+            // The frame was cut within its data, but its name is sufficient.
+            Some(last) if last.event == "message_stop" && self.started => return self.finish(out),
+            Some(last) => match self.decode_frame(last, out) {
+                Err(error @ (ResponseError::Reported(_) | ResponseError::TooLarge(_))) => return Err(error),
+                // An incomplete frame belongs to the truncation and is not a separate error.
+                Ok(()) | Err(ResponseError::Protocol(_) | ResponseError::Truncated) => {}
+            },
+            None => {}
+        }
+        if self.finished { Ok(()) } else { Err(ResponseError::Truncated) }
+    }
+
+    fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        if let Some(error) = recognise_error(body) {
+            return Err(ResponseError::Reported(error));
+        }
+        let mut buffer = String::new();
+        let (message, repaired) = lenient_json::parse::<WireMessage>(body, &mut buffer)
+            .map_err(|error| parse_failure(body, &error))?;
+        self.started = true;
+        self.id = message.id;
+        for (index, block) in (0..).zip(message.content.unwrap_or_default()) {
+            self.start_block(index, block, repaired, out)?;
+        }
+        self.stop_reason = message.stop_reason;
+        self.update_usage(message.usage);
+        if self.blocks.is_empty() && self.stop_reason.is_none() {
+            return Err(ResponseError::Protocol("the document holds no message".into()));
+        }
+        self.finish(out)
+    }
+}
+
+impl Decoder {
+    pub(super) fn new(calls_before: usize) -> Self {
+        Self {
+            started: false,
+            finished: false,
+            id: None,
+            blocks: Vec::new(),
+            initial: InitialContent::default(),
+            stop_reason: None,
+            usage: WireUsage::default(),
+            calls_before,
+            limits: AnswerLimits::default(),
+        }
+    }
+
+    /// Starts the blocks of `message_start` whose index is below `next`; all of them if `next` is `None`. The service
+    /// starts the others again with events.
+    fn start_initial_blocks(
+        &mut self,
+        next: Option<u64>,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ResponseError> {
+        let blocks = std::mem::take(&mut self.initial.blocks);
+        for (index, block) in (0..).zip(blocks) {
+            if next.is_none_or(|next| index < next) {
+                self.start_block(index, block, self.initial.repaired, out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn start_block(
+        &mut self,
+        index: u64,
+        block: ContentBlock,
+        repaired: bool,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ResponseError> {
+        if self.blocks.iter().any(|block| block.index == index) {
+            return Err(out_of_order("a second `content_block_start` of one index"));
+        }
+        self.limits.count_part()?;
+        for content in [&block.text, &block.thinking, &block.signature, &block.data] {
+            self.limits.count_optional(content.as_deref())?;
+        }
+        let content = match block.r#type {
+            BlockName::Text => {
+                let text = block.text.unwrap_or_default();
+                push_event(text.clone(), ModelEvent::TextDelta, out);
+                BlockContent::Text(text)
+            }
+            BlockName::Thinking => {
+                let text = block.thinking.unwrap_or_default();
+                push_event(text.clone(), ModelEvent::ThinkingDelta, out);
+                BlockContent::Thinking { text, signature: block.signature.unwrap_or_default() }
+            }
+            BlockName::RedactedThinking => BlockContent::Redacted(block.data.unwrap_or_default()),
+            BlockName::ToolUse => {
+                out.push(ModelEvent::ToolCallStarted);
+                let arguments = initial_arguments(block.input);
+                self.limits.count(&arguments)?;
+                BlockContent::Call(CallDraft {
+                    id: block.id.unwrap_or_default(),
+                    name: block.name.unwrap_or_default(),
+                    arguments,
+                    repaired,
+                })
+            }
+            BlockName::Unknown => BlockContent::Unknown,
+        };
+        self.blocks.push(BlockState { index, stopped: false, content });
+        Ok(())
+    }
+
+    fn add_delta(
+        &mut self,
+        index: u64,
+        delta: Delta<'_>,
+        repaired: bool,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ResponseError> {
+        for content in [&delta.text, &delta.thinking, &delta.signature, &delta.partial_json] {
+            self.limits.count_optional(content.as_ref().map(Text::as_str))?;
+        }
+        match &mut self.open_block(index)?.content {
+            BlockContent::Text(text) => {
+                if let Some(delta) = delta.text {
+                    text.push_str(delta.as_str());
+                    push_event(delta.into_string(), ModelEvent::TextDelta, out);
+                }
+            }
+            BlockContent::Thinking { text, signature } => {
+                if let Some(delta) = delta.thinking {
+                    text.push_str(delta.as_str());
+                    push_event(delta.into_string(), ModelEvent::ThinkingDelta, out);
+                }
+                signature.push_str(&string_or_empty(delta.signature));
+            }
+            BlockContent::Call(call) => {
+                call.arguments.push_str(&string_or_empty(delta.partial_json));
+                call.repaired |= repaired;
+            }
+            BlockContent::Redacted(_) | BlockContent::Unknown => {}
+        }
+        Ok(())
+    }
+
+    /// Returns the open block with this index. Deltas belong to the newest block, so the search starts at the end.
+    fn open_block(&mut self, index: u64) -> Result<&mut BlockState, ResponseError> {
+        self.blocks
+            .iter_mut()
+            .rev()
+            .find(|block| block.index == index && !block.stopped)
+            .ok_or_else(|| out_of_order("an event for a content block that is not open"))
+    }
+
+    fn update_usage(&mut self, newer: Option<WireUsage>) {
+        let newer = newer.unwrap_or_default();
+        self.usage.input_tokens.update(newer.input_tokens);
+        self.usage.output_tokens.update(newer.output_tokens);
+        self.usage.cache_read_input_tokens.update(newer.cache_read_input_tokens);
+        self.usage.cache_creation_input_tokens.update(newer.cache_creation_input_tokens);
+    }
+
+    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        self.start_initial_blocks(None, out)?;
+        self.finished = true;
+        let parts =
+            std::mem::take(&mut self.blocks).into_iter().filter_map(|block| part(block.content)).collect();
+        let usage = usage_from_counts(
+            &self.usage.input_tokens,
+            &self.usage.output_tokens,
+            &self.usage.cache_read_input_tokens,
+            &self.usage.cache_creation_input_tokens,
+        );
+        let stop = stop_reason(self.stop_reason.take().or_else(|| self.initial.stop_reason.take()));
+        let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
+        out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));
+        Ok(())
+    }
+}
+
+fn part(content: BlockContent) -> Option<Part> {
+    match content {
+        BlockContent::Text(text) => Some(Part::Text(text)),
+        BlockContent::Thinking { text, signature } => {
+            // The service rejects the block without its signature, so it is not sent in later requests.
+            let raw = json!({ "type": "thinking", "thinking": text, "signature": signature });
+            let provenance = (!signature.is_empty()).then(|| provenance(raw));
+            Some(Part::Thinking { text, provenance })
+        }
+        BlockContent::Redacted(data) => {
+            let raw = json!({ "type": "redacted_thinking", "data": data });
+            Some(Part::Thinking { text: String::new(), provenance: Some(provenance(raw)) })
+        }
+        BlockContent::Call(call) => Some(Part::Call(call)),
+        BlockContent::Unknown => None,
+    }
+}
+
+fn provenance(raw: Value) -> Provenance {
+    Provenance { wire: NAME.to_owned(), raw }
+}
+
+/// Returns the arguments in the start of a block. The API sends `{}` there and the arguments in deltas; compatible services
+/// send all of them at once.
+fn initial_arguments(input: Option<Value>) -> String {
+    match input {
+        Some(Value::Object(map)) if map.is_empty() => String::new(),
+        None | Some(Value::Null) => String::new(),
+        Some(input) => input.to_string(),
+    }
+}
+
+fn stop_reason(word: Option<String>) -> StopReason {
+    let Some(word) = word else {
+        return StopReason::EndTurn;
+    };
+    match word.as_str() {
+        "end_turn" | "stop_sequence" => StopReason::EndTurn,
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "pause_turn" => StopReason::Paused,
+        "refusal" => StopReason::Refusal,
+        _ => StopReason::Unknown(word),
+    }
+}
+
+fn push_event(text: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {
+    if !text.is_empty() {
+        out.push(event(text));
+    }
+}
+
+fn recognise_error(text: &str) -> Option<ReportedError> {
+    ReportedError::recognise(&serde_json::from_str(text).ok()?)
+}
+
+fn error_event(text: &str) -> ResponseError {
+    ResponseError::Reported(ReportedError::from_error_event(text))
+}
+
+fn out_of_order(what: &str) -> ResponseError {
+    ResponseError::Protocol(format!("events out of order: {what}"))
+}

@@ -1,0 +1,73 @@
+//! The OpenAI Chat Completions API, as OpenAI defines it and as other services implement it.
+//!
+//! Source: the API reference, "Chat completions" and "Streaming". Deviations of other services are named where the code
+//! handles them.
+
+mod call_assembly;
+mod chunk;
+mod decoder;
+mod delta_template;
+mod request;
+mod text_tool_calls;
+mod usage;
+
+use std::sync::Arc;
+
+use ibeam_core::ModelRequest;
+use ibeam_protocol::Message;
+
+use crate::wire_protocol::{
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+};
+
+/// The name in configuration files and in recorded thinking blocks.
+const NAME: &str = "openai";
+
+/// OpenAI Chat Completions.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenAiChat;
+
+impl WireProtocol for OpenAiChat {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn default_path(&self) -> &'static str {
+        "/v1"
+    }
+
+    fn request_url(&self, base_url: &str, _model: &str) -> String {
+        format!("{}/chat/completions", base_url.trim_end_matches('/'))
+    }
+
+    fn models_url(&self, base_url: &str) -> String {
+        format!("{}/models", base_url.trim_end_matches('/'))
+    }
+
+    fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
+        vec![("authorization", format!("Bearer {key}"))]
+    }
+
+    fn write_request(
+        &self,
+        request: &ModelRequest,
+        settings: &RequestSettings<'_>,
+    ) -> Result<Vec<u8>, serde_json::Error> {
+        request::write_request(request, settings)
+    }
+
+    fn write_messages(
+        &self,
+        messages: &[Arc<Message>],
+        settings: &RequestSettings<'_>,
+        body: &mut Vec<u8>,
+    ) -> Result<StablePrefix, serde_json::Error> {
+        request::write_messages(messages, settings, body)
+    }
+
+    fn decoder(&self, request: &ModelRequest, quirks: Quirks) -> Box<dyn AnswerDecoder> {
+        let tools = request.tools.iter().filter(|_| quirks.text_tool_calls);
+        let tools = tools.map(|tool| tool.name.to_string()).collect();
+        Box::new(decoder::Decoder::new(count_calls(request), tools))
+    }
+}

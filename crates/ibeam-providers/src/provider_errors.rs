@@ -1,0 +1,206 @@
+//! Errors of services and of the network, as the provider errors of the agent loop.
+//!
+//! Errors are only classified; the agent loop retries. Keys are removed from all messages, in whatever form the service
+//! repeats them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ibeam_core::{ProviderError, Retry};
+use ibeam_protocol::{Failure, Reason};
+use serde_json::Value;
+
+use crate::endpoint::Endpoint;
+use crate::keys::Keys;
+use crate::response_error::{FailureClass, ReportedError, ResponseError};
+use crate::sanitize::sanitize_message;
+use crate::wire_protocol::WireProtocol;
+
+/// Builds the errors of one endpoint.
+#[derive(Clone, Debug)]
+pub(crate) struct ErrorBuilder {
+    protocol: &'static dyn WireProtocol,
+    provider: String,
+    model: String,
+    /// Host and port.
+    address: String,
+    keys: Arc<Keys>,
+}
+
+/// The parts of a response head that matter for a failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ResponseHead {
+    pub(crate) status: Option<u16>,
+    pub(crate) request_id: Option<String>,
+    pub(crate) retry_after_ms: Option<u64>,
+    /// The scheme and host that a redirect points to.
+    pub(crate) location: Option<String>,
+}
+
+impl ErrorBuilder {
+    pub(crate) fn new(endpoint: &Endpoint, keys: Arc<Keys>) -> Self {
+        let rest = endpoint.base_url.split_once("://").map_or(endpoint.base_url.as_str(), |(_, rest)| rest);
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);
+        let host = authority.rsplit('@').next().unwrap_or(authority);
+        let has_port = host.rsplit(']').next().is_some_and(|tail| tail.contains(':'));
+        let port = if endpoint.base_url.starts_with("https") { 443 } else { 80 };
+        let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
+        let (provider, model) = (endpoint.provider.clone(), endpoint.model.clone());
+        Self { protocol: endpoint.protocol, provider, model, address, keys }
+    }
+
+    /// Returns the error of a response whose status is not success. `body` may be anything.
+    pub(crate) fn error_status(&self, head: ResponseHead, body: &str) -> ProviderError {
+        let status = head.status.unwrap_or(0);
+        let value = serde_json::from_str::<Value>(body).ok().filter(Value::is_object);
+        let mut error = match &value {
+            Some(value) => self.protocol.parse_error(value),
+            None => ReportedError { message: self.page_message(status, body), ..ReportedError::default() },
+        };
+        if error.message.trim().is_empty() {
+            error.message = format!("HTTP status {status}");
+        }
+        let (reason, retry) = match status {
+            300..=399 => {
+                let to = head.location.as_deref().unwrap_or("another address");
+                (self.unreachable(&format!("redirected to {to}, which is not followed")), Retry::Never)
+            }
+            407 => {
+                (self.unreachable("the proxy wants credentials (see HTTP_PROXY, HTTPS_PROXY)"), Retry::Never)
+            }
+            // The stored key may have been replaced; the next request uses it.
+            401 => (self.classify(Some(status), &error).0, Retry::Once),
+            _ => self.classify(Some(status), &error),
+        };
+        self.error(reason, retry, head)
+    }
+
+    /// Returns the message of a body that is not JSON: its text, with the status if the text does not contain it. The page
+    /// of a gateway often has only a title.
+    fn page_message(&self, status: u16, body: &str) -> String {
+        let text = sanitize_message(&self.keys.redact(body));
+        match text.is_empty() || text.contains(&status.to_string()) {
+            true => body.to_owned(),
+            false => format!("HTTP status {status}: {text}"),
+        }
+    }
+
+    /// Returns the error of a response body that is not an answer.
+    pub(crate) fn invalid_response(&self, error: ResponseError, head: ResponseHead) -> ProviderError {
+        let provider = self.provider.clone();
+        let (reason, retry) = match error {
+            ResponseError::Truncated => (Reason::AnswerTruncated { provider }, Retry::Fast),
+            ResponseError::Protocol(detail) => {
+                (Reason::ProviderFailed { provider, detail: self.sanitize(&detail) }, Retry::Once)
+            }
+            ResponseError::TooLarge(detail) => {
+                (Reason::ProviderFailed { provider, detail: self.sanitize(&detail) }, Retry::Never)
+            }
+            ResponseError::Reported(error) => self.classify(error.status, &error),
+        };
+        self.error(reason, retry, head)
+    }
+
+    /// Returns the error of a service that sent nothing for `waited`.
+    pub(crate) fn stalled(&self, waited: Duration, retry: Retry, head: ResponseHead) -> ProviderError {
+        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        self.error(Reason::Stalled { provider: self.provider.clone(), waited_ms }, retry, head)
+    }
+
+    /// Returns the error of an answer that is incomplete after `waited`. Another attempt would hardly be faster.
+    pub(crate) fn too_slow(&self, waited: Duration, head: ResponseHead) -> ProviderError {
+        let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+        let reason = Reason::AnswerTooSlow { provider: self.provider.clone(), waited_ms };
+        self.error(reason, Retry::Never, head)
+    }
+
+    /// Returns the error of a request without a response: connection, name resolution, TLS, proxy.
+    pub(crate) fn not_connected(&self, error: &reqwest::Error) -> ProviderError {
+        let (mut chain, mut tls) = (Vec::new(), None);
+        let mut source: Option<&dyn std::error::Error> = std::error::Error::source(error);
+        while let Some(cause) = source {
+            tls = tls.or_else(|| tls_error(cause));
+            chain.push(cause.to_string());
+            source = cause.source();
+        }
+        let causes = chain.join(": ").to_lowercase();
+        let last = chain.pop().unwrap_or_else(|| "the request could not be sent".to_owned());
+        let address = self.address.clone();
+        let (reason, retry) = if let Some(tls) = tls {
+            let detail = self.sanitize(&format!("{tls}; SSL_CERT_FILE names further authorities"));
+            (Reason::Tls { address, detail }, Retry::Never)
+        } else if error.is_builder() {
+            (self.unreachable("the base URL is not valid"), Retry::Never)
+        } else if causes.contains("tunnel") || causes.contains("proxy") || causes.contains("socks") {
+            let text = format!("the proxy refused: {last} (see HTTPS_PROXY, ALL_PROXY)");
+            (self.unreachable(&text), Retry::Never)
+        } else if ["name or service not known", "no address associated", "does not resolve", "nodename nor"]
+            .iter()
+            .any(|phrase| causes.contains(phrase))
+        {
+            (self.unreachable("no such host"), Retry::Never)
+        } else if error.is_timeout() {
+            (self.unreachable("no connection in time"), Retry::Fast)
+        } else {
+            (self.unreachable(&last), Retry::Fast)
+        };
+        self.error(reason, retry, ResponseHead::default())
+    }
+
+    /// Returns the error of a configuration from which no request can be built.
+    pub(crate) fn invalid_configuration(&self, message: &str) -> ProviderError {
+        let detail = self.sanitize(message);
+        let reason = Reason::BadRequest { provider: self.provider.clone(), detail };
+        self.error(reason, Retry::Never, ResponseHead::default())
+    }
+
+    fn unreachable(&self, message: &str) -> Reason {
+        Reason::Unreachable { address: self.address.clone(), detail: self.sanitize(message) }
+    }
+
+    fn classify(&self, status: Option<u16>, error: &ReportedError) -> (Reason, Retry) {
+        let provider = self.provider.clone();
+        let detail = self.sanitize(&error.message);
+        match self.protocol.classify_error(status, error, &self.model) {
+            FailureClass::ContextTooLong => (Reason::ContextTooLong { provider, detail }, Retry::Never),
+            FailureClass::UnknownModel => {
+                let model = self.model.clone();
+                (Reason::UnknownModel { model, provider: Some(provider), near: None }, Retry::Never)
+            }
+            FailureClass::KeyRefused => (Reason::KeyRefused { provider, detail }, Retry::Never),
+            FailureClass::QuotaExhausted => (Reason::RateLimited { provider, detail }, Retry::Never),
+            FailureClass::RateLimited => (Reason::RateLimited { provider, detail }, Retry::Backoff),
+            FailureClass::ServiceFailed => (Reason::ProviderFailed { provider, detail }, Retry::Backoff),
+            FailureClass::BadRequest => (Reason::BadRequest { provider, detail }, Retry::Never),
+        }
+    }
+
+    /// Returns a remote message without keys and control characters.
+    pub(crate) fn sanitize(&self, text: &str) -> String {
+        let text = sanitize_message(&self.keys.redact(text));
+        if text.is_empty() { "no details given".to_owned() } else { text }
+    }
+
+    /// Returns a remote id without keys and control characters.
+    pub(crate) fn sanitize_id(&self, id: Option<String>) -> Option<String> {
+        id.map(|id| sanitize_message(&self.keys.redact(&id))).filter(|id| !id.is_empty())
+    }
+
+    fn error(&self, reason: Reason, retry: Retry, head: ResponseHead) -> ProviderError {
+        let ResponseHead { status, request_id, retry_after_ms, location: _ } = head;
+        let request_id = self.sanitize_id(request_id);
+        // A status of success does not describe a failure that came after it.
+        let http_status = status.filter(|status| !(200..300).contains(status));
+        ProviderError { failure: Failure { reason, http_status, request_id, retry_after_ms }, retry }
+    }
+}
+
+/// Returns the message of a TLS error at `cause`.
+fn tls_error(cause: &(dyn std::error::Error + 'static)) -> Option<String> {
+    if let Some(error) = cause.downcast_ref::<rustls::Error>() {
+        return Some(error.to_string());
+    }
+    // `io::Error::source` skips the error that it wraps, which may be another `io::Error`.
+    let wrapped = cause.downcast_ref::<std::io::Error>()?.get_ref()?;
+    tls_error(wrapped)
+}

@@ -1,0 +1,153 @@
+//! Failures of a response: its error objects, and their classes.
+
+use serde_json::Value;
+
+/// The reason why a response body is not an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResponseError {
+    /// The service reports an error instead of an answer.
+    Reported(ReportedError),
+    /// The answer violates its protocol. The text is the detail.
+    Protocol(String),
+    /// The answer exceeds a limit of this program. The text names the limit.
+    TooLarge(String),
+    /// The stream ended before its terminal event.
+    Truncated,
+}
+
+/// An error object of a service.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReportedError {
+    /// An HTTP status from 400 to 599 inside the object.
+    pub status: Option<u16>,
+    /// Its `type` and `code`, separated by a space.
+    pub kind: String,
+    /// Its `message`.
+    pub message: String,
+}
+
+impl ReportedError {
+    /// Returns the error in `{"error": …}` or `{"object": "error", …}`; `None` for any other value.
+    pub fn recognise(value: &Value) -> Option<Self> {
+        match value.get("error") {
+            None | Some(Value::Null | Value::Bool(_)) => {
+                let is_error = value.get("object").or_else(|| value.get("type"))? == "error";
+                is_error.then(|| Self::from_object(value))
+            }
+            Some(Value::String(message)) => Some(Self { message: message.clone(), ..Self::default() }),
+            Some(error) => Some(Self::from_object(error)),
+        }
+    }
+
+    /// Returns the error in `text`; a text that is no error object becomes one with the whole JSON as its message.
+    pub(crate) fn from_error_event(text: &str) -> Self {
+        let value: Value = serde_json::from_str(text).unwrap_or_default();
+        Self::recognise(&value).unwrap_or_else(|| Self::from_object(&value))
+    }
+
+    /// Reads the fields of any object that is known to be an error.
+    pub(crate) fn from_object(error: &Value) -> Self {
+        let text = |key: &str| error.get(key).and_then(Value::as_str);
+        let status = ["code", "status", "status_code"].into_iter().find_map(|key| {
+            let code = error.get(key)?;
+            let number = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
+            u16::try_from(number).ok().filter(|status| (400..600).contains(status))
+        });
+        let kind = [text("type"), text("code")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let message = ["message", "detail", "msg", "error"].into_iter().find_map(text);
+        let message = message.map_or_else(|| error.to_string(), str::to_owned);
+        Self { status, kind, message }
+    }
+}
+
+/// Returns the error for an event or a document that does not parse: the error object that it is, else a protocol error.
+pub(crate) fn parse_failure(text: &str, error: &serde_json::Error) -> ResponseError {
+    match serde_json::from_str::<Value>(text).ok().as_ref().and_then(ReportedError::recognise) {
+        Some(reported) => ResponseError::Reported(reported),
+        None => ResponseError::Protocol(format!("an event is not valid: {error}")),
+    }
+}
+
+/// What a reported error means for the request. Each class is retried in its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureClass {
+    /// The conversation exceeds the context window of the model.
+    ContextTooLong,
+    /// The service has no model of this name.
+    UnknownModel,
+    /// The service does not accept the key.
+    KeyRefused,
+    /// The account has no credit left; waiting does not help.
+    QuotaExhausted,
+    /// Too many requests; waiting helps.
+    RateLimited,
+    /// The service failed or is overloaded; waiting helps.
+    ServiceFailed,
+    /// The service rejects the request.
+    BadRequest,
+}
+
+impl FailureClass {
+    /// Classifies an error by its HTTP status and by the words that services use.
+    pub(crate) fn from_error(status: u16, error: &ReportedError, model: &str) -> Self {
+        let words = format!("{} {}", error.kind, error.message).to_lowercase();
+        match status {
+            413 => Self::ContextTooLong,
+            400 | 422 | 500 if is_about_context(&words) => Self::ContextTooLong,
+            400 | 404 | 422 if is_about_model(status, &words, model) => Self::UnknownModel,
+            401 | 403 => Self::KeyRefused,
+            402 => Self::QuotaExhausted,
+            429 if words.contains("insufficient_quota") => Self::QuotaExhausted,
+            429 => Self::RateLimited,
+            408 | 409 | 425 | 500.. => Self::ServiceFailed,
+            _ => Self::BadRequest,
+        }
+    }
+}
+
+/// Whether an error in lower case is about the length of the conversation.
+fn is_about_context(words: &str) -> bool {
+    const PHRASES: &[&str] = &[
+        "context_length_exceeded",
+        "exceed_context_size",
+        "prompt is too long",
+        "input is too long",
+        "context length",
+        "context window",
+        "context limit",
+        "context size",
+        "reduce the length",
+        "request_too_large",
+    ];
+    PHRASES.iter().any(|phrase| words.contains(phrase))
+}
+
+/// Whether an error in lower case is about the name of the model. Services phrase that in many ways.
+fn is_about_model(status: u16, words: &str, model: &str) -> bool {
+    const PHRASES: &[&str] =
+        &["not found", "not exist", "not a valid model", "invalid model", "unknown model"];
+    let names_model = words.contains("model") || words.contains(&model.to_lowercase());
+    let is_html = words.trim_start().starts_with('<');
+    ["model_not_found", "invalid_model", "not_found_error"].iter().any(|code| words.contains(code))
+        || (names_model && !is_html && (status == 404 || PHRASES.iter().any(|phrase| words.contains(phrase))))
+}
+
+/// Returns the HTTP status that an error inside a stream would have had, by its type.
+pub(crate) fn status_from_kind(kind: &str) -> Option<u16> {
+    let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
+    if has(&["authentication", "invalid_api_key", "permission"]) {
+        Some(401)
+    } else if has(&["rate_limit", "insufficient_quota", "too_many_requests"]) {
+        Some(429)
+    } else if has(&["overloaded"]) {
+        Some(529)
+    } else if has(&["request_too_large"]) {
+        Some(413)
+    } else if has(&["not_found"]) {
+        Some(404)
+    } else if has(&["invalid_request", "context_length", "BadRequest"]) {
+        Some(400)
+    } else {
+        None
+    }
+}

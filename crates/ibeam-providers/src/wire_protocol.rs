@@ -1,0 +1,234 @@
+//! The contract between an API's wire protocol and the rest of this crate.
+//!
+//! Every API implements [`WireProtocol`] in a module of its own below `protocols/`. The traits are pure: no sockets, no
+//! clock, no environment.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ibeam_core::{ModelEvent, ModelRequest};
+use ibeam_protocol::{Block, Message};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::framing::{Frame, FrameParser};
+use crate::response_error::{FailureClass, ReportedError, ResponseError, status_from_kind};
+use crate::sse::SseParser;
+
+/// An API through which models are used.
+///
+/// The default methods are what most APIs have in common.
+pub trait WireProtocol: fmt::Debug + Send + Sync {
+    /// Returns the name, as configuration files (`providers.*.wire`) and recorded thinking blocks spell it.
+    fn name(&self) -> &'static str;
+
+    /// Returns the path for a base URL that has none, such as `/v1`; empty if the base URL needs no path.
+    fn default_path(&self) -> &'static str;
+
+    /// Returns the URL for requests to `model`.
+    fn request_url(&self, base_url: &str, model: &str) -> String;
+
+    /// Returns the URL of the list of models.
+    fn models_url(&self, base_url: &str) -> String;
+
+    /// Returns the headers that every request carries in addition to the common ones.
+    fn fixed_headers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// Returns the headers that authorise `request` with `key`. Their values are secret.
+    fn auth_headers(&self, request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)>;
+
+    /// Returns the value of the `Accept` header.
+    fn accept(&self) -> &'static str {
+        "text/event-stream, application/json"
+    }
+
+    /// Returns a request body as JSON, without the messages of the conversation. Its last key is the list of messages,
+    /// so that the body ends in `]}`.
+    ///
+    /// # Errors
+    /// Errors of the serialiser. A conversation cannot cause them.
+    fn write_request(
+        &self,
+        request: &ModelRequest,
+        settings: &RequestSettings<'_>,
+    ) -> Result<Vec<u8>, serde_json::Error>;
+
+    /// Appends `messages` to `body`, which ends inside its list of messages, and returns the part that later requests
+    /// can reuse.
+    ///
+    /// # Errors
+    /// Errors of the serialiser. A conversation cannot cause them.
+    fn write_messages(
+        &self,
+        messages: &[Arc<Message>],
+        settings: &RequestSettings<'_>,
+        body: &mut Vec<u8>,
+    ) -> Result<StablePrefix, serde_json::Error>;
+
+    /// Returns a parser for the encoding of the stream.
+    fn frame_parser(&self) -> Box<dyn FrameParser> {
+        Box::new(SseParser::default())
+    }
+
+    /// Returns a decoder for the answer to `request`.
+    fn decoder(&self, request: &ModelRequest, quirks: Quirks) -> Box<dyn AnswerDecoder>;
+
+    /// Parses the list of models.
+    ///
+    /// # Errors
+    /// `Reported` for an error object, `Protocol` for anything else that is not a list.
+    fn parse_models(&self, body: &str) -> Result<Vec<ListedModel>, ResponseError> {
+        parse_model_list(body)
+    }
+
+    /// Reads the error in the JSON body of a response whose status is not success.
+    fn parse_error(&self, body: &Value) -> ReportedError {
+        ReportedError::recognise(body).unwrap_or_else(|| ReportedError::from_object(body))
+    }
+
+    /// Classifies an error. `status` is `None` for an error inside a stream that names no status.
+    fn classify_error(&self, status: Option<u16>, error: &ReportedError, model: &str) -> FailureClass {
+        let status = status.or_else(|| status_from_kind(&error.kind)).unwrap_or(500);
+        FailureClass::from_error(status, error, model)
+    }
+}
+
+/// The state of an answer while it arrives.
+pub trait AnswerDecoder: fmt::Debug + Send {
+    /// Decodes the next frame and appends its events to `out`. Frames after `Finished` are ignored.
+    ///
+    /// # Errors
+    /// See [`ResponseError`]. The answer is lost; events that were appended before remain valid.
+    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError>;
+
+    /// Whether the model has stopped, so that only token counts and the terminal event may follow.
+    fn has_stopped(&self) -> bool;
+
+    /// Ends the stream. `last` is a frame that lacks its terminator.
+    ///
+    /// # Errors
+    /// [`ResponseError::Truncated`] unless the answer is logically complete.
+    fn finish_stream(&mut self, last: Option<&Frame>, out: &mut Vec<ModelEvent>)
+    -> Result<(), ResponseError>;
+
+    /// Decodes an answer that is one JSON document, from a server that does not stream.
+    ///
+    /// # Errors
+    /// See [`ResponseError`].
+    fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError>;
+}
+
+/// A request as it is about to be sent, for protocols that sign requests.
+#[derive(Clone, Copy, Debug)]
+pub struct OutgoingRequest<'a> {
+    /// `GET` or `POST`.
+    pub method: &'a str,
+    /// The complete URL.
+    pub url: &'a str,
+    /// The body; empty for `GET`.
+    pub body: &'a [u8],
+}
+
+/// The parameters of a request that are not part of the conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestSettings<'a> {
+    /// The id of the model at the service.
+    pub model: &'a str,
+    /// The maximum number of tokens to generate, if the request does not limit them itself.
+    pub max_output_tokens: Option<u32>,
+    /// The deviations of the service.
+    pub quirks: Quirks,
+}
+
+/// The part of a request body that every later request of the same conversation repeats.
+#[derive(Clone, Copy, Debug)]
+pub struct StablePrefix {
+    /// The number of messages in it.
+    pub messages: usize,
+    /// Its length in bytes.
+    pub bytes: usize,
+}
+
+/// A model that a key may use, as the service lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedModel {
+    /// The id for requests.
+    pub id: String,
+    /// The display name, if the service has one.
+    pub label: Option<String>,
+}
+
+/// The deviations of a service from its wire protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quirks {
+    /// The name of the output limit.
+    pub max_tokens_field: MaxTokensField,
+    /// The service accepts `stream_options.include_usage`. Other services report usage without it, or reject the key.
+    pub stream_usage: bool,
+    /// The service requires its `reasoning_content` in later requests.
+    pub echo_reasoning: bool,
+    /// The models of the service may write tool calls as text.
+    pub text_tool_calls: bool,
+}
+
+impl Quirks {
+    /// The quirks that an unknown service most likely has.
+    pub const DEFAULT: Self = Self {
+        max_tokens_field: MaxTokensField::MaxTokens,
+        stream_usage: true,
+        echo_reasoning: false,
+        text_tool_calls: false,
+    };
+}
+
+/// The name of the output limit in a Chat Completions request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MaxTokensField {
+    /// `max_tokens`, the older name. Every service accepts it, except for newer models of OpenAI.
+    MaxTokens,
+    /// `max_completion_tokens`.
+    MaxCompletionTokens,
+}
+
+/// Appends one more element to the JSON list that `body` ends in.
+pub(crate) fn push_element(element: &impl Serialize, body: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+    if body.last() != Some(&b'[') {
+        body.push(b',');
+    }
+    serde_json::to_writer(body, element)
+}
+
+/// Returns the number of tool calls in the conversation. Generated call ids continue from there, so that an id is unique
+/// in the session.
+pub(crate) fn count_calls(request: &ModelRequest) -> usize {
+    request
+        .messages
+        .iter()
+        .map(|message| match message.as_ref() {
+            Message::Assistant(blocks) => {
+                blocks.iter().filter(|block| matches!(block, Block::ToolCall(_))).count()
+            }
+            Message::User(_) | Message::ToolResults(_) => 0,
+        })
+        .sum()
+}
+
+/// Parses `{"data": [{"id": …}]}`. Some services send the list without the object.
+fn parse_model_list(body: &str) -> Result<Vec<ListedModel>, ResponseError> {
+    let error = || ResponseError::Protocol("the list of models is not the JSON it should be".into());
+    let value: Value = serde_json::from_str(body).map_err(|_| error())?;
+    if let Some(error) = ReportedError::recognise(&value) {
+        return Err(ResponseError::Reported(error));
+    }
+    let list = value.get("data").unwrap_or(&value).as_array().ok_or_else(error)?;
+    let text = |model: &Value, key: &str| model.get(key).and_then(Value::as_str).map(str::to_owned);
+    Ok(list
+        .iter()
+        .filter_map(|model| {
+            let label = text(model, "display_name").or_else(|| text(model, "name"));
+            Some(ListedModel { id: text(model, "id")?, label })
+        })
+        .collect())
+}
