@@ -23,6 +23,7 @@ use std::sync::OnceLock;
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentMessage, FluentResource};
 use ibeam_protocol::{Compacted, Failure, FailureCode, Notice, Reason, RunFinished, UnusedKey};
+use serde::Serialize;
 use unic_langid::LanguageIdentifier;
 
 pub use self::action::{Action, Ending};
@@ -119,6 +120,13 @@ impl Catalogue {
             explained.hints.retain(|hint| !advice.contains(hint));
         }
         explained
+    }
+
+    /// Returns the sentence and the hints for an error that only a command reports: a variant of an enum whose tag is
+    /// the message id without `cli-`, and whose fields are the arguments.
+    pub fn cli_error(&self, error: &impl Serialize) -> Explanation {
+        let message = variant::variant_message("cli", error);
+        Explanation { message: self.say(&message, None), hints: self.hints(&message) }
     }
 
     /// What a class of failures means, for a table.

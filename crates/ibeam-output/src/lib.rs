@@ -30,5 +30,5 @@ pub use locale::Locale;
 pub use schema::{SchemaTarget, schema};
 pub use stream_json::StreamJson;
 pub use text::{Text, TextOptions};
-pub use wire::error_object;
+pub use wire::{cli_error_object, error_object};
 pub use writer::EventWriter;

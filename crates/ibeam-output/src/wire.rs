@@ -16,8 +16,8 @@ mod tool_call;
 mod tool_result;
 mod tool_success;
 
-pub use ending::error_object;
 pub(crate) use ending::{ErrorLine, JsonResult, RunSummary, TokenUsage};
+pub use ending::{cli_error_object, error_object};
 pub(crate) use init::{InitExtras, ServerEntry, key_source, permission_mode};
 pub(crate) use line::{Line, Message, Role, Subtype, TextBlock};
 pub(crate) use line_safe::write_line;

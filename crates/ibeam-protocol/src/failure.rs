@@ -44,12 +44,6 @@ pub enum Reason {
         #[serde(rename = "said")]
         detail: String,
     },
-    /// The arguments of a sub-command cannot be understood.
-    CommandUsage {
-        command: String,
-        #[serde(rename = "said")]
-        detail: String,
-    },
     /// No prompt, or a blank one.
     EmptyPrompt,
     /// `--output-format` without print mode.
@@ -96,11 +90,6 @@ pub enum Reason {
         /// A key that is set and opens nothing here.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unused_key: Option<UnusedKey>,
-    },
-    /// The embedded model could not be fetched or installed.
-    SetupFailed {
-        #[serde(rename = "said")]
-        detail: String,
     },
     /// The embedded model cannot be loaded or run.
     LocalModel {
@@ -201,15 +190,6 @@ pub enum Reason {
     },
     /// No such session.
     UnknownSession { session: String },
-    /// `--run` names a run that is not there.
-    UnknownRun { source: String, run: u64, runs: u64 },
-    /// A file is no stream from this line on.
-    StreamDamaged {
-        source: String,
-        line: u64,
-        #[serde(rename = "said")]
-        detail: String,
-    },
     /// A run of a stream failed, in the words of that stream.
     #[serde(rename = "retold")]
     ReplayedFailure {
@@ -242,8 +222,6 @@ pub enum Reason {
         #[serde(rename = "said")]
         detail: String,
     },
-    /// Something of somebody else's has the name of a link of ours.
-    NameTaken { path: String },
     /// Reading or writing failed: disk full, output closed.
     Io {
         what: String,
@@ -339,7 +317,6 @@ impl Reason {
         use FailureCode as C;
         match self {
             Self::Usage { .. }
-            | Self::CommandUsage { .. }
             | Self::EmptyPrompt
             | Self::FormatWithoutPrint
             | Self::NotText { .. }
@@ -349,7 +326,6 @@ impl Reason {
             Self::UnknownProvider { .. }
             | Self::UnknownModel { .. }
             | Self::ModelNotInstalled { .. }
-            | Self::SetupFailed { .. }
             | Self::LocalModel { .. }
             | Self::NoLocalEngine => C::Model,
             Self::BadRequest { .. } => C::Request,
@@ -375,16 +351,15 @@ impl Reason {
             | Self::ToolErrors { .. }
             | Self::BackgroundStopped { .. }
             | Self::NoText => C::Denied,
-            Self::SessionDamaged { .. } | Self::StreamDamaged { .. } => C::Data,
+            Self::SessionDamaged { .. } => C::Data,
             Self::UnknownSession { .. }
-            | Self::UnknownRun { .. }
             | Self::NoSessionToContinue { .. }
             | Self::SessionElsewhere { .. }
             | Self::StdinSilent { .. }
             | Self::WorkspaceGone { .. }
             | Self::NoInput { .. } => C::NoInput,
             Self::SessionBusy { .. } | Self::SessionLeased { .. } => C::Busy,
-            Self::CannotCreate { .. } | Self::NameTaken { .. } => C::CantCreate,
+            Self::CannotCreate { .. } => C::CantCreate,
             Self::Io { .. } | Self::OutputClosed | Self::SessionRemoved { .. } => C::Io,
             Self::System { .. } => C::Os,
             Self::NoSandbox { .. } => C::Sandbox,

@@ -24,6 +24,7 @@ pub(crate) use self::parts::{
     ConfigCommand, McpCommand, PolicyCommand, SessionsCommand, TestedAccess, TrustCommand,
 };
 use self::words::FirstWord;
+use crate::cli_error::CliError;
 use crate::exit::ErrorOutput;
 
 /// A coding agent for the command line that other programs can rely on.
@@ -444,14 +445,20 @@ pub(crate) enum ParseExit {
     /// `--help` and the like: text for stdout, exit 0.
     Help(String),
     /// A usage error.
-    Error(Reason),
+    Error(CliError),
     /// A command without the sub-command that it needs: its help, for stderr, and the error.
     MissingSubcommand {
         /// The help of the command.
         help: String,
         /// The error.
-        reason: Reason,
+        error: CliError,
     },
+}
+
+impl From<Reason> for ParseExit {
+    fn from(reason: Reason) -> Self {
+        Self::Error(reason.into())
+    }
 }
 
 /// Parses the arguments after the program's name.
@@ -489,17 +496,17 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
 /// Explains why `args` cannot be parsed, with the help of the command that they name.
 fn unparsed(args: &[OsString], names_command: bool, error: clap::Error) -> ParseExit {
     if !names_command {
-        return ParseExit::Error(Reason::Usage { detail: suggestion::message(error) });
+        return ParseExit::Error(Reason::Usage { detail: suggestion::message(error) }.into());
     }
     let CommandPath { name, subcommands } = CommandPath::find(args);
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let detail = format!("`{name}` needs a command: {}", subcommands.join(", "));
         let args: Vec<OsString> = args.iter().cloned().chain(["-h".into()]).collect();
-        let reason = Reason::CommandUsage { command: name, detail };
-        return ParseExit::MissingSubcommand { help: help::text(&args), reason };
+        let error = CliError::CommandUsage { command: name, detail };
+        return ParseExit::MissingSubcommand { help: help::text(&args), error };
     }
     let detail = suggestion::message(error);
-    ParseExit::Error(Reason::CommandUsage { command: name, detail })
+    ParseExit::Error(CliError::CommandUsage { command: name, detail })
 }
 
 /// Whether a command is given more words than it takes.

@@ -27,11 +27,12 @@ use std::process::ExitCode;
 
 use ibeam_dialects::DialectName;
 use ibeam_output::{escape_invisible, escape_invisible_in_json};
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::Reason;
 use serde_json::Value;
 
 use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Command, ConfigCommand, OfflineCommand, ReportFormat, TrustCommand};
+use crate::cli_error::CliError;
 use crate::stderr;
 
 pub(crate) use models::list as list_models;
@@ -41,7 +42,7 @@ pub(crate) use setup::install_if_missing;
 ///
 /// # Errors
 /// Whatever the command fails with.
-pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) -> Result<ExitCode, Failure> {
+pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) -> Result<ExitCode, CliError> {
     let config_use = config_use(command);
     if config_use == ConfigUse::Incidental {
         app.base.config_errors.iter().for_each(|fault| warn_of(app, fault));
@@ -117,7 +118,7 @@ pub(crate) fn execute_offline(
     base: &BaseContext,
     command: &OfflineCommand,
     stdout: &mut File,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, CliError> {
     let done = match command {
         OfflineCommand::Replay { what, run, speed, longest_pause } => {
             let options =
@@ -143,11 +144,11 @@ pub(crate) fn execute_offline(
 
 /// Writes text for people to stdout, with every character that is not seen written out: some of it is foreign. A reader
 /// that has gone is a failure like any other.
-fn say(stdout: &mut File, text: &str) -> Result<(), Failure> {
+fn say(stdout: &mut File, text: &str) -> Result<(), CliError> {
     write(stdout, &escape_invisible(text))
 }
 
-fn write(stdout: &mut File, text: &str) -> Result<(), Failure> {
+fn write(stdout: &mut File, text: &str) -> Result<(), CliError> {
     stdout.write_all(text.as_bytes()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Reason::OutputClosed.into(),
         _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() }.into(),
@@ -155,7 +156,7 @@ fn write(stdout: &mut File, text: &str) -> Result<(), Failure> {
 }
 
 /// Writes `lines` as `name: value` text, or as one JSON object.
-fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> Result<(), Failure> {
+fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> Result<(), CliError> {
     match format {
         ReportFormat::Text => say(stdout, text),
         ReportFormat::Json => write(stdout, &format!("{}\n", escape_invisible_in_json(&json.to_string()))),

@@ -149,7 +149,7 @@ fn is_in_repository(directory: Option<&str>) -> bool {
 /// `Said` for `--version`; `Wrong` for a dialect that there is not, or what its own forms refuse.
 pub(crate) fn translate(args: Vec<OsString>) -> Result<Translated, ParseExit> {
     let Some((name, rest)) = asked(&args) else { return Ok(Translated { args, options: None }) };
-    let wrong = |reason| ParseExit::Error(reason);
+    let wrong = |reason: Reason| ParseExit::from(reason);
     let dialect: DialectName = name.parse().map_err(|_| {
         wrong(flag_table::usage(format!("there is no dialect `{name}`; there are {}", names())))
     })?;

@@ -13,11 +13,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use ibeam_output::{Catalogue, EventWriter, Explanation, error_object, escape_invisible_in_json};
+use ibeam_output::{Catalogue, EventWriter, Explanation, escape_invisible_in_json};
 use ibeam_protocol::{Event, EventKind, Failure, Reason, RunFinished, RunOutcome, RunTotals, SessionStarted};
 use rustix::fs::OFlags;
 
 use crate::cli::ErrorFormat;
+use crate::cli_error::CliError;
 use crate::clock::now_ms;
 use crate::{printer, stderr};
 
@@ -53,18 +54,9 @@ impl From<Reason> for ExitFailure {
 }
 
 impl ExitFailure {
-    /// Names the command in a usage error, so that the hint leads to the help of that command.
-    pub(crate) fn in_command(mut self, command: Option<&str>) -> Self {
-        if let (Reason::Usage { detail }, Some(command)) = (&self.failure.reason, command) {
-            let (command, detail) = (command.to_owned(), detail.clone());
-            self.failure.reason = Reason::CommandUsage { command, detail };
-        }
-        self
-    }
-
     /// Whether this is a command whose reader took what it wanted and left, as `head` does. A run that loses its reader
     /// is cut short, which people should learn.
-    fn is_reader_done(&self) -> bool {
+    pub(crate) fn is_reader_done(&self) -> bool {
         self.run.is_none() && self.failure.reason == Reason::OutputClosed
     }
 }
@@ -195,39 +187,38 @@ pub(crate) fn force_exit(reason: &Reason) -> ! {
         Some(printer) => printer.end_by_force(&failure, PRINT_TIMEOUT),
         None => print_early_failure(&failure),
     };
-    let failed = ExitFailure { failure, run: run.map(Box::new) };
+    let error = ExitFailure { failure, run: run.map(Box::new) }.into();
     let catalogue = CATALOGUE.get().cloned().unwrap_or_else(|| Arc::new(crate::environment::catalogue(None)));
-    print_failure(&failed, &catalogue);
+    print_failure(&error, &catalogue);
     std::process::exit(code)
 }
 
 /// Tells the failure and gives its exit code. A closed stderr changes nothing.
-pub(crate) fn report_failure(failed: &ExitFailure, catalogue: &Catalogue) -> ExitCode {
+pub(crate) fn report_failure(error: &CliError, catalogue: &Catalogue) -> ExitCode {
     if claim_exit() {
-        print_failure(failed, catalogue);
+        print_failure(error, catalogue);
     } else {
         // Another thread tells the end, and exits.
         thread::sleep(FORCED_EXIT_TIMEOUT);
     }
-    ExitCode::from(failed.failure.reason.code().exit_code())
+    ExitCode::from(error.code().exit_code())
 }
 
-fn print_failure(failed: &ExitFailure, catalogue: &Catalogue) {
-    let ExitFailure { failure, run } = failed;
+fn print_failure(error: &CliError, catalogue: &Catalogue) {
     let fallback = ErrorOutput::default();
     let ErrorOutput { format, file } = ERROR_OUTPUT.get().unwrap_or(&fallback);
     if let Some(path) = file {
-        let object = error_object(failure, run.as_deref());
+        let object = error.to_object();
         let written = open_truncated(path).and_then(|mut file| writeln!(file, "{object}"));
-        if let Err(error) = written {
-            stderr::write_line(&format!("warning: `{}`: {error}", path.display()));
+        if let Err(io_error) = written {
+            stderr::write_line(&format!("warning: `{}`: {io_error}", path.display()));
         }
     }
     match format {
-        ErrorFormat::Text if failed.is_reader_done() => {}
-        ErrorFormat::Text => stderr::write_line(&failed.explained(catalogue).to_string()),
+        ErrorFormat::Text if matches!(error, CliError::Run(failed) if failed.is_reader_done()) => {}
+        ErrorFormat::Text => stderr::write_line(&error.explain(catalogue).to_string()),
         ErrorFormat::Json => {
-            stderr::write_line(&escape_invisible_in_json(&error_object(failure, run.as_deref())));
+            stderr::write_line(&escape_invisible_in_json(&error.to_object()));
         }
     }
 }

@@ -6,6 +6,7 @@
 mod app;
 mod change_request;
 mod cli;
+mod cli_error;
 mod clock;
 mod command;
 mod context;
@@ -42,8 +43,9 @@ use ibeam_protocol::Reason;
 
 use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
+use crate::cli_error::CliError;
 use crate::dialect::{DialectWriter, Input};
-use crate::exit::{ErrorOutput, ExitFailure};
+use crate::exit::ErrorOutput;
 use crate::mode::{ModeInputs, RunMode};
 use crate::run::{SessionTarget, StartupWatchdog};
 
@@ -70,18 +72,18 @@ fn main() -> ExitCode {
             drop(stdout.write_all(text.as_bytes()));
             return ExitCode::SUCCESS;
         }
-        Err(ParseExit::MissingSubcommand { help, reason }) => {
+        Err(ParseExit::MissingSubcommand { help, error }) => {
             let report = cli::requested_error_output(&args);
             if report.format == ErrorFormat::Text {
                 stderr::write_line(help.trim_end());
             }
             drop(exit::configure_error_output(report));
-            return exit::report_failure(&reason.into(), &environment::catalogue(cli::requested_lang(&args)));
+            return exit::report_failure(&error, &environment::catalogue(cli::requested_lang(&args)));
         }
-        Err(ParseExit::Error(reason)) => {
+        Err(ParseExit::Error(error)) => {
             // Its own failure would hide the one to be told.
             drop(exit::configure_error_output(cli::requested_error_output(&args)));
-            return exit::report_failure(&reason.into(), &environment::catalogue(cli::requested_lang(&args)));
+            return exit::report_failure(&error, &environment::catalogue(cli::requested_lang(&args)));
         }
     };
     // Everybody may read the command line of a process. A header may hold a token.
@@ -95,10 +97,10 @@ fn main() -> ExitCode {
         ErrorOutput { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
     let dialect_writer =
         options.and_then(|options| Some(DialectWriter::new(options, stdout.try_clone().ok()?)));
-    let fail = |failed: ExitFailure, catalogue: &Catalogue| {
-        let failed = failed.in_command(command_path.as_deref());
-        dialect_writer.iter().for_each(|dialect_writer| dialect_writer.write_failure(&failed));
-        exit::report_failure(&failed, catalogue)
+    let fail = |error: CliError, catalogue: &Catalogue| {
+        let error = error.in_command(command_path.as_deref());
+        dialect_writer.iter().for_each(|dialect_writer| dialect_writer.write_failure(&error));
+        exit::report_failure(&error, catalogue)
     };
     let unstarted = |reason: Reason| fail(reason.into(), &environment::catalogue(lang.as_deref()));
     if let Err(reason) = exit::configure_error_output(report) {
@@ -107,7 +109,7 @@ fn main() -> ExitCode {
     if let Some(Command::Offline(command)) = &command {
         return match BaseContext::offline(flags, dialect_writer.as_ref()) {
             Ok(base) => command::execute_offline(&base, command, &mut stdout)
-                .unwrap_or_else(|failure| fail(failure.into(), &base.catalogue)),
+                .unwrap_or_else(|error| fail(error, &base.catalogue)),
             Err(reason) => unstarted(reason),
         };
     }
@@ -124,7 +126,7 @@ fn main() -> ExitCode {
     let config_use = command.as_ref().map_or(ConfigUse::Needed, command::config_use);
     match AppContext::new(flags, dialect_writer.clone(), config_use, started) {
         Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, beginning)
-            .unwrap_or_else(|failed| fail(failed, &app.base.catalogue)),
+            .unwrap_or_else(|error| fail(error, &app.base.catalogue)),
         Err(reason) => unstarted(reason),
     }
 }
@@ -163,7 +165,7 @@ fn dispatch(
     mut stdout: File,
     stdout_terminal: bool,
     beginning: Option<StartupWatchdog>,
-) -> Result<ExitCode, ExitFailure> {
+) -> Result<ExitCode, CliError> {
     if app.base.flags.list_models {
         command::list_models(app, &mut stdout)?;
         return Ok(ExitCode::SUCCESS);

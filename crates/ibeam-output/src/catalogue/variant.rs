@@ -1,6 +1,6 @@
 //! Messages of failures and notices, derived from their serialized form.
 //!
-//! The tag of a variant is its message id: `unknown_run` is `reason-unknown-run`. Its fields are the arguments, under
+//! The tag of a variant is its message id: `unknown_session` is `reason-unknown-session`. Its fields are the arguments, under
 //! their serialized names. A new variant needs no code here, unless its message depends on more than its fields.
 
 use ibeam_protocol::{LimitKind, Notice, Reason};

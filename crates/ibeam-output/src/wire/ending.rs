@@ -1,7 +1,7 @@
 //! How a run ended: the `json` object, the `error` line, and what `ibeam` sums up.
 
 use ibeam_protocol::run::Denial;
-use ibeam_protocol::{Failure, RunFinished, RunTotals, SessionId, Usage};
+use ibeam_protocol::{Failure, FailureCode, RunFinished, RunTotals, SessionId, Usage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -90,12 +90,7 @@ impl<'a> ErrorLine<'a> {
         said: Option<&'a str>,
     ) -> Self {
         let Failure { reason, http_status, request_id, retry_after_ms } = failure;
-        let code = reason.code();
         Self {
-            code: code.as_str(),
-            message,
-            exit_code: code.exit_code(),
-            retryable: code.is_retryable(),
             retry_after_ms: *retry_after_ms,
             http_status: *http_status,
             request_id: request_id.as_deref(),
@@ -103,6 +98,24 @@ impl<'a> ErrorLine<'a> {
             ibeam: run.map(|run| RunSummary::new(&run.totals, None)),
             resumable: run.map(|run| reason.is_resumable() && !run.ephemeral),
             result: said.filter(|said| !said.is_empty()),
+            ..Self::without_run(reason.code(), message)
+        }
+    }
+
+    /// Returns the line of a failure without a provider and a run.
+    fn without_run(code: FailureCode, message: &'a str) -> Self {
+        Self {
+            code: code.as_str(),
+            message,
+            exit_code: code.exit_code(),
+            retryable: code.is_retryable(),
+            retry_after_ms: None,
+            http_status: None,
+            request_id: None,
+            session_id: None,
+            ibeam: None,
+            resumable: None,
+            result: None,
         }
     }
 }
@@ -112,9 +125,19 @@ impl<'a> ErrorLine<'a> {
 /// Without a run there is neither `session_id` nor `ibeam`. The message is English whatever the locale.
 pub fn error_object(failure: &Failure, run: Option<&RunFinished>) -> String {
     let message = crate::catalogue::english().failure(failure).message;
-    let said = run.and_then(|run| run.partial.as_deref());
+    let text = run.and_then(|run| run.partial.as_deref());
+    error_line(ErrorLine::new(failure, &message, run, text))
+}
+
+/// Returns the `error` object of an error that only a command reports, as [`error_object`] does.
+pub fn cli_error_object(code: FailureCode, error: &impl Serialize) -> String {
+    let message = crate::catalogue::english().cli_error(error).message;
+    error_line(ErrorLine::without_run(code, &message))
+}
+
+fn error_line(line: ErrorLine<'_>) -> String {
     let mut bytes = Vec::new();
-    match write_line(&mut bytes, &Line::Error(ErrorLine::new(failure, &message, run, said))) {
+    match write_line(&mut bytes, &Line::Error(line)) {
         Ok(()) => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
         // Strings and integers always serialise; an empty object is still an object.
         Err(_) => "{}".to_owned(),

@@ -194,7 +194,6 @@ pub(crate) fn every_reason() -> Vec<Reason> {
     let s = || "value".to_owned();
     vec![
         Reason::Usage { detail: s() },
-        Reason::CommandUsage { command: s(), detail: s() },
         Reason::EmptyPrompt,
         Reason::FormatWithoutPrint,
         Reason::NotText { what: s() },
@@ -205,7 +204,6 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::UnknownModel { model: s(), provider: Some(s()), near: None },
         Reason::UnknownModel { model: s(), provider: None, near: Some(s()) },
         Reason::ModelNotInstalled { model: s(), unused_key: Some(unused_key()) },
-        Reason::SetupFailed { detail: s() },
         Reason::LocalModel { detail: s() },
         Reason::NoLocalEngine,
         Reason::BadRequest { provider: s(), detail: s() },
@@ -235,8 +233,6 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::NoText,
         Reason::SessionDamaged { session: s(), line: 1, detail: s() },
         Reason::UnknownSession { session: s() },
-        Reason::UnknownRun { source: s(), run: 3, runs: 2 },
-        Reason::StreamDamaged { source: s(), line: 1, detail: s() },
         Reason::ReplayedFailure { detail: s() },
         Reason::NoSessionToContinue { cwd: s() },
         Reason::SessionElsewhere { session: s(), cwd: s() },
@@ -248,7 +244,6 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::WorkspaceGone { path: s() },
         Reason::NoInput { path: s(), detail: s() },
         Reason::CannotCreate { path: s(), detail: s() },
-        Reason::NameTaken { path: s() },
         Reason::Io { what: s(), detail: s() },
         Reason::OutputClosed,
         Reason::System { what: s(), detail: s() },

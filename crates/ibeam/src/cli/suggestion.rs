@@ -64,18 +64,15 @@ fn is_good(typed: &str, suggested: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ibeam_protocol::Reason;
+    use ibeam_output::{Catalogue, Locale};
 
     use crate::cli::{ParseExit, parse};
 
     #[track_caller]
     fn check(args: &[&str], suggests: Option<&str>) {
         let args: Vec<_> = args.iter().map(Into::into).collect();
-        let Err(ParseExit::Error(Reason::Usage { detail } | Reason::CommandUsage { detail, .. })) =
-            parse(&args)
-        else {
-            panic!("{args:?} is understood")
-        };
+        let Err(ParseExit::Error(error)) = parse(&args) else { panic!("{args:?} is understood") };
+        let detail = error.explain(&Catalogue::new(Locale::En)).message;
         assert_eq!(detail.contains("similar") || detail.contains("' exists"), suggests.is_some(), "{detail}");
         assert!(suggests.is_none_or(|flag| detail.contains(flag)), "{detail}");
     }

@@ -2,14 +2,14 @@
 
 use std::fs::File;
 
-use ibeam_protocol::Failure;
 use serde_json::json;
 
 use super::report;
 use crate::app::AppContext;
 use crate::cli::ReportFormat;
+use crate::cli_error::CliError;
 
-pub(super) fn about(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn about(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let version = env!("CARGO_PKG_VERSION");
     let model = crate::model::choose_model(app).map(|choice| choice.info().display.clone()).ok();
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);

@@ -9,13 +9,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use ibeam_output::CheckLine;
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::Reason;
 use ibeam_wire::check::{Finding, Report, Severity, check_with_contract};
 use serde_json::{Value, json};
 
 use super::report;
 use crate::app::BaseContext;
 use crate::cli::ReportFormat;
+use crate::cli_error::CliError;
 
 /// Findings that are told; all are counted.
 const MOST: usize = 100;
@@ -28,7 +29,7 @@ pub(super) fn check(
     file: Option<&Path>,
     format: ReportFormat,
     stdout: &mut File,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, CliError> {
     let file = file.filter(|file| *file != Path::new("-"));
     let name = file.map_or("-".into(), Path::to_string_lossy).replace(char::is_control, "\u{fffd}");
     let unsaid = base.contract();

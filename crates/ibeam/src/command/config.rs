@@ -3,15 +3,15 @@
 use std::fs::File;
 
 use ibeam_config::Value;
-use ibeam_protocol::Failure;
 use ibeam_providers::Timeouts;
 use serde_json::json;
 
 use super::{report, say};
 use crate::app::AppContext;
 use crate::cli::{ConfigCommand, ReportFormat};
+use crate::cli_error::CliError;
 
-pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         ConfigCommand::Explain { format } => explain(app, format.unwrap_or_default(), stdout),
         ConfigCommand::Path => {
@@ -37,7 +37,7 @@ impl Row {
     }
 }
 
-fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for (path, settings) in app.base.config.all() {
         let is_secret = matches!(path, [table, _, env, _] if table == "mcp_servers" && env == "env");

@@ -10,12 +10,13 @@ use std::process::ExitCode;
 
 use ibeam_dialects::{ConvertError, Converter, DialectName, Loss, LossKind, Losses};
 use ibeam_output::ConvertLine;
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::Reason;
 use ibeam_wire::MAX_LINE_BYTES;
 use serde_json::json;
 
 use crate::app::BaseContext;
 use crate::cli::FailOnArg;
+use crate::cli_error::CliError;
 use crate::stderr;
 
 /// What is written in one act while more of the source is there already.
@@ -33,7 +34,7 @@ pub(super) fn convert(
     file: Option<&Path>,
     report: Option<&Path>,
     stdout: &mut File,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, CliError> {
     let file = file.filter(|file| *file != Path::new("-"));
     let name = file.map_or("-".into(), Path::to_string_lossy).into_owned();
     let source: Box<dyn Read> = match file {
@@ -67,14 +68,14 @@ fn stream(
     mut converter: Converter,
     name: &str,
     stdout: &mut File,
-) -> Result<Losses, Failure> {
+) -> Result<Losses, CliError> {
     let (mut line, mut out, mut number) = (Vec::new(), Vec::new(), 0);
     let wrong = |error: &ConvertError| {
         let (line, detail) = (error.line(), error.to_string());
         // The reason says the line itself.
         let detail = detail.strip_prefix(&format!("line {line}")).unwrap_or(&detail);
         let detail = detail.trim_start_matches([':', ',', ' ']).to_owned();
-        Reason::StreamDamaged { source: name.to_owned(), line, detail }
+        CliError::StreamDamaged { source: name.to_owned(), line, detail }
     };
     loop {
         line.clear();
@@ -87,7 +88,7 @@ fn stream(
         let converted = match read as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
             true => {
                 let detail = "longer than 1 GiB".to_owned();
-                Err(Reason::StreamDamaged { source: name.to_owned(), line: number, detail })
+                Err(CliError::StreamDamaged { source: name.to_owned(), line: number, detail })
             }
             false => converter.line(&line, &mut out).map_err(|error| wrong(&error)),
         };
@@ -101,7 +102,7 @@ fn stream(
     Ok(finished?)
 }
 
-fn say(stdout: &mut File, out: &mut Vec<u8>) -> Result<(), Failure> {
+fn say(stdout: &mut File, out: &mut Vec<u8>) -> Result<(), CliError> {
     let written = stdout.write_all(out);
     out.clear();
     written.map_err(|error| match error.kind() {

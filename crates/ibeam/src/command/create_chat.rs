@@ -2,14 +2,15 @@
 
 use std::fs::File;
 
-use ibeam_protocol::{Failure, Reason, SessionId};
+use ibeam_protocol::{Reason, SessionId};
 use ibeam_session::Session;
 
 use super::say;
 use crate::app::AppContext;
+use crate::cli_error::CliError;
 use crate::run::{is_ephemeral, reason_of, session_options};
 
-pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     if is_ephemeral(app) {
         let detail = "`create-chat` makes a session that is stored; `--ephemeral`, or `session.ephemeral`, forbids that";
         return Err(Reason::Usage { detail: detail.to_owned() }.into());

@@ -5,15 +5,16 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use ibeam_protocol::{Failure, Reason, Sandbox};
+use ibeam_protocol::{Reason, Sandbox};
 
 use super::{say, told};
 use crate::app::AppContext;
 use crate::cli::Switch;
+use crate::cli_error::CliError;
 use crate::model;
 use crate::run::sandbox::{PendingSandbox, RunSandbox};
 
-pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     let begun = RunSandbox::spawn(app, true).map_err(|failure| failure.reason);
     let sandbox = begun.and_then(PendingSandbox::join).map(|guards| guards.sandbox);
     if app.base.flags.sandbox == Some(Switch::Enabled) {
@@ -90,7 +91,7 @@ fn faulty_file(fault: &Reason) -> Option<&Path> {
 }
 
 /// Layer by layer what holds commands here; fails where nothing does.
-fn layers(stdout: &mut File, sandbox: Result<Sandbox, Reason>) -> Result<(), Failure> {
+fn layers(stdout: &mut File, sandbox: Result<Sandbox, Reason>) -> Result<(), CliError> {
     let Sandbox { layers, reason, .. } = sandbox?;
     let held: String = layers.iter().map(|layer| format!("ok      {layer}\n")).collect();
     say(stdout, &format!("{held}{reason}\n"))

@@ -2,14 +2,15 @@
 
 use std::fs::File;
 
-use ibeam_protocol::{Failure, FailureCode};
+use ibeam_protocol::FailureCode;
 use serde_json::json;
 
 use super::report;
 use crate::app::BaseContext;
 use crate::cli::ReportFormat;
+use crate::cli_error::CliError;
 
-pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let mut text = format!("{:>4}  {:<13} {:<6} {}\n", "exit", "code", "retry", "meaning");
     let mut rows = Vec::new();
     for code in FailureCode::ALL {

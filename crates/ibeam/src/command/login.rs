@@ -15,11 +15,12 @@ use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr}
 
 use super::say;
 use crate::app::AppContext;
+use crate::cli_error::CliError;
 use crate::model::check_provider_name;
 
 const DEFAULT_PROVIDER: &str = "anthropic";
 
-pub(super) fn login(app: &AppContext, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn login(app: &AppContext, provider: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
     let provider = check_provider_name(app, provider.unwrap_or(DEFAULT_PROVIDER))?;
     let key = match &app.base.flags.api_key {
         Some(key) => key.clone(),
@@ -44,7 +45,7 @@ pub(super) fn login(app: &AppContext, provider: Option<&str>, stdout: &mut File)
     )
 }
 
-pub(super) fn logout(app: &AppContext, provider: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn logout(app: &AppContext, provider: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
     let provider = provider.map(|name| check_provider_name(app, name)).transpose()?;
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
     let forgotten = credentials.remove(provider.as_deref())?;

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 
-use ibeam_protocol::Failure;
 use serde_json::json;
 
 use super::report;
 use crate::app::AppContext;
 use crate::cli::ReportFormat;
+use crate::cli_error::CliError;
 use crate::run::session_io;
 
 /// Characters of a title in a line.
@@ -18,7 +18,7 @@ pub(super) fn ls(
     all: bool,
     format: ReportFormat,
     stdout: &mut File,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let cwd = (!all).then_some(app.workspace.as_path());
     let sessions = ibeam_session::list(&app.dirs.sessions(), cwd).map_err(|error| session_io(&error))?;
     let mut text = String::new();

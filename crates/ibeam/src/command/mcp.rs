@@ -13,10 +13,11 @@ use serde_json::json;
 use super::{report, say};
 use crate::app::AppContext;
 use crate::cli::{McpCommand, ReportFormat};
+use crate::cli_error::CliError;
 use crate::mcp::{ServerDeclaration, Transport, declared_servers};
 use crate::{mcp, run, signals};
 
-pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         McpCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
         McpCommand::ListTools { name } => list_tools(app, name, stdout),
@@ -27,7 +28,7 @@ pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Res
 }
 
 /// Lists what the files name; starts nothing.
-fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let servers = declared_servers(app)?;
     let width = servers
         .iter()
@@ -62,7 +63,7 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
 }
 
 /// Starts one server, within its bound, and tells its tools.
-fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Failure> {
+fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), CliError> {
     let server = find(app, name)?;
     match server.status {
         McpStatus::Untrusted => {
@@ -103,7 +104,7 @@ fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Fai
 }
 
 /// Writes `enabled` for the server into the user's file, where it stands above every file that names it.
-fn switch(app: &AppContext, name: &str, enabled: bool, stdout: &mut File) -> Result<(), Failure> {
+fn switch(app: &AppContext, name: &str, enabled: bool, stdout: &mut File) -> Result<(), CliError> {
     let server = find(app, name)?;
     let path = &app.dirs.user_config;
     set_mcp_server_enabled(path, name, enabled)?;

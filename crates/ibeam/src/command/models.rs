@@ -6,15 +6,16 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::Reason;
 use ibeam_providers::known_provider;
 
 use super::{say, told};
 use crate::app::AppContext;
+use crate::cli_error::CliError;
 use crate::model::{self, ConfiguredProvider, EMBEDDED};
 
 /// Prints the list.
-pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), Failure> {
+pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     let mut text = "Available models\n\n".to_owned();
     let current = model::choose_model(app).ok().map(|choice| {
         let info = choice.info();
@@ -64,7 +65,7 @@ pub(crate) fn list(app: &AppContext, stdout: &mut File) -> Result<(), Failure> {
 }
 
 /// Prints the providers, one `<name> - <Label>: <key>` a line, without asking any of them.
-pub(super) fn list_providers(app: &AppContext, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn list_providers(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     let keys = model::key_sources(app);
     let mut text = "Providers\n\n".to_owned();
     for name in model::provider_names(app) {

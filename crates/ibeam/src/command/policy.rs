@@ -9,13 +9,14 @@ use std::process::ExitCode;
 
 use ibeam_output::{PolicyLine, escape_to_one_line};
 use ibeam_policy::{Access, AccessPart, Explanation, Policy, Rule, RuleFinding, RuleList, Verdict};
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::Reason;
 use ibeam_tools::{PathError, Workspace};
 use serde_json::{Value, json};
 
 use super::report;
 use crate::app::AppContext;
 use crate::cli::{PolicyCommand, ReportFormat, TestedAccess};
+use crate::cli_error::CliError;
 use crate::run::permission_mode;
 use crate::run::policy_rules::{SetRule, build_policy, rules};
 use crate::run::sandbox::is_wanted;
@@ -24,7 +25,11 @@ use crate::run::sandbox::is_wanted;
 const DENIED: u8 = 3;
 const ASKED: u8 = 4;
 
-pub(super) fn policy(app: &AppContext, what: &PolicyCommand, stdout: &mut File) -> Result<ExitCode, Failure> {
+pub(super) fn policy(
+    app: &AppContext,
+    what: &PolicyCommand,
+    stdout: &mut File,
+) -> Result<ExitCode, CliError> {
     match what {
         PolicyCommand::Test { access, cwd, format } => {
             test(app, access, cwd.as_deref(), format.unwrap_or_default(), stdout)
@@ -41,7 +46,7 @@ fn test(
     cwd: Option<&str>,
     format: ReportFormat,
     stdout: &mut File,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitCode, CliError> {
     let mut policy = build_policy(app, permission_mode(app))?;
     policy.sandboxed = is_wanted(app);
     let access = access(&policy, asked, cwd)?;
@@ -192,7 +197,7 @@ fn with_origins<'a>(part: &'a AccessPart, rules: &'a [SetRule]) -> Vec<(&'a Rule
     part.findings.iter().map(|finding| (finding, origin_of(finding))).collect()
 }
 
-fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let rules = rules(app)?;
     let shown = |set: &SetRule| escape_to_one_line(&set.rule.to_string());
     let width = rules.iter().map(|set| shown(set).chars().count()).max().unwrap_or_default();

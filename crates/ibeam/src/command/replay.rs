@@ -25,6 +25,7 @@ use self::pace::Pace;
 use self::player::Player;
 use crate::app::{BaseContext, resolve_workspace};
 use crate::cli::Format;
+use crate::cli_error::CliError;
 use crate::mode::{check_partial, default_format};
 use crate::run::{damaged, nth_newest, reason_of, session_io};
 use crate::stderr;
@@ -66,7 +67,7 @@ enum Ended {
     /// Everything that was wanted has been shown.
     Enough,
     /// The reader went away, or what is read cannot be.
-    Failed(Reason),
+    Failed(CliError),
     /// The store failed.
     Session(SessionError),
 }
@@ -80,10 +81,11 @@ impl From<SessionError> for Ended {
 /// An error of stdout.
 impl From<io::Error> for Ended {
     fn from(error: io::Error) -> Self {
-        Self::Failed(match error.kind() {
+        let reason = match error.kind() {
             io::ErrorKind::BrokenPipe => Reason::OutputClosed,
             _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() },
-        })
+        };
+        Self::Failed(reason.into())
     }
 }
 
@@ -92,7 +94,7 @@ pub(super) fn replay(
     what: &OsStr,
     options: &ReplayOptions,
     stdout: &File,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     match Source::of(base, what)? {
         Source::Session(directory, id) => session(base, &directory, id, options, stdout),
         Source::Stdin => stream(base, "stdin", io::stdin().lock(), options, stdout),
@@ -147,7 +149,7 @@ fn session(
     id: SessionId,
     options: &ReplayOptions,
     stdout: &File,
-) -> Result<(), Reason> {
+) -> Result<(), CliError> {
     let mut player = Player::of_events(base, options, stdout);
     let (mut gaps, mut next) = (0, 0);
     let mut show = |event: Event| {
@@ -164,13 +166,13 @@ fn session(
         Ok(done) => done,
         Err(Ended::Enough) => return Ok(()),
         Err(Ended::Failed(reason)) => return Err(reason),
-        Err(Ended::Session(error)) => return Err(reason_of(&error, id)),
+        Err(Ended::Session(error)) => return Err(reason_of(&error, id).into()),
     };
     if torn_bytes > 0 {
         warn(base, &ReplayLine::TruncatedRecord { bytes: torn_bytes });
     }
     if let Some(Damage { path, line, said }) = damage {
-        return Err(damaged(id, &path, line, &said));
+        return Err(damaged(id, &path, line, &said).into());
     }
     options.exists_among(runs, &id.to_string())
 }
@@ -181,7 +183,7 @@ fn stream(
     lines: impl BufRead,
     options: &ReplayOptions,
     stdout: &File,
-) -> Result<(), Reason> {
+) -> Result<(), CliError> {
     // What a stream holds is in the form of these two already, keys that we do not know included.
     let mut player = match options.format {
         Format::StreamJson | Format::Json => Player::of_lines(base, options, stdout),
@@ -191,7 +193,7 @@ fn stream(
         Ok(runs) => options.exists_among(runs, source),
         Err(Ended::Enough) => Ok(()),
         Err(Ended::Failed(reason)) => Err(reason),
-        Err(Ended::Session(error)) => Err(session_io(&error)),
+        Err(Ended::Session(error)) => Err(session_io(&error).into()),
     }
 }
 
@@ -202,10 +204,10 @@ fn warn(base: &BaseContext, line: &ReplayLine<'_>) {
 impl ReplayOptions {
     /// # Errors
     /// `UnknownRun` when the one that is wanted is not among so many.
-    fn exists_among(&self, runs: u64, source: &str) -> Result<(), Reason> {
+    fn exists_among(&self, runs: u64, source: &str) -> Result<(), CliError> {
         match self.run {
             Some(run) if run.get() > runs => {
-                Err(Reason::UnknownRun { source: source.to_owned(), run: run.get(), runs })
+                Err(CliError::UnknownRun { source: source.to_owned(), run: run.get(), runs })
             }
             Some(_) | None => Ok(()),
         }

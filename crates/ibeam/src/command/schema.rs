@@ -5,13 +5,13 @@
 use std::fs::File;
 
 use ibeam_output::SchemaTarget;
-use ibeam_protocol::Failure;
 
 use super::say;
 use crate::app::BaseContext;
 use crate::cli::SchemaFormat;
+use crate::cli_error::CliError;
 
-pub(super) fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File) -> Result<(), CliError> {
     let of = match format {
         SchemaFormat::Text => SchemaTarget::Text,
         SchemaFormat::Json => SchemaTarget::Json,

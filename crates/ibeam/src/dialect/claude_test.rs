@@ -25,8 +25,10 @@ fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
 #[track_caller]
 fn refused(args: &[&str], part: &str) {
     match translated(args) {
-        Err(ParseExit::Error(Reason::Usage { detail })) => assert!(detail.contains(part), "{detail}"),
-        Err(ParseExit::Error(reason)) => panic!("{args:?}: {reason:?}"),
+        Err(ParseExit::Error(error)) => match error.reason() {
+            Some(Reason::Usage { detail }) => assert!(detail.contains(part), "{detail}"),
+            _ => panic!("{args:?}: {error:?}"),
+        },
         Err(ParseExit::Help(detail) | ParseExit::MissingSubcommand { help: detail, .. }) => {
             panic!("{args:?}: {detail}")
         }

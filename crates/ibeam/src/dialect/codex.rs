@@ -114,7 +114,7 @@ const FLAGS: &[Flag<Draft>] = &[
 /// Translates what follows `--dialect codex`.
 pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, ParseExit> {
     let mut draft = Draft::default();
-    let rest = read(FLAGS, args, &mut draft).map_err(ParseExit::Error)?;
+    let rest = read(FLAGS, args, &mut draft).map_err(ParseExit::from)?;
     if draft.help {
         return Err(ParseExit::Help(help(
             "ibeam --dialect codex exec [resume ID|--last] [FLAGS] [PROMPT]",
@@ -125,7 +125,7 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<Translated, 
         return Err(ParseExit::Help(format!("codex-cli {VERSION} (ibeam {})\n", env!("CARGO_PKG_VERSION"))));
     }
     draft.ignored_arguments.extend(rest.ignored);
-    draft.finish(rest.words, env).map_err(ParseExit::Error)
+    draft.finish(rest.words, env).map_err(ParseExit::from)
 }
 
 /// The command of ours that answers `codex login status`.

@@ -1,3 +1,5 @@
+use ibeam_output::{Catalogue, Locale};
+
 use super::*;
 use crate::dialect::Input;
 
@@ -38,8 +40,10 @@ fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
 #[track_caller]
 fn refused(args: &[&str], part: &str) {
     match translated(args, None) {
-        Err(ParseExit::Error(Reason::Usage { detail })) => assert!(detail.contains(part), "{detail}"),
-        Err(ParseExit::Error(reason)) => panic!("{args:?}: {reason:?}"),
+        Err(ParseExit::Error(error)) => match error.reason() {
+            Some(Reason::Usage { detail }) => assert!(detail.contains(part), "{detail}"),
+            _ => panic!("{args:?}: {error:?}"),
+        },
         Err(ParseExit::Help(detail) | ParseExit::MissingSubcommand { help: detail, .. }) => {
             panic!("{args:?}: {detail}")
         }
@@ -180,7 +184,7 @@ fn settings_are_kept_told_or_refused() {
     }
     assert!(matches!(
         translated(&["exec", "-c", "model_instructions_file=nowhere", "x"], None),
-        Err(ParseExit::Error(Reason::NoInput { .. }))
+        Err(ParseExit::Error(error)) if matches!(error.reason(), Some(Reason::NoInput { .. }))
     ));
     for setting in [
         "model_provider=\"elsewhere\"",
@@ -272,10 +276,11 @@ fn outside_of_a_git_repository_nothing_runs_unless_a_flag_says_so() {
     ] {
         match translated_where(args, None, only_w) {
             Ok(_) => assert!(expect, "{args:?} is taken"),
-            Err(ParseExit::Error(Reason::Usage { detail })) => {
+            Err(ParseExit::Error(error)) => {
+                let message = error.explain(&Catalogue::new(Locale::En)).message;
                 assert!(
-                    !expect && detail.contains("--skip-git-repo-check was not specified"),
-                    "{args:?}: {detail}"
+                    !expect && message.contains("--skip-git-repo-check was not specified"),
+                    "{args:?}: {message}"
                 );
             }
             Err(_) => panic!("{args:?} fails otherwise"),

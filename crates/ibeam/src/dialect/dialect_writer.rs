@@ -15,8 +15,8 @@ use super::claude::Facts;
 use super::control_protocol::at;
 use super::partial_messages::PartialMessages;
 use super::{DialectOptions, Output};
+use crate::cli_error::CliError;
 use crate::clock::now_ms;
-use crate::exit::ExitFailure;
 
 /// A voice that can be shared; lines of one run and of the control protocol do not mix.
 #[derive(Clone)]
@@ -93,7 +93,7 @@ impl DialectWriter {
     }
 
     /// Writes a failure as the end of the stream, unless the last run has ended. Errors of stdout are ignored.
-    pub(crate) fn write_failure(&self, failed: &ExitFailure) {
+    pub(crate) fn write_failure(&self, error: &CliError) {
         let mut state = self.lock();
         if state.ended {
             return;
@@ -102,8 +102,8 @@ impl DialectWriter {
             let head = head_of_failure(&state.options);
             drop(state.line(format!("{head}\n").as_bytes()));
         }
-        let mut line = ibeam_output::error_object(&failed.failure, failed.run.as_deref());
-        if let Some(words) = self.options.words_of(&failed.failure.reason) {
+        let mut line = error.to_object();
+        if let Some(words) = error.reason().and_then(|reason| self.options.words_of(reason)) {
             crate::stderr::write_line(&words);
             line = with_message(&line, words);
         }

@@ -43,12 +43,7 @@ fn normalized(text: &str) -> String {
 }
 
 #[track_caller]
-fn check(
-    name: &str,
-    options: impl FnOnce(&mut DialectOptions),
-    stories: &[&str],
-    failure: Option<ExitFailure>,
-) {
+fn check(name: &str, options: impl FnOnce(&mut DialectOptions), stories: &[&str], failure: Option<CliError>) {
     let (writer, paper) = writer_with(options);
     writer.set_model_limits(Some(1_000_000), None);
     let mut calls = String::new();
@@ -90,7 +85,7 @@ fn options(dialect: DialectName, output: Output) -> impl FnOnce(&mut DialectOpti
 fn streams_of_each_dialect_are_as_they_were() {
     for dialect in [DialectName::Claude, DialectName::Codex, DialectName::Gemini, DialectName::Opencode] {
         check(&format!("{dialect}-stream"), options(dialect, Output::Stream), ALL, None);
-        let failure = Some(ExitFailure::from(Reason::EmptyPrompt));
+        let failure = Some(CliError::from(Reason::EmptyPrompt));
         check(&format!("{dialect}-no-run"), options(dialect, Output::Stream), &[], failure);
     }
 }
@@ -113,13 +108,13 @@ fn options_of_claude_act_as_they_did() {
     };
     check("claude-partial-echo", partial, ALL, None);
     let session = "0199a213-81c0-7800-8aa1-bbab2a035a53".to_owned();
-    let failure = ExitFailure::from(Reason::UnknownSession { session: session.clone() });
+    let failure = CliError::from(Reason::UnknownSession { session: session.clone() });
     let known = |options: &mut DialectOptions| {
         options.dialect = DialectName::Claude;
         options.claude.session = Some(session);
         options.claude.model = Some("claude-x".to_owned());
     };
     check("claude-unknown-session", known, &[], Some(failure));
-    let failure = ExitFailure::from(Reason::UnknownSession { session: "s".to_owned() });
+    let failure = CliError::from(Reason::UnknownSession { session: "s".to_owned() });
     check("codex-unknown-session", options(DialectName::Codex, Output::Stream), &[], Some(failure));
 }

@@ -150,7 +150,7 @@ fn the_answer_alone_is_the_final_message() {
 
 #[test]
 fn a_failure_is_told_once_and_before_a_run_too() {
-    let failed = || ExitFailure::from(ibeam_protocol::Reason::EmptyPrompt);
+    let failed = || CliError::from(ibeam_protocol::Reason::EmptyPrompt);
     for (dialect, last) in [(DialectName::Claude, "result"), (DialectName::Codex, "turn.failed")] {
         let (writer, paper) = writer(dialect, Output::Stream);
         writer.write_failure(&failed());

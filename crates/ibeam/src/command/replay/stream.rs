@@ -12,6 +12,7 @@ use super::player::Player;
 use super::{Ended, warn};
 use crate::app::BaseContext;
 use crate::cli::Format;
+use crate::cli_error::CliError;
 
 /// Shows what is whole of the stream in `lines`, which people know as `source`. Gives how many runs there were.
 ///
@@ -36,7 +37,7 @@ pub(super) fn play(
             .by_ref()
             .take(MAX_LINE_BYTES)
             .read_until(b'\n', &mut line)
-            .map_err(|error| Ended::Failed(unread(error)))?;
+            .map_err(|error| Ended::Failed(unread(error).into()))?;
         if line.is_empty() {
             player.show_left(&reading.left())?;
             return match player.finish()? {
@@ -66,7 +67,7 @@ pub(super) fn play(
 }
 
 fn damaged(source: &str, line: u64, detail: String) -> Ended {
-    Ended::Failed(Reason::StreamDamaged { source: source.to_owned(), line, detail })
+    Ended::Failed(CliError::StreamDamaged { source: source.to_owned(), line, detail })
 }
 
 /// What was read so far, as far as it matters to what follows.

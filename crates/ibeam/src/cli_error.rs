@@ -1,0 +1,160 @@
+//! Why the program ends with an error: a failure that a run can end with, or one that only a command reports.
+
+use ibeam_config::ConfigError;
+use ibeam_output::{Catalogue, Explanation, cli_error_object, error_object};
+use ibeam_protocol::{Failure, FailureCode, Reason};
+use serde::Serialize;
+
+use crate::exit::ExitFailure;
+
+/// An error of the program.
+///
+/// The tag of a variant is its message id with the prefix `cli-`, its fields are the arguments of the message.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum CliError {
+    /// A failure that a run can end with; no run may have begun.
+    #[serde(skip)]
+    Run(ExitFailure),
+    /// The arguments of a sub-command cannot be parsed.
+    CommandUsage { command: String, detail: String },
+    /// A name where `shim` creates a link or script is taken by another program.
+    NameTaken { path: String },
+    /// The embedded model could not be fetched or installed.
+    SetupFailed { detail: String },
+    /// A file is not a valid stream from this line on.
+    StreamDamaged { source: String, line: u64, detail: String },
+    /// `--run` names a run that does not exist.
+    UnknownRun { source: String, run: u64, runs: u64 },
+}
+
+impl CliError {
+    /// Returns the class of the failure, which has the exit code.
+    pub(crate) fn code(&self) -> FailureCode {
+        match self {
+            Self::Run(failed) => failed.failure.reason.code(),
+            Self::CommandUsage { .. } => FailureCode::Usage,
+            Self::NameTaken { .. } => FailureCode::CantCreate,
+            Self::SetupFailed { .. } => FailureCode::Model,
+            Self::StreamDamaged { .. } => FailureCode::Data,
+            Self::UnknownRun { .. } => FailureCode::NoInput,
+        }
+    }
+
+    /// Returns the sentence and the hints for people.
+    pub(crate) fn explain(&self, catalogue: &Catalogue) -> Explanation {
+        match self {
+            Self::Run(failed) => failed.explained(catalogue),
+            Self::CommandUsage { .. }
+            | Self::NameTaken { .. }
+            | Self::SetupFailed { .. }
+            | Self::StreamDamaged { .. }
+            | Self::UnknownRun { .. } => catalogue.cli_error(self),
+        }
+    }
+
+    /// Returns the `error` object for programs, as one line without its end.
+    pub(crate) fn to_object(&self) -> String {
+        match self {
+            Self::Run(failed) => error_object(&failed.failure, failed.run.as_deref()),
+            Self::CommandUsage { .. }
+            | Self::NameTaken { .. }
+            | Self::SetupFailed { .. }
+            | Self::StreamDamaged { .. }
+            | Self::UnknownRun { .. } => cli_error_object(self.code(), self),
+        }
+    }
+
+    /// Returns the reason of a failure that a run can end with.
+    pub(crate) fn reason(&self) -> Option<&Reason> {
+        match self {
+            Self::Run(failed) => Some(&failed.failure.reason),
+            Self::CommandUsage { .. }
+            | Self::NameTaken { .. }
+            | Self::SetupFailed { .. }
+            | Self::StreamDamaged { .. }
+            | Self::UnknownRun { .. } => None,
+        }
+    }
+
+    /// Names the command in a usage error, so that the hint leads to the help of that command.
+    pub(crate) fn in_command(self, command: Option<&str>) -> Self {
+        match (self.reason(), command) {
+            (Some(Reason::Usage { detail }), Some(command)) => {
+                Self::CommandUsage { command: command.to_owned(), detail: detail.clone() }
+            }
+            _ => self,
+        }
+    }
+}
+
+impl From<ExitFailure> for CliError {
+    fn from(failed: ExitFailure) -> Self {
+        Self::Run(failed)
+    }
+}
+
+impl From<Failure> for CliError {
+    fn from(failure: Failure) -> Self {
+        Self::Run(failure.into())
+    }
+}
+
+impl From<Reason> for CliError {
+    fn from(reason: Reason) -> Self {
+        Self::Run(reason.into())
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> Self {
+        Reason::from(error).into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ibeam_output::Locale;
+
+    use super::*;
+
+    fn every_command_error() -> [CliError; 5] {
+        let s = || "value".to_owned();
+        [
+            CliError::CommandUsage { command: s(), detail: s() },
+            CliError::NameTaken { path: s() },
+            CliError::SetupFailed { detail: s() },
+            CliError::StreamDamaged { source: s(), line: 1, detail: s() },
+            CliError::UnknownRun { source: s(), run: 3, runs: 2 },
+        ]
+    }
+
+    /// The file is in the form of the golden file of the failures of runs in `ibeam-output`.
+    #[test]
+    fn every_command_error_has_the_codes_and_lines_of_the_golden_file() {
+        let mut table = String::new();
+        for error in every_command_error() {
+            let code = error.code();
+            let (exit, token, again) = (code.exit_code(), code.as_str(), code.is_retryable());
+            table.push_str(&format!(
+                "== {error:?}\n{exit} {token} retryable={again} resumable={}\n",
+                code.is_resumable()
+            ));
+            for locale in Locale::ALL {
+                table.push_str(&format!("{}: {}\n", locale.code(), error.explain(&Catalogue::new(locale))));
+            }
+            table.push_str(&format!("{}\n\n", error.to_object()));
+        }
+        let golden = include_str!("cli_error_golden.txt");
+        let differs = table.lines().zip(golden.lines()).find(|(line, expected)| line != expected);
+        assert_eq!(differs, None, "the whole table:\n{table}");
+        assert_eq!(table.len(), golden.len());
+    }
+
+    #[test]
+    fn a_usage_error_of_a_command_leads_to_the_help_of_the_command() {
+        let error = CliError::from(Reason::Usage { detail: "wrong".to_owned() }).in_command(Some("ibeam ls"));
+        let explanation = error.explain(&Catalogue::new(Locale::En));
+        assert!(explanation.hints.concat().contains("`ibeam ls --help`"), "{explanation}");
+    }
+}
