@@ -20,7 +20,7 @@ impl DirEntryAt {
     /// The system's refusal; then the old file is untouched. Refused too when the file changed since it was
     /// seen.
     pub(crate) fn replace(&self, bytes: &[u8], old: Option<&Stat>) -> Result<(), FileError> {
-        let fail = |errno| FileError::system("write", &self.asked, errno);
+        let fail = |errno| FileError::system("write", &self.requested, errno);
         if old.is_some() {
             // A rename needs no right to the file itself; without this a read-only file would be overwritten.
             let allowed =
@@ -44,8 +44,8 @@ impl DirEntryAt {
         bytes: &[u8],
         old: Option<&Stat>,
     ) -> Result<(), FileError> {
-        let fail = |errno| FileError::system("write", &self.asked, errno);
-        let io = |error: std::io::Error| FileError::io("write", &self.asked, &error);
+        let fail = |errno| FileError::system("write", &self.requested, errno);
+        let io = |error: std::io::Error| FileError::io("write", &self.requested, &error);
         staged.file.write_all(bytes).map_err(io)?;
         if let Some(old) = old {
             self.keep_attributes(&staged.file, old).map_err(fail)?;
@@ -53,7 +53,7 @@ impl DirEntryAt {
         staged.file.sync_all().map_err(io)?;
         if changed(self.stat()?.as_ref(), old) {
             return Err(FileError::refused(
-                &self.asked,
+                &self.requested,
                 "changed on disk while it was being written; read it again",
             ));
         }

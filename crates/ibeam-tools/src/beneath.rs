@@ -21,10 +21,10 @@ static WITHOUT: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// The system's; `LOOP` or `NOTDIR` where a link is on the way or in its place.
-pub(crate) fn open(from: BorrowedFd<'_>, way: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+pub(crate) fn open(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     if !WITHOUT.load(Ordering::Relaxed) {
-        match at_once(from, way, flags) {
+        match at_once(from, rel_path, flags) {
             // A filter that does not know the call refuses it with EPERM; so may the file, and then it does again.
             Err(Errno::NOSYS | Errno::PERM) if !has_openat2(from) => WITHOUT.store(true, Ordering::Relaxed),
             // The tree changed under the kernel's feet.
@@ -32,24 +32,24 @@ pub(crate) fn open(from: BorrowedFd<'_>, way: &Path, flags: OFlags) -> Result<Ow
             opened => return opened,
         }
     }
-    name_by_name(from, way, flags)
+    name_by_name(from, rel_path, flags)
 }
 
 /// Opens the directory `way` for searching beneath `from`.
 ///
 /// # Errors
 /// As [`open`].
-pub(crate) fn directory(from: BorrowedFd<'_>, way: &Path) -> Result<OwnedFd, Errno> {
-    open(from, way, SEARCH | OFlags::DIRECTORY)
+pub(crate) fn directory(from: BorrowedFd<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
+    open(from, rel_path, SEARCH | OFlags::DIRECTORY)
 }
 
 #[cfg(target_os = "linux")]
-fn at_once(from: BorrowedFd<'_>, way: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn at_once(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::ResolveFlags;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     // With it, `O_PATH` would open a link in the last place itself.
     let flags = flags.difference(OFlags::NOFOLLOW);
-    rustix::fs::openat2(from, way, flags, Mode::empty(), resolve)
+    rustix::fs::openat2(from, rel_path, flags, Mode::empty(), resolve)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -61,9 +61,9 @@ fn has_openat2(from: BorrowedFd<'_>) -> bool {
     at_once(from, Path::new("."), SEARCH | OFlags::DIRECTORY | OFlags::CLOEXEC).is_ok()
 }
 
-fn name_by_name(from: BorrowedFd<'_>, way: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+fn name_by_name(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let search = SEARCH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut names = way.components().peekable();
+    let mut names = rel_path.components().peekable();
     let mut directory: Option<OwnedFd> = None;
     while let Some(name) = names.next() {
         let at = directory.as_ref().map_or(from, AsFd::as_fd);
@@ -107,39 +107,40 @@ mod tests {
     use crate::fixture::Fixture;
 
     #[track_caller]
-    fn check(way: &str, flags: OFlags, expect: Result<(), &[Errno]>) {
+    fn check(rel_path: &str, flags: OFlags, expect: Result<(), &[Errno]>) {
         let fixture = Fixture::with("d/f", "x");
         std::fs::write(fixture.outside("secret"), "").unwrap();
         fixture.link("d", "inner");
         fixture.link("..", "outer");
         fixture.link("d/f", "link");
         let root = OwnedFd::from(std::fs::File::open(fixture.root()).unwrap());
-        let way = Path::new(way);
-        for opened in
-            [open(root.as_fd(), way, flags), name_by_name(root.as_fd(), way, flags | OFlags::NOFOLLOW)]
-        {
+        let rel_path = Path::new(rel_path);
+        for opened in [
+            open(root.as_fd(), rel_path, flags),
+            name_by_name(root.as_fd(), rel_path, flags | OFlags::NOFOLLOW),
+        ] {
             match (opened, expect) {
                 (Ok(_), Ok(())) => {}
-                (Err(errno), Err(expect)) => assert!(expect.contains(&errno), "{way:?}: {errno:?}"),
-                (opened, expect) => panic!("{way:?}: {opened:?} is not {expect:?}"),
+                (Err(errno), Err(expect)) => assert!(expect.contains(&errno), "{rel_path:?}: {errno:?}"),
+                (opened, expect) => panic!("{rel_path:?}: {opened:?} is not {expect:?}"),
             }
         }
     }
 
     #[test]
     fn what_is_beneath_is_opened() {
-        for way in ["d/f", "d", ".", "./d/f"] {
-            check(way, OFlags::RDONLY, Ok(()));
-            check(way, SEARCH, Ok(()));
+        for rel_path in ["d/f", "d", ".", "./d/f"] {
+            check(rel_path, OFlags::RDONLY, Ok(()));
+            check(rel_path, SEARCH, Ok(()));
         }
     }
 
     #[test]
     fn no_link_is_followed_and_no_way_leads_out() {
         let refused = Err(&[Errno::LOOP, Errno::NOTDIR, Errno::XDEV][..]);
-        for way in ["inner/f", "outer/secret", "link", "../secret", "/etc/passwd"] {
-            check(way, OFlags::RDONLY, refused);
-            check(way, SEARCH, refused);
+        for rel_path in ["inner/f", "outer/secret", "link", "../secret", "/etc/passwd"] {
+            check(rel_path, OFlags::RDONLY, refused);
+            check(rel_path, SEARCH, refused);
         }
     }
 }

@@ -210,10 +210,10 @@ impl Places<'_> {
         };
         let inventory = Inventory::new(&walk, None);
         let mut is_whole = inventory.unlisted.is_empty();
-        for (way, found) in inventory.with_protected_paths() {
+        for (rel_path, found) in inventory.with_protected_paths() {
             is_whole &= self.read_only.len() < PLACES;
             if self.read_only.len() < PLACES {
-                self.directory(&root.join(way), found, way.as_os_str().is_empty());
+                self.directory(&root.join(rel_path), found, rel_path.as_os_str().is_empty());
             }
         }
         if !is_whole {

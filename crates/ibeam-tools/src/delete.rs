@@ -45,38 +45,43 @@ impl Tool for Delete {
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
-        let wanted = arguments::parse::<DeleteArguments>(arguments)?;
-        let target = self.files.target_entry(&wanted.path);
+        let args = arguments::parse::<DeleteArguments>(arguments)?;
+        let target = self.files.target_entry(&args.path);
         let access = Access::Write(target.judged().to_owned());
-        let canonical = arguments::canonical(&wanted)?;
+        let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepared(canonical, access, move |end| {
-            delete(&files, &wanted.path, target, end).unwrap_or_else(ToolOutcome::from)
+            delete(&files, &args.path, target, end).unwrap_or_else(ToolOutcome::from)
         }))
     }
 
     fn evidence(&self, arguments: &Value) -> Option<String> {
-        let DeleteArguments { path: asked } = arguments::parse(arguments).ok()?;
-        let found = self.files.resolve_entry(&asked).ok()?;
-        let place = DirEntryAt::find(&self.files, &asked, &found.real, Parents::Required);
+        let DeleteArguments { path: requested } = arguments::parse(arguments).ok()?;
+        let found = self.files.resolve_entry(&requested).ok()?;
+        let place = DirEntryAt::find(&self.files, &requested, &found.real, Parents::Required);
         Some(match place.and_then(|place| place.stat()) {
-            Ok(Some(stat)) => format!("`{asked}` still exists ({} bytes)", stat.st_size),
-            Ok(None) | Err(FileError::NotFound { .. }) => format!("`{asked}` does not exist now"),
+            Ok(Some(stat)) => format!("`{requested}` still exists ({} bytes)", stat.st_size),
+            Ok(None) | Err(FileError::NotFound { .. }) => format!("`{requested}` does not exist now"),
             Err(error) => error.to_string(),
         })
     }
 }
 
-fn delete(files: &Files, asked: &str, target: TargetPath, end: &EndFlag) -> Result<ToolOutcome, FileError> {
-    let resolved = files.to_write("delete", asked, target)?;
-    let place = DirEntryAt::find(files, asked, &resolved.real, Parents::Required)?;
+fn delete(
+    files: &Files,
+    requested: &str,
+    target: TargetPath,
+    end: &EndFlag,
+) -> Result<ToolOutcome, FileError> {
+    let resolved = files.to_write("delete", requested, target)?;
+    let place = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
     let Some(stat) = place.stat()? else {
-        return Err(FileError::NotFound { path: asked.to_owned() });
+        return Err(FileError::NotFound { path: requested.to_owned() });
     };
     let kind = FileType::from_raw_mode(stat.st_mode);
     if kind == FileType::Directory {
         return Err(FileError::refused(
-            asked,
+            requested,
             "is a directory, and only files are deleted; use `shell` with `rm -r` if it must go",
         ));
     }
@@ -87,7 +92,7 @@ fn delete(files: &Files, asked: &str, target: TargetPath, end: &EndFlag) -> Resu
     files.known().forget(&resolved);
     let file_size = u64::try_from(stat.st_size).unwrap_or_default();
     let output = DeleteOutput { path: resolved.real, file_size };
-    let for_model = format!("deleted `{asked}` ({file_size} bytes)");
+    let for_model = format!("deleted `{requested}` ({file_size} bytes)");
     Ok(ToolOutcome::Success { output: ToolOutput::Delete(output), for_model: for_model.into() })
 }
 

@@ -67,8 +67,8 @@ impl<'a> DirCache<'a> {
         let held = match self.held.take() {
             Some(held) if held.0.as_os_str() == parent.as_os_str() => held,
             Some(_) | None => {
-                let (from, way) = self.workspace.anchor(parent);
-                (parent.to_owned(), beneath::directory(from, way)?)
+                let (from, rel_path) = self.workspace.anchor(parent);
+                (parent.to_owned(), beneath::directory(from, rel_path)?)
             }
         };
         let held = self.held.insert(held);

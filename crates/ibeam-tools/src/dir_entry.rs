@@ -24,7 +24,7 @@ pub(crate) struct DirEntryAt {
     /// Its name there.
     pub(crate) name: OsString,
     /// The path as the model wrote it, for messages.
-    pub(crate) asked: String,
+    pub(crate) requested: String,
 }
 
 /// How often a file that is replaced meanwhile is opened anew.
@@ -43,22 +43,22 @@ impl DirEntryAt {
     /// Opens the directory of `real`, which must be free of links.
     pub(crate) fn find(
         workspace: &Workspace,
-        asked: &str,
+        requested: &str,
         real: &Path,
         parents: Parents,
     ) -> Result<Self, FileError> {
-        let fail = |errno| FileError::opened_beneath("reach", asked, errno);
+        let fail = |errno| FileError::opened_beneath("reach", requested, errno);
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
-            return Err(not_regular(asked, FileType::Directory));
+            return Err(not_regular(requested, FileType::Directory));
         };
         // The root of the workspace is a directory: every tool here refuses it, by its parent's entry.
-        let (from, way) = workspace.anchor(parent);
-        let directory = match beneath::directory(from, way) {
-            Err(Errno::NOENT) if parents == Parents::Created => create_parents(from, way),
+        let (from, rel_path) = workspace.anchor(parent);
+        let directory = match beneath::directory(from, rel_path) {
+            Err(Errno::NOENT) if parents == Parents::Created => create_parents(from, rel_path),
             opened => opened,
         };
         let directory = directory.map_err(fail)?;
-        Ok(Self { directory, name: name.to_owned(), asked: asked.to_owned() })
+        Ok(Self { directory, name: name.to_owned(), requested: requested.to_owned() })
     }
 
     /// What is there; a link is itself meant. `None` when nothing is.
@@ -66,7 +66,7 @@ impl DirEntryAt {
         match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
-            Err(errno) => Err(FileError::system("look at", &self.asked, errno)),
+            Err(errno) => Err(FileError::system("look at", &self.requested, errno)),
         }
     }
 
@@ -75,7 +75,7 @@ impl DirEntryAt {
         match self.stat()? {
             Some(stat) => match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile => Ok(Some(stat)),
-                other => Err(not_regular(&self.asked, other)),
+                other => Err(not_regular(&self.requested, other)),
             },
             None => Ok(None),
         }
@@ -84,21 +84,21 @@ impl DirEntryAt {
     /// Opens the regular file there for reading. Never waits: a FIFO or device is refused by its type first.
     pub(crate) fn open(&self) -> Result<(File, Stat), FileError> {
         let fail = |errno| match errno {
-            Errno::STALE => FileError::refused(&self.asked, "is replaced over and over; look again"),
-            errno => FileError::system("read", &self.asked, errno),
+            Errno::STALE => FileError::refused(&self.requested, "is replaced over and over; look again"),
+            errno => FileError::system("read", &self.requested, errno),
         };
         self.regular()?.ok_or_else(|| fail(Errno::NOENT))?;
         let (file, stat) = open_regular(self.directory.as_fd(), &self.name).map_err(fail)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok((file, stat)),
-            other => Err(not_regular(&self.asked, other)),
+            other => Err(not_regular(&self.requested, other)),
         }
     }
 
     /// Removes the file or link there, for good.
     pub(crate) fn remove(&self) -> Result<(), FileError> {
         rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty())
-            .map_err(|errno| FileError::system("delete", &self.asked, errno))?;
+            .map_err(|errno| FileError::system("delete", &self.requested, errno))?;
         sync_names(&self.directory);
         Ok(())
     }
@@ -133,9 +133,9 @@ pub(crate) fn sync_names(directory: &OwnedFd) {
 }
 
 /// Opens a directory, and makes those on the way that are missing.
-fn create_parents(from: BorrowedFd<'_>, way: &Path) -> Result<OwnedFd, Errno> {
+fn create_parents(from: BorrowedFd<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
     let mut directory = beneath::directory(from, Path::new("."))?;
-    for component in way.components() {
+    for component in rel_path.components() {
         let Component::Normal(step) = component else { continue };
         directory = match beneath::directory(directory.as_fd(), Path::new(step)) {
             Err(Errno::NOENT) => {
@@ -158,7 +158,7 @@ fn create_directory(parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
 }
 
 /// The refusal of anything that is not a regular file.
-pub(crate) fn not_regular(asked: &str, kind: FileType) -> FileError {
+pub(crate) fn not_regular(requested: &str, kind: FileType) -> FileError {
     let (kind, way_out) = match kind {
         FileType::Directory => ("a directory", "`ls` lists it"),
         FileType::Fifo => ("a named pipe (FIFO)", "opening it could wait for ever"),
@@ -168,7 +168,7 @@ pub(crate) fn not_regular(asked: &str, kind: FileType) -> FileError {
         FileType::Symlink => ("a symbolic link put there just now", "look again"),
         FileType::RegularFile | FileType::Unknown => ("of an unknown type", "files only, please"),
     };
-    FileError::NotRegular { path: asked.to_owned(), kind, way_out }
+    FileError::NotRegular { path: requested.to_owned(), kind, way_out }
 }
 
 #[cfg(test)]

@@ -54,53 +54,55 @@ impl Tool for Edit {
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
-        let wanted = EditCall::parse(arguments)?;
-        let target = self.files.target(&wanted.path);
+        let args = EditCall::parse(arguments)?;
+        let target = self.files.target(&args.path);
         let access = Access::Write(target.judged().to_owned());
-        let canonical = shared::canonical(&wanted)?;
+        let canonical = shared::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepared(canonical, access, move |_| {
-            edit(&files, &wanted, target).unwrap_or_else(ToolOutcome::from)
+            edit(&files, &args, target).unwrap_or_else(ToolOutcome::from)
         }))
     }
 
     fn evidence(&self, arguments: &Value) -> Option<String> {
-        let EditCall { path: asked, change } = EditCall::parse(arguments).ok()?;
-        Some(FileState::of(&self.files, &asked).told(&asked, |bytes| match TextFormat::detect(bytes, true) {
-            Ok(format) => match format.decode(bytes) {
-                Some(text) => format!("`{asked}` {}", change.describe_in(&text)),
-                None => format!("`{asked}` exists, but its text cannot be told without doubt"),
-            },
-            Err(kind) => format!("`{asked}` is {kind} now"),
+        let EditCall { path: requested, change } = EditCall::parse(arguments).ok()?;
+        Some(FileState::of(&self.files, &requested).told(&requested, |bytes| {
+            match TextFormat::detect(bytes, true) {
+                Ok(format) => match format.decode(bytes) {
+                    Some(text) => format!("`{requested}` {}", change.describe_in(&text)),
+                    None => format!("`{requested}` exists, but its text cannot be told without doubt"),
+                },
+                Err(kind) => format!("`{requested}` is {kind} now"),
+            }
         }))
     }
 }
 
 fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcome, FileError> {
-    let asked = call.path.as_str();
-    let resolved = writable(files, asked, target)?;
-    let place = DirEntryAt::find(files, asked, &resolved.real, Parents::Required)?;
+    let requested = call.path.as_str();
+    let resolved = writable(files, requested, target)?;
+    let place = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
     let (file, seen) = place.open()?;
     // An edit shows the lines around it.
-    files.check_links(asked, &seen)?;
+    files.check_links(requested, &seen)?;
     let size = u64::try_from(seen.st_size).unwrap_or_default();
     if size > FILE_LIMIT {
         let reason = format!("has {size} bytes, more than `edit` takes; use `shell` with `sed`");
-        return Err(FileError::refused(asked, reason));
+        return Err(FileError::refused(requested, reason));
     }
     let mut old = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    file.take(FILE_LIMIT).read_to_end(&mut old).map_err(|error| FileError::io("read", asked, &error))?;
-    files.known().check_bytes(asked, &resolved, &seen, &old)?;
+    file.take(FILE_LIMIT).read_to_end(&mut old).map_err(|error| FileError::io("read", requested, &error))?;
+    files.known().check_bytes(requested, &resolved, &seen, &old)?;
 
     let new = changed(&old, &call.change).map_err(|reason| match reason {
-        Refusal::NotText(kind) => not_text(asked, kind),
-        Refusal::Reason(reason) => FileError::refused(asked, reason),
+        Refusal::NotText(kind) => not_text(requested, kind),
+        Refusal::Reason(reason) => FileError::refused(requested, reason),
     })?;
     place.replace(&new.bytes, Some(&seen))?;
     files.known().record(&resolved, ContentDigest::from_bytes(&new.bytes));
 
-    let Diff { lines_added, lines_removed, unified } = diff(asked, &new.old_text, &new.new_text);
-    let message = format!("edited `{asked}`: {} added, {lines_removed} removed", line_count(lines_added));
+    let Diff { lines_added, lines_removed, unified } = diff(requested, &new.old_text, &new.new_text);
+    let message = format!("edited `{requested}`: {} added, {lines_removed} removed", line_count(lines_added));
     let output = EditOutput {
         path: resolved.real,
         lines_added,

@@ -26,8 +26,8 @@ pub(crate) enum FileState {
 
 impl FileState {
     /// Looks at `asked`, after removing what a dead writer left beside it.
-    pub(crate) fn of(files: &Files, asked: &str) -> Self {
-        match Self::look(files, asked) {
+    pub(crate) fn of(files: &Files, requested: &str) -> Self {
+        match Self::look(files, requested) {
             Ok(remains) => remains,
             Err(FileError::NotFound { .. }) => Self::Nothing,
             Err(error) => Self::Other(error.to_string()),
@@ -35,23 +35,26 @@ impl FileState {
     }
 
     /// One sentence; `compared` gives it for the content of a file.
-    pub(crate) fn told(self, asked: &str, compared: impl FnOnce(&[u8]) -> String) -> String {
+    pub(crate) fn told(self, requested: &str, compared: impl FnOnce(&[u8]) -> String) -> String {
         match self {
-            Self::Nothing => format!("`{asked}` does not exist now"),
+            Self::Nothing => format!("`{requested}` does not exist now"),
             Self::Content(bytes) => compared(&bytes),
-            Self::TooLarge(size) => format!("`{asked}` exists ({size} bytes) and is too large to compare"),
+            Self::TooLarge(size) => {
+                format!("`{requested}` exists ({size} bytes) and is too large to compare")
+            }
             Self::Other(sentence) => sentence,
         }
     }
 
-    fn look(files: &Files, asked: &str) -> Result<Self, FileError> {
-        let resolved = files.resolve(asked).map_err(|error| FileError::unreachable("read", asked, error))?;
-        let place = DirEntryAt::find(files, asked, &resolved.real, Parents::Required)?;
+    fn look(files: &Files, requested: &str) -> Result<Self, FileError> {
+        let resolved =
+            files.resolve(requested).map_err(|error| FileError::unreachable("read", requested, error))?;
+        let place = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
         if resolved.is_inside {
             staging::sweep(&place.directory);
         }
         let (mut file, stat) = place.open()?;
-        let bytes = fill(&mut file, LIMIT + 1).map_err(|error| FileError::io("read", asked, &error))?;
+        let bytes = fill(&mut file, LIMIT + 1).map_err(|error| FileError::io("read", requested, &error))?;
         Ok(if bytes.len() > LIMIT { Self::TooLarge(stat.st_size) } else { Self::Content(bytes) })
     }
 }

@@ -103,16 +103,16 @@ impl Files {
     ///
     /// # Errors
     /// As [`Workspace::resolve`].
-    pub(crate) fn resolve(&self, asked: &str) -> Result<ResolvedPath, PathError> {
-        self.workspace.resolve(&self.expanded(asked))
+    pub(crate) fn resolve(&self, requested: &str) -> Result<ResolvedPath, PathError> {
+        self.workspace.resolve(&self.expanded(requested))
     }
 
     /// As [`Self::resolve`], but a link in the last place is itself meant.
     ///
     /// # Errors
     /// As [`Workspace::resolve`].
-    pub(crate) fn resolve_entry(&self, asked: &str) -> Result<ResolvedPath, PathError> {
-        self.workspace.resolve_entry(&self.expanded(asked))
+    pub(crate) fn resolve_entry(&self, requested: &str) -> Result<ResolvedPath, PathError> {
+        self.workspace.resolve_entry(&self.expanded(requested))
     }
 
     /// Returns the path that was judged, if it may be read.
@@ -145,10 +145,10 @@ impl Files {
     ///
     /// # Errors
     /// It is.
-    pub(crate) fn check_links(&self, asked: &str, stat: &Stat) -> Result<(), FileError> {
+    pub(crate) fn check_links(&self, requested: &str, stat: &Stat) -> Result<(), FileError> {
         if stat.st_nlink > 1 && self.denied_files().contains(&identity(stat)) {
-            let reason = format!("`{asked}` is another name of a file that may not be read");
-            return Err(FileError::Forbidden { path: asked.to_owned(), reason });
+            let reason = format!("`{requested}` is another name of a file that may not be read");
+            return Err(FileError::Forbidden { path: requested.to_owned(), reason });
         }
         Ok(())
     }
@@ -158,16 +158,16 @@ impl Files {
         denied_files(&self.readable.path_policy)
     }
 
-    fn expanded<'a>(&self, asked: &'a str) -> Cow<'a, str> {
+    fn expanded<'a>(&self, requested: &'a str) -> Cow<'a, str> {
         let home = || self.readable.path_policy.home()?.to_str();
-        match asked.strip_prefix('~') {
+        match requested.strip_prefix('~') {
             Some(rest)
                 if (rest.is_empty() || rest.starts_with('/'))
                     && DirCache::new(self).stat(&self.root().join("~")).is_err() =>
             {
-                home().map_or(Cow::Borrowed(asked), |home| Cow::Owned(format!("{home}{rest}")))
+                home().map_or(Cow::Borrowed(requested), |home| Cow::Owned(format!("{home}{rest}")))
             }
-            Some(_) | None => Cow::Borrowed(asked),
+            Some(_) | None => Cow::Borrowed(requested),
         }
     }
 

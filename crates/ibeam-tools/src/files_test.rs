@@ -83,8 +83,8 @@ fn credentials_are_kept_where_a_link_leads_to_them() {
     std::os::unix::fs::symlink("../dotfiles/ssh", fixture.outside("home/.ssh")).unwrap();
     // As in a run: the link is there when it begins.
     let fixture = fixture.again();
-    for way in ["home/.ssh/id_rsa", "dotfiles/ssh/id_rsa"] {
-        denied(&fixture, "read", json!({"path": fixture.outside(way)}));
+    for rel_path in ["home/.ssh/id_rsa", "dotfiles/ssh/id_rsa"] {
+        denied(&fixture, "read", json!({"path": fixture.outside(rel_path)}));
     }
     never_shown(&fixture, "grep", json!({"pattern": "CANARY", "path": fixture.outside("dotfiles")}));
 }
@@ -287,11 +287,11 @@ fn outside(fixture: &Fixture) -> Vec<(PathBuf, String)> {
 
 /// Calls every tool on `way` again and again, as the loop does, while `attack` is on.
 #[track_caller]
-fn holds_against(way: &str, attack: impl Fn(&Fixture) -> Attacker) {
+fn holds_against(rel_path: &str, attack: impl Fn(&Fixture) -> Attacker) {
     let fixture = prepared();
     let before = outside(&fixture);
     let attacker = attack(&fixture);
-    let file = format!("{way}/f");
+    let file = format!("{rel_path}/f");
     let (mut worked, mut refused) = (0, 0);
     runtime().block_on(async {
         let began = Instant::now();
@@ -299,16 +299,16 @@ fn holds_against(way: &str, attack: impl Fn(&Fixture) -> Attacker) {
             if worked >= CALLS || began.elapsed() > PATIENCE {
                 break;
             }
-            let fresh = format!("{way}/new-{turn}");
+            let fresh = format!("{rel_path}/new-{turn}");
             for (tool, arguments) in [
                 ("write", json!({"path": file, "fileText": format!("inside {turn}\n")})),
                 ("write", json!({"path": fresh, "fileText": "inside\n"})),
                 ("read", json!({"path": file})),
                 ("edit", json!({"path": file, "oldText": "inside", "newText": "inside"})),
                 ("delete", json!({"path": fresh})),
-                ("grep", json!({"pattern": "CANARY", "path": way})),
-                ("glob", json!({"globPattern": "**/victim", "targetDirectory": way})),
-                ("ls", json!({"path": way})),
+                ("grep", json!({"pattern": "CANARY", "path": rel_path})),
+                ("glob", json!({"globPattern": "**/victim", "targetDirectory": rel_path})),
+                ("ls", json!({"path": rel_path})),
             ] {
                 let call = fixture.prepare(tool, arguments);
                 // What is outside may be read: the gate stands for one that lets nothing of it pass.
@@ -355,12 +355,12 @@ fn nothing_lands_outside_while_a_directory_and_a_link_change_places() {
 #[test]
 fn nothing_lands_outside_while_a_link_is_turned_round() {
     holds_against("way", |fixture| {
-        let (way, next, out) = (fixture.path("way"), fixture.path("next"), fixture.outside("out"));
+        let (rel_path, next, out) = (fixture.path("way"), fixture.path("next"), fixture.outside("out"));
         fixture.link("race", "way");
         Attacker::new(move || {
             for target in [Path::new("race"), &out] {
                 let _ = std::os::unix::fs::symlink(target, &next);
-                let _ = std::fs::rename(&next, &way);
+                let _ = std::fs::rename(&next, &rel_path);
             }
         })
     });

@@ -61,31 +61,31 @@ impl Tool for Glob {
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
-        let wanted = arguments::parse::<GlobArguments>(arguments)?;
-        let target = self.files.target(wanted.directory());
+        let args = arguments::parse::<GlobArguments>(arguments)?;
+        let target = self.files.target(args.directory());
         let access = Access::Read(target.judged().to_owned());
-        let canonical = arguments::canonical(&wanted)?;
+        let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepared(canonical, access, move |end| glob(&files, wanted, target, end)))
+        Ok(blocking::prepared(canonical, access, move |end| glob(&files, args, target, end)))
     }
 }
 
-fn glob(files: &Files, wanted: GlobArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
-    let start = match SearchRoot::new_directory(files, wanted.directory(), target) {
+fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
+    let start = match SearchRoot::new_directory(files, args.directory(), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
-    let matcher = match tree_search::path_glob(&wanted.glob_pattern, &start.directory) {
+    let matcher = match tree_search::path_glob(&args.glob_pattern, &start.directory) {
         Ok(matcher) => matcher,
         Err(wrong) => return arguments::refused::<GlobArguments>(&wrong),
     };
     let mut found: Vec<(Reverse<(i128, i128)>, PathBuf)> = Vec::new();
     let mut total_files = 0u64;
-    let mut way = DirCache::new(files);
+    let mut rel_path = DirCache::new(files);
     let walked = tree_search::walk_files(&start.path, files.readable(), end, |met| {
         let relative = start.relative(met);
         if matcher.is_match(relative)
-            && let Ok(stat) = way.stat(met)
+            && let Ok(stat) = rel_path.stat(met)
         {
             total_files += 1;
             let modified = (i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec));
@@ -115,8 +115,7 @@ fn glob(files: &Files, wanted: GlobArguments, target: TargetPath, end: &EndFlag)
         for_model.push_str(&format!("(the newest {} of {total_files}; narrow the glob)\n", newest.len()));
     }
     for_model.push_str(&tree_search::note(files, &walked));
-    let output =
-        GlobOutput { pattern: wanted.glob_pattern, path: start.directory, files: newest, total_files };
+    let output = GlobOutput { pattern: args.glob_pattern, path: start.directory, files: newest, total_files };
     ToolOutcome::Success { output: ToolOutput::Glob(output), for_model: for_model.into() }
 }
 

@@ -100,29 +100,29 @@ impl Tool for Grep {
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
-        let wanted = arguments::parse::<GrepArguments>(arguments)?;
-        let target = self.files.target(wanted.start());
+        let args = arguments::parse::<GrepArguments>(arguments)?;
+        let target = self.files.target(args.start());
         let access = Access::Read(target.judged().to_owned());
-        let canonical = arguments::canonical(&wanted)?;
+        let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepared(canonical, access, move |end| grep(&files, wanted, target, end)))
+        Ok(blocking::prepared(canonical, access, move |end| grep(&files, args, target, end)))
     }
 }
 
-fn grep(files: &Files, wanted: GrepArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
-    let start = match SearchRoot::new(files, wanted.start(), target) {
+fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
+    let start = match SearchRoot::new(files, args.start(), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
-    let ((matcher, is_light), filter) = match (matcher(&wanted), Filter::new(&wanted, &start)) {
+    let ((matcher, is_light), filter) = match (matcher(&args), Filter::new(&args, &start)) {
         (Ok(matcher), Ok(filter)) => (matcher, filter),
         (Err(wrong), _) | (_, Err(wrong)) => {
             return arguments::refused::<GrepArguments>(&wrong);
         }
     };
-    let mode = wanted.output_mode.unwrap_or(OutputMode::Content);
-    let limit = wanted.head_limit.filter(|limit| *limit > 0).unwrap_or(HEAD_LIMIT);
-    let multiline = wanted.multiline == Some(true);
+    let mode = args.output_mode.unwrap_or(OutputMode::Content);
+    let limit = args.head_limit.filter(|limit| *limit > 0).unwrap_or(HEAD_LIMIT);
+    let multiline = args.multiline == Some(true);
     let mut collector = Collector::new(files, mode, limit, Text { multiline, is_light });
     let walked = tree_search::walk_files(&start.path, files.readable(), end, |met| {
         if filter.takes(&start, met) {
@@ -141,31 +141,31 @@ fn grep(files: &Files, wanted: GrepArguments, target: TargetPath, end: &EndFlag)
         for_model.push_str("(more was found; narrow the search, or raise `headLimit`)\n");
     }
     for_model.push_str(&tree_search::note(files, &walked));
-    let output = GrepOutput { pattern: wanted.pattern, path: start.path, matches, truncated };
+    let output = GrepOutput { pattern: args.pattern, path: start.path, matches, truncated };
     ToolOutcome::Success { output: ToolOutput::Grep(output), for_model: for_model.into() }
 }
 
 /// Compiles the pattern; true where it is light enough for lines of any length.
-fn matcher(wanted: &GrepArguments) -> Result<(RegexMatcher, bool), String> {
-    if wanted.pattern.len() > PATTERN_LIMIT {
+fn matcher(args: &GrepArguments) -> Result<(RegexMatcher, bool), String> {
+    if args.pattern.len() > PATTERN_LIMIT {
         return Err(format!(
             "`pattern` is longer than {PATTERN_LIMIT} bytes; simplify it, or search several times"
         ));
     }
-    let multiline = wanted.multiline == Some(true);
+    let multiline = args.multiline == Some(true);
     let mut builder = RegexMatcherBuilder::new();
     builder
-        .case_insensitive(wanted.case_insensitive == Some(true))
+        .case_insensitive(args.case_insensitive == Some(true))
         .multi_line(true)
         .dot_matches_new_line(multiline)
         .dfa_size_limit(CACHE_LIMIT);
     if !multiline {
         builder.line_terminator(Some(b'\n'));
     }
-    if let Ok(matcher) = builder.size_limit(LIGHT_PROGRAM).build(&wanted.pattern) {
+    if let Ok(matcher) = builder.size_limit(LIGHT_PROGRAM).build(&args.pattern) {
         return Ok((matcher, true));
     }
-    builder.size_limit(PROGRAM_LIMIT).build(&wanted.pattern).map(|matcher| (matcher, false)).map_err(|error| {
+    builder.size_limit(PROGRAM_LIMIT).build(&args.pattern).map(|matcher| (matcher, false)).map_err(|error| {
         let said = error.to_string();
         if said.contains("size limit") {
             return format!(
@@ -187,10 +187,10 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(wanted: &GrepArguments, start: &SearchRoot) -> Result<Self, String> {
+    fn new(args: &GrepArguments, start: &SearchRoot) -> Result<Self, String> {
         let glob =
-            wanted.glob.as_deref().map(|glob| tree_search::path_glob(glob, &start.directory)).transpose()?;
-        let types = wanted.r#type.as_deref().map(|name| {
+            args.glob.as_deref().map(|glob| tree_search::path_glob(glob, &start.directory)).transpose()?;
+        let types = args.r#type.as_deref().map(|name| {
             let mut builder = TypesBuilder::new();
             builder.add_defaults().select(name);
             builder

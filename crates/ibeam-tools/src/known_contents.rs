@@ -125,26 +125,26 @@ impl KnownContents {
     /// It has changed.
     pub(crate) fn check_bytes(
         &self,
-        asked: &str,
+        requested: &str,
         path: &ResolvedPath,
         stat: &Stat,
         bytes: &[u8],
     ) -> Result<(), FileError> {
         match self.digest(path) {
-            Some(known) if known != ContentDigest::from_bytes(bytes) => Err(changed(asked)),
+            Some(known) if known != ContentDigest::from_bytes(bytes) => Err(changed(requested)),
             Some(_) => Ok(()),
-            None => self.check_time(asked, path, stat),
+            None => self.check_time(requested, path, stat),
         }
     }
 
     /// Checks that a file was not changed after an earlier run of the session read or wrote it.
-    fn check_time(&self, asked: &str, path: &ResolvedPath, stat: &Stat) -> Result<(), FileError> {
+    fn check_time(&self, requested: &str, path: &ResolvedPath, stat: &Stat) -> Result<(), FileError> {
         let list = self.lock();
         let Some(known_ms) = list.past_ms.get(&path.real).or_else(|| list.past_ms.get(&path.lexical)) else {
             return Ok(());
         };
         let modified_ms = i128::from(stat.st_mtime) * 1000 + i128::from(stat.st_mtime_nsec) / 1_000_000;
-        if modified_ms > i128::from(*known_ms) { Err(changed(asked)) } else { Ok(()) }
+        if modified_ms > i128::from(*known_ms) { Err(changed(requested)) } else { Ok(()) }
     }
 
     /// Like [`Self::check_bytes`], for the regular file at `place`, which is read only where it is in the list.
@@ -158,16 +158,16 @@ impl KnownContents {
         stat: &Stat,
         end: &EndFlag,
     ) -> Result<(), FileError> {
-        let Some(known) = self.digest(path) else { return self.check_time(&place.asked, path, stat) };
+        let Some(known) = self.digest(path) else { return self.check_time(&place.requested, path, stat) };
         let (mut file, stat) = place.open()?;
-        let asked = place.asked.as_str();
+        let requested = place.requested.as_str();
         if u64::try_from(stat.st_size).is_ok_and(|size| size != known.length) {
-            return Err(changed(asked));
+            return Err(changed(requested));
         }
         let now = ContentDigest::from_file(&mut file, end);
-        match now.map_err(|error| FileError::io("read", asked, &error))? {
+        match now.map_err(|error| FileError::io("read", requested, &error))? {
             Some(now) if now == known => Ok(()),
-            Some(_) | None => Err(changed(asked)),
+            Some(_) | None => Err(changed(requested)),
         }
     }
 
@@ -182,9 +182,9 @@ impl KnownContents {
 }
 
 /// The refusal of a change to a file that others have changed.
-fn changed(asked: &str) -> FileError {
+fn changed(requested: &str) -> FileError {
     FileError::refused(
-        asked,
+        requested,
         "has changed on disk since you last read or wrote it (by a command, a person or another program), and nothing \
          was done; read it again with `read`, then repeat the call if it still fits",
     )

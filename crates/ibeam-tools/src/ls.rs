@@ -59,12 +59,12 @@ impl Tool for Ls {
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
-        let wanted = arguments::parse::<LsArguments>(arguments)?;
-        let target = self.files.target(or_here(&wanted.path));
+        let args = arguments::parse::<LsArguments>(arguments)?;
+        let target = self.files.target(or_here(&args.path));
         let access = Access::Read(target.judged().to_owned());
-        let canonical = arguments::canonical(&wanted)?;
+        let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepared(canonical, access, move |end| ls(&files, &wanted, target, end)))
+        Ok(blocking::prepared(canonical, access, move |end| ls(&files, &args, target, end)))
     }
 }
 
@@ -76,17 +76,17 @@ fn or_here(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
 }
 
-fn ls(files: &Files, wanted: &LsArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
-    let start = match SearchRoot::new_directory(files, or_here(&wanted.path), target) {
+fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
+    let start = match SearchRoot::new_directory(files, or_here(&args.path), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
-    if wanted.ignore.len() > GLOBS {
-        let many = format!("`ignore` has {} globs; {GLOBS} is the limit", wanted.ignore.len());
+    if args.ignore.len() > GLOBS {
+        let many = format!("`ignore` has {} globs; {GLOBS} is the limit", args.ignore.len());
         return arguments::refused::<LsArguments>(&many);
     }
     let globs: Result<Vec<GlobMatcher>, String> =
-        wanted.ignore.iter().map(|glob| tree_search::path_glob(glob, &start.directory)).collect();
+        args.ignore.iter().map(|glob| tree_search::path_glob(glob, &start.directory)).collect();
     let ignored = match globs {
         Ok(ignored) => ignored,
         Err(wrong) => return arguments::refused::<LsArguments>(&wrong),
@@ -100,7 +100,7 @@ fn ls(files: &Files, wanted: &LsArguments, target: TargetPath, end: &EndFlag) ->
     let walked = std::mem::take(&mut listing.end);
     let truncated = listing.truncated || walked.is_partial();
     let Some(root) = listing.into_tree() else {
-        return ToolOutcome::error(format!("`{}` could not be listed", wanted.path));
+        return ToolOutcome::error(format!("`{}` could not be listed", args.path));
     };
     let mut for_model = format!("{}/\n", files.display(&root.path));
     show(&root, 1, &mut for_model);
@@ -164,7 +164,7 @@ impl Listing {
         listing: &mut dir_walk::Listing,
     ) -> Vec<PathBuf> {
         let mut below = Vec::new();
-        let mut way = DirCache::new(files);
+        let mut rel_path = DirCache::new(files);
         while let Some(entry) = reader.next_of(listing) {
             let relative = start.relative(&entry.path);
             if ignored.iter().any(|glob| glob.is_match(relative)) {
@@ -175,7 +175,7 @@ impl Listing {
                 break;
             }
             // A link put in the way since would have led elsewhere.
-            if way.stat(&entry.path).is_err() {
+            if rel_path.stat(&entry.path).is_err() {
                 self.end.skipped += 1;
                 continue;
             }

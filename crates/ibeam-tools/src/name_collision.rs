@@ -22,12 +22,12 @@ pub(crate) struct NameCollision {
 impl DirEntryAt {
     /// A twin of this name in the same directory.
     pub(crate) fn name_collision(&self) -> Option<NameCollision> {
-        let wanted = self.name.to_str()?;
+        let args = self.name.to_str()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = rustix::fs::openat(&self.directory, ".", flags, Mode::empty()).ok()?;
         Dir::new(listed).ok()?.take(ENTRY_LIMIT).find_map(|entry| {
             let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
-            let difference = difference(wanted, &name)?;
+            let difference = difference(args, &name)?;
             Some(NameCollision { name, difference })
         })
     }

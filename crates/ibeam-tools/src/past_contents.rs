@@ -53,9 +53,9 @@ impl PastContents {
     /// Returns the times in milliseconds since the Unix epoch, by absolute paths in which links are left in.
     pub(crate) fn absolute(&self, workspace: &Workspace) -> HashMap<PathBuf, u64> {
         let mut times = HashMap::with_capacity(self.times_ms.len());
-        for (asked, time) in &self.times_ms {
+        for (requested, time) in &self.times_ms {
             // One file may have been asked for in several ways.
-            let latest = times.entry(workspace.lexical(asked)).or_insert(*time);
+            let latest = times.entry(workspace.lexical(requested)).or_insert(*time);
             *latest = (*latest).max(*time);
         }
         times

@@ -70,35 +70,35 @@ impl Tool for Read {
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
-        let wanted = arguments::parse::<ReadArguments>(arguments)?;
-        let target = self.files.target(&wanted.path);
+        let args = arguments::parse::<ReadArguments>(arguments)?;
+        let target = self.files.target(&args.path);
         let access = Access::Read(target.judged().to_owned());
-        let canonical = arguments::canonical(&wanted)?;
+        let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepared(canonical, access, move |end| {
-            read(&files, &wanted, target, end).unwrap_or_else(ToolOutcome::from)
+            read(&files, &args, target, end).unwrap_or_else(ToolOutcome::from)
         }))
     }
 }
 
 fn read(
     files: &Files,
-    wanted: &ReadArguments,
+    args: &ReadArguments,
     target: TargetPath,
     end: &EndFlag,
 ) -> Result<ToolOutcome, FileError> {
-    let asked = wanted.path.as_str();
-    let resolved = files.to_read("read", asked, target)?;
-    let place = DirEntryAt::find(files, asked, &resolved.real, Parents::Required)?;
+    let requested = args.path.as_str();
+    let resolved = files.to_read("read", requested, target)?;
+    let place = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
     // Where this fails, the model is told what the file is now.
     files.known().forget(&resolved);
-    let mut window = scan(files, &place, wanted, end)?;
+    let mut window = scan(files, &place, args, end)?;
     // A writer at work: look again, twice at most, for a state that held still.
     for _ in 0..2 {
         if window.steady || end.out_of_time() {
             break;
         }
-        window = scan(files, &place, wanted, end)?;
+        window = scan(files, &place, args, end)?;
     }
     if end.stopped() {
         return Ok(blocking::interrupted());
@@ -106,7 +106,7 @@ fn read(
     if let Some(digest) = window.digest {
         files.known().record(&resolved, digest);
     }
-    Ok(report(wanted, window.found))
+    Ok(report(args, window.found))
 }
 
 /// A window, and whether the file held still while it was read.
@@ -117,16 +117,16 @@ struct Scan {
     digest: Option<ContentDigest>,
 }
 
-fn scan(files: &Files, place: &DirEntryAt, wanted: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
-    let asked = wanted.path.as_str();
+fn scan(files: &Files, place: &DirEntryAt, args: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
+    let requested = args.path.as_str();
     let (mut file, before) = place.open()?;
-    files.check_links(asked, &before)?;
-    let start = fill(&mut file, SAMPLE).map_err(|error| FileError::io("read", asked, &error))?;
+    files.check_links(requested, &before)?;
+    let start = fill(&mut file, SAMPLE).map_err(|error| FileError::io("read", requested, &error))?;
     let whole = start.len() < SAMPLE;
-    let format = TextFormat::detect(&start, whole).map_err(|kind| not_text(asked, kind))?;
+    let format = TextFormat::detect(&start, whole).map_err(|kind| not_text(requested, kind))?;
 
     let mut window =
-        Window::new(wanted.offset.unwrap_or(1).max(1), wanted.limit.unwrap_or(LINE_LIMIT), CONTENT_LIMIT);
+        Window::new(args.offset.unwrap_or(1).max(1), args.limit.unwrap_or(LINE_LIMIT), CONTENT_LIMIT);
     let mut decoder = format.encoding.new_decoder_without_bom_handling();
     let mut text = String::new();
     let mut feed = |bytes: &[u8], last: bool| {
@@ -142,14 +142,15 @@ fn scan(files: &Files, place: &DirEntryAt, wanted: &ReadArguments, end: &EndFlag
     let mut scanned = start.len() as u64;
     let mut complete = whole;
     while !complete && scanned < SCAN_LIMIT && !end.stopped() && !end.out_of_time() {
-        let bytes = fill(&mut file, SAMPLE).map_err(|error| FileError::io("read", asked, &error))?;
+        let bytes = fill(&mut file, SAMPLE).map_err(|error| FileError::io("read", requested, &error))?;
         complete = bytes.len() < SAMPLE;
         scanned += bytes.len() as u64;
         digest.feed(&bytes);
         feed(&bytes, complete);
     }
     window.complete = complete;
-    let after = rustix::fs::fstat(file.as_fd()).map_err(|errno| FileError::system("read", asked, errno))?;
+    let after =
+        rustix::fs::fstat(file.as_fd()).map_err(|errno| FileError::system("read", requested, errno))?;
     let steady = (before.st_size, before.st_mtime, before.st_mtime_nsec)
         == (after.st_size, after.st_mtime, after.st_mtime_nsec);
     Ok(Scan { found: window, steady, digest: complete.then(|| digest.finish()) })
@@ -165,23 +166,23 @@ pub(crate) fn fill(file: &mut File, limit: usize) -> std::io::Result<Vec<u8>> {
 }
 
 /// The refusal of a file that is not text.
-pub(crate) fn not_text(asked: &str, kind: &'static str) -> FileError {
+pub(crate) fn not_text(requested: &str, kind: &'static str) -> FileError {
     let way_out = if kind.ends_with("image") {
         "; images cannot be shown to the model here: ask the user what it shows"
     } else {
         ", not text; use `shell` with a program that understands it (`file`, `xxd | head`)"
     };
-    FileError::refused(asked, format!("is {kind}{way_out}"))
+    FileError::refused(requested, format!("is {kind}{way_out}"))
 }
 
-fn report(wanted: &ReadArguments, window: Window) -> ToolOutcome {
-    let asked = &wanted.path;
+fn report(args: &ReadArguments, window: Window) -> ToolOutcome {
+    let requested = &args.path;
     let total_lines = window.total_lines();
     let at_least = if window.complete { "" } else { "at least " };
     if window.first > total_lines && !window.is_empty() {
         let offset = window.first;
         return ToolOutcome::error(format!(
-            "`{asked}` has {at_least}{total_lines} lines, `offset` {offset} is beyond; \
+            "`{requested}` has {at_least}{total_lines} lines, `offset` {offset} is beyond; \
              for a part further on use `shell`, e.g. `sed -n '{offset},+99p'`"
         ));
     }
@@ -206,7 +207,7 @@ fn report(wanted: &ReadArguments, window: Window) -> ToolOutcome {
             last + 1
         ));
     }
-    let cut_by_us = window.cut_in_line || (window.has_more && wanted.limit.is_none()) || window.cut_by_bytes;
+    let cut_by_us = window.cut_in_line || (window.has_more && args.limit.is_none()) || window.cut_by_bytes;
     let output = ReadOutput {
         is_empty: window.is_empty(),
         exceeded_limit: cut_by_us || !window.complete,

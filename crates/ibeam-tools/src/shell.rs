@@ -113,8 +113,8 @@ impl Shell {
 }
 
 impl CommandRunner {
-    fn start(&self, wanted: &ShellArguments, target: TargetPath) -> Result<Running, Box<ToolOutcome>> {
-        let path = wanted.directory();
+    fn start(&self, args: &ShellArguments, target: TargetPath) -> Result<Running, Box<ToolOutcome>> {
+        let path = args.directory();
         let (workspace, own_path) = (Arc::clone(&self.workspace), path.to_owned());
         let found = within_time_limit(move || SearchRoot::for_command(&workspace, &own_path, target))
             .ok_or_else(|| {
@@ -136,9 +136,9 @@ impl CommandRunner {
                 | FileError::Path(_) => ToolOutcome::from(error),
             })
         })?;
-        let access = working_directory::access(&self.workspace, &wanted.command, &directory.path);
+        let access = working_directory::access(&self.workspace, &args.command, &directory.path);
         working_directory::check(&self.path_policy, &access, &directory.path)?;
-        self.launcher.start(&wanted.command, &directory.path, &self.background).map_err(|message| {
+        self.launcher.start(&args.command, &directory.path, &self.background).map_err(|message| {
             Box::new(ToolOutcome::Failure {
                 for_model: message.as_str().into(),
                 failure: ToolFailure::SpawnFailed { message },
@@ -160,13 +160,13 @@ impl Tool for Shell {
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let runner = Arc::clone(&self.runner);
-        let mut wanted = arguments::parse::<ShellArguments>(arguments)?;
-        wanted.timeout = Some(runner.timeout_ms(&wanted));
-        let target = TargetPath::new(&runner.workspace, wanted.directory(), Workspace::resolve);
-        let access = working_directory::access(&runner.workspace, &wanted.command, target.judged());
-        let canonical = arguments::canonical(&wanted)?;
+        let mut args = arguments::parse::<ShellArguments>(arguments)?;
+        args.timeout = Some(runner.timeout_ms(&args));
+        let target = TargetPath::new(&runner.workspace, args.directory(), Workspace::resolve);
+        let access = working_directory::access(&runner.workspace, &args.command, target.judged());
+        let canonical = arguments::canonical(&args)?;
         Ok(PreparedCall::new(canonical, access, async move |context| {
-            runner.run(&wanted, target, &context).await
+            runner.run(&args, target, &context).await
         }))
     }
 }
@@ -179,19 +179,19 @@ enum End {
 }
 
 impl CommandRunner {
-    async fn run(&self, wanted: &ShellArguments, target: TargetPath, context: &ToolContext) -> ToolOutcome {
+    async fn run(&self, args: &ShellArguments, target: TargetPath, context: &ToolContext) -> ToolOutcome {
         let Some(turn) = take_turn(context).await else { return blocking::interrupted() };
         self.monitor.before().await;
-        let started = self.start(wanted, target);
+        let started = self.start(args, target);
         drop(turn);
         if let Err(outcome) = &started {
             check_start(context, outcome);
         }
         let (outcome, goes_on) = match started {
-            Ok(running) if wanted.is_background == Some(true) => {
-                self.in_background(wanted, running, context).await
+            Ok(running) if args.is_background == Some(true) => {
+                self.in_background(args, running, context).await
             }
-            Ok(running) => (self.in_foreground(wanted, running, context).await, false),
+            Ok(running) => (self.in_foreground(args, running, context).await, false),
             Err(outcome) => (*outcome, false),
         };
         let mut findings = self.monitor.pending_findings();
@@ -204,29 +204,29 @@ impl CommandRunner {
     }
 
     /// Returns the time that a command gets, in milliseconds.
-    fn timeout_ms(&self, wanted: &ShellArguments) -> u64 {
+    fn timeout_ms(&self, args: &ShellArguments) -> u64 {
         let CommandTimeouts { default, max: longest, .. } = *self.background.timeouts();
-        let asked = wanted.timeout.filter(|ms| *ms > 0).map_or(default, Duration::from_millis);
-        u64::try_from(asked.min(longest).as_millis()).unwrap_or(u64::MAX)
+        let requested = args.timeout.filter(|ms| *ms > 0).map_or(default, Duration::from_millis);
+        u64::try_from(requested.min(longest).as_millis()).unwrap_or(u64::MAX)
     }
 
     async fn in_foreground(
         &self,
-        wanted: &ShellArguments,
+        args: &ShellArguments,
         mut running: Running,
         context: &ToolContext,
     ) -> ToolOutcome {
-        let timeout_ms = self.timeout_ms(wanted);
+        let timeout_ms = self.timeout_ms(args);
         let grace = self.background.timeouts().grace;
         match watch(&mut running, Duration::from_millis(timeout_ms), context).await {
             End::Exited(status) => {
                 running.drain(LAST_WORDS).await;
                 running.end().await;
-                ended(&wanted.command, running, status)
+                ended(&args.command, running, status)
             }
             End::TimedOut => {
                 let status = running.stop(grace).await;
-                let partial = output(&wanted.command, &mut running, status_parts(status));
+                let partial = output(&args.command, &mut running, status_parts(status));
                 let for_model = format!(
                     "{}(timed out after {timeout_ms} ms and was ended; ask for a longer `timeout`, or set `isBackground`)\n",
                     with_newline(&partial.interleaved),
@@ -238,7 +238,7 @@ impl CommandRunner {
             }
             End::Stopped => {
                 let status = running.stop(grace).await;
-                ended(&wanted.command, running, status)
+                ended(&args.command, running, status)
             }
         }
     }
@@ -246,7 +246,7 @@ impl CommandRunner {
     /// The outcome, and whether the command goes on.
     async fn in_background(
         &self,
-        wanted: &ShellArguments,
+        args: &ShellArguments,
         mut running: Running,
         context: &ToolContext,
     ) -> (ToolOutcome, bool) {
@@ -254,20 +254,20 @@ impl CommandRunner {
         match watch(&mut running, EARLY, context).await {
             End::Stopped => {
                 let status = running.stop(self.background.timeouts().grace).await;
-                return (ended(&wanted.command, running, status), false);
+                return (ended(&args.command, running, status), false);
             }
             // `server &` ends at once and leaves the server; a failure is a failure at once.
             End::Exited(status) => {
                 running.follow(LAST_WORDS).await;
                 if !status.success() || running.tree.is_gone() {
                     running.end().await;
-                    return (ended(&wanted.command, running, status), false);
+                    return (ended(&args.command, running, status), false);
                 }
             }
             End::TimedOut => {}
         }
         let pid = running.tree.pid();
-        let mut output = output(&wanted.command, &mut running, (0, None));
+        let mut output = output(&args.command, &mut running, (0, None));
         output.is_background = true;
         let place = log.map_or(String::new(), |log| format!("; its output goes to `{}`", log.display()));
         let for_model = format!(

@@ -147,8 +147,8 @@ fn the_time_of_a_command_is_set_from_outside() {
         ..CommandTimeouts::default()
     };
     let fixture = Fixture::in_time(timeouts);
-    for (asked, expect) in [(None, 200), (Some(0), 200), (Some(250), 250), (Some(60_000), 300)] {
-        let call = json!({"command": "sleep 60", "timeout": asked});
+    for (requested, expect) in [(None, 200), (Some(0), 200), (Some(250), 250), (Some(60_000), 300)] {
+        let call = json!({"command": "sleep 60", "timeout": requested});
         assert_eq!(fixture.prepare("shell", call.clone()).arguments["timeout"], expect);
         let (why, _) = failure(fixture.call("shell", call));
         assert!(matches!(why, ToolFailure::TimedOut { timeout_ms, .. } if timeout_ms == expect), "{why:?}");
@@ -442,12 +442,12 @@ fn what_a_background_command_does_to_a_protected_place_is_set_right_and_told_lat
 fn policy_sees_where_a_command_starts() {
     let fixture = Fixture::with("sub/file", "");
     std::os::unix::fs::symlink("sub", fixture.path("link")).unwrap();
-    for (asked, directory) in
+    for (requested, directory) in
         [("", None), (".", None), ("sub/..", None), ("sub", Some("sub")), ("link", Some("sub"))]
     {
-        let access = fixture.prepare("shell", json!({"command": "ls", "workingDirectory": asked})).access;
+        let access = fixture.prepare("shell", json!({"command": "ls", "workingDirectory": requested})).access;
         let directory = directory.map(|name| fixture.path(name));
-        assert_eq!(access, Access::Command { text: "ls".to_owned(), directory }, "{asked}");
+        assert_eq!(access, Access::Command { text: "ls".to_owned(), directory }, "{requested}");
     }
 }
 

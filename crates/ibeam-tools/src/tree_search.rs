@@ -44,14 +44,14 @@ impl SearchRoot {
         Self::at(workspace, path, target.resolved("search", path)?.real)?.only_directory(path)
     }
 
-    fn at(workspace: &Workspace, asked: &str, path: PathBuf) -> Result<Self, FileError> {
+    fn at(workspace: &Workspace, requested: &str, path: PathBuf) -> Result<Self, FileError> {
         let stat =
-            workspace.stat(&path).map_err(|errno| FileError::opened_beneath("search", asked, errno))?;
+            workspace.stat(&path).map_err(|errno| FileError::opened_beneath("search", requested, errno))?;
         // A walk and a command go by the path; it must still lead to the workspace that is held.
         let by_path = rustix::fs::lstat(&path).map(|stat| (stat.st_dev, stat.st_ino));
         if by_path != Ok((stat.st_dev, stat.st_ino)) {
             return Err(FileError::refused(
-                asked,
+                requested,
                 "is no longer where it was: the workspace was moved; `read`, `write`, `edit` and `delete` still \
                  reach it",
             ));
@@ -59,13 +59,13 @@ impl SearchRoot {
         match (FileType::from_raw_mode(stat.st_mode), path.parent()) {
             (FileType::Directory, _) => Ok(Self { directory: path.clone(), path }),
             (FileType::RegularFile, Some(parent)) => Ok(Self { directory: parent.to_owned(), path }),
-            (kind, _) => Err(crate::dir_entry::not_regular(asked, kind)),
+            (kind, _) => Err(crate::dir_entry::not_regular(requested, kind)),
         }
     }
 
-    fn only_directory(self, asked: &str) -> Result<Self, FileError> {
+    fn only_directory(self, requested: &str) -> Result<Self, FileError> {
         if self.path != self.directory {
-            return Err(FileError::refused(asked, "is a file, not a directory; name its directory"));
+            return Err(FileError::refused(requested, "is a file, not a directory; name its directory"));
         }
         Ok(self)
     }

@@ -60,18 +60,18 @@ impl Tool for UpdateTodos {
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
-        let wanted = arguments::parse::<UpdateTodosArguments>(arguments)?;
-        let canonical = arguments::canonical(&wanted)?;
+        let args = arguments::parse::<UpdateTodosArguments>(arguments)?;
+        let canonical = arguments::canonical(&args)?;
         let list = Arc::clone(&self.list);
-        Ok(PreparedCall::new(canonical, Access::Nothing, async move |_| update(&list, wanted)))
+        Ok(PreparedCall::new(canonical, Access::Nothing, async move |_| update(&list, args)))
     }
 }
 
-fn update(list: &Mutex<Vec<Todo>>, wanted: UpdateTodosArguments) -> ToolOutcome {
+fn update(list: &Mutex<Vec<Todo>>, args: UpdateTodosArguments) -> ToolOutcome {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
     // Worked on a copy: a wrong item leaves the list as it was.
-    let mut next = if wanted.merge { list.clone() } else { Vec::new() };
-    for Item { id, content, status } in wanted.todos {
+    let mut next = if args.merge { list.clone() } else { Vec::new() };
+    for Item { id, content, status } in args.todos {
         let status = status.map(TodoStatus::from);
         match next.iter_mut().find(|todo| todo.id == id) {
             Some(todo) => {

@@ -142,8 +142,10 @@ impl Workspace {
     pub(crate) fn anchor<'a>(&'a self, real: &'a Path) -> (BorrowedFd<'a>, &'a Path) {
         for held in self.held.iter() {
             match real.strip_prefix(&held.path) {
-                Ok(way) if way.as_os_str().is_empty() => return (held.directory.as_fd(), Path::new(".")),
-                Ok(way) => return (held.directory.as_fd(), way),
+                Ok(rel_path) if rel_path.as_os_str().is_empty() => {
+                    return (held.directory.as_fd(), Path::new("."));
+                }
+                Ok(rel_path) => return (held.directory.as_fd(), rel_path),
                 Err(_) => {}
             }
         }

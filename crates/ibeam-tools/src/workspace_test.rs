@@ -23,23 +23,23 @@ fn fixture() -> Fixture {
 }
 
 #[track_caller]
-fn inside(asked: &str, expect: &str) {
+fn inside(requested: &str, expect: &str) {
     let fixture = fixture();
-    let found = workspace(&fixture).resolve(asked).unwrap();
+    let found = workspace(&fixture).resolve(requested).unwrap();
     let expect = if expect.is_empty() { fixture.root() } else { fixture.path(expect) };
     assert_eq!((found.real, found.is_inside, found.is_dangling), (expect, true, false));
 }
 
 #[track_caller]
-fn outside(asked: &str, expect: impl Fn(&Fixture) -> PathBuf) {
+fn outside(requested: &str, expect: impl Fn(&Fixture) -> PathBuf) {
     let fixture = fixture();
-    let found = workspace(&fixture).resolve(asked).unwrap();
+    let found = workspace(&fixture).resolve(requested).unwrap();
     assert_eq!((found.real, found.is_inside), (expect(&fixture), false));
 }
 
 #[track_caller]
-fn refused(asked: &str, expect: PathError) {
-    assert_eq!(workspace(&fixture()).resolve(asked).unwrap_err(), expect);
+fn refused(requested: &str, expect: PathError) {
+    assert_eq!(workspace(&fixture()).resolve(requested).unwrap_err(), expect);
 }
 
 #[test]

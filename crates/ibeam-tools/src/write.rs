@@ -61,27 +61,27 @@ impl Tool for Write {
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
-        let wanted = arguments::parse::<WriteArguments>(arguments)?;
-        let target = self.files.target(&wanted.path);
+        let args = arguments::parse::<WriteArguments>(arguments)?;
+        let target = self.files.target(&args.path);
         let access = Access::Write(target.judged().to_owned());
-        let canonical = arguments::canonical(&wanted)?;
+        let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepared(canonical, access, move |end| {
-            write(&files, &wanted, target, end).unwrap_or_else(ToolOutcome::from)
+            write(&files, &args, target, end).unwrap_or_else(ToolOutcome::from)
         }))
     }
 
     fn evidence(&self, arguments: &Value) -> Option<String> {
-        let wanted = arguments::parse::<WriteArguments>(arguments).ok()?;
-        let asked = &wanted.path;
-        Some(FileState::of(&self.files, asked).told(asked, |bytes| {
-            let written = bytes == wanted.file_text.as_bytes()
-                || bytes == in_convention_of(bytes, true, &wanted.file_text);
+        let args = arguments::parse::<WriteArguments>(arguments).ok()?;
+        let requested = &args.path;
+        Some(FileState::of(&self.files, requested).told(requested, |bytes| {
+            let written =
+                bytes == args.file_text.as_bytes() || bytes == in_convention_of(bytes, true, &args.file_text);
             if written {
-                format!("`{asked}` now holds exactly what this call was to write")
+                format!("`{requested}` now holds exactly what this call was to write")
             } else {
                 let size = bytes.len();
-                format!("`{asked}` has {size} bytes now, which are not what this call was to write")
+                format!("`{requested}` has {size} bytes now, which are not what this call was to write")
             }
         }))
     }
@@ -89,28 +89,28 @@ impl Tool for Write {
 
 fn write(
     files: &Files,
-    wanted: &WriteArguments,
+    args: &WriteArguments,
     target: TargetPath,
     end: &EndFlag,
 ) -> Result<ToolOutcome, FileError> {
-    let asked = wanted.path.as_str();
-    let resolved = writable(files, asked, target)?;
+    let requested = args.path.as_str();
+    let resolved = writable(files, requested, target)?;
     let parents = if resolved.is_inside { Parents::Created } else { Parents::Required };
-    let place = DirEntryAt::find(files, asked, &resolved.real, parents)?;
+    let place = DirEntryAt::find(files, requested, &resolved.real, parents)?;
     let old = place.regular()?;
     let bytes = match old {
         Some(seen) => {
             files.known().check_file(&place, &resolved, &seen, end)?;
-            in_convention_of_file(&place, &wanted.file_text)?
+            in_convention_of_file(&place, &args.file_text)?
         }
-        None => wanted.file_text.clone().into_bytes(),
+        None => args.file_text.clone().into_bytes(),
     };
     place.replace(&bytes, old.as_ref())?;
     files.known().record(&resolved, ContentDigest::from_bytes(&bytes));
 
-    let lines_created = count_lines(wanted.file_text.as_bytes());
+    let lines_created = count_lines(args.file_text.as_bytes());
     let verb = if old.is_some() { "replaced" } else { "created" };
-    let mut for_model = format!("{verb} `{asked}`: {}, {} bytes", line_count(lines_created), bytes.len());
+    let mut for_model = format!("{verb} `{requested}`: {}, {} bytes", line_count(lines_created), bytes.len());
     if old.is_none()
         && let Some(twin) = place.name_collision()
     {
@@ -127,12 +127,16 @@ fn write(
 }
 
 /// Where a write to `asked` goes: not through a link that leads nowhere or out of the workspace.
-pub(crate) fn writable(files: &Files, asked: &str, target: TargetPath) -> Result<ResolvedPath, FileError> {
-    let resolved = files.to_write("write", asked, target)?;
+pub(crate) fn writable(
+    files: &Files,
+    requested: &str,
+    target: TargetPath,
+) -> Result<ResolvedPath, FileError> {
+    let resolved = files.to_write("write", requested, target)?;
     if resolved.is_dangling {
         let target = resolved.real.display();
         return Err(FileError::refused(
-            asked,
+            requested,
             format!(
                 "goes through a symbolic link to `{target}`, which does not exist; write there, or delete the link"
             ),
@@ -141,7 +145,7 @@ pub(crate) fn writable(files: &Files, asked: &str, target: TargetPath) -> Result
     if files.contains(&resolved.lexical) && !resolved.is_inside {
         let target = resolved.real.display();
         return Err(FileError::refused(
-            asked,
+            requested,
             format!("goes through a symbolic link out of the workspace, to `{target}`; name a file inside"),
         ));
     }
@@ -152,7 +156,7 @@ pub(crate) fn writable(files: &Files, asked: &str, target: TargetPath) -> Result
 fn in_convention_of_file(place: &DirEntryAt, text: &str) -> Result<Vec<u8>, FileError> {
     let Ok((mut file, _)) = place.open() else { return Ok(text.as_bytes().to_vec()) };
     let old =
-        fill(&mut file, CONVENTION_LIMIT).map_err(|error| FileError::io("read", &place.asked, &error))?;
+        fill(&mut file, CONVENTION_LIMIT).map_err(|error| FileError::io("read", &place.requested, &error))?;
     Ok(in_convention_of(&old, old.len() < CONVENTION_LIMIT, text))
 }
 

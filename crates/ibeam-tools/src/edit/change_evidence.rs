@@ -40,12 +40,12 @@ impl Change {
 
 fn of_replacement(text: &[u8], edit: &Replacement) -> &'static str {
     let (old, new) = (edit.old_text.as_str(), edit.new_text.as_str());
-    let holds = |wanted: &str| {
+    let holds = |args: &str| {
         // As the edit itself: line ends are only told apart where the call does.
-        if wanted.contains('\r') {
-            memmem::find(text, wanted.as_bytes()).is_some()
+        if args.contains('\r') {
+            memmem::find(text, args.as_bytes()).is_some()
         } else {
-            memmem::find(&Folded::new(text).text, wanted.as_bytes()).is_some()
+            memmem::find(&Folded::new(text).text, args.as_bytes()).is_some()
         }
     };
     // Where one text is a part of the other, the longer one decides.

@@ -122,13 +122,13 @@ fn not_found(text: &[u8], old: &str) -> String {
 /// The first line from which the lines of `old` are found when white space is not looked at.
 fn similar_lines(text: &[u8], old: &str) -> Option<u64> {
     let words = |line: &str| line.split_whitespace().collect::<String>();
-    let wanted: Vec<String> = old.lines().map(words).skip_while(String::is_empty).collect();
-    if wanted.is_empty() {
+    let args: Vec<String> = old.lines().map(words).skip_while(String::is_empty).collect();
+    if args.is_empty() {
         return None;
     }
     let text = String::from_utf8_lossy(text);
     let have: Vec<String> = text.lines().map(words).collect();
-    let at = have.windows(wanted.len()).position(|window| window == wanted)?;
+    let at = have.windows(args.len()).position(|window| window == args)?;
     Some(at as u64 + 1)
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Collector<'a> {
     bytes_left: usize,
     searcher: Searcher,
     files: &'a Files,
-    way: DirCache<'a>,
+    rel_path: DirCache<'a>,
     /// What may not be read under another name either; searched for when it first matters.
     denied: OnceCell<Identities>,
 }
@@ -71,7 +71,7 @@ impl<'a> Collector<'a> {
             bytes_left: CONTENT_LIMIT,
             searcher,
             files,
-            way: DirCache::new(files),
+            rel_path: DirCache::new(files),
             denied: OnceCell::new(),
         }
     }
@@ -84,7 +84,7 @@ impl<'a> Collector<'a> {
         start: &SearchRoot,
         end: &EndFlag,
     ) -> WalkStep {
-        let Ok((file, stat)) = self.way.open(met) else { return WalkStep::Skipped };
+        let Ok((file, stat)) = self.rel_path.open(met) else { return WalkStep::Skipped };
         if stat.st_nlink > 1
             && self.denied.get_or_init(|| self.files.denied_files()).contains(&identity(&stat))
         {

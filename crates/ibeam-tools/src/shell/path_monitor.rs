@@ -219,50 +219,54 @@ impl Inner {
         let before = findings.len();
         let mut gone: Vec<&Path> = Vec::new();
         let mut restored: Vec<&Path> = Vec::new();
-        let cut = looks.newly_incomplete().filter(|way| !self.is_exempt(looks, way, &base.path.join(way)));
-        for way in looks.newly_unlisted().chain(cut) {
-            let path = base.path.join(way);
-            if gone.iter().any(|above| way.starts_with(above)) {
+        let cut = looks
+            .newly_incomplete()
+            .filter(|rel_path| !self.is_exempt(looks, rel_path, &base.path.join(rel_path)));
+        for rel_path in looks.newly_unlisted().chain(cut) {
+            let path = base.path.join(rel_path);
+            if gone.iter().any(|above| rel_path.starts_with(above)) {
                 continue;
             }
-            let taken = quarantine.move_in(base, way);
-            gone.push(way);
+            let taken = quarantine.move_in(base, rel_path);
+            gone.push(rel_path);
             let done = format!("has more entries than can be watched and {taken}");
             findings.push(Finding { path, description: done });
         }
-        for (way, entry) in &now.entries {
-            let was = old.entries.get(way);
-            if was.is_some_and(|was| was.is_same(entry)) || gone.iter().any(|above| way.starts_with(above)) {
+        for (rel_path, entry) in &now.entries {
+            let was = old.entries.get(rel_path);
+            if was.is_some_and(|was| was.is_same(entry))
+                || gone.iter().any(|above| rel_path.starts_with(above))
+            {
                 continue;
             }
-            let path = base.path.join(way);
+            let path = base.path.join(rel_path);
             // Who takes away what was only not seen before does harm.
-            let overlooked = was.is_none() && looks.may_have_existed(way);
-            if overlooked || self.is_permitted(looks, way, was, entry) {
+            let overlooked = was.is_none() && looks.may_have_existed(rel_path);
+            if overlooked || self.is_permitted(looks, rel_path, was, entry) {
                 continue;
             }
-            let taken = quarantine.move_in(base, way);
-            gone.push(way);
+            let taken = quarantine.move_in(base, rel_path);
+            gone.push(rel_path);
             let verb = if was.is_some() { "was changed" } else { "was made" };
             findings.push(Finding { path, description: format!("{verb} and {taken}") });
-            restored.extend(was.map(|_| way.as_path()));
+            restored.extend(was.map(|_| rel_path.as_path()));
         }
-        for (way, was) in &old.entries {
-            let is_gone = !now.entries.contains_key(way);
-            let is_taken = gone.iter().any(|above| way.starts_with(above));
-            let path = base.path.join(way);
+        for (rel_path, was) in &old.entries {
+            let is_gone = !now.entries.contains_key(rel_path);
+            let is_taken = gone.iter().any(|above| rel_path.starts_with(above));
+            let path = base.path.join(rel_path);
             let missing = is_gone
-                && !self.may_be_missing(looks, way, was)
-                && !old.may_overlook(way)
-                && !now.may_overlook(way);
+                && !self.may_be_missing(looks, rel_path, was)
+                && !old.may_overlook(rel_path)
+                && !now.may_overlook(rel_path);
             if !is_taken && !missing {
                 continue;
             }
-            let told = restored.iter().any(|above| way.starts_with(above));
-            match (was.put_back(base, way, &mut quarantine.modes), told) {
+            let told = restored.iter().any(|above| rel_path.starts_with(above));
+            match (was.put_back(base, rel_path, &mut quarantine.modes), told) {
                 (Ok(()), true) => {}
                 (Ok(()), false) => {
-                    restored.push(way);
+                    restored.push(rel_path);
                     findings.push(Finding { path, description: "was removed and put back".to_owned() });
                 }
                 (Err(errno), _) => {
@@ -275,36 +279,42 @@ impl Inner {
     }
 
     /// Whether a rule lets commands change what is at `way`.
-    fn is_exempt(&self, looks: &SnapshotDiff<'_>, way: &Path, path: &Path) -> bool {
+    fn is_exempt(&self, looks: &SnapshotDiff<'_>, rel_path: &Path, path: &Path) -> bool {
         if self.path_policy.denies_write(path) {
             return false;
         }
-        match looks.git_dir_path(way) {
+        match looks.git_dir_path(rel_path) {
             // By its name alone nobody knows a git directory under another name.
             Some(inner) if inner.name != ".git" => self.path_policy.exempts_by_name(path, &inner.name),
             Some(_) | None => self.path_policy.exempts(path),
         }
     }
 
-    fn is_permitted(&self, looks: &SnapshotDiff<'_>, way: &Path, was: Option<&Entry>, now: &Entry) -> bool {
-        let path = looks.base.path.join(way);
+    fn is_permitted(
+        &self,
+        looks: &SnapshotDiff<'_>,
+        rel_path: &Path,
+        was: Option<&Entry>,
+        now: &Entry,
+    ) -> bool {
+        let path = looks.base.path.join(rel_path);
         if self.path_policy.denies_write(&path) {
             return false;
         }
-        if self.is_exempt(looks, way, &path) || (was.is_none() && looks.was_moved(way, now)) {
+        if self.is_exempt(looks, rel_path, &path) || (was.is_none() && looks.was_moved(rel_path, now)) {
             return true;
         }
-        let Some(inner) = looks.git_dir_path(way) else { return looks.came_with_package(way) };
-        if inner.way.as_os_str().is_empty() && !now.is_directory() {
-            return was.is_none() && self.leads_to_watched_repository(looks, way, now);
+        let Some(inner) = looks.git_dir_path(rel_path) else { return looks.came_with_package(rel_path) };
+        if inner.rel_path.as_os_str().is_empty() && !now.is_directory() {
+            return was.is_none() && self.leads_to_watched_repository(looks, rel_path, now);
         }
         let born = if inner.is_own { inner.created_by_command } else { was.is_none() };
-        git_dir_rules::is_permitted(inner.way, was, now, born, inner.is_own)
+        git_dir_rules::is_permitted(inner.rel_path, was, now, born, inner.is_own)
     }
 
     /// Whether a new `.git` file below a root leads to a git directory that is watched itself.
-    fn leads_to_watched_repository(&self, looks: &SnapshotDiff<'_>, way: &Path, now: &Entry) -> bool {
-        let above = way.parent().filter(|above| !above.as_os_str().is_empty());
+    fn leads_to_watched_repository(&self, looks: &SnapshotDiff<'_>, rel_path: &Path, now: &Entry) -> bool {
+        let above = rel_path.parent().filter(|above| !above.as_os_str().is_empty());
         let Some((above, content)) = above.zip(now.content()) else { return false };
         let work_tree = looks.base.path.join(above);
         let target =
@@ -317,17 +327,17 @@ impl Inner {
         is_inside && !work_tree.starts_with(&target)
     }
 
-    fn may_be_missing(&self, looks: &SnapshotDiff<'_>, way: &Path, was: &Entry) -> bool {
-        let path = looks.base.path.join(way);
+    fn may_be_missing(&self, looks: &SnapshotDiff<'_>, rel_path: &Path, was: &Entry) -> bool {
+        let path = looks.base.path.join(rel_path);
         if self.path_policy.denies_write(&path) {
             return false;
         }
-        if self.is_exempt(looks, way, &path) || looks.went_with_directory(way) {
+        if self.is_exempt(looks, rel_path, &path) || looks.went_with_directory(rel_path) {
             return true;
         }
-        match looks.git_dir_path(way) {
+        match looks.git_dir_path(rel_path) {
             // A repository may go; with it goes what it would make git run.
-            Some(inner) => inner.is_gone || git_dir_rules::may_go(inner.way, was),
+            Some(inner) => inner.is_gone || git_dir_rules::may_go(inner.rel_path, was),
             None => false,
         }
     }

@@ -11,18 +11,18 @@ use crate::git_config;
 
 /// The way within the innermost directory of git, and whether that is the one it began in: submodules have
 /// directories in `modules`, linked work trees in `worktrees`.
-pub(super) fn innermost(way: &Path) -> (&Path, bool) {
-    let mut inner = way;
-    let is_own = !way.starts_with("modules") && !way.starts_with("worktrees");
+pub(super) fn innermost(rel_path: &Path) -> (&Path, bool) {
+    let mut inner = rel_path;
+    let is_own = !rel_path.starts_with("modules") && !rel_path.starts_with("worktrees");
     if is_own {
-        return (way, true);
+        return (rel_path, true);
     }
-    for above in way.ancestors() {
+    for above in rel_path.ancestors() {
         let names = ["config", "config.worktree", "commondir", "gitdir", "hooks", "info", rebase::DIRECTORY];
         if names.iter().any(|name| above.file_name().is_some_and(|last| last == *name))
             && let Some(parent) = above.parent()
         {
-            inner = way.strip_prefix(parent).unwrap_or(way);
+            inner = rel_path.strip_prefix(parent).unwrap_or(rel_path);
         }
     }
     (inner, false)
@@ -30,14 +30,20 @@ pub(super) fn innermost(way: &Path) -> (&Path, bool) {
 
 /// Whether a command may have made or changed this; `born` when commands have made the repository, `is_own` when it
 /// is not one of a submodule.
-pub(super) fn is_permitted(way: &Path, was: Option<&Entry>, now: &Entry, born: bool, is_own: bool) -> bool {
-    let name = way.file_name().unwrap_or_default().to_string_lossy();
-    let parent = way.parent().unwrap_or(Path::new(""));
-    if way.as_os_str().is_empty() {
+pub(super) fn is_permitted(
+    rel_path: &Path,
+    was: Option<&Entry>,
+    now: &Entry,
+    born: bool,
+    is_own: bool,
+) -> bool {
+    let name = rel_path.file_name().unwrap_or_default().to_string_lossy();
+    let parent = rel_path.parent().unwrap_or(Path::new(""));
+    if rel_path.as_os_str().is_empty() {
         return now.is_directory();
     }
-    if rebase::contains(way) {
-        return rebase::is_permitted(way, was, now);
+    if rebase::contains(rel_path) {
+        return rebase::is_permitted(rel_path, was, now);
     }
     if parent.as_os_str().is_empty() {
         return match (&*name, now.content()) {
@@ -66,11 +72,11 @@ pub(super) fn is_permitted(way: &Path, was: Option<&Entry>, now: &Entry, born: b
 }
 
 /// Whether this may be missing after a command.
-pub(super) fn may_go(way: &Path, was: &Entry) -> bool {
-    let sample = way.extension().is_some_and(|extension| extension == "sample");
+pub(super) fn may_go(rel_path: &Path, was: &Entry) -> bool {
+    let sample = rel_path.extension().is_some_and(|extension| extension == "sample");
     sample
-        || rebase::contains(way)
-        || way == Path::new("info/refs")
-        || way == Path::new("commondir")
+        || rebase::contains(rel_path)
+        || rel_path == Path::new("info/refs")
+        || rel_path == Path::new("commondir")
         || !was.is_kept()
 }

@@ -42,16 +42,16 @@ impl Quarantine {
     }
 
     /// Takes away what stands at `way`; gives what became of it, in words.
-    pub(super) fn move_in(&mut self, base: &WatchedDirectory<'_>, way: &Path) -> String {
-        let name = way.file_name().unwrap_or_default();
-        let from = match self.modes.open_to_change(base.directory, parent(way)) {
+    pub(super) fn move_in(&mut self, base: &WatchedDirectory<'_>, rel_path: &Path) -> String {
+        let name = rel_path.file_name().unwrap_or_default();
+        let from = match self.modes.open_to_change(base.directory, parent(rel_path)) {
             Ok(from) => from,
             Err(errno) => return failure_text(errno),
         };
         // A directory is moved by changing its own entry `..`, and copied by listing it.
         let _ = self.modes.open_child(from.as_fd(), name);
         let taken = self.move_or_copy(from.as_fd(), name);
-        let taken = taken.or_else(|_| rename_in_place(base, from.as_fd(), way, name));
+        let taken = taken.or_else(|_| rename_in_place(base, from.as_fd(), rel_path, name));
         match taken.or_else(|errno| self.copy_and_truncate(from.as_fd(), name).map_err(|_| errno)) {
             Ok(place) => format!("is now at `{}`", place.display()),
             Err(errno) => failure_text(errno),
@@ -126,13 +126,13 @@ fn failure_text(errno: Errno) -> String {
 fn rename_in_place(
     base: &WatchedDirectory<'_>,
     from: BorrowedFd<'_>,
-    way: &Path,
+    rel_path: &Path,
     name: &OsStr,
 ) -> Result<PathBuf, Errno> {
     let plain = name.to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "");
     let new = format!("quarantined-{plain}-{:08x}", fastrand::u32(..));
     rustix::fs::renameat(from, name, from, &new)?;
-    Ok(base.path.join(parent(way)).join(new))
+    Ok(base.path.join(parent(rel_path)).join(new))
 }
 
 fn copy(

@@ -13,13 +13,13 @@ pub(super) const DIRECTORY: &str = "rebase-merge";
 pub(super) const STEPS: &str = "git-rebase-todo";
 
 /// Whether `way`, within a directory of git, is the directory or the list.
-pub(super) fn contains(way: &Path) -> bool {
-    way.strip_prefix(DIRECTORY).is_ok_and(|rest| rest.as_os_str().is_empty() || rest == Path::new(STEPS))
+pub(super) fn contains(rel_path: &Path) -> bool {
+    rel_path.strip_prefix(DIRECTORY).is_ok_and(|rest| rest.as_os_str().is_empty() || rest == Path::new(STEPS))
 }
 
 /// Whether a command may have made or changed this part of a rebase.
-pub(super) fn is_permitted(way: &Path, was: Option<&Entry>, now: &Entry) -> bool {
-    if way == Path::new(DIRECTORY) {
+pub(super) fn is_permitted(rel_path: &Path, was: Option<&Entry>, now: &Entry) -> bool {
+    if rel_path == Path::new(DIRECTORY) {
         return now.is_directory();
     }
     let old = was.and_then(Entry::content).unwrap_or_default();

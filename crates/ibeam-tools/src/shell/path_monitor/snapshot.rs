@@ -119,14 +119,14 @@ impl Entry {
     pub(super) fn put_back(
         &self,
         base: &WatchedDirectory<'_>,
-        way: &Path,
+        rel_path: &Path,
         modes: &mut ModeOverrides,
     ) -> Result<(), Errno> {
-        let parent = match modes.open_to_change(base.directory, parent(way)) {
-            Err(Errno::NOENT) => make_parents(base, parent(way))?,
+        let parent = match modes.open_to_change(base.directory, parent(rel_path)) {
+            Err(Errno::NOENT) => make_parents(base, parent(rel_path))?,
             opened => opened?,
         };
-        let name = way.file_name().unwrap_or_default();
+        let name = rel_path.file_name().unwrap_or_default();
         let mode = Mode::from_raw_mode(self.mode & 0o7777);
         match &self.kind {
             Kind::Directory => match rustix::fs::mkdirat(&parent, name, mode) {
@@ -147,9 +147,9 @@ impl Entry {
     }
 }
 
-fn make_parents(base: &WatchedDirectory<'_>, way: &Path) -> Result<OwnedFd, Errno> {
+fn make_parents(base: &WatchedDirectory<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
     let mut directory = beneath::directory(base.directory, Path::new("."))?;
-    for name in way.iter() {
+    for name in rel_path.iter() {
         match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(errno) => return Err(errno),
@@ -187,24 +187,25 @@ impl Snapshot {
     }
 
     /// Whether something at `way` may have been overlooked.
-    pub(super) fn may_overlook(&self, way: &Path) -> bool {
-        self.cut.iter().any(|top| top != way && way.starts_with(top)) || self.inventory.is_unlisted(way)
+    pub(super) fn may_overlook(&self, rel_path: &Path) -> bool {
+        self.cut.iter().any(|top| top != rel_path && rel_path.starts_with(top))
+            || self.inventory.is_unlisted(rel_path)
     }
 
     /// Returns the git directories, and the places of such that lead to one.
     pub(super) fn repositories_there(&self) -> BTreeSet<PathBuf> {
-        let is_git = |way: &&PathBuf| way.file_name().is_some_and(|name| name == ".git");
+        let is_git = |rel_path: &&PathBuf| rel_path.file_name().is_some_and(|name| name == ".git");
         self.repositories.iter().chain(self.entries.keys().filter(is_git)).cloned().collect()
     }
 
     /// Whether the index of the repository names the directory in which `way` lies as a submodule.
-    pub(super) fn is_in_gitlink(&self, way: &Path) -> bool {
-        way.ancestors().any(|above| self.gitlinks.contains(above))
+    pub(super) fn is_in_gitlink(&self, rel_path: &Path) -> bool {
+        rel_path.ancestors().any(|above| self.gitlinks.contains(above))
     }
 
     /// Returns the git directory in which `way` lies.
-    pub(super) fn repository_of<'a>(&self, way: &'a Path) -> Option<&'a Path> {
-        let mut above: Vec<&Path> = way.ancestors().collect();
+    pub(super) fn repository_of<'a>(&self, rel_path: &'a Path) -> Option<&'a Path> {
+        let mut above: Vec<&Path> = rel_path.ancestors().collect();
         above.reverse();
         let is_git = |path: &&&Path| path.file_name().is_some_and(|name| name == ".git");
         let is_known = |path: &&&Path| self.repositories.contains(**path);
@@ -253,19 +254,19 @@ impl Scanner<'_> {
             walk.first = &gitlinks;
             inventory = Inventory::new(&walk, Some(&inventory));
         }
-        for (way, directory) in inventory.with_protected_paths() {
-            self.directory(way, directory);
+        for (rel_path, directory) in inventory.with_protected_paths() {
+            self.directory(rel_path, directory);
         }
-        for way in self
+        for rel_path in self
             .path_policy
             .protected_paths()
             .iter()
             .filter_map(|path| path.strip_prefix(self.base.path).ok())
         {
-            if let Ok(parent) = self.modes.open_to_list(self.base.directory, parent(way))
-                && let Some(name) = way.file_name()
+            if let Ok(parent) = self.modes.open_to_list(self.base.directory, parent(rel_path))
+                && let Some(name) = rel_path.file_name()
             {
-                self.tree(parent.as_fd(), way.to_owned(), name, 0);
+                self.tree(parent.as_fd(), rel_path.to_owned(), name, 0);
             }
         }
         self.found.inventory = inventory;
@@ -273,100 +274,100 @@ impl Scanner<'_> {
     }
 
     /// Notes what is watched in one directory of a root.
-    fn directory(&mut self, way: &Path, found: &ListedDirectory) {
-        let relative = if way.as_os_str().is_empty() { Path::new(".") } else { way };
+    fn directory(&mut self, rel_path: &Path, found: &ListedDirectory) {
+        let relative = if rel_path.as_os_str().is_empty() { Path::new(".") } else { rel_path };
         let Ok(directory) = self.modes.open_to_list(self.base.directory, relative) else { return };
         let directory = directory.as_fd();
         for name in &found.protected {
             if name == ".git" {
-                self.git(directory, &way.join(name));
+                self.git(directory, &rel_path.join(name));
             } else {
-                self.tree(directory, way.join(name), name, 0);
+                self.tree(directory, rel_path.join(name), name, 0);
             }
         }
         if found.is_repository {
-            if way.as_os_str().is_empty() {
+            if rel_path.as_os_str().is_empty() {
                 // A command that makes the root a repository loses what makes it one.
                 let heads = names(directory, PARTS).0;
                 for name in heads.iter().filter(|name| name.as_bytes().eq_ignore_ascii_case(b"head")) {
                     self.tree(directory, PathBuf::from(name), name, 0);
                 }
             }
-            self.found.repositories.insert(way.to_owned());
-            self.repository(directory, way);
+            self.found.repositories.insert(rel_path.to_owned());
+            self.repository(directory, rel_path);
         }
         for name in &found.denied {
-            self.tree(directory, way.join(name), name, 0);
+            self.tree(directory, rel_path.join(name), name, 0);
         }
     }
 
-    fn git(&mut self, parent: BorrowedFd<'_>, way: &Path) {
-        let Some(directory) = self.enter(parent, way, OsStr::new(".git")) else { return };
-        self.found.repositories.insert(way.to_owned());
-        self.repository(directory.as_fd(), way);
+    fn git(&mut self, parent: BorrowedFd<'_>, rel_path: &Path) {
+        let Some(directory) = self.enter(parent, rel_path, OsStr::new(".git")) else { return };
+        self.found.repositories.insert(rel_path.to_owned());
+        self.repository(directory.as_fd(), rel_path);
     }
 
-    fn repository(&mut self, directory: BorrowedFd<'_>, way: &Path) {
+    fn repository(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
         for name in read_only_git_entries().iter().map(OsStr::new) {
-            self.tree(directory, way.join(name), name, 0);
+            self.tree(directory, rel_path.join(name), name, 0);
         }
-        self.rebase(directory, way);
+        self.rebase(directory, rel_path);
         if let Ok(modules) = self.modes.open_to_list(directory, Path::new("modules")) {
-            self.modules(modules.as_fd(), &way.join("modules"), 0);
+            self.modules(modules.as_fd(), &rel_path.join("modules"), 0);
         }
         if let Ok(trees) = self.modes.open_to_list(directory, Path::new("worktrees")) {
-            let way = way.join("worktrees");
-            for name in self.parts(trees.as_fd(), &way) {
+            let rel_path = rel_path.join("worktrees");
+            for name in self.parts(trees.as_fd(), &rel_path) {
                 if let Ok(tree) = self.modes.open_to_list(trees.as_fd(), Path::new(&name)) {
-                    self.work_tree(tree.as_fd(), &way.join(name));
+                    self.work_tree(tree.as_fd(), &rel_path.join(name));
                 }
             }
         }
     }
 
     /// Returns the names in a directory of submodules or work trees.
-    fn parts(&mut self, directory: BorrowedFd<'_>, way: &Path) -> Vec<OsString> {
+    fn parts(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) -> Vec<OsString> {
         let (names, is_whole) = names(directory, PARTS);
         if !is_whole {
-            self.found.cut.insert(way.to_owned());
+            self.found.cut.insert(rel_path.to_owned());
         }
         names
     }
 
-    fn work_tree(&mut self, directory: BorrowedFd<'_>, way: &Path) {
+    fn work_tree(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
         for name in ["commondir", "config.worktree"].map(OsStr::new) {
-            self.tree(directory, way.join(name), name, 0);
+            self.tree(directory, rel_path.join(name), name, 0);
         }
-        self.rebase(directory, way);
+        self.rebase(directory, rel_path);
     }
 
     /// What a rebase that stopped would run when somebody continues it.
-    fn rebase(&mut self, directory: BorrowedFd<'_>, way: &Path) {
-        let way = way.join(rebase::DIRECTORY);
-        if let Some(inner) = self.enter(directory, &way, OsStr::new(rebase::DIRECTORY)) {
-            self.tree(inner.as_fd(), way.join(rebase::STEPS), OsStr::new(rebase::STEPS), 0);
+    fn rebase(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) {
+        let rel_path = rel_path.join(rebase::DIRECTORY);
+        if let Some(inner) = self.enter(directory, &rel_path, OsStr::new(rebase::DIRECTORY)) {
+            self.tree(inner.as_fd(), rel_path.join(rebase::STEPS), OsStr::new(rebase::STEPS), 0);
         }
     }
 
     /// Submodules may have any path as their name.
-    fn modules(&mut self, directory: BorrowedFd<'_>, way: &Path, depth: usize) {
-        for name in self.parts(directory, way) {
+    fn modules(&mut self, directory: BorrowedFd<'_>, rel_path: &Path, depth: usize) {
+        for name in self.parts(directory, rel_path) {
             let Ok(inner) = self.modes.open_to_list(directory, Path::new(&name)) else { continue };
-            let way = way.join(&name);
+            let rel_path = rel_path.join(&name);
             if rustix::fs::statat(&inner, "HEAD", AtFlags::SYMLINK_NOFOLLOW).is_ok() {
-                self.repository(inner.as_fd(), &way);
+                self.repository(inner.as_fd(), &rel_path);
             } else if depth < DEPTH {
-                self.modules(inner.as_fd(), &way, depth + 1);
+                self.modules(inner.as_fd(), &rel_path, depth + 1);
             } else {
-                self.found.cut.insert(way);
+                self.found.cut.insert(rel_path);
             }
         }
     }
 
     /// Notes what stands at `name`, known as `way`, and everything below it.
-    fn tree(&mut self, parent: BorrowedFd<'_>, way: PathBuf, name: &OsStr, depth: usize) {
+    fn tree(&mut self, parent: BorrowedFd<'_>, rel_path: PathBuf, name: &OsStr, depth: usize) {
         if depth == 0 {
-            self.top.clone_from(&way);
+            self.top.clone_from(&rel_path);
             self.watched = 0;
         }
         self.watched += 1;
@@ -374,29 +375,31 @@ impl Scanner<'_> {
             self.found.cut.insert(self.top.clone());
             return;
         }
-        let Some(directory) = self.enter(parent, &way, name) else { return };
+        let Some(directory) = self.enter(parent, &rel_path, name) else { return };
         let (names, is_whole) = names(directory.as_fd(), WATCHED);
         if !is_whole {
             self.found.cut.insert(self.top.clone());
         }
         for name in names {
-            self.tree(directory.as_fd(), way.join(&name), &name, depth + 1);
+            self.tree(directory.as_fd(), rel_path.join(&name), &name, depth + 1);
         }
     }
 
     /// Notes what stands at `name` alone, and opens it where it is a directory that can be.
-    fn enter(&mut self, parent: BorrowedFd<'_>, way: &Path, name: &OsStr) -> Option<OwnedFd> {
+    fn enter(&mut self, parent: BorrowedFd<'_>, rel_path: &Path, name: &OsStr) -> Option<OwnedFd> {
         let stat = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let entry = self.entry(parent, way, name, &stat);
+        let entry = self.entry(parent, rel_path, name, &stat);
         let is_directory = entry.is_directory();
-        self.found.entries.insert(way.to_owned(), entry);
+        self.found.entries.insert(rel_path.to_owned(), entry);
         if is_directory { self.modes.open_to_list(parent, Path::new(name)).ok() } else { None }
     }
 
-    fn entry(&mut self, parent: BorrowedFd<'_>, way: &Path, name: &OsStr, stat: &Stat) -> Entry {
+    fn entry(&mut self, parent: BorrowedFd<'_>, rel_path: &Path, name: &OsStr, stat: &Stat) -> Entry {
         let mark = fingerprint(stat);
         let is_fresh = i128::from(stat.st_ctime) >= self.fresh_from;
-        if let Some(known) = self.old.entries.get(way).filter(|known| known.mark == mark && !known.is_fresh) {
+        if let Some(known) =
+            self.old.entries.get(rel_path).filter(|known| known.mark == mark && !known.is_fresh)
+        {
             self.bytes = self.bytes.saturating_sub(known.content().map_or(0, |content| content.len() as u64));
             return known.clone();
         }
@@ -453,6 +456,6 @@ pub(super) fn names(directory: BorrowedFd<'_>, limit: usize) -> (Vec<OsString>, 
 }
 
 /// The directory that `way` lies in, to be opened beneath a base.
-pub(super) fn parent(way: &Path) -> &Path {
-    way.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+pub(super) fn parent(rel_path: &Path) -> &Path {
+    rel_path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

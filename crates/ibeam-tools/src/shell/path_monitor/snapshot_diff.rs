@@ -23,7 +23,7 @@ pub(super) struct SnapshotDiff<'a> {
 /// A place in a git directory.
 pub(super) struct GitDirPath<'a> {
     /// The path within the innermost git directory.
-    pub(super) way: &'a Path,
+    pub(super) rel_path: &'a Path,
     /// It is not one of a submodule or a linked work tree.
     pub(super) is_own: bool,
     /// The repository was not there at the first look.
@@ -36,14 +36,15 @@ pub(super) struct GitDirPath<'a> {
 
 impl SnapshotDiff<'_> {
     /// Returns where in a git directory `way` lies.
-    pub(super) fn git_dir_path<'a>(&self, way: &'a Path) -> Option<GitDirPath<'a>> {
+    pub(super) fn git_dir_path<'a>(&self, rel_path: &'a Path) -> Option<GitDirPath<'a>> {
         match self.base.watch {
             Watch::Root => {
-                let repository = self.now.repository_of(way).or_else(|| self.old.repository_of(way))?;
-                let (inner, is_own) = git_dir_rules::innermost(way.strip_prefix(repository).ok()?);
+                let repository =
+                    self.now.repository_of(rel_path).or_else(|| self.old.repository_of(rel_path))?;
+                let (inner, is_own) = git_dir_rules::innermost(rel_path.strip_prefix(repository).ok()?);
                 let path = self.base.path.join(repository);
                 Some(GitDirPath {
-                    way: inner,
+                    rel_path: inner,
                     is_own,
                     created_by_command: !self.at_start.contains(repository),
                     is_gone: !self.now.repositories.contains(repository),
@@ -54,7 +55,7 @@ impl SnapshotDiff<'_> {
                 let is_git = self.base.path.iter().any(|name| name == ".git");
                 let name = self.base.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 Some(GitDirPath {
-                    way: git_dir_rules::innermost(way).0,
+                    rel_path: git_dir_rules::innermost(rel_path).0,
                     is_own: true,
                     created_by_command: false,
                     is_gone: self.now.entries.is_empty(),
@@ -71,28 +72,30 @@ impl SnapshotDiff<'_> {
 
     /// Returns the outermost of the new directories that could not be listed.
     pub(super) fn newly_unlisted(&self) -> impl Iterator<Item = &Path> {
-        let unseen = self.now.inventory.unlisted.iter().filter(|way| !self.old.inventory.is_unlisted(way));
-        let is_new =
-            |way: &Path| !way.as_os_str().is_empty() && !self.old.inventory.directories.contains_key(way);
-        unseen.filter_map(move |way| way.ancestors().filter(|above| is_new(above)).last())
+        let unseen =
+            self.now.inventory.unlisted.iter().filter(|rel_path| !self.old.inventory.is_unlisted(rel_path));
+        let is_new = |rel_path: &Path| {
+            !rel_path.as_os_str().is_empty() && !self.old.inventory.directories.contains_key(rel_path)
+        };
+        unseen.filter_map(move |rel_path| rel_path.ancestors().filter(|above| is_new(above)).last())
     }
 
     /// Whether what is new at `way` may have been there before, unseen.
-    pub(super) fn may_have_existed(&self, way: &Path) -> bool {
-        let is_new_gitlink = self.now.is_in_gitlink(way) && !self.old.is_in_gitlink(way);
-        self.old.may_overlook(way) && !is_new_gitlink
+    pub(super) fn may_have_existed(&self, rel_path: &Path) -> bool {
+        let is_new_gitlink = self.now.is_in_gitlink(rel_path) && !self.old.is_in_gitlink(rel_path);
+        self.old.may_overlook(rel_path) && !is_new_gitlink
     }
 
     /// Whether the directory in which `way` lies was only moved, and what is at `way` with it, as it was.
-    pub(super) fn was_moved(&self, way: &Path, entry: &Entry) -> bool {
-        self.was_git_renamed(way, entry) || self.was_moved_with_directory(way, entry)
+    pub(super) fn was_moved(&self, rel_path: &Path, entry: &Entry) -> bool {
+        self.was_git_renamed(rel_path, entry) || self.was_moved_with_directory(rel_path, entry)
     }
 
     /// Whether a directory `.git` was given another name, under which git does not look for it.
-    fn was_git_renamed(&self, way: &Path, entry: &Entry) -> bool {
-        let Some(repository) = self.now.repository_of(way) else { return false };
+    fn was_git_renamed(&self, rel_path: &Path, entry: &Entry) -> bool {
+        let Some(repository) = self.now.repository_of(rel_path) else { return false };
         let Some(now) = self.now.inventory.directories.get(repository) else { return false };
-        let Ok(rest) = way.strip_prefix(repository) else { return false };
+        let Ok(rest) = rel_path.strip_prefix(repository) else { return false };
         let named_git =
             self.old.repositories.iter().filter(|old| old.file_name().is_some_and(|name| name == ".git"));
         let mut moved = named_git
@@ -100,13 +103,13 @@ impl SnapshotDiff<'_> {
         moved.any(|old| self.old.entries.get(&old.join(rest)).is_some_and(|was| was.is_same(entry)))
     }
 
-    fn was_moved_with_directory(&self, way: &Path, entry: &Entry) -> bool {
+    fn was_moved_with_directory(&self, rel_path: &Path, entry: &Entry) -> bool {
         let inventory = &self.now.inventory;
-        let Some((above, directory)) = inventory.enclosing(way) else { return false };
+        let Some((above, directory)) = inventory.enclosing(rel_path) else { return false };
         if above.as_os_str().is_empty() {
             return false;
         }
-        let Ok(rest) = way.strip_prefix(above) else { return false };
+        let Ok(rest) = rel_path.strip_prefix(above) else { return false };
         self.old.inventory.directories.iter().any(|(before, old)| {
             let is_it = old.identity() == directory.identity() && before != above;
             let is_away =
@@ -117,16 +120,16 @@ impl SnapshotDiff<'_> {
     }
 
     /// Whether the directory in which `way` was is gone or another one now.
-    pub(super) fn went_with_directory(&self, way: &Path) -> bool {
-        self.old.inventory.enclosing(way).is_some_and(|(above, old)| {
+    pub(super) fn went_with_directory(&self, rel_path: &Path) -> bool {
+        self.old.inventory.enclosing(rel_path).is_some_and(|(above, old)| {
             let now = self.now.inventory.directories.get(above);
             !above.as_os_str().is_empty() && now.is_none_or(|now| now.identity() != old.identity())
         })
     }
 
     /// Whether `way` lies in a directory of a package that the command has made whole.
-    pub(super) fn came_with_package(&self, way: &Path) -> bool {
-        self.now.inventory.enclosing(way).is_some_and(|(above, now)| {
+    pub(super) fn came_with_package(&self, rel_path: &Path) -> bool {
+        self.now.inventory.enclosing(rel_path).is_some_and(|(above, now)| {
             let old = self.old.inventory.directories.get(above);
             above.iter().any(|name| name == PACKAGE_DIRECTORY)
                 && above.file_name().is_some_and(|name| name != PACKAGE_DIRECTORY)
