@@ -29,7 +29,7 @@ impl DirEntryAt {
                 return Err(fail(errno));
             }
         }
-        staging::sweep(&self.directory);
+        staging::remove_leftovers(&self.directory);
         let mut staged = Staged::new(&self.directory).map_err(fail)?;
         let written = self.fill_and_publish(&mut staged, bytes, old);
         if written.is_err() {
@@ -45,13 +45,13 @@ impl DirEntryAt {
         old: Option<&Stat>,
     ) -> Result<(), FileError> {
         let fail = |errno| FileError::system("write", &self.requested, errno);
-        let io = |error: std::io::Error| FileError::io("write", &self.requested, &error);
-        staged.file.write_all(bytes).map_err(io)?;
+        let io_failure = |error: std::io::Error| FileError::io("write", &self.requested, &error);
+        staged.file.write_all(bytes).map_err(io_failure)?;
         if let Some(old) = old {
-            self.keep_attributes(&staged.file, old).map_err(fail)?;
+            self.copy_attributes(&staged.file, old).map_err(fail)?;
         }
-        staged.file.sync_all().map_err(io)?;
-        if changed(self.stat()?.as_ref(), old) {
+        staged.file.sync_all().map_err(io_failure)?;
+        if has_changed(self.stat()?.as_ref(), old) {
             return Err(FileError::refused(
                 &self.requested,
                 "changed on disk while it was being written; read it again",
@@ -62,7 +62,7 @@ impl DirEntryAt {
         Ok(())
     }
 
-    fn keep_attributes(&self, new: &File, old: &Stat) -> Result<(), Errno> {
+    fn copy_attributes(&self, new: &File, old: &Stat) -> Result<(), Errno> {
         let created = rustix::fs::fstat(new)?;
         if (created.st_uid, created.st_gid) != (old.st_uid, old.st_gid) {
             // Only root may give a file away; for others the new owner is who wrote it, as with any editor.
@@ -70,12 +70,12 @@ impl DirEntryAt {
             let _ = rustix::fs::fchown(new, Some(owner), Some(group));
         }
         rustix::fs::fchmod(new, Mode::from_raw_mode(old.st_mode & 0o7777))?;
-        let _ = self.keep_extended_attributes(new);
+        let _ = self.copy_extended_attributes(new);
         Ok(())
     }
 
     /// Best effort: an attribute that the system refuses to set is no reason not to write.
-    fn keep_extended_attributes(&self, new: &File) -> Result<(), Errno> {
+    fn copy_extended_attributes(&self, new: &File) -> Result<(), Errno> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let old = rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())?;
         let mut names = vec![0u8; 64 << 10];
@@ -96,7 +96,7 @@ impl DirEntryAt {
 }
 
 /// Whether the file here is another than the one seen before.
-fn changed(now: Option<&Stat>, seen: Option<&Stat>) -> bool {
+fn has_changed(now: Option<&Stat>, seen: Option<&Stat>) -> bool {
     let identity = |stat: &Stat| (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
     now.map(identity) != seen.map(identity)
 }
@@ -112,11 +112,11 @@ mod tests {
     fn written_after(meanwhile: impl Fn(&Fixture)) -> Result<(), String> {
         let fixture = Fixture::with("f", "old");
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
-        let place = DirEntryAt::find(&workspace, "f", &fixture.path("f"), Parents::Required).unwrap();
-        let seen = place.regular().unwrap();
+        let entry = DirEntryAt::find(&workspace, "f", &fixture.path("f"), Parents::Required).unwrap();
+        let seen = entry.regular().unwrap();
         meanwhile(&fixture);
         let before = std::fs::read(fixture.path("f")).ok();
-        let written = place.replace(b"new", seen.as_ref()).map_err(|error| error.to_string());
+        let written = entry.replace(b"new", seen.as_ref()).map_err(|error| error.to_string());
         let after = std::fs::read(fixture.path("f")).ok();
         assert_eq!(after, if written.is_ok() { Some(b"new".to_vec()) } else { before });
         assert!(std::fs::read_dir(fixture.root()).unwrap().count() <= 1, "something is left beside it");

@@ -17,66 +17,66 @@ use crate::offload::offload;
 /// How long work may take to look at the flag.
 const GRACE: Duration = Duration::from_secs(2);
 /// Threads that may be left behind at a time.
-const LEFT_BEHIND: usize = 16;
+const MAX_LATE_THREADS: usize = 16;
 
 /// Threads that were left behind and still run, of the whole process.
-static RUNNING_LATE: AtomicUsize = AtomicUsize::new(0);
+static LATE_THREADS: AtomicUsize = AtomicUsize::new(0);
 
 /// Asks blocking work to end: somebody said so, or its time is up.
 #[derive(Clone, Debug)]
 pub(crate) struct EndFlag {
-    raised: Arc<AtomicBool>,
+    is_raised: Arc<AtomicBool>,
     deadline: Instant,
 }
 
 impl EndFlag {
     /// A flag that raises itself after `time`.
     pub(crate) fn after(time: Duration) -> Self {
-        Self { raised: Arc::default(), deadline: Instant::now() + time }
+        Self { is_raised: Arc::default(), deadline: Instant::now() + time }
     }
 
     /// The run is ending: results are of no use to anybody.
-    pub(crate) fn stopped(&self) -> bool {
-        self.raised.load(Ordering::Relaxed)
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_raised.load(Ordering::Relaxed)
     }
 
     /// The time is up: what was found so far is the result.
-    pub(crate) fn out_of_time(&self) -> bool {
+    pub(crate) fn is_out_of_time(&self) -> bool {
         Instant::now() >= self.deadline
     }
 }
 
 /// Raises the flag when the future that waits is dropped.
-struct Raise(EndFlag);
+struct RaiseOnDrop(EndFlag);
 
-impl Drop for Raise {
+impl Drop for RaiseOnDrop {
     fn drop(&mut self) {
-        self.0.raised.store(true, Ordering::Relaxed);
+        self.0.is_raised.store(true, Ordering::Relaxed);
     }
 }
 
 /// One thread's place in the count of those left behind: taken when it is late, given back when it ends.
 #[derive(Clone)]
-struct Late {
+struct LateThread {
     count: &'static AtomicUsize,
-    is_settled: Arc<AtomicBool>,
+    has_ended: Arc<AtomicBool>,
 }
 
-impl Late {
+impl LateThread {
     fn new(count: &'static AtomicUsize) -> Self {
-        Self { count, is_settled: Arc::default() }
+        Self { count, has_ended: Arc::default() }
     }
 
     /// Counts the thread, unless it has ended.
     fn begin(&self) {
-        if !self.is_settled.swap(true, Ordering::Relaxed) {
+        if !self.has_ended.swap(true, Ordering::Relaxed) {
             self.count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Counts the thread no longer, if it was counted.
     fn end(&self) {
-        if self.is_settled.swap(true, Ordering::Relaxed) {
+        if self.has_ended.swap(true, Ordering::Relaxed) {
             self.count.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -103,23 +103,23 @@ async fn run(
     if context.stop.requested().is_some() {
         return interrupted();
     }
-    if RUNNING_LATE.load(Ordering::Relaxed) >= LEFT_BEHIND {
+    if LATE_THREADS.load(Ordering::Relaxed) >= MAX_LATE_THREADS {
         return ToolOutcome::error(format!(
-            "not executed: {LEFT_BEHIND} earlier file calls have not ended although their time was up; wait for them, \
+            "not executed: {MAX_LATE_THREADS} earlier file calls have not ended although their time was up; wait for them, \
              or work with other files"
         ));
     }
-    let Some(_turn) = descriptors::take_turn(&context).await else { return interrupted() };
+    let Some(_turn) = descriptors::acquire_descriptors(&context).await else { return interrupted() };
     let flag = EndFlag::after(context.file_timeout);
-    let raise = Raise(flag.clone());
-    let late = Late::new(&RUNNING_LATE);
-    let ending = late.clone();
+    let raise = RaiseOnDrop(flag.clone());
+    let late_thread = LateThread::new(&LATE_THREADS);
+    let ending = late_thread.clone();
     let mut running = offload(move || {
         let outcome = work(&flag);
         ending.end();
         outcome
     });
-    let longest = context.file_timeout.saturating_add(GRACE);
+    let max_time = context.file_timeout.saturating_add(GRACE);
     let ended = tokio::select! {
         biased;
         ended = &mut running => Some(ended),
@@ -127,18 +127,18 @@ async fn run(
             drop(raise);
             tokio::time::timeout(GRACE, &mut running).await.ok()
         }
-        () = tokio::time::sleep(longest) => None,
+        () = tokio::time::sleep(max_time) => None,
     };
     match ended {
         Some(ended) => {
             ended.unwrap_or_else(|error| ToolOutcome::error(format!("the tool itself failed: {error}")))
         }
         None => {
-            late.begin();
+            late_thread.begin();
             if context.stop.requested().is_some() {
                 interrupted_unknown()
             } else {
-                overdue(context.file_timeout)
+                timed_out(context.file_timeout)
             }
         }
     }
@@ -161,7 +161,7 @@ fn interrupted_unknown() -> ToolOutcome {
 }
 
 /// The end of a call that was left behind.
-fn overdue(time: Duration) -> ToolOutcome {
+fn timed_out(time: Duration) -> ToolOutcome {
     ToolOutcome::error(format!(
         "the call has not ended within {time:?} (`timeouts.files`) and is no longer waited for; its effect is \
          unknown. A simpler pattern or a smaller part of the tree may do"
@@ -185,7 +185,7 @@ mod tests {
         let context = ToolContext::new(stop.clone(), file_time);
         let (_release, wait) = mpsc::channel::<()>();
         let runtime = runtime();
-        let began = Instant::now();
+        let started = Instant::now();
         let outcome = runtime.block_on(async {
             if let Some(pause) = stop_after {
                 tokio::spawn(async move {
@@ -199,7 +199,7 @@ mod tests {
             })
             .await
         });
-        assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
         runtime.shutdown_background();
         failure(outcome)
     }
@@ -224,13 +224,13 @@ mod tests {
     fn a_late_thread_counts_until_it_ends() {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = || COUNT.load(Ordering::Relaxed);
-        let (late, quick) = (Late::new(&COUNT), Late::new(&COUNT));
+        let (late_thread, quick) = (LateThread::new(&COUNT), LateThread::new(&COUNT));
         quick.end();
         quick.begin();
         assert_eq!(count(), 0, "it had ended before it was late");
-        late.begin();
+        late_thread.begin();
         assert_eq!(count(), 1);
-        late.end();
+        late_thread.end();
         assert_eq!(count(), 0);
     }
 }

@@ -14,26 +14,26 @@ use std::time::Duration;
 use ibeam_policy::{PathPolicy, read_only_git_entries};
 use ibeam_sandbox::{Confinement, filter_existing};
 
-use crate::files::Identities;
+use crate::files::FileIds;
 use crate::git_directory::{GitDirectories, pointer};
 use crate::git_index;
 use crate::shell::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits};
 use crate::workspace::Workspace;
 
 /// Entries of directories that are looked at for deny rules.
-const SEARCHED: usize = 200_000;
+const MAX_SEARCHED_ENTRIES: usize = 200_000;
 /// Places of one kind that are told to the sandbox: each is a mount.
-const PLACES: usize = 4096;
+const MAX_MOUNTS: usize = 4096;
 /// Entries of a hidden directory of which a rule opens some.
-const SIBLINGS: usize = 4096;
+const MAX_SIBLINGS: usize = 4096;
 /// Entries of the workspace that are looked at for protected names before a run.
-const LISTED: usize = 50_000;
+const MAX_LISTED_ENTRIES: usize = 50_000;
 /// Time for that.
-const TIME: Duration = Duration::from_millis(50);
+const LISTING_TIME_LIMIT: Duration = Duration::from_millis(50);
 /// Directories that programs make from nothing, and remove whole.
-const MADE_AGAIN: [&str; 4] = ["node_modules", "target", ".venv", "venv"];
+const REGENERATED_DIRECTORIES: [&str; 4] = ["node_modules", "target", ".venv", "venv"];
 /// Entries of directories that are looked at for the files that may not be read.
-const LINKED: usize = 50_000;
+const MAX_LINK_SEARCH_ENTRIES: usize = 50_000;
 
 /// What commands may touch.
 #[derive(Clone, Debug, Default)]
@@ -61,22 +61,22 @@ pub struct HiddenGitObjects {
 /// Finds what commands may touch in `workspace`, and makes the directories of `.git` that could not be kept as
 /// they are if they were not there.
 pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> ConfinementPlan {
-    let mut places = Places {
+    let mut builder = PlanBuilder {
         path_policy,
         writable: workspace.directories().map(Path::to_owned).collect(),
         read_only: BTreeSet::new(),
         hidden: BTreeSet::new(),
         hidden_when_created: Vec::new(),
-        complete: true,
+        is_complete: true,
         notes: Vec::new(),
         hidden_objects: None,
     };
     for (root, directory) in workspace.held() {
-        places.repository(root);
-        places.below(root, directory);
+        builder.add_repository(root);
+        builder.protect_below(root, directory);
     }
     for path in path_policy.protected_paths() {
-        places.keep(path);
+        builder.protect(path);
     }
     let candidates = path_policy.hidden_paths();
     let present: BTreeSet<PathBuf> = filter_existing(&candidates).into_iter().collect();
@@ -84,22 +84,29 @@ pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> Conf
         match present.contains(&hidden).then(|| hidden.canonicalize()) {
             Some(Ok(real)) => {
                 if !path_policy.allows_read(&hidden) {
-                    places.hide(&hidden, real, 0);
+                    builder.hide(&hidden, real, 0);
                 }
             }
             // Where a rule opens a part of it, the rest cannot be known yet: then it is hidden whole.
             Some(Err(_)) | None => {
                 if !path_policy.allows_read(&hidden) {
-                    places.hidden_when_created.push(hidden);
+                    builder.hidden_when_created.push(hidden);
                 }
             }
         }
     }
-    places.search();
-    let Places {
-        writable, read_only, hidden, hidden_when_created, complete, mut notes, hidden_objects, ..
-    } = places;
-    if !complete {
+    builder.search_deny_rules();
+    let PlanBuilder {
+        writable,
+        read_only,
+        hidden,
+        hidden_when_created,
+        is_complete,
+        mut notes,
+        hidden_objects,
+        ..
+    } = builder;
+    if !is_complete {
         notes.push("deny rules cover more places than could be found or hidden".to_owned());
     }
     let below_writable = |path: &&PathBuf| writable.iter().any(|root| path.starts_with(root));
@@ -112,14 +119,14 @@ pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> Conf
         writable: writable.into_iter().collect(),
         ..Confinement::default()
     };
-    ConfinementPlan { confinement, is_complete: complete, notes, hidden_objects }
+    ConfinementPlan { confinement, is_complete, notes, hidden_objects }
 }
 
 /// The files that may not be read, by device and inode: of what deny rules cover, and of credentials. Searches a
 /// bounded part. How many names they have at this moment says nothing of another.
-pub(crate) fn denied_files(path_policy: &PathPolicy) -> Identities {
-    let mut found = Identities::new();
-    let mut left = LINKED;
+pub(crate) fn denied_files(path_policy: &PathPolicy) -> FileIds {
+    let mut found = FileIds::new();
+    let mut remaining = MAX_LINK_SEARCH_ENTRIES;
     let searched = path_policy.search_roots().into_iter().map(|path| (path, false));
     let hidden = filter_existing(&path_policy.hidden_paths())
         .into_iter()
@@ -133,12 +140,12 @@ pub(crate) fn denied_files(path_policy: &PathPolicy) -> Identities {
         if metadata.is_file() && is_denied {
             found.insert((metadata.dev(), metadata.ino()));
         }
-        if !metadata.is_dir() || is_of_the_system(&path) {
+        if !metadata.is_dir() || is_system_path(&path) {
             continue;
         }
         for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
-            let Some(fewer) = usize::checked_sub(left, 1) else { return found };
-            left = fewer;
+            let Some(next_remaining) = usize::checked_sub(remaining, 1) else { return found };
+            remaining = next_remaining;
             let may_matter = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file());
             if may_matter
                 && (is_denied
@@ -157,84 +164,85 @@ pub fn is_hard_link_to_denied(path_policy: &PathPolicy, file: &Metadata) -> bool
     file.nlink() > 1 && denied_files(path_policy).contains(&(file.dev(), file.ino()))
 }
 
-struct Places<'a> {
+struct PlanBuilder<'a> {
     path_policy: &'a PathPolicy,
     writable: BTreeSet<PathBuf>,
     read_only: BTreeSet<PathBuf>,
     hidden: BTreeSet<PathBuf>,
     hidden_when_created: Vec<PathBuf>,
-    complete: bool,
+    is_complete: bool,
     notes: Vec<String>,
     hidden_objects: Option<HiddenGitObjects>,
 }
 
-impl Places<'_> {
+impl PlanBuilder<'_> {
     /// The git directories of a root become writable, but for what makes git run something.
-    fn repository(&mut self, root: &Path) {
-        let GitDirectories { whole, linked } = GitDirectories::of(root, self.path_policy.home());
-        for directory in whole {
+    fn add_repository(&mut self, root: &Path) {
+        let GitDirectories { repositories, linked_worktrees } =
+            GitDirectories::find(root, self.path_policy.home());
+        for directory in repositories {
             // What is not there can be made by a command; what is there is kept.
             if directory.join("HEAD").exists() {
                 for name in ["hooks", "info"] {
                     let _ = std::fs::create_dir(directory.join(name));
                 }
             }
-            self.keep_git(&directory);
+            self.protect_git_directory(&directory);
             self.hide_objects(root, &directory);
             self.writable.insert(directory);
         }
-        for directory in linked {
+        for directory in linked_worktrees {
             for name in ["commondir", "gitdir", "config.worktree"] {
-                self.keep(&directory.join(name));
+                self.protect(&directory.join(name));
             }
         }
         let entry = root.join(".git");
         if entry.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
-            self.keep(&entry);
+            self.protect(&entry);
         }
     }
 
     /// Keeps what is protected by its name in each directory of a root, and in each repository below it. What was not
     /// reached is watched by the sentry.
-    fn below(&mut self, root: &Path, directory: BorrowedFd<'_>) {
+    fn protect_below(&mut self, root: &Path, directory: BorrowedFd<'_>) {
         let walk = InventoryScan {
             root: directory,
             path: root,
             path_policy: &PathPolicy::default(),
             quarantine: None,
             // Such directories are removed and made again whole, which a mount in them would prevent.
-            skipped: &MADE_AGAIN,
+            skipped: &REGENERATED_DIRECTORIES,
             first: &BTreeSet::new(),
-            bounds: ScanLimits { entries: LISTED, time: TIME },
+            bounds: ScanLimits { entries: MAX_LISTED_ENTRIES, time: LISTING_TIME_LIMIT },
             fresh_from: i128::MAX,
         };
         let inventory = Inventory::new(&walk, None);
-        let mut is_whole = inventory.unlisted.is_empty();
+        let mut is_complete = inventory.unlisted.is_empty();
         for (rel_path, found) in inventory.with_protected_paths() {
-            is_whole &= self.read_only.len() < PLACES;
-            if self.read_only.len() < PLACES {
-                self.directory(&root.join(rel_path), found, rel_path.as_os_str().is_empty());
+            is_complete &= self.read_only.len() < MAX_MOUNTS;
+            if self.read_only.len() < MAX_MOUNTS {
+                self.protect_in(&root.join(rel_path), found, rel_path.as_os_str().is_empty());
             }
         }
-        if !is_whole {
+        if !is_complete {
             self.notes.push(format!(
                 "the workspace is too large to be searched whole at the start: protected files beyond the first \
-                 {LISTED} entries are put back after each command instead of being read-only"
+                 {MAX_LISTED_ENTRIES} entries are put back after each command instead of being read-only"
             ));
         }
     }
 
-    fn directory(&mut self, path: &Path, found: &ListedDirectory, is_root: bool) {
+    fn protect_in(&mut self, path: &Path, found: &ListedDirectory, is_root: bool) {
         for name in &found.protected {
             let entry = path.join(name);
             if name != ".git" {
-                self.keep(&entry);
+                self.protect(&entry);
             } else if !is_root && let Ok(metadata) = entry.symlink_metadata() {
                 if metadata.is_dir() {
-                    self.keep_git(&entry);
+                    self.protect_git_directory(&entry);
                     self.hide_objects(path, &entry);
                 } else if metadata.is_file() {
-                    self.keep(&entry);
+                    self.protect(&entry);
                     if let Some(directory) = pointer(&entry, b"gitdir: ").map(|target| path.join(target)) {
                         self.hide_objects(path, &directory);
                     }
@@ -242,17 +250,17 @@ impl Places<'_> {
             }
         }
         if found.is_repository {
-            self.keep_git(path);
+            self.protect_git_directory(path);
         }
     }
 
     /// Keeps what git obeys in one of its directories.
-    fn keep_git(&mut self, directory: &Path) {
+    fn protect_git_directory(&mut self, directory: &Path) {
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
         let is_named = directory.iter().any(|name| name == ".git");
         for path in read_only_git_entries().iter().map(|name| directory.join(name)) {
             if is_named {
-                self.keep(&path);
+                self.protect(&path);
             } else if !self.path_policy.exempts_by_name(&path, &name)
                 && let Ok(real) = path.canonicalize()
             {
@@ -284,7 +292,7 @@ impl Places<'_> {
         }
     }
 
-    fn keep(&mut self, path: &Path) {
+    fn protect(&mut self, path: &Path) {
         if !self.path_policy.exempts(path)
             && let Ok(real) = path.canonicalize()
         {
@@ -294,8 +302,8 @@ impl Places<'_> {
 
     /// Hides `real`, known as `named`, whole; or, where a rule opens a part or a root lies in it, all the rest.
     fn hide(&mut self, named: &Path, real: PathBuf, depth: usize) {
-        if self.hidden.len() >= PLACES || depth > 16 {
-            self.complete = false;
+        if self.hidden.len() >= MAX_MOUNTS || depth > 16 {
+            self.is_complete = false;
             return;
         }
         let holds_root = self.writable.iter().any(|root| root.starts_with(&real));
@@ -307,7 +315,7 @@ impl Places<'_> {
             return;
         }
         for (count, entry) in std::fs::read_dir(&real).into_iter().flatten().flatten().enumerate() {
-            self.complete &= count < SIBLINGS;
+            self.is_complete &= count < MAX_SIBLINGS;
             let named = named.join(entry.file_name());
             if !self.path_policy.allows_read(&named)
                 && let Ok(real) = entry.path().canonicalize()
@@ -318,20 +326,20 @@ impl Places<'_> {
     }
 
     /// What deny rules with wildcards cover.
-    fn search(&mut self) {
+    fn search_deny_rules(&mut self) {
         let mut ahead: Vec<PathBuf> =
             self.path_policy.search_roots().into_iter().filter_map(|path| path.canonicalize().ok()).collect();
-        let mut left = SEARCHED;
+        let mut remaining = MAX_SEARCHED_ENTRIES;
         while let Some(directory) = ahead.pop() {
             for entry in std::fs::read_dir(&directory).into_iter().flatten().flatten() {
-                let Some(fewer) = left.checked_sub(1) else {
-                    self.complete = false;
+                let Some(next_remaining) = remaining.checked_sub(1) else {
+                    self.is_complete = false;
                     return;
                 };
-                left = fewer;
+                remaining = next_remaining;
                 let Ok(kind) = entry.file_type() else { continue };
                 // What a link leads to is covered by its own name or not at all.
-                if kind.is_symlink() || is_of_the_system(&entry.path()) {
+                if kind.is_symlink() || is_system_path(&entry.path()) {
                     continue;
                 }
                 let path = entry.path();
@@ -339,15 +347,15 @@ impl Places<'_> {
                     continue;
                 }
                 if self.path_policy.denies_read(&path) {
-                    self.complete &= self.hidden.len() < PLACES;
-                    if self.complete {
+                    self.is_complete &= self.hidden.len() < MAX_MOUNTS;
+                    if self.is_complete {
                         self.hidden.insert(path);
                     }
                     continue;
                 }
                 if self.path_policy.denies_write(&path) {
-                    self.complete &= self.read_only.len() < PLACES;
-                    if self.complete {
+                    self.is_complete &= self.read_only.len() < MAX_MOUNTS;
+                    if self.is_complete {
                         self.read_only.insert(path.clone());
                     }
                 }
@@ -359,7 +367,7 @@ impl Places<'_> {
     }
 }
 
-fn is_of_the_system(path: &Path) -> bool {
+fn is_system_path(path: &Path) -> bool {
     [&b"/proc"[..], b"/sys", b"/dev"].contains(&path.as_os_str().as_bytes())
 }
 

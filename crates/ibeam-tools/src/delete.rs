@@ -58,8 +58,8 @@ impl Tool for Delete {
     fn evidence(&self, arguments: &Value) -> Option<String> {
         let DeleteArguments { path: requested } = arguments::parse(arguments).ok()?;
         let found = self.files.resolve_entry(&requested).ok()?;
-        let place = DirEntryAt::find(&self.files, &requested, &found.real, Parents::Required);
-        Some(match place.and_then(|place| place.stat()) {
+        let entry = DirEntryAt::find(&self.files, &requested, &found.real, Parents::Required);
+        Some(match entry.and_then(|entry| entry.stat()) {
             Ok(Some(stat)) => format!("`{requested}` still exists ({} bytes)", stat.st_size),
             Ok(None) | Err(FileError::NotFound { .. }) => format!("`{requested}` does not exist now"),
             Err(error) => error.to_string(),
@@ -74,8 +74,8 @@ fn delete(
     end: &EndFlag,
 ) -> Result<ToolOutcome, FileError> {
     let resolved = files.to_write("delete", requested, target)?;
-    let place = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
-    let Some(stat) = place.stat()? else {
+    let entry = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
+    let Some(stat) = entry.stat()? else {
         return Err(FileError::NotFound { path: requested.to_owned() });
     };
     let kind = FileType::from_raw_mode(stat.st_mode);
@@ -86,9 +86,9 @@ fn delete(
         ));
     }
     if kind == FileType::RegularFile {
-        files.known().check_file(&place, &resolved, &stat, end)?;
+        files.known().check_file(&entry, &resolved, &stat, end)?;
     }
-    place.remove()?;
+    entry.remove()?;
     files.known().forget(&resolved);
     let file_size = u64::try_from(stat.st_size).unwrap_or_default();
     let output = DeleteOutput { path: resolved.real, file_size };

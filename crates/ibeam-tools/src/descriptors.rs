@@ -16,21 +16,21 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::file_error::errno_name;
 
 /// With this limit or a higher one, calls do not take turns.
-const ENOUGH: u64 = 128;
+const AMPLE_LIMIT: u64 = 128;
 /// What one call opens at once: a directory that is read, one that is held, a file, ignore files, the pipes of a
 /// command.
-const NEEDED: usize = 8;
+const DESCRIPTORS_PER_CALL: usize = 8;
 /// The longest that a call waits for descriptors of others, such as connections that are closing.
-const WAIT: Duration = Duration::from_secs(2);
+const MAX_WAIT: Duration = Duration::from_secs(2);
 /// The pause between two attempts.
-const PAUSE: Duration = Duration::from_millis(20);
+const RETRY_PAUSE: Duration = Duration::from_millis(20);
 
 /// One call at a time. The limit is that of the process, so this is too.
-static TURN: Semaphore = Semaphore::const_new(1);
+static PERMITS: Semaphore = Semaphore::const_new(1);
 
 /// The right to open files, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn(
+pub(crate) struct DescriptorPermit(
     #[expect(dead_code, reason = "held until it is dropped")] Option<SemaphorePermit<'static>>,
 );
 
@@ -38,34 +38,37 @@ pub(crate) struct Turn(
 ///
 /// Returns `None` when the run ends: somebody asked for it, or there are no descriptors and this requested it. Cancel
 /// safe.
-pub(crate) async fn take_turn(context: &ToolContext) -> Option<Turn> {
+pub(crate) async fn acquire_descriptors(context: &ToolContext) -> Option<DescriptorPermit> {
     static IS_LOW: OnceLock<bool> = OnceLock::new();
-    let is_low = || getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < ENOUGH);
+    let is_low = || getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < AMPLE_LIMIT);
     if !*IS_LOW.get_or_init(is_low) {
-        return Some(Turn(None));
+        return Some(DescriptorPermit(None));
     }
-    take_low(context, check_free).await
+    acquire_when_low(context, check_free).await
 }
 
-async fn take_low(context: &ToolContext, check_free: impl Fn() -> Result<(), Errno>) -> Option<Turn> {
+async fn acquire_when_low(
+    context: &ToolContext,
+    check_free: impl Fn() -> Result<(), Errno>,
+) -> Option<DescriptorPermit> {
     let permit = tokio::select! {
         biased;
         _ = context.stop.wait() => return None,
-        permit = TURN.acquire() => permit.ok(),
+        permit = PERMITS.acquire() => permit.ok(),
     };
-    let began = Instant::now();
+    let started = Instant::now();
     while let Err(errno) = check_free() {
-        if began.elapsed() >= WAIT {
+        if started.elapsed() >= MAX_WAIT {
             end_run(context, errno);
             return None;
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_PAUSE).await;
     }
-    Some(Turn(permit))
+    Some(DescriptorPermit(permit))
 }
 
 /// Ends the run where a command could not be started for want of descriptors: later ones could not either.
-pub(crate) fn check_start(context: &ToolContext, outcome: &ToolOutcome) {
+pub(crate) fn end_run_if_exhausted(context: &ToolContext, outcome: &ToolOutcome) {
     let ToolOutcome::Failure { failure: ToolFailure::SpawnFailed { message }, .. } = outcome else { return };
     let names = |errno: &Errno| {
         message.contains(&std::io::Error::from(*errno).to_string()) || message.contains(&errno_name(*errno))
@@ -82,7 +85,7 @@ fn end_run(context: &ToolContext, errno: Errno) {
 /// Checks that what one call needs can be opened.
 fn check_free() -> Result<(), Errno> {
     let open = |_| rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3);
-    (0..NEEDED).map(open).collect::<Result<Vec<OwnedFd>, Errno>>().map(drop)
+    (0..DESCRIPTORS_PER_CALL).map(open).collect::<Result<Vec<OwnedFd>, Errno>>().map(drop)
 }
 
 #[cfg(test)]
@@ -103,9 +106,9 @@ mod tests {
     fn calls_take_turns_and_the_run_ends_where_none_has_room() {
         runtime().block_on(async {
             let (context, other) = (context(), context());
-            let first = take_low(&context, check_free).await;
+            let first = acquire_when_low(&context, check_free).await;
             assert!(first.is_some());
-            let second = take_low(&other, check_free);
+            let second = acquire_when_low(&other, check_free);
             tokio::pin!(second);
             let waited = tokio::time::timeout(Duration::from_millis(100), &mut second).await;
             assert!(waited.is_err(), "the first call holds the turn");
@@ -118,15 +121,15 @@ mod tests {
                 attempts.set(attempts.get() + 1);
                 if attempts.get() < 3 { Err(Errno::MFILE) } else { Ok(()) }
             };
-            assert!(take_low(&context, freed_later).await.is_some(), "descriptors are waited for");
+            assert!(acquire_when_low(&context, freed_later).await.is_some(), "descriptors are waited for");
 
-            assert!(take_low(&context, || Err(Errno::MFILE)).await.is_none());
+            assert!(acquire_when_low(&context, || Err(Errno::MFILE)).await.is_none());
             let reason = context.stop.requested();
             assert!(
                 matches!(reason, Some(Reason::System { what, .. }) if what == "descriptor"),
                 "{reason:?}"
             );
-            assert!(take_low(&context, check_free).await.is_none(), "the run is ending");
+            assert!(acquire_when_low(&context, check_free).await.is_none(), "the run is ending");
         });
     }
 
@@ -139,7 +142,7 @@ mod tests {
         ] {
             let context = context();
             let failure = ToolFailure::SpawnFailed { message: message.to_owned() };
-            check_start(&context, &ToolOutcome::Failure { failure, for_model: message.into() });
+            end_run_if_exhausted(&context, &ToolOutcome::Failure { failure, for_model: message.into() });
             assert_eq!(context.stop.requested().is_some(), is_end, "{message}");
         }
     }

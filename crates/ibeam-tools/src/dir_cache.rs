@@ -92,15 +92,15 @@ mod tests {
         fixture.put("a/g", "xx");
         fixture.put("b/f", "xxx");
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
-        let mut met = DirCache::new(&workspace);
+        let mut cache = DirCache::new(&workspace);
         for (path, size) in [("a/f", 1), ("a/g", 2), ("b/f", 3), ("a/f", 1)] {
             let path = workspace.root().join(path);
-            assert_eq!(met.open(&path).unwrap().1.st_size, size, "{}", path.display());
-            assert_eq!(met.stat(&path).unwrap().st_size, size, "{}", path.display());
+            assert_eq!(cache.open(&path).unwrap().1.st_size, size, "{}", path.display());
+            assert_eq!(cache.stat(&path).unwrap().st_size, size, "{}", path.display());
         }
-        assert_eq!(met.open(&workspace.root().join("a")).unwrap_err(), Errno::INVAL);
-        assert_eq!(met.stat(&workspace.root().join("c/f")).unwrap_err(), Errno::NOENT);
-        assert!(met.stat(Path::new("/")).is_err());
+        assert_eq!(cache.open(&workspace.root().join("a")).unwrap_err(), Errno::INVAL);
+        assert_eq!(cache.stat(&workspace.root().join("c/f")).unwrap_err(), Errno::NOENT);
+        assert!(cache.stat(Path::new("/")).is_err());
     }
 
     #[test]
@@ -111,8 +111,8 @@ mod tests {
         fixture.link("..", "b");
         let path = workspace.root().join("b/f");
         assert!(DirCache::new(&workspace).open(&path).is_err());
-        let mut met = DirCache::new(&workspace);
-        met.open(&workspace.root().join("a/f")).unwrap();
-        assert!(met.open(&path).is_err(), "nor where another directory is held");
+        let mut cache = DirCache::new(&workspace);
+        cache.open(&workspace.root().join("a/f")).unwrap();
+        assert!(cache.open(&path).is_err(), "nor where another directory is held");
     }
 }

@@ -187,7 +187,7 @@ mod tests {
         let real = workspace.resolve("d/f").unwrap().real;
         swap(&fixture);
         let opened =
-            DirEntryAt::find(&workspace, "d/f", &real, Parents::Created).and_then(|place| place.open());
+            DirEntryAt::find(&workspace, "d/f", &real, Parents::Created).and_then(|entry| entry.open());
         let error = opened.unwrap_err().to_string();
         assert!(error.contains(expect), "{error}");
     }

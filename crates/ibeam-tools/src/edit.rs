@@ -6,7 +6,6 @@
 mod change_evidence;
 mod diff;
 mod edit_call;
-mod fold;
 mod patch;
 mod str_replace;
 
@@ -66,7 +65,7 @@ impl Tool for Edit {
 
     fn evidence(&self, arguments: &Value) -> Option<String> {
         let EditCall { path: requested, change } = EditCall::parse(arguments).ok()?;
-        Some(FileState::of(&self.files, &requested).told(&requested, |bytes| {
+        Some(FileState::at(&self.files, &requested).describe(&requested, |bytes| {
             match TextFormat::detect(bytes, true) {
                 Ok(format) => match format.decode(bytes) {
                     Some(text) => format!("`{requested}` {}", change.describe_in(&text)),
@@ -81,24 +80,24 @@ impl Tool for Edit {
 fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcome, FileError> {
     let requested = call.path.as_str();
     let resolved = writable(files, requested, target)?;
-    let place = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
-    let (file, seen) = place.open()?;
+    let entry = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
+    let (file, stat) = entry.open()?;
     // An edit shows the lines around it.
-    files.check_links(requested, &seen)?;
-    let size = u64::try_from(seen.st_size).unwrap_or_default();
+    files.check_hard_links(requested, &stat)?;
+    let size = u64::try_from(stat.st_size).unwrap_or_default();
     if size > FILE_LIMIT {
         let reason = format!("has {size} bytes, more than `edit` takes; use `shell` with `sed`");
         return Err(FileError::refused(requested, reason));
     }
     let mut old = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
     file.take(FILE_LIMIT).read_to_end(&mut old).map_err(|error| FileError::io("read", requested, &error))?;
-    files.known().check_bytes(requested, &resolved, &seen, &old)?;
+    files.known().check_bytes(requested, &resolved, &stat, &old)?;
 
     let new = changed(&old, &call.change).map_err(|reason| match reason {
         Refusal::NotText(kind) => not_text(requested, kind),
         Refusal::Reason(reason) => FileError::refused(requested, reason),
     })?;
-    place.replace(&new.bytes, Some(&seen))?;
+    entry.replace(&new.bytes, Some(&stat))?;
     files.known().record(&resolved, ContentDigest::from_bytes(&new.bytes));
 
     let Diff { lines_added, lines_removed, unified } = diff(requested, &new.old_text, &new.new_text);

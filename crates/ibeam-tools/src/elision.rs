@@ -15,11 +15,11 @@ pub(crate) fn elide_middle(text: &str, limit: usize) -> Cow<'_, str> {
     let head = head(text, limit / 3 * 2);
     let tail = tail(text, limit / 3);
     let left_out = text.len() - head.len() - tail.len();
-    Cow::Owned(join(head, left_out as u64, tail))
+    Cow::Owned(join_with_gap(head, left_out as u64, tail))
 }
 
 /// Head, note and tail as one text.
-pub(crate) fn join(head: &str, left_out: u64, tail: &str) -> String {
+pub(crate) fn join_with_gap(head: &str, left_out: u64, tail: &str) -> String {
     let before = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
     format!("{head}{before}… {left_out} bytes left out …\n{tail}")
 }

@@ -5,7 +5,7 @@
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
 use crate::files::Files;
-use crate::read::fill;
+use crate::read::read_up_to;
 use crate::staging;
 
 /// Larger files are not compared.
@@ -26,8 +26,8 @@ pub(crate) enum FileState {
 
 impl FileState {
     /// Looks at `asked`, after removing what a dead writer left beside it.
-    pub(crate) fn of(files: &Files, requested: &str) -> Self {
-        match Self::look(files, requested) {
+    pub(crate) fn at(files: &Files, requested: &str) -> Self {
+        match Self::read(files, requested) {
             Ok(remains) => remains,
             Err(FileError::NotFound { .. }) => Self::Nothing,
             Err(error) => Self::Other(error.to_string()),
@@ -35,7 +35,7 @@ impl FileState {
     }
 
     /// One sentence; `compared` gives it for the content of a file.
-    pub(crate) fn told(self, requested: &str, compared: impl FnOnce(&[u8]) -> String) -> String {
+    pub(crate) fn describe(self, requested: &str, compared: impl FnOnce(&[u8]) -> String) -> String {
         match self {
             Self::Nothing => format!("`{requested}` does not exist now"),
             Self::Content(bytes) => compared(&bytes),
@@ -46,15 +46,16 @@ impl FileState {
         }
     }
 
-    fn look(files: &Files, requested: &str) -> Result<Self, FileError> {
+    fn read(files: &Files, requested: &str) -> Result<Self, FileError> {
         let resolved =
             files.resolve(requested).map_err(|error| FileError::unreachable("read", requested, error))?;
-        let place = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
+        let entry = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
         if resolved.is_inside {
-            staging::sweep(&place.directory);
+            staging::remove_leftovers(&entry.directory);
         }
-        let (mut file, stat) = place.open()?;
-        let bytes = fill(&mut file, LIMIT + 1).map_err(|error| FileError::io("read", requested, &error))?;
+        let (mut file, stat) = entry.open()?;
+        let bytes =
+            read_up_to(&mut file, LIMIT + 1).map_err(|error| FileError::io("read", requested, &error))?;
         Ok(if bytes.len() > LIMIT { Self::TooLarge(stat.st_size) } else { Self::Content(bytes) })
     }
 }

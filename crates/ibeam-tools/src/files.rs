@@ -12,7 +12,7 @@ use rustix::fs::Stat;
 use crate::confinement::denied_files;
 use crate::dir_cache::DirCache;
 use crate::file_error::FileError;
-use crate::git_directory::obeyed_in;
+use crate::git_directory::controlled_git_directory;
 use crate::known_contents::KnownContents;
 use crate::past_contents::PastContents;
 use crate::target_path::TargetPath;
@@ -21,20 +21,20 @@ use crate::workspace::{PathError, ResolvedPath, Workspace};
 /// A workspace with what policy says of it.
 pub(crate) struct Files {
     workspace: Workspace,
-    readable: Readable,
+    readable: ReadPolicy,
     known: KnownContents,
 }
 
 /// What may be read, also where a link gives a place that may not be read another path. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct Readable {
+pub(crate) struct ReadPolicy {
     path_policy: PathPolicy,
     /// Real places, and the names by which policy knows them: `~/.ssh` may be a link. Found at the first question, since
     /// many runs read nothing.
     links: Arc<OnceLock<Vec<(PathBuf, PathBuf)>>>,
 }
 
-impl Readable {
+impl ReadPolicy {
     pub(crate) fn new(path_policy: PathPolicy) -> Self {
         Self { path_policy, links: Arc::default() }
     }
@@ -54,17 +54,17 @@ impl Readable {
     /// Whether what is at `path`, absolute and without links, may be shown.
     pub(crate) fn may_read(&self, path: &Path) -> bool {
         self.path_policy.allows_read(path)
-            && self.names_of(path).all(|named| self.path_policy.allows_read(&named))
+            && self.aliases(path).all(|named| self.path_policy.allows_read(&named))
     }
 
     /// Other paths by which policy may know `path`.
-    fn names_of(&self, path: &Path) -> impl Iterator<Item = PathBuf> {
+    fn aliases(&self, path: &Path) -> impl Iterator<Item = PathBuf> {
         self.links().iter().filter_map(move |(real, named)| Some(named.join(path.strip_prefix(real).ok()?)))
     }
 }
 
 /// Files by device and inode.
-pub(crate) type Identities = HashSet<(u64, u64)>;
+pub(crate) type FileIds = HashSet<(u64, u64)>;
 
 impl Deref for Files {
     type Target = Workspace;
@@ -77,10 +77,10 @@ impl Deref for Files {
 impl Files {
     pub(crate) fn new(workspace: Workspace, path_policy: PathPolicy, past: &PastContents) -> Self {
         let known = KnownContents::new(past.absolute(&workspace));
-        Self { workspace, readable: Readable::new(path_policy), known }
+        Self { workspace, readable: ReadPolicy::new(path_policy), known }
     }
 
-    pub(crate) fn readable(&self) -> &Readable {
+    pub(crate) fn readable(&self) -> &ReadPolicy {
         &self.readable
     }
 
@@ -125,7 +125,7 @@ impl Files {
         path: &str,
         target: TargetPath,
     ) -> Result<ResolvedPath, FileError> {
-        self.permitted(path, target.resolved(action, path)?, false)
+        self.check_policy(path, target.resolved(action, path)?, false)
     }
 
     /// Returns the path that was judged, if it may be written.
@@ -138,14 +138,14 @@ impl Files {
         path: &str,
         target: TargetPath,
     ) -> Result<ResolvedPath, FileError> {
-        self.permitted(path, target.resolved(action, path)?, true)
+        self.check_policy(path, target.resolved(action, path)?, true)
     }
 
     /// Refuses a file that is one of those that may not be read, under another name.
     ///
     /// # Errors
     /// It is.
-    pub(crate) fn check_links(&self, requested: &str, stat: &Stat) -> Result<(), FileError> {
+    pub(crate) fn check_hard_links(&self, requested: &str, stat: &Stat) -> Result<(), FileError> {
         if stat.st_nlink > 1 && self.denied_files().contains(&identity(stat)) {
             let reason = format!("`{requested}` is another name of a file that may not be read");
             return Err(FileError::Forbidden { path: requested.to_owned(), reason });
@@ -154,7 +154,7 @@ impl Files {
     }
 
     /// The files that may not be read. Searches a bounded part of the disk.
-    pub(crate) fn denied_files(&self) -> Identities {
+    pub(crate) fn denied_files(&self) -> FileIds {
         denied_files(&self.readable.path_policy)
     }
 
@@ -171,7 +171,12 @@ impl Files {
         }
     }
 
-    fn permitted(&self, path: &str, resolved: ResolvedPath, writes: bool) -> Result<ResolvedPath, FileError> {
+    fn check_policy(
+        &self,
+        path: &str,
+        resolved: ResolvedPath,
+        writes: bool,
+    ) -> Result<ResolvedPath, FileError> {
         let forbidden = |reason| Err(FileError::Forbidden { path: path.to_owned(), reason });
         match self.readable.path_policy.verdict(&resolved.real, writes) {
             // The gate has asked about this very path.
@@ -179,7 +184,7 @@ impl Files {
             Some(Verdict::Deny { reason, .. }) => return forbidden(reason),
         }
         if writes
-            && let Some(git) = obeyed_in(&resolved.real)
+            && let Some(git) = controlled_git_directory(&resolved.real)
             && !self
                 .readable
                 .path_policy
@@ -193,7 +198,7 @@ impl Files {
         }
         // A link may lead from a protected or secret name to a place without one.
         let by_name = writes.then(|| resolved.lexical.clone()).filter(|named| *named != resolved.real);
-        let reads = self.readable.names_of(&resolved.real).map(|named| (named, false));
+        let reads = self.readable.aliases(&resolved.real).map(|named| (named, false));
         for (named, writes) in by_name.map(|named| (named, true)).into_iter().chain(reads) {
             if let Some(Verdict::Deny { reason, .. }) = self.readable.path_policy.verdict(&named, writes) {
                 return forbidden(reason);

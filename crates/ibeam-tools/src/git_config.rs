@@ -75,7 +75,7 @@ pub(crate) fn entries(text: &[u8]) -> Option<Vec<(String, String)>> {
     while let Some(line) = lines.next() {
         let mut rest = line.trim();
         if let Some(header) = rest.strip_prefix('[') {
-            let (name, after) = header_of(header)?;
+            let (name, after) = parse_header(header)?;
             section = Some(name);
             rest = after.trim();
         }
@@ -83,7 +83,7 @@ pub(crate) fn entries(text: &[u8]) -> Option<Vec<(String, String)>> {
             continue;
         }
         let (name, value) = match rest.split_once('=') {
-            Some((name, value)) => (name.trim(), value_of(value, &mut lines)?),
+            Some((name, value)) => (name.trim(), parse_value(value, &mut lines)?),
             None => (rest, "true".to_owned()),
         };
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
@@ -95,7 +95,7 @@ pub(crate) fn entries(text: &[u8]) -> Option<Vec<(String, String)>> {
 }
 
 /// `section "sub"]`, and what follows on the line.
-fn header_of(text: &str) -> Option<(String, &str)> {
+fn parse_header(text: &str) -> Option<(String, &str)> {
     let end = text.find([']', ' ', '\t', '"'])?;
     let (name, rest) = text.split_at(end);
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.')) {
@@ -120,12 +120,12 @@ fn header_of(text: &str) -> Option<(String, &str)> {
 }
 
 /// A value with its quotes, escapes, comment and continuation lines taken out.
-fn value_of<'a>(text: &'a str, lines: &mut impl Iterator<Item = &'a str>) -> Option<String> {
-    let (mut value, mut quoted, mut kept) = (String::new(), false, 0);
+fn parse_value<'a>(text: &'a str, lines: &mut impl Iterator<Item = &'a str>) -> Option<String> {
+    let (mut value, mut is_quoted, mut trimmed_length) = (String::new(), false, 0);
     let mut chars = text.trim_start().chars();
     while let Some(c) = chars.next() {
         match c {
-            '"' => quoted = !quoted,
+            '"' => is_quoted = !is_quoted,
             '\\' => match chars.next() {
                 None => {
                     chars = lines.next()?.chars();
@@ -137,17 +137,17 @@ fn value_of<'a>(text: &'a str, lines: &mut impl Iterator<Item = &'a str>) -> Opt
                 Some(c @ ('"' | '\\')) => value.push(c),
                 Some(_) => return None,
             },
-            '#' | ';' if !quoted => break,
+            '#' | ';' if !is_quoted => break,
             c => value.push(c),
         }
-        if quoted || !c.is_whitespace() {
-            kept = value.len();
+        if is_quoted || !c.is_whitespace() {
+            trimmed_length = value.len();
         }
     }
-    if quoted {
+    if is_quoted {
         return None;
     }
-    value.truncate(kept);
+    value.truncate(trimmed_length);
     Some(value)
 }
 

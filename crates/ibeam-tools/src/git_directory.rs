@@ -19,42 +19,44 @@ use ibeam_policy::read_only_git_entries;
 use crate::git_config;
 
 /// Bytes of the small files that lead from one place to another.
-const POINTER: u64 = 4096;
+const MAX_POINTER_BYTES: u64 = 4096;
 /// Bytes of a configuration of git; a larger one is not read.
-pub(crate) const CONFIGURATION: u64 = 1 << 20;
+pub(crate) const MAX_CONFIG_BYTES: u64 = 1 << 20;
 /// Directories of submodules and work trees that are looked at.
-const PARTS: usize = 256;
+const MAX_PARTS: usize = 256;
 
 /// Where the repository of a root is.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct GitDirectories {
     /// Directories with a configuration of their own: `.git`, the common one of a linked work tree, submodules'.
-    pub(crate) whole: Vec<PathBuf>,
+    pub(crate) repositories: Vec<PathBuf>,
     /// Those of linked work trees, which have only `commondir`, `gitdir` and `config.worktree`.
-    pub(crate) linked: Vec<PathBuf>,
+    pub(crate) linked_worktrees: Vec<PathBuf>,
 }
 
 impl GitDirectories {
     /// Returns the directories of `root`, without links; empty where there is no repository, or none that can be
     /// trusted. None of them contains `root` or `home`.
-    pub(crate) fn of(root: &Path, home: Option<&Path>) -> Self {
+    pub(crate) fn find(root: &Path, home: Option<&Path>) -> Self {
         let entry = root.join(".git");
         let mut found = Self::default();
         let Ok(kind) = entry.symlink_metadata().map(|metadata| metadata.file_type()) else { return found };
         if kind.is_dir() {
-            found.whole.push(entry);
+            found.repositories.push(entry);
         } else if kind.is_file() {
-            found.follow(root, home, &entry);
+            found.follow_pointer(root, home, &entry);
         } else if kind.is_symlink()
-            && let Some(directory) = real(root, &entry)
+            && let Some(directory) = resolve_directory(root, &entry)
         {
             found.add_inner(root, directory);
         }
-        if let Some(common) = found.whole.first().cloned() {
-            modules(&common.join("modules"), 0, &mut found.whole);
-            found.linked.extend(below(&common.join("worktrees")).filter(|path| path.join("gitdir").exists()));
-            found.linked.sort();
-            found.linked.dedup();
+        if let Some(common) = found.repositories.first().cloned() {
+            add_modules(&common.join("modules"), 0, &mut found.repositories);
+            found.linked_worktrees.extend(
+                subdirectories(&common.join("worktrees")).filter(|path| path.join("gitdir").exists()),
+            );
+            found.linked_worktrees.sort();
+            found.linked_worktrees.dedup();
         }
         found
     }
@@ -62,21 +64,25 @@ impl GitDirectories {
     /// Adds a git directory under another name in the work tree itself, such as `.bare`.
     fn add_inner(&mut self, root: &Path, directory: PathBuf) {
         if directory != root && directory.starts_with(root) && is_repository(&directory) {
-            self.whole.push(directory);
+            self.repositories.push(directory);
         }
     }
 
-    fn follow(&mut self, root: &Path, home: Option<&Path>, entry: &Path) {
-        let Some(directory) = pointer(entry, b"gitdir: ").and_then(|path| real(root, &path)) else { return };
+    fn follow_pointer(&mut self, root: &Path, home: Option<&Path>, entry: &Path) {
+        let Some(directory) = pointer(entry, b"gitdir: ").and_then(|path| resolve_directory(root, &path))
+        else {
+            return;
+        };
         if directory.starts_with(root) {
-            let common = pointer(&directory.join("commondir"), b"").and_then(|path| real(&directory, &path));
+            let common = pointer(&directory.join("commondir"), b"")
+                .and_then(|path| resolve_directory(&directory, &path));
             self.add_inner(root, common.unwrap_or(directory));
             return;
         }
-        let is_apart = |path: &Path| {
+        let is_trusted = |path: &Path| {
             !root.starts_with(path) && !home.is_some_and(|home| home.starts_with(path)) && is_repository(path)
         };
-        if !is_ours(&directory) {
+        if !is_owned_by_user(&directory) {
             return;
         }
         let points_back = pointer(&directory.join("gitdir"), b"").and_then(|path| {
@@ -84,23 +90,24 @@ impl GitDirectories {
             Some(back.parent()?.canonicalize().ok()?.join(back.file_name()?))
         });
         if points_back.as_deref() == Some(entry) {
-            let common = pointer(&directory.join("commondir"), b"").and_then(|path| real(&directory, &path));
+            let common = pointer(&directory.join("commondir"), b"")
+                .and_then(|path| resolve_directory(&directory, &path));
             if let Some(common) = common
                 && directory.parent() == Some(common.join("worktrees").as_path())
-                && is_ours(&common)
-                && is_apart(&common)
+                && is_owned_by_user(&common)
+                && is_trusted(&common)
             {
-                self.whole.push(common);
-                self.linked.push(directory);
+                self.repositories.push(common);
+                self.linked_worktrees.push(directory);
             }
             return;
         }
         // A submodule's is a repository of its own.
-        let says = read_small(&directory.join("config"), CONFIGURATION).unwrap_or_default();
-        let work_tree =
-            git_config::value(&says, "core.worktree").and_then(|path| real(&directory, Path::new(&path)));
-        if work_tree.as_deref() == Some(root) && is_apart(&directory) {
-            self.whole.push(directory);
+        let config = read_small(&directory.join("config"), MAX_CONFIG_BYTES).unwrap_or_default();
+        let work_tree = git_config::value(&config, "core.worktree")
+            .and_then(|path| resolve_directory(&directory, Path::new(&path)));
+        if work_tree.as_deref() == Some(root) && is_trusted(&directory) {
+            self.repositories.push(directory);
         }
     }
 }
@@ -117,14 +124,14 @@ pub(crate) fn is_repository(directory: &Path) -> bool {
 
 /// Returns the git directory under another name than `.git` in which `path` is something that git obeys; `path` is
 /// absolute and without links.
-pub(crate) fn obeyed_in(path: &Path) -> Option<&Path> {
-    let is_obeyed = |name: &OsStr| {
+pub(crate) fn controlled_git_directory(path: &Path) -> Option<&Path> {
+    let is_controlling = |name: &OsStr| {
         let names = read_only_git_entries().iter().chain(&["modules", "worktrees"]);
         names.into_iter().any(|kept| name.as_bytes().eq_ignore_ascii_case(kept.as_bytes()))
     };
     path.ancestors().skip(1).find(|above| {
         let inner = path.strip_prefix(above).ok().and_then(|rest| rest.iter().next());
-        inner.is_some_and(is_obeyed)
+        inner.is_some_and(is_controlling)
             && (is_repository(above)
                 || (above.join("HEAD").is_file() && above.join("commondir").symlink_metadata().is_ok()))
     })
@@ -140,36 +147,36 @@ pub(crate) fn pointer(file: &Path, before: &[u8]) -> Option<PathBuf> {
     if !file.symlink_metadata().ok()?.is_file() {
         return None;
     }
-    let content = read_small(file, POINTER)?;
+    let content = read_small(file, MAX_POINTER_BYTES)?;
     let line = content.strip_prefix(before)?.trim_ascii_end();
     (!line.is_empty() && !line.contains(&0)).then(|| PathBuf::from(OsStr::from_bytes(line)))
 }
 
-fn real(from: &Path, path: &Path) -> Option<PathBuf> {
+fn resolve_directory(from: &Path, path: &Path) -> Option<PathBuf> {
     from.join(path).canonicalize().ok().filter(|path| path.is_dir())
 }
 
-fn is_ours(directory: &Path) -> bool {
+fn is_owned_by_user(directory: &Path) -> bool {
     let own = rustix::process::geteuid().as_raw();
     directory.metadata().is_ok_and(|metadata| metadata.uid() == own)
 }
 
-fn below(directory: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().take(PARTS).flatten();
+fn subdirectories(directory: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().take(MAX_PARTS).flatten();
     entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path())
 }
 
 /// A submodule may have any path as its name, so its directory may lie in others.
-fn modules(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
-    for path in below(directory) {
-        if found.len() >= PARTS || depth > 8 {
+fn add_modules(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    for path in subdirectories(directory) {
+        if found.len() >= MAX_PARTS || depth > 8 {
             return;
         }
         if path.join("HEAD").exists() {
-            modules(&path.join("modules"), depth + 1, found);
+            add_modules(&path.join("modules"), depth + 1, found);
             found.push(path);
         } else {
-            modules(&path, depth + 1, found);
+            add_modules(&path, depth + 1, found);
         }
     }
 }

@@ -8,23 +8,23 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::git_config;
-use crate::git_directory::{CONFIGURATION, pointer, read_small};
+use crate::git_directory::{MAX_CONFIG_BYTES, pointer, read_small};
 
 /// Bytes of an index; a tree of a million files has about 100 MB.
-const INDEX: u64 = 256 << 20;
+const MAX_INDEX_BYTES: u64 = 256 << 20;
 /// Entries of one index.
-const ENTRIES: usize = 4_000_000;
+const MAX_ENTRIES: usize = 4_000_000;
 /// Shared indexes that are read.
-const SHARED: usize = 4;
+const MAX_SHARED_INDEXES: usize = 4;
 /// The mode of a submodule.
 const GITLINK: u32 = 0o160_000;
 /// Bytes of an entry before its object's id.
-const FIXED: usize = 40;
+const FIXED_ENTRY_BYTES: usize = 40;
 
 /// Returns the work trees of submodules that the repository at `entry`, a `.git` directory or file, tracks.
 pub(crate) fn gitlinks(entry: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    each(entry, &mut |mode, path| {
+    visit_entries(entry, &mut |mode, path| {
         if mode == GITLINK {
             found.push(path.to_owned());
         }
@@ -37,7 +37,7 @@ pub(crate) fn gitlinks(entry: &Path) -> Vec<PathBuf> {
 /// Returns the first path of a file that the repository at `entry` tracks and `matches` accepts.
 pub(crate) fn find_file(entry: &Path, matches: impl Fn(&Path) -> bool) -> Option<PathBuf> {
     let mut found = None;
-    each(entry, &mut |mode, path| {
+    visit_entries(entry, &mut |mode, path| {
         if mode != GITLINK && found.is_none() && matches(path) {
             found = Some(path.to_owned());
         }
@@ -45,40 +45,40 @@ pub(crate) fn find_file(entry: &Path, matches: impl Fn(&Path) -> bool) -> Option
     found
 }
 
-fn each(entry: &Path, visit: &mut dyn FnMut(u32, &Path)) {
+fn visit_entries(entry: &Path, visit: &mut dyn FnMut(u32, &Path)) {
     let directory = pointer(entry, b"gitdir: ")
         .map_or_else(|| entry.to_owned(), |path| entry.parent().unwrap_or(entry).join(path));
     let common = pointer(&directory.join("commondir"), b"")
         .map_or_else(|| directory.clone(), |path| directory.join(path));
-    let says = read_small(&common.join("config"), CONFIGURATION).unwrap_or_default();
-    let is_long = git_config::value(&says, "extensions.objectformat")
+    let config = read_small(&common.join("config"), MAX_CONFIG_BYTES).unwrap_or_default();
+    let is_sha256 = git_config::value(&config, "extensions.objectformat")
         .is_some_and(|format| format.eq_ignore_ascii_case("sha256"));
-    let id = if is_long { 32 } else { 20 };
+    let id_length = if is_sha256 { 32 } else { 20 };
     let shared = std::fs::read_dir(&directory).into_iter().flatten().flatten();
     let shared = shared
         .filter(|entry| entry.file_name().as_bytes().starts_with(b"sharedindex."))
         .map(|entry| entry.path())
-        .take(SHARED);
+        .take(MAX_SHARED_INDEXES);
     for file in std::iter::once(directory.join("index")).chain(shared) {
-        if let Some(bytes) = read_small(&file, INDEX) {
+        if let Some(bytes) = read_small(&file, MAX_INDEX_BYTES) {
             // Whatever was read before the part that is damaged has been visited.
-            let _ = parse(&bytes, id, visit);
+            let _ = parse(&bytes, id_length, visit);
         }
     }
 }
 
 /// Visits every entry; `None` when the text ends too early or says what no index says.
-fn parse(bytes: &[u8], id: usize, visit: &mut dyn FnMut(u32, &Path)) -> Option<()> {
-    let version = number(bytes.strip_prefix(b"DIRC")?.get(..4)?);
-    let count = usize::try_from(number(bytes.get(8..12)?)).ok()?;
-    if !(2..=4).contains(&version) || count > ENTRIES {
+fn parse(bytes: &[u8], id_length: usize, visit: &mut dyn FnMut(u32, &Path)) -> Option<()> {
+    let version = read_u32(bytes.strip_prefix(b"DIRC")?.get(..4)?);
+    let count = usize::try_from(read_u32(bytes.get(8..12)?)).ok()?;
+    if !(2..=4).contains(&version) || count > MAX_ENTRIES {
         return None;
     }
     let mut rest = bytes.get(12..)?;
     let mut path: Vec<u8> = Vec::new();
     for _ in 0..count {
-        let mode = number(rest.get(24..28)?);
-        let mut at = FIXED + id;
+        let mode = read_u32(rest.get(24..28)?);
+        let mut at = FIXED_ENTRY_BYTES + id_length;
         let flags = rest.get(at..at + 2)?;
         at += 2;
         if version >= 3 && flags.first()? & 0x40 != 0 {
@@ -101,8 +101,8 @@ fn parse(bytes: &[u8], id: usize, visit: &mut dyn FnMut(u32, &Path)) -> Option<(
     Some(())
 }
 
-fn number(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
+fn read_u32(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |read_u32, byte| read_u32 << 8 | u32::from(*byte))
 }
 
 /// Returns a number in git's offset encoding, and its length.

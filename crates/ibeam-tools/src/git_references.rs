@@ -9,12 +9,12 @@ use std::path::{Component, Path, PathBuf};
 use ibeam_policy::read_only_git_entries;
 
 use crate::git_config;
-use crate::git_directory::{CONFIGURATION, GitDirectories, read_small};
+use crate::git_directory::{GitDirectories, MAX_CONFIG_BYTES, read_small};
 
 /// Files that include each other.
-const FILES: usize = 32;
+const MAX_CONFIG_FILES: usize = 32;
 /// The names of hooks, where their directory is the root itself.
-const HOOKS: [&str; 28] = [
+const HOOK_NAMES: [&str; 28] = [
     "applypatch-msg",
     "commit-msg",
     "fsmonitor-watchman",
@@ -45,7 +45,7 @@ const HOOKS: [&str; 28] = [
     "update",
 ];
 /// Keys whose value is a program; `*` stands for any name.
-const PROGRAMS: [&str; 21] = [
+const PROGRAM_KEYS: [&str; 21] = [
     "core.fsmonitor",
     "core.sshcommand",
     "core.editor",
@@ -75,7 +75,7 @@ pub fn paths_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     for root in roots {
         let mut files =
             vec![PathBuf::from("/etc/gitconfig"), home.join(".config/git/config"), home.join(".gitconfig")];
-        for directory in GitDirectories::of(root, Some(home)).whole {
+        for directory in GitDirectories::find(root, Some(home)).repositories {
             files.extend(["config", "config.worktree"].map(|name| directory.join(name)));
             if directory.starts_with(root) && !directory.iter().any(|name| name == ".git") {
                 found.extend(read_only_git_entries().iter().map(|name| directory.join(name)));
@@ -100,20 +100,20 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read(&mut self) {
         let mut index = 0;
-        while let Some(file) = self.files.get(index).cloned().filter(|_| index < FILES) {
+        while let Some(file) = self.files.get(index).cloned().filter(|_| index < MAX_CONFIG_FILES) {
             index += 1;
-            let Some(text) = read_small(&file, CONFIGURATION) else { continue };
+            let Some(text) = read_small(&file, MAX_CONFIG_BYTES) else { continue };
             for (key, value) in git_config::entries(&text).unwrap_or_default() {
-                self.entry(&file, &key, &value);
+                self.add_entry(&file, &key, &value);
             }
         }
     }
 
-    fn entry(&mut self, file: &Path, key: &str, value: &str) {
+    fn add_entry(&mut self, file: &Path, key: &str, value: &str) {
         if key == "core.hookspath" {
-            self.hooks(value);
+            self.add_hooks(value);
         } else if key == "include.path" || (key.starts_with("includeif.") && key.ends_with(".path")) {
-            let included = self.resolved(file.parent().unwrap_or(self.root), value);
+            let included = self.resolve(file.parent().unwrap_or(self.root), value);
             self.add(included.clone());
             if !self.files.contains(&included) {
                 self.files.push(included);
@@ -122,7 +122,7 @@ impl Reader<'_> {
             // The value is a command of the shell, in which any word may be the program.
             let words = value.trim_start_matches('!').split_whitespace();
             for word in words.map(|word| word.trim_matches(['"', '\'', ';'])) {
-                let path = self.resolved(self.root, word);
+                let path = self.resolve(self.root, word);
                 if word.contains('/') && path.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
                     self.add(path);
                 }
@@ -130,10 +130,10 @@ impl Reader<'_> {
         }
     }
 
-    fn hooks(&mut self, value: &str) {
-        let directory = self.resolved(self.root, value);
+    fn add_hooks(&mut self, value: &str) {
+        let directory = self.resolve(self.root, value);
         if self.root.starts_with(&directory) {
-            for name in HOOKS {
+            for name in HOOK_NAMES {
                 self.add(directory.join(name));
             }
         } else {
@@ -144,32 +144,34 @@ impl Reader<'_> {
     /// Adds a place that lies in the root, and where it leads.
     fn add(&mut self, path: PathBuf) {
         let real = path.canonicalize().ok().filter(|real| *real != path);
-        let inside = |path: &PathBuf| path != self.root && path.starts_with(self.root);
-        self.found.extend(std::iter::once(path).chain(real).filter(inside));
+        let is_inside = |path: &PathBuf| path != self.root && path.starts_with(self.root);
+        self.found.extend(std::iter::once(path).chain(real).filter(is_inside));
     }
 
     /// The path that `value` names from `directory`, without `.` and `..`.
-    fn resolved(&self, directory: &Path, value: &str) -> PathBuf {
+    fn resolve(&self, directory: &Path, value: &str) -> PathBuf {
         let path = match value.strip_prefix("~/") {
             Some(below) => self.home.join(below),
             None => directory.join(value),
         };
-        let mut plain = PathBuf::new();
+        let mut normalized = PathBuf::new();
         for component in path.components() {
             match component {
                 Component::ParentDir => {
-                    plain.pop();
+                    normalized.pop();
                 }
                 Component::CurDir => {}
-                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(component),
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                    normalized.push(component)
+                }
             }
         }
-        plain
+        normalized
     }
 }
 
 fn is_program(key: &str) -> bool {
-    PROGRAMS.iter().any(|program| match program.split_once('*') {
+    PROGRAM_KEYS.iter().any(|program| match program.split_once('*') {
         Some((before, after)) => key.strip_prefix(before).is_some_and(|rest| rest.ends_with(after)),
         None => key == *program,
     })

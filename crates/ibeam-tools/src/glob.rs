@@ -21,7 +21,7 @@ use crate::tree_search::{self, SearchRoot, WalkStep};
 /// Files that are told.
 const FILE_LIMIT: usize = 200;
 /// Files kept while looking for the newest: the rest is counted only.
-const KEPT: usize = 20_000;
+const CANDIDATE_LIMIT: usize = 20_000;
 
 /// Finds files of the workspace by name.
 pub(crate) struct Glob {
@@ -81,23 +81,23 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
     };
     let mut found: Vec<(Reverse<(i128, i128)>, PathBuf)> = Vec::new();
     let mut total_files = 0u64;
-    let mut rel_path = DirCache::new(files);
-    let walked = tree_search::walk_files(&start.path, files.readable(), end, |met| {
-        let relative = start.relative(met);
+    let mut dir_cache = DirCache::new(files);
+    let walked = tree_search::walk_files(&start.path, files.readable(), end, |path| {
+        let relative = start.relative(path);
         if matcher.is_match(relative)
-            && let Ok(stat) = rel_path.stat(met)
+            && let Ok(stat) = dir_cache.stat(path)
         {
             total_files += 1;
             let modified = (i128::from(stat.st_mtime), i128::from(stat.st_mtime_nsec));
             found.push((Reverse(modified), relative.to_owned()));
-            if found.len() >= KEPT {
+            if found.len() >= CANDIDATE_LIMIT {
                 found.sort_unstable();
                 found.truncate(FILE_LIMIT);
             }
         }
-        WalkStep::On
+        WalkStep::Continue
     });
-    if end.stopped() {
+    if end.is_stopped() {
         return blocking::interrupted();
     }
     found.sort_unstable();

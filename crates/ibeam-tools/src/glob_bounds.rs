@@ -4,19 +4,19 @@
 //! of some kilobytes overflows the stack or takes gigabytes.
 
 /// Bytes of one glob: no path is longer.
-const LONGEST: usize = 4096;
+const MAX_BYTES: usize = 4096;
 /// Braces within each other.
-const DEEPEST: usize = 8;
+const MAX_DEPTH: usize = 8;
 /// Wildcards, classes and alternatives of one glob.
-const WILDCARDS: usize = 256;
+const MAX_WILDCARDS: usize = 256;
 
 /// Checks that `glob` is small enough to be compiled.
 ///
 /// # Errors
 /// Which bound it is over, as the rest of a sentence about it.
 pub(crate) fn check(glob: &str) -> Result<(), String> {
-    if glob.len() > LONGEST {
-        return Err(format!("it is longer than {LONGEST} bytes"));
+    if glob.len() > MAX_BYTES {
+        return Err(format!("it is longer than {MAX_BYTES} bytes"));
     }
     let mut depth = 0usize;
     for byte in glob.bytes() {
@@ -25,18 +25,18 @@ pub(crate) fn check(glob: &str) -> Result<(), String> {
             b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > DEEPEST {
-            return Err(format!("its braces are nested more than {DEEPEST} deep"));
+        if depth > MAX_DEPTH {
+            return Err(format!("its braces are nested more than {MAX_DEPTH} deep"));
         }
     }
-    if wildcards(glob) > WILDCARDS {
-        return Err(format!("it has more than {WILDCARDS} wildcards, classes and alternatives"));
+    if count_wildcards(glob) > MAX_WILDCARDS {
+        return Err(format!("it has more than {MAX_WILDCARDS} wildcards, classes and alternatives"));
     }
     Ok(())
 }
 
 /// Returns the number of wildcards, classes and alternatives in `glob`: what makes its program large.
-pub(crate) fn wildcards(glob: &str) -> usize {
+pub(crate) fn count_wildcards(glob: &str) -> usize {
     glob.bytes().filter(|byte| b"*?[{,".contains(byte)).count()
 }
 

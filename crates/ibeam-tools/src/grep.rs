@@ -24,18 +24,18 @@ use crate::files::Files;
 use crate::target_path::TargetPath;
 use crate::tree_search::{self, SearchRoot};
 use crate::workspace::Workspace;
-use collect::{Collector, Text};
+use collect::{Collector, PatternOptions};
 
 /// Bytes of a pattern.
 const PATTERN_LIMIT: usize = 32 << 10;
 /// Bytes of the program that a pattern compiles to: the time of a search is this times the length of the text.
 const PROGRAM_LIMIT: usize = 4 << 20;
 /// A program of more bytes searches no long lines.
-const LIGHT_PROGRAM: usize = 512 << 10;
+const LIGHT_PROGRAM_LIMIT: usize = 512 << 10;
 /// Bytes that the engine may use to remember where it has been.
 const CACHE_LIMIT: usize = 32 << 20;
 /// Lines, files or counts that are told when the call does not say.
-const HEAD_LIMIT: u64 = 250;
+const DEFAULT_HEAD_LIMIT: u64 = 250;
 
 /// Searches files of the workspace.
 pub(crate) struct Grep {
@@ -83,7 +83,7 @@ impl Arguments for GrepArguments {
 }
 
 impl GrepArguments {
-    fn start(&self) -> &str {
+    fn start_path(&self) -> &str {
         self.path.as_deref().unwrap_or(".")
     }
 }
@@ -101,7 +101,7 @@ impl Tool for Grep {
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = arguments::parse::<GrepArguments>(arguments)?;
-        let target = self.files.target(args.start());
+        let target = self.files.target(args.start_path());
         let access = Access::Read(target.judged().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
@@ -110,38 +110,38 @@ impl Tool for Grep {
 }
 
 fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
-    let start = match SearchRoot::new(files, args.start(), target) {
-        Ok(start) => start,
+    let search_root = match SearchRoot::new(files, args.start_path(), target) {
+        Ok(search_root) => search_root,
         Err(error) => return error.into(),
     };
-    let ((matcher, is_light), filter) = match (matcher(&args), Filter::new(&args, &start)) {
+    let ((matcher, is_light), filter) = match (matcher(&args), Filter::new(&args, &search_root)) {
         (Ok(matcher), Ok(filter)) => (matcher, filter),
         (Err(wrong), _) | (_, Err(wrong)) => {
             return arguments::refused::<GrepArguments>(&wrong);
         }
     };
     let mode = args.output_mode.unwrap_or(OutputMode::Content);
-    let limit = args.head_limit.filter(|limit| *limit > 0).unwrap_or(HEAD_LIMIT);
+    let limit = args.head_limit.filter(|limit| *limit > 0).unwrap_or(DEFAULT_HEAD_LIMIT);
     let multiline = args.multiline == Some(true);
-    let mut collector = Collector::new(files, mode, limit, Text { multiline, is_light });
-    let walked = tree_search::walk_files(&start.path, files.readable(), end, |met| {
-        if filter.takes(&start, met) {
-            collector.search(&matcher, met, &start, end)
+    let mut collector = Collector::new(files, mode, limit, PatternOptions { multiline, is_light });
+    let walked = tree_search::walk_files(&search_root.path, files.readable(), end, |path| {
+        if filter.accepts(&search_root, path) {
+            collector.search(&matcher, path, &search_root, end)
         } else {
-            tree_search::WalkStep::On
+            tree_search::WalkStep::Continue
         }
     });
-    if end.stopped() {
+    if end.is_stopped() {
         return blocking::interrupted();
     }
     let truncated = collector.truncated || walked.is_partial();
     let matches = collector.matches;
-    let mut for_model = show(files, &start, &matches);
+    let mut for_model = matches_text(files, &search_root, &matches);
     if collector.truncated {
         for_model.push_str("(more was found; narrow the search, or raise `headLimit`)\n");
     }
     for_model.push_str(&tree_search::note(files, &walked));
-    let output = GrepOutput { pattern: args.pattern, path: start.path, matches, truncated };
+    let output = GrepOutput { pattern: args.pattern, path: search_root.path, matches, truncated };
     ToolOutcome::Success { output: ToolOutput::Grep(output), for_model: for_model.into() }
 }
 
@@ -162,19 +162,19 @@ fn matcher(args: &GrepArguments) -> Result<(RegexMatcher, bool), String> {
     if !multiline {
         builder.line_terminator(Some(b'\n'));
     }
-    if let Ok(matcher) = builder.size_limit(LIGHT_PROGRAM).build(&args.pattern) {
+    if let Ok(matcher) = builder.size_limit(LIGHT_PROGRAM_LIMIT).build(&args.pattern) {
         return Ok((matcher, true));
     }
     builder.size_limit(PROGRAM_LIMIT).build(&args.pattern).map(|matcher| (matcher, false)).map_err(|error| {
-        let said = error.to_string();
-        if said.contains("size limit") {
+        let message = error.to_string();
+        if message.contains("size limit") {
             return format!(
                 "`pattern` compiles to a program larger than {} MiB; simplify it: repeat less often, or use ASCII \
                  classes such as `[0-9A-Za-z_]` in the place of `\\w`",
                 PROGRAM_LIMIT >> 20
             );
         }
-        let reason = said.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
         let tip = "escape special characters with a backslash";
         format!("`pattern` is not a regular expression that can be searched: {reason}; {tip}")
     })
@@ -187,9 +187,12 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(args: &GrepArguments, start: &SearchRoot) -> Result<Self, String> {
-        let glob =
-            args.glob.as_deref().map(|glob| tree_search::path_glob(glob, &start.directory)).transpose()?;
+    fn new(args: &GrepArguments, search_root: &SearchRoot) -> Result<Self, String> {
+        let glob = args
+            .glob
+            .as_deref()
+            .map(|glob| tree_search::path_glob(glob, &search_root.directory))
+            .transpose()?;
         let types = args.r#type.as_deref().map(|name| {
             let mut builder = TypesBuilder::new();
             builder.add_defaults().select(name);
@@ -200,16 +203,16 @@ impl Filter {
         Ok(Self { glob, types: types.transpose()? })
     }
 
-    fn takes(&self, start: &SearchRoot, met: &std::path::Path) -> bool {
+    fn accepts(&self, search_root: &SearchRoot, path: &std::path::Path) -> bool {
         // A file that is named itself is searched whatever its name.
-        met.as_os_str() == start.path.as_os_str()
-            || (self.glob.as_ref().is_none_or(|glob| glob.is_match(start.relative(met)))
-                && self.types.as_ref().is_none_or(|types| types.matched(met, false).is_whitelist()))
+        path.as_os_str() == search_root.path.as_os_str()
+            || (self.glob.as_ref().is_none_or(|glob| glob.is_match(search_root.relative(path)))
+                && self.types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist()))
     }
 }
 
-fn show(workspace: &Workspace, start: &SearchRoot, matches: &GrepMatches) -> String {
-    let name = |file: &PathBuf| workspace.display(&start.directory.join(file)).to_string();
+fn matches_text(workspace: &Workspace, search_root: &SearchRoot, matches: &GrepMatches) -> String {
+    let name = |file: &PathBuf| workspace.display(&search_root.directory.join(file)).to_string();
     let mut text = String::new();
     match matches {
         GrepMatches::Content(files) => {

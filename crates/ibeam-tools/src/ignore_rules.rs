@@ -16,14 +16,14 @@ use crate::git_directory::GitDirectories;
 use crate::glob_bounds;
 
 /// Bytes of one ignore file.
-const LARGEST: u64 = 256 << 10;
+const MAX_FILE_BYTES: u64 = 256 << 10;
 /// Rules of one ignore file.
-const RULES: usize = 5000;
+const MAX_RULES: usize = 5000;
 /// Wildcards, classes and alternatives in the rules of all ignore files of one walk: what is compiled for each takes
 /// about a kilobyte.
-const WILDCARDS: usize = 100_000;
+const MAX_WILDCARDS_PER_WALK: usize = 100_000;
 /// Rules in all ignore files of one walk.
-const RULES_OF_WALK: usize = 200_000;
+const MAX_RULES_PER_WALK: usize = 200_000;
 
 /// The names in a directory that matter here.
 #[derive(Clone, Copy, Default)]
@@ -38,7 +38,7 @@ impl IgnoreNames {
     pub(crate) const UNKNOWN: Self = Self { ignore: true, git_ignore: true, git: true };
 
     /// Takes note of one name of the directory.
-    pub(crate) fn note(&mut self, name: &OsStr) {
+    pub(crate) fn add(&mut self, name: &OsStr) {
         self.ignore |= name == ".ignore";
         self.git_ignore |= name == ".gitignore";
         self.git |= name == ".git";
@@ -47,10 +47,10 @@ impl IgnoreNames {
 
 /// The rules that hold in a directory: its own, and those of the directories it lies in. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct IgnoreRules(Option<Arc<Level>>);
+pub(crate) struct IgnoreRules(Option<Arc<RuleLevel>>);
 
-struct Level {
-    above: IgnoreRules,
+struct RuleLevel {
+    parent: IgnoreRules,
     ignore: Option<Gitignore>,
     git_ignore: Option<Gitignore>,
     exclude: Option<Gitignore>,
@@ -58,25 +58,25 @@ struct Level {
 
 /// What of the ignore files of one walk was left out, because it was over a bound or no regular file.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct LeftOut {
+pub(crate) struct SkippedRules {
     pub(crate) files: u64,
     pub(crate) rules: u64,
     /// Wildcards of the rules that count.
     wildcards: usize,
     /// Rules that count.
-    taken: usize,
+    counted_rules: usize,
 }
 
-impl LeftOut {
+impl SkippedRules {
     /// Takes `rule` into account; false where it is over a bound, and left out.
-    fn takes(&mut self, rule: &str, taken_of_file: usize) -> bool {
-        let wildcards = self.wildcards + glob_bounds::wildcards(rule);
-        let counts = taken_of_file < RULES
-            && self.taken < RULES_OF_WALK
-            && wildcards <= WILDCARDS
+    fn count(&mut self, rule: &str, rules_in_file: usize) -> bool {
+        let wildcards = self.wildcards + glob_bounds::count_wildcards(rule);
+        let counts = rules_in_file < MAX_RULES
+            && self.counted_rules < MAX_RULES_PER_WALK
+            && wildcards <= MAX_WILDCARDS_PER_WALK
             && glob_bounds::check(rule).is_ok();
         if counts {
-            (self.wildcards, self.taken) = (wildcards, self.taken + 1);
+            (self.wildcards, self.counted_rules) = (wildcards, self.counted_rules + 1);
         } else {
             self.rules += 1;
         }
@@ -86,31 +86,31 @@ impl LeftOut {
 
 impl IgnoreRules {
     /// The rules that hold above `directory`, which is absolute.
-    pub(crate) fn above(directory: &Path, left_out: &mut LeftOut) -> Self {
+    pub(crate) fn above(directory: &Path, skipped: &mut SkippedRules) -> Self {
         let mut parents: Vec<&Path> = directory.ancestors().skip(1).collect();
         parents.reverse();
         parents
             .into_iter()
-            .fold(Self::default(), |rules, parent| rules.within(parent, IgnoreNames::UNKNOWN, left_out))
+            .fold(Self::default(), |rules, parent| rules.within(parent, IgnoreNames::UNKNOWN, skipped))
     }
 
     /// The rules that hold in `directory`, given those above it and the names in it.
-    pub(crate) fn within(&self, directory: &Path, names: IgnoreNames, left_out: &mut LeftOut) -> Self {
+    pub(crate) fn within(&self, directory: &Path, names: IgnoreNames, skipped: &mut SkippedRules) -> Self {
         let mut read = |is_there: bool, path: &dyn Fn() -> Option<PathBuf>| {
-            is_there.then(path).flatten().and_then(|path| matcher(directory, &path, left_out))
+            is_there.then(path).flatten().and_then(|path| matcher(directory, &path, skipped))
         };
         let ignore = read(names.ignore, &|| Some(directory.join(".ignore")));
         let git_ignore = read(names.git_ignore, &|| Some(directory.join(".gitignore")));
-        let exclude = read(names.git, &|| exclude_of(directory));
+        let exclude = read(names.git, &|| exclude_path(directory));
         if ignore.is_none() && git_ignore.is_none() && exclude.is_none() {
             return self.clone();
         }
-        Self(Some(Arc::new(Level { above: self.clone(), ignore, git_ignore, exclude })))
+        Self(Some(Arc::new(RuleLevel { parent: self.clone(), ignore, git_ignore, exclude })))
     }
 
     /// Whether the rules leave out `path`, which is absolute and below their directory.
-    pub(crate) fn leave_out(&self, path: &Path, is_dir: bool) -> bool {
-        type File = fn(&Level) -> Option<&Gitignore>;
+    pub(crate) fn is_ignored(&self, path: &Path, is_dir: bool) -> bool {
+        type File = fn(&RuleLevel) -> Option<&Gitignore>;
         let kinds: [File; 3] = [
             |level| level.ignore.as_ref(),
             |level| level.git_ignore.as_ref(),
@@ -120,13 +120,18 @@ impl IgnoreRules {
     }
 
     /// What the innermost file of one kind that has a rule for `path` says.
-    fn decision(&self, kind: fn(&Level) -> Option<&Gitignore>, path: &Path, is_dir: bool) -> Option<bool> {
+    fn decision(
+        &self,
+        kind: fn(&RuleLevel) -> Option<&Gitignore>,
+        path: &Path,
+        is_dir: bool,
+    ) -> Option<bool> {
         let mut level = self.0.as_deref();
         while let Some(current) = level {
             match kind(current).map(|file| file.matched(path, is_dir)) {
                 Some(Match::Ignore(_)) => return Some(true),
                 Some(Match::Whitelist(_)) => return Some(false),
-                Some(Match::None) | None => level = current.above.0.as_deref(),
+                Some(Match::None) | None => level = current.parent.0.as_deref(),
             }
         }
         None
@@ -134,23 +139,23 @@ impl IgnoreRules {
 }
 
 /// Where git keeps what is excluded in this copy of the repository alone.
-fn exclude_of(directory: &Path) -> Option<PathBuf> {
+fn exclude_path(directory: &Path) -> Option<PathBuf> {
     let git = directory.join(".git");
     let kind = git.symlink_metadata().ok()?.file_type();
     let git = match kind.is_file() {
-        true => GitDirectories::of(directory, None).whole.into_iter().next()?,
+        true => GitDirectories::find(directory, None).repositories.into_iter().next()?,
         false => git,
     };
     Some(git.join("info/exclude"))
 }
 
 /// The rules of the file at `path` for what is in `directory`; `None` where it has none.
-fn matcher(directory: &Path, path: &Path, left_out: &mut LeftOut) -> Option<Gitignore> {
-    let bytes = match regular_file::read(path, LARGEST) {
+fn matcher(directory: &Path, path: &Path, skipped: &mut SkippedRules) -> Option<Gitignore> {
+    let bytes = match regular_file::read(path, MAX_FILE_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if is_absent(error.kind()) => return None,
         Err(_) => {
-            left_out.files += 1;
+            skipped.files += 1;
             return None;
         }
     };
@@ -158,12 +163,12 @@ fn matcher(directory: &Path, path: &Path, left_out: &mut LeftOut) -> Option<Giti
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let is_rule = |line: &&str| !line.trim().is_empty() && !line.starts_with('#');
     let mut builder = GitignoreBuilder::new(directory);
-    let mut taken = 0usize;
+    let mut counted_rules = 0usize;
     for rule in text.lines().filter(is_rule) {
-        if !left_out.takes(rule, taken) {
+        if !skipped.count(rule, counted_rules) {
             continue;
         }
-        taken += 1;
+        counted_rules += 1;
         // Git too passes over a rule that is none.
         let _ = builder.add_line(None, rule);
     }
@@ -171,7 +176,7 @@ fn matcher(directory: &Path, path: &Path, left_out: &mut LeftOut) -> Option<Giti
         Ok(rules) => (!rules.is_empty()).then_some(rules),
         // All of them together make too large a program.
         Err(_) => {
-            left_out.files += 1;
+            skipped.files += 1;
             None
         }
     }

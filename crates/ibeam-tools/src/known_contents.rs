@@ -16,11 +16,11 @@ use rustix::fs::Stat;
 use crate::blocking::EndFlag;
 use crate::dir_entry::DirEntryAt;
 use crate::file_error::FileError;
-use crate::read::{SAMPLE, SCAN_LIMIT, fill};
+use crate::read::{SAMPLE_BYTES, SCAN_LIMIT, read_up_to};
 use crate::workspace::ResolvedPath;
 
 /// The number of files in the list. A further one takes the place of the one that was used least recently.
-const FILES: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 /// The length and a hash of a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,17 +53,17 @@ impl ContentDigest {
     /// Returns the digest of `bytes`.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let mut builder = DigestBuilder::default();
-        bytes.chunks(SAMPLE).for_each(|piece| builder.feed(piece));
+        bytes.chunks(SAMPLE_BYTES).for_each(|piece| builder.feed(piece));
         builder.finish()
     }
 
     /// Returns the digest of a file that is open at its start; `None` where it is too large or the time is up.
     fn from_file(file: &mut File, end: &EndFlag) -> io::Result<Option<Self>> {
         let mut builder = DigestBuilder::default();
-        while builder.length < SCAN_LIMIT && !end.stopped() && !end.out_of_time() {
-            let piece = fill(file, SAMPLE)?;
+        while builder.length < SCAN_LIMIT && !end.is_stopped() && !end.is_out_of_time() {
+            let piece = read_up_to(file, SAMPLE_BYTES)?;
             builder.feed(&piece);
-            if piece.len() < SAMPLE {
+            if piece.len() < SAMPLE_BYTES {
                 return Ok(Some(builder.finish()));
             }
         }
@@ -103,7 +103,7 @@ impl KnownContents {
         list.uses += 1;
         let entry = Entry { digest, last_use: list.uses };
         list.digests.insert(path.real.clone(), entry);
-        if list.digests.len() > FILES {
+        if list.digests.len() > MAX_FILES {
             let oldest = list.digests.iter().min_by_key(|(_, entry)| entry.last_use);
             if let Some(path) = oldest.map(|(path, _)| path.clone()) {
                 list.digests.remove(&path);
@@ -153,14 +153,14 @@ impl KnownContents {
     /// It has changed, or cannot be read.
     pub(crate) fn check_file(
         &self,
-        place: &DirEntryAt,
+        entry: &DirEntryAt,
         path: &ResolvedPath,
         stat: &Stat,
         end: &EndFlag,
     ) -> Result<(), FileError> {
-        let Some(known) = self.digest(path) else { return self.check_time(&place.requested, path, stat) };
-        let (mut file, stat) = place.open()?;
-        let requested = place.requested.as_str();
+        let Some(known) = self.digest(path) else { return self.check_time(&entry.requested, path, stat) };
+        let (mut file, stat) = entry.open()?;
+        let requested = entry.requested.as_str();
         if u64::try_from(stat.st_size).is_ok_and(|size| size != known.length) {
             return Err(changed(requested));
         }

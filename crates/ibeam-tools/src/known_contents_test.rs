@@ -5,9 +5,9 @@ use std::time::UNIX_EPOCH;
 use ibeam_protocol::ToolOutcome;
 use serde_json::{Value, json};
 
-use super::{ContentDigest, FILES, KnownContents};
+use super::{ContentDigest, KnownContents, MAX_FILES};
 use crate::fixture::{Fixture, failure, success};
-use crate::read::SAMPLE;
+use crate::read::SAMPLE_BYTES;
 use crate::workspace::ResolvedPath;
 
 const OLD: &str = "one\ntwo\nthree\n";
@@ -173,7 +173,7 @@ fn large_files_are_compared_whole() {
 
 #[test]
 fn a_digest_is_the_same_however_it_is_computed() {
-    for length in [0, 1, SAMPLE - 1, SAMPLE, SAMPLE + 1, 2 * SAMPLE] {
+    for length in [0, 1, SAMPLE_BYTES - 1, SAMPLE_BYTES, SAMPLE_BYTES + 1, 2 * SAMPLE_BYTES] {
         let fixture = Fixture::with("f", vec![b'a'; length]);
         read(&fixture);
         success(call(&fixture, write()));
@@ -189,10 +189,10 @@ fn the_list_has_a_bound_and_keeps_what_was_used_last() {
         ResolvedPath { lexical: real.clone(), real, is_inside: true, is_dangling: false }
     };
     let digest = ContentDigest::from_bytes(b"a");
-    (0..FILES).for_each(|number| known.record(&path(number), digest));
+    (0..MAX_FILES).for_each(|number| known.record(&path(number), digest));
     known.record(&path(0), digest);
-    known.record(&path(FILES), digest);
-    assert_eq!(known.lock().digests.len(), FILES);
+    known.record(&path(MAX_FILES), digest);
+    assert_eq!(known.lock().digests.len(), MAX_FILES);
     assert!(known.digest(&path(0)).is_some() && known.digest(&path(1)).is_none());
 }
 

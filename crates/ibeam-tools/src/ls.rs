@@ -24,7 +24,7 @@ use crate::tree_search::{self, SearchRoot, WalkSummary};
 /// Entries that are told.
 const ENTRY_LIMIT: usize = 400;
 /// Globs to leave out that a call may have.
-const GLOBS: usize = 100;
+const GLOB_LIMIT: usize = 100;
 /// Directories in each other that are told: many readers of JSON give up at a depth of 128.
 const DEPTH_LIMIT: usize = 40;
 
@@ -35,7 +35,7 @@ pub(crate) struct Ls {
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 struct LsArguments {
-    #[serde(default = "here", alias = "directory", alias = "target_directory")]
+    #[serde(default = "default_path", alias = "directory", alias = "target_directory")]
     path: String,
     /// Globs to leave out
     #[serde(default, deserialize_with = "lenient::texts")]
@@ -60,7 +60,7 @@ impl Tool for Ls {
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = arguments::parse::<LsArguments>(arguments)?;
-        let target = self.files.target(or_here(&args.path));
+        let target = self.files.target(path_or_default(&args.path));
         let access = Access::Read(target.judged().to_owned());
         let canonical = arguments::canonical(&args)?;
         let files = Arc::clone(&self.files);
@@ -68,21 +68,21 @@ impl Tool for Ls {
     }
 }
 
-fn here() -> String {
+fn default_path() -> String {
     ".".to_owned()
 }
 
-fn or_here(path: &str) -> &str {
+fn path_or_default(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
 }
 
 fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> ToolOutcome {
-    let start = match SearchRoot::new_directory(files, or_here(&args.path), target) {
+    let start = match SearchRoot::new_directory(files, path_or_default(&args.path), target) {
         Ok(start) => start,
         Err(error) => return error.into(),
     };
-    if args.ignore.len() > GLOBS {
-        let many = format!("`ignore` has {} globs; {GLOBS} is the limit", args.ignore.len());
+    if args.ignore.len() > GLOB_LIMIT {
+        let many = format!("`ignore` has {} globs; {GLOB_LIMIT} is the limit", args.ignore.len());
         return arguments::refused::<LsArguments>(&many);
     }
     let globs: Result<Vec<GlobMatcher>, String> =
@@ -91,10 +91,14 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
         Ok(ignored) => ignored,
         Err(wrong) => return arguments::refused::<LsArguments>(&wrong),
     };
-    let mut listing =
-        Listing { levels: Vec::new(), left: ENTRY_LIMIT, end: WalkSummary::default(), truncated: false };
+    let mut listing = TreeListing {
+        levels: Vec::new(),
+        remaining: ENTRY_LIMIT,
+        end: WalkSummary::default(),
+        truncated: false,
+    };
     listing.fill(files, &start, &ignored, end);
-    if end.stopped() {
+    if end.is_stopped() {
         return blocking::interrupted();
     }
     let walked = std::mem::take(&mut listing.end);
@@ -103,7 +107,7 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
         return ToolOutcome::error(format!("`{}` could not be listed", args.path));
     };
     let mut for_model = format!("{}/\n", files.display(&root.path));
-    show(&root, 1, &mut for_model);
+    write_tree(&root, 1, &mut for_model);
     if truncated {
         for_model.push_str("(more exists; list a directory further down)\n");
     }
@@ -112,38 +116,40 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
 }
 
 /// Directories in the order they are listed: each after the one it lies in.
-struct Listing {
+struct TreeListing {
     levels: Vec<(Option<usize>, Directory)>,
-    left: usize,
+    remaining: usize,
     end: WalkSummary,
     truncated: bool,
 }
 
-impl Listing {
+impl TreeListing {
     fn fill(&mut self, files: &Files, start: &SearchRoot, ignored: &[GlobMatcher], end: &EndFlag) {
         let mut reader = DirReader::new(files.readable(), end);
         let mut ahead: VecDeque<(Option<usize>, PathBuf, Option<IgnoreRules>)> =
             VecDeque::from([(None, start.path.clone(), None)]);
         let depth_of_start = start.path.components().count();
         while let Some((parent, path, above)) = ahead.pop_front() {
-            if end.stopped() {
+            if end.is_stopped() {
                 return;
             }
-            self.end.out_of_time |= end.out_of_time();
+            self.end.is_out_of_time |= end.is_out_of_time();
             let index = self.levels.len();
             let mut directory =
                 Directory { path: path.clone(), num_files: 0, files: Vec::new(), directories: Vec::new() };
             let depth = path.components().count() - depth_of_start;
-            if self.left > 0 && depth < DEPTH_LIMIT && !self.end.out_of_time {
+            if self.remaining > 0 && depth < DEPTH_LIMIT && !self.end.is_out_of_time {
                 let mut listing = match above {
-                    None => reader.first(&path),
-                    Some(above) => reader.below(&path, &above),
+                    None => reader.read_first(&path),
+                    Some(above) => reader.read_below(&path, &above),
                 };
-                let below = self.read(files, &mut directory, start, ignored, &reader, &mut listing);
-                ahead.extend(below.into_iter().map(|path| (Some(index), path, Some(listing.rules.clone()))));
+                let subdirectories = self.read(files, &mut directory, start, ignored, &reader, &mut listing);
+                ahead.extend(
+                    subdirectories.into_iter().map(|path| (Some(index), path, Some(listing.rules.clone()))),
+                );
             } else {
                 // Named by the directory it lies in, not opened itself.
-                if self.end.out_of_time {
+                if self.end.is_out_of_time {
                     reader.unread.add(&path);
                 }
                 self.truncated = true;
@@ -163,32 +169,32 @@ impl Listing {
         reader: &DirReader<'_>,
         listing: &mut dir_walk::Listing,
     ) -> Vec<PathBuf> {
-        let mut below = Vec::new();
-        let mut rel_path = DirCache::new(files);
-        while let Some(entry) = reader.next_of(listing) {
+        let mut subdirectories = Vec::new();
+        let mut dir_cache = DirCache::new(files);
+        while let Some(entry) = reader.next_entry(listing) {
             let relative = start.relative(&entry.path);
             if ignored.iter().any(|glob| glob.is_match(relative)) {
                 continue;
             }
-            if self.left == 0 {
+            if self.remaining == 0 {
                 self.truncated = true;
                 break;
             }
             // A link put in the way since would have led elsewhere.
-            if rel_path.stat(&entry.path).is_err() {
+            if dir_cache.stat(&entry.path).is_err() {
                 self.end.skipped += 1;
                 continue;
             }
-            self.left -= 1;
+            self.remaining -= 1;
             if entry.kind.is_dir() {
-                below.push(entry.path);
+                subdirectories.push(entry.path);
             } else {
                 let name = entry.path.file_name().unwrap_or_default();
                 directory.files.push(name.to_string_lossy().into_owned());
             }
         }
         directory.num_files = directory.files.len() as u64;
-        below
+        subdirectories
     }
 
     fn into_tree(mut self) -> Option<Directory> {
@@ -204,11 +210,11 @@ impl Listing {
     }
 }
 
-fn show(directory: &Directory, depth: usize, text: &mut String) {
-    for below in &directory.directories {
-        let name = below.path.file_name().map(Path::new).unwrap_or(&below.path).display();
+fn write_tree(directory: &Directory, depth: usize, text: &mut String) {
+    for subdirectory in &directory.directories {
+        let name = subdirectory.path.file_name().map(Path::new).unwrap_or(&subdirectory.path).display();
         text.push_str(&format!("{:width$}{name}/\n", "", width = depth * 2));
-        show(below, depth + 1, text);
+        write_tree(subdirectory, depth + 1, text);
     }
     for file in &directory.files {
         text.push_str(&format!("{:width$}{file}\n", "", width = depth * 2));

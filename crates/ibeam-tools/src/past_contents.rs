@@ -11,7 +11,7 @@ use ibeam_protocol::{Event, EventKind, ToolOutcome};
 use crate::workspace::Workspace;
 
 /// The number of files that are kept; beyond it the oldest ones are forgotten.
-const FILES: usize = 4096;
+const MAX_FILES: usize = 4096;
 
 /// Paths as the model wrote them, with the time of the last call that read or wrote the file.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl PastContents {
             }
             _ => {}
         }
-        if self.times_ms.len() > FILES
+        if self.times_ms.len() > MAX_FILES
             && let Some(oldest) =
                 self.times_ms.iter().min_by_key(|(_, time)| **time).map(|(path, _)| path.clone())
         {
@@ -106,8 +106,9 @@ mod tests {
     #[test]
     fn the_oldest_files_are_forgotten() {
         let mut past = PastContents::default();
-        (0..=FILES as u64).for_each(|number| past.fold(&finished("read", &number.to_string(), number, true)));
-        assert_eq!(past.times_ms.len(), FILES);
+        (0..=MAX_FILES as u64)
+            .for_each(|number| past.fold(&finished("read", &number.to_string(), number, true)));
+        assert_eq!(past.times_ms.len(), MAX_FILES);
         assert!(!past.times_ms.contains_key("0"));
     }
 }

@@ -3,7 +3,7 @@
 //! Streams: neither a 10 GB file nor a line of 200 MB is held in memory. Refuses what is not a regular text
 //! file, by its type before it is opened and by its first bytes after.
 
-mod window;
+mod line_window;
 
 use std::fs::File;
 use std::io::Read as _;
@@ -25,7 +25,7 @@ use crate::files::Files;
 use crate::known_contents::{ContentDigest, DigestBuilder};
 use crate::target_path::TargetPath;
 use crate::text_format::TextFormat;
-use window::Window;
+use line_window::LineWindow;
 
 /// Lines of one call.
 const LINE_LIMIT: u64 = 2000;
@@ -34,7 +34,7 @@ const CONTENT_LIMIT: usize = 256 << 10;
 /// Bytes of the file that are looked at; beyond them the totals are lower bounds.
 pub(crate) const SCAN_LIMIT: u64 = 512 << 20;
 /// Bytes by which the encoding is told.
-pub(crate) const SAMPLE: usize = 1 << 20;
+pub(crate) const SAMPLE_BYTES: usize = 1 << 20;
 
 /// Reads a file of the workspace.
 pub(crate) struct Read {
@@ -89,50 +89,51 @@ fn read(
 ) -> Result<ToolOutcome, FileError> {
     let requested = args.path.as_str();
     let resolved = files.to_read("read", requested, target)?;
-    let place = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
+    let entry = DirEntryAt::find(files, requested, &resolved.real, Parents::Required)?;
     // Where this fails, the model is told what the file is now.
     files.known().forget(&resolved);
-    let mut window = scan(files, &place, args, end)?;
+    let mut result = scan(files, &entry, args, end)?;
     // A writer at work: look again, twice at most, for a state that held still.
     for _ in 0..2 {
-        if window.steady || end.out_of_time() {
+        if result.is_steady || end.is_out_of_time() {
             break;
         }
-        window = scan(files, &place, args, end)?;
+        result = scan(files, &entry, args, end)?;
     }
-    if end.stopped() {
+    if end.is_stopped() {
         return Ok(blocking::interrupted());
     }
-    if let Some(digest) = window.digest {
+    if let Some(digest) = result.digest {
         files.known().record(&resolved, digest);
     }
-    Ok(report(args, window.found))
+    Ok(outcome(args, result.window))
 }
 
 /// A window, and whether the file held still while it was read.
 struct Scan {
-    found: Window,
-    steady: bool,
+    window: LineWindow,
+    is_steady: bool,
     /// The digest of the whole file; `None` where it was not read to its end.
     digest: Option<ContentDigest>,
 }
 
-fn scan(files: &Files, place: &DirEntryAt, args: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
+fn scan(files: &Files, entry: &DirEntryAt, args: &ReadArguments, end: &EndFlag) -> Result<Scan, FileError> {
     let requested = args.path.as_str();
-    let (mut file, before) = place.open()?;
-    files.check_links(requested, &before)?;
-    let start = fill(&mut file, SAMPLE).map_err(|error| FileError::io("read", requested, &error))?;
-    let whole = start.len() < SAMPLE;
+    let (mut file, before) = entry.open()?;
+    files.check_hard_links(requested, &before)?;
+    let start =
+        read_up_to(&mut file, SAMPLE_BYTES).map_err(|error| FileError::io("read", requested, &error))?;
+    let whole = start.len() < SAMPLE_BYTES;
     let format = TextFormat::detect(&start, whole).map_err(|kind| not_text(requested, kind))?;
 
     let mut window =
-        Window::new(args.offset.unwrap_or(1).max(1), args.limit.unwrap_or(LINE_LIMIT), CONTENT_LIMIT);
+        LineWindow::new(args.offset.unwrap_or(1).max(1), args.limit.unwrap_or(LINE_LIMIT), CONTENT_LIMIT);
     let mut decoder = format.encoding.new_decoder_without_bom_handling();
     let mut text = String::new();
     let mut feed = |bytes: &[u8], last: bool| {
         text.clear();
         // The decoder fills what room there is and never makes more.
-        text.reserve(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(4 * SAMPLE));
+        text.reserve(decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(4 * SAMPLE_BYTES));
         let _ = decoder.decode_to_string(bytes, &mut text, last);
         window.feed(&text);
     };
@@ -141,9 +142,10 @@ fn scan(files: &Files, place: &DirEntryAt, args: &ReadArguments, end: &EndFlag) 
     digest.feed(&start);
     let mut scanned = start.len() as u64;
     let mut complete = whole;
-    while !complete && scanned < SCAN_LIMIT && !end.stopped() && !end.out_of_time() {
-        let bytes = fill(&mut file, SAMPLE).map_err(|error| FileError::io("read", requested, &error))?;
-        complete = bytes.len() < SAMPLE;
+    while !complete && scanned < SCAN_LIMIT && !end.is_stopped() && !end.is_out_of_time() {
+        let bytes =
+            read_up_to(&mut file, SAMPLE_BYTES).map_err(|error| FileError::io("read", requested, &error))?;
+        complete = bytes.len() < SAMPLE_BYTES;
         scanned += bytes.len() as u64;
         digest.feed(&bytes);
         feed(&bytes, complete);
@@ -151,13 +153,13 @@ fn scan(files: &Files, place: &DirEntryAt, args: &ReadArguments, end: &EndFlag) 
     window.complete = complete;
     let after =
         rustix::fs::fstat(file.as_fd()).map_err(|errno| FileError::system("read", requested, errno))?;
-    let steady = (before.st_size, before.st_mtime, before.st_mtime_nsec)
+    let is_steady = (before.st_size, before.st_mtime, before.st_mtime_nsec)
         == (after.st_size, after.st_mtime, after.st_mtime_nsec);
-    Ok(Scan { found: window, steady, digest: complete.then(|| digest.finish()) })
+    Ok(Scan { window, is_steady, digest: complete.then(|| digest.finish()) })
 }
 
 /// Up to `limit` bytes; fewer only at the end, or where a file of /proc has nothing more to say just now.
-pub(crate) fn fill(file: &mut File, limit: usize) -> std::io::Result<Vec<u8>> {
+pub(crate) fn read_up_to(file: &mut File, limit: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     match file.take(limit as u64).read_to_end(&mut bytes) {
         Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => Err(error),
@@ -175,7 +177,7 @@ pub(crate) fn not_text(requested: &str, kind: &'static str) -> FileError {
     FileError::refused(requested, format!("is {kind}{way_out}"))
 }
 
-fn report(args: &ReadArguments, window: Window) -> ToolOutcome {
+fn outcome(args: &ReadArguments, window: LineWindow) -> ToolOutcome {
     let requested = &args.path;
     let total_lines = window.total_lines();
     let at_least = if window.complete { "" } else { "at least " };

@@ -6,7 +6,7 @@ use ibeam_protocol::{ToolFailure, ToolOutput};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::window::Window;
+use super::line_window::LineWindow;
 use crate::fixture::{Fixture, failure, is_root, success};
 
 #[track_caller]
@@ -205,7 +205,7 @@ proptest! {
         cut in 0usize..60,
     ) {
         let cut = cut.min(text.len());
-        let mut window = Window::new(first, count, 1 << 20);
+        let mut window = LineWindow::new(first, count, 1 << 20);
         window.feed(&text[..cut]);
         window.feed(&text[cut..]);
         let expect: String = text.split_inclusive('\n').skip(first as usize - 1).take(count as usize).collect();

@@ -4,7 +4,7 @@
 //! Refuses a login shell, start-up files, and to hand to commands more of the environment than they need.
 
 pub(crate) mod background;
-mod capture;
+mod bounded_buffer;
 pub(crate) mod environment;
 mod network_hint;
 mod path_monitor;
@@ -30,23 +30,23 @@ use serde_json::Value;
 use crate::ToolSettings;
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking;
-use crate::descriptors::{check_start, take_turn};
+use crate::descriptors::{acquire_descriptors, end_run_if_exhausted};
 use crate::file_error::FileError;
 use crate::offload::within_time_limit;
 use crate::target_path::TargetPath;
 use crate::tree_search::SearchRoot;
 use crate::workspace::Workspace;
-use background::{BackgroundProcesses, CommandTimeouts, KILLED};
+use background::{BackgroundProcesses, CommandTimeouts, KILL_TIMEOUT};
 use network_hint::NetworkHint;
 pub(crate) use path_monitor::inventory;
 use path_monitor::{ProtectedPathMonitor, incomplete_scan_note};
-use report::{ended, output, status_parts, stopped, with_newline, with_note};
+use report::{add_findings, finished_outcome, shell_output, status_parts, with_newline, with_note};
 use spawn::{Launcher, Running};
 
 /// How long output is waited for after the command itself has ended.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// How long a background command is watched for an early end.
-const EARLY: Duration = Duration::from_secs(1);
+const EARLY_EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Runs commands in the workspace.
 pub(crate) struct Shell {
@@ -70,7 +70,7 @@ struct ShellArguments {
     #[serde(alias = "cmd", alias = "script")]
     command: String,
     #[serde(default, alias = "working_directory", alias = "cwd", alias = "workdir")]
-    #[serde(deserialize_with = "directory")]
+    #[serde(deserialize_with = "directory_argument")]
     working_directory: String,
     /// Milliseconds
     #[serde(default, alias = "timeout_ms", deserialize_with = "lenient::number")]
@@ -87,7 +87,7 @@ impl Arguments for ShellArguments {
 
 impl ShellArguments {
     /// Returns the path of the directory in which the command starts.
-    fn directory(&self) -> &str {
+    fn directory_path(&self) -> &str {
         if self.working_directory.is_empty() { "." } else { &self.working_directory }
     }
 }
@@ -114,7 +114,7 @@ impl Shell {
 
 impl CommandRunner {
     fn start(&self, args: &ShellArguments, target: TargetPath) -> Result<Running, Box<ToolOutcome>> {
-        let path = args.directory();
+        let path = args.directory_path();
         let (workspace, own_path) = (Arc::clone(&self.workspace), path.to_owned());
         let found = within_time_limit(move || SearchRoot::for_command(&workspace, &own_path, target))
             .ok_or_else(|| {
@@ -162,7 +162,7 @@ impl Tool for Shell {
         let runner = Arc::clone(&self.runner);
         let mut args = arguments::parse::<ShellArguments>(arguments)?;
         args.timeout = Some(runner.timeout_ms(&args));
-        let target = TargetPath::new(&runner.workspace, args.directory(), Workspace::resolve);
+        let target = TargetPath::new(&runner.workspace, args.directory_path(), Workspace::resolve);
         let access = working_directory::access(&runner.workspace, &args.command, target.judged());
         let canonical = arguments::canonical(&args)?;
         Ok(PreparedCall::new(canonical, access, async move |context| {
@@ -172,20 +172,20 @@ impl Tool for Shell {
 }
 
 /// Why the command is no longer waited for.
-enum End {
+enum CommandEnd {
     Exited(ExitStatus),
     TimedOut,
-    Stopped,
+    RunStopped,
 }
 
 impl CommandRunner {
     async fn run(&self, args: &ShellArguments, target: TargetPath, context: &ToolContext) -> ToolOutcome {
-        let Some(turn) = take_turn(context).await else { return blocking::interrupted() };
+        let Some(turn) = acquire_descriptors(context).await else { return blocking::interrupted() };
         self.monitor.before().await;
         let started = self.start(args, target);
         drop(turn);
         if let Err(outcome) = &started {
-            check_start(context, outcome);
+            end_run_if_exhausted(context, outcome);
         }
         let (outcome, goes_on) = match started {
             Ok(running) if args.is_background == Some(true) => {
@@ -199,7 +199,7 @@ impl CommandRunner {
             findings.extend(self.monitor.after().await);
         }
         let outcome = self.network_hint.add_to(outcome, &context.notices);
-        let outcome = stopped(outcome, &findings);
+        let outcome = add_findings(outcome, &findings);
         if self.monitor.take_scan_incomplete() { with_note(outcome, incomplete_scan_note()) } else { outcome }
     }
 
@@ -218,15 +218,15 @@ impl CommandRunner {
     ) -> ToolOutcome {
         let timeout_ms = self.timeout_ms(args);
         let grace = self.background.timeouts().grace;
-        match watch(&mut running, Duration::from_millis(timeout_ms), context).await {
-            End::Exited(status) => {
-                running.drain(LAST_WORDS).await;
-                running.end().await;
-                ended(&args.command, running, status)
+        match wait_for_end(&mut running, Duration::from_millis(timeout_ms), context).await {
+            CommandEnd::Exited(status) => {
+                running.drain(DRAIN_TIMEOUT).await;
+                running.kill_and_drain().await;
+                finished_outcome(&args.command, running, status)
             }
-            End::TimedOut => {
+            CommandEnd::TimedOut => {
                 let status = running.stop(grace).await;
-                let partial = output(&args.command, &mut running, status_parts(status));
+                let partial = shell_output(&args.command, &mut running, status_parts(status));
                 let for_model = format!(
                     "{}(timed out after {timeout_ms} ms and was ended; ask for a longer `timeout`, or set `isBackground`)\n",
                     with_newline(&partial.interleaved),
@@ -236,9 +236,9 @@ impl CommandRunner {
                     for_model: for_model.into(),
                 }
             }
-            End::Stopped => {
+            CommandEnd::RunStopped => {
                 let status = running.stop(grace).await;
-                ended(&args.command, running, status)
+                finished_outcome(&args.command, running, status)
             }
         }
     }
@@ -250,50 +250,50 @@ impl CommandRunner {
         mut running: Running,
         context: &ToolContext,
     ) -> (ToolOutcome, bool) {
-        let log = self.log_directory.as_deref().and_then(|directory| running.keep_log(directory));
-        match watch(&mut running, EARLY, context).await {
-            End::Stopped => {
+        let log = self.log_directory.as_deref().and_then(|directory| running.log_output(directory));
+        match wait_for_end(&mut running, EARLY_EXIT_TIMEOUT, context).await {
+            CommandEnd::RunStopped => {
                 let status = running.stop(self.background.timeouts().grace).await;
-                return (ended(&args.command, running, status), false);
+                return (finished_outcome(&args.command, running, status), false);
             }
             // `server &` ends at once and leaves the server; a failure is a failure at once.
-            End::Exited(status) => {
-                running.follow(LAST_WORDS).await;
+            CommandEnd::Exited(status) => {
+                running.read_until_gone(DRAIN_TIMEOUT).await;
                 if !status.success() || running.tree.is_gone() {
-                    running.end().await;
-                    return (ended(&args.command, running, status), false);
+                    running.kill_and_drain().await;
+                    return (finished_outcome(&args.command, running, status), false);
                 }
             }
-            End::TimedOut => {}
+            CommandEnd::TimedOut => {}
         }
         let pid = running.tree.pid();
-        let mut output = output(&args.command, &mut running, (0, None));
+        let mut output = shell_output(&args.command, &mut running, (0, None));
         output.is_background = true;
         let place = log.map_or(String::new(), |log| format!("; its output goes to `{}`", log.display()));
         let for_model = format!(
             "{}(runs in the background with pid {pid}{place}; `kill -- -{pid}` ends it)\n",
             with_newline(&output.interleaved)
         );
-        self.background.keep(running, self.monitor.clone());
+        self.background.adopt(running, self.monitor.clone());
         (ToolOutcome::Success { output: ToolOutput::Shell(output), for_model: for_model.into() }, true)
     }
 }
 
 /// Reads output until the command ends, its time is up, or the run is asked to stop.
-async fn watch(running: &mut Running, time: Duration, context: &ToolContext) -> End {
+async fn wait_for_end(running: &mut Running, time: Duration, context: &ToolContext) -> CommandEnd {
     let time_up = tokio::time::sleep(time);
     tokio::pin!(time_up);
     loop {
         tokio::select! {
-            status = running.tree.ended() => return End::Exited(status),
-            () = &mut time_up => return End::TimedOut,
-            _ = context.stop.wait() => return End::Stopped,
-            () = running.pipes.read(), if running.pipes.open() => {}
+            status = running.tree.ended() => return CommandEnd::Exited(status),
+            () = &mut time_up => return CommandEnd::TimedOut,
+            _ = context.stop.wait() => return CommandEnd::RunStopped,
+            () = running.pipes.read(), if running.pipes.is_open() => {}
         }
     }
 }
 
-fn directory<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+fn directory_argument<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     lenient::text(from).map(Option::unwrap_or_default)
 }
 
@@ -302,7 +302,7 @@ impl Running {
     async fn drain(&mut self, time: Duration) {
         let time_up = tokio::time::sleep(time);
         tokio::pin!(time_up);
-        while self.pipes.open() {
+        while self.pipes.is_open() {
             tokio::select! {
                 () = &mut time_up => return,
                 () = self.pipes.read() => {}
@@ -311,36 +311,36 @@ impl Running {
     }
 
     /// Reads output until the whole tree is gone, for at most `time`.
-    async fn follow(&mut self, time: Duration) {
+    async fn read_until_gone(&mut self, time: Duration) {
         let time_up = tokio::time::sleep(time);
         tokio::pin!(time_up);
         while !self.tree.is_gone() {
             tokio::select! {
                 () = self.tree.gone() => {}
                 () = &mut time_up => return,
-                () = self.pipes.read(), if self.pipes.open() => {}
+                () = self.pipes.read(), if self.pipes.is_open() => {}
             }
         }
     }
 
     /// Ends whatever is left, and reads what it said last.
-    async fn end(&mut self) {
+    async fn kill_and_drain(&mut self) {
         self.tree.kill();
-        self.follow(KILLED).await;
-        self.drain(LAST_WORDS).await;
+        self.read_until_gone(KILL_TIMEOUT).await;
+        self.drain(DRAIN_TIMEOUT).await;
     }
 
     /// TERM, then after a while KILL, to the whole tree; gives the end of the command itself. A command that the
     /// system holds counts as killed.
     async fn stop(&mut self, grace: Duration) -> ExitStatus {
         self.tree.terminate();
-        self.follow(grace).await;
-        self.end().await;
+        self.read_until_gone(grace).await;
+        self.kill_and_drain().await;
         self.tree.status().unwrap_or_else(|| ExitStatus::from_raw(rustix::process::Signal::KILL.as_raw()))
     }
 
     /// A log of all output from here on, where one can be made.
-    fn keep_log(&mut self, directory: &Path) -> Option<PathBuf> {
+    fn log_output(&mut self, directory: &Path) -> Option<PathBuf> {
         let path = directory.join(format!("shell-{}.log", self.tree.pid()));
         self.pipes.log_to(&path).ok()?;
         Some(path)

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 const PREFIX: &[u8] = b".ibeam-";
 const SUFFIX: &[u8] = b".tmp";
 /// Random digits between the two.
-const DIGITS: usize = 16;
+const DIGIT_COUNT: usize = 16;
 /// Entries of a directory that are looked at.
 const SWEEP_LIMIT: usize = 65_536;
 
@@ -29,31 +29,31 @@ pub(crate) struct Staged {
 impl Staged {
     /// An empty file that will stand in `directory`.
     pub(crate) fn new(directory: &OwnedFd) -> Result<Self, Errno> {
-        Self::without_name(directory).or_else(|_| Self::with_name(directory))
+        Self::unnamed(directory).or_else(|_| Self::named(directory))
     }
 
     #[cfg(target_os = "linux")]
-    fn without_name(directory: &OwnedFd) -> Result<Self, Errno> {
+    fn unnamed(directory: &OwnedFd) -> Result<Self, Errno> {
         // The name that the file gets in the end is given through /proc.
         rustix::fs::accessat(CWD, "/proc/self/fd", Access::EXISTS, AtFlags::empty())?;
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(directory, ".", flags, Mode::from_raw_mode(0o666))?;
-        lock(&file);
+        try_lock(&file);
         Ok(Self { file: File::from(file), name: None })
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn without_name(_: &OwnedFd) -> Result<Self, Errno> {
+    fn unnamed(_: &OwnedFd) -> Result<Self, Errno> {
         Err(Errno::OPNOTSUPP)
     }
 
-    fn with_name(directory: &OwnedFd) -> Result<Self, Errno> {
+    fn named(directory: &OwnedFd) -> Result<Self, Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..8 {
             let name = temporary_name();
             let file = rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(0o666))?;
             // A sweeper may have come between the two and taken it for a leftover.
-            if lock(&file) && rustix::fs::fstat(&file)?.st_nlink > 0 {
+            if try_lock(&file) && rustix::fs::fstat(&file)?.st_nlink > 0 {
                 return Ok(Self { file: File::from(file), name: Some(name) });
             }
         }
@@ -90,7 +90,7 @@ impl Staged {
 }
 
 /// Removes what writers that are dead have left in `directory`.
-pub(crate) fn sweep(directory: &OwnedFd) {
+pub(crate) fn remove_leftovers(directory: &OwnedFd) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(listed) = rustix::fs::openat(directory, ".", flags, Mode::empty()) else { return };
     let Ok(entries) = Dir::new(listed) else { return };
@@ -99,12 +99,12 @@ pub(crate) fn sweep(directory: &OwnedFd) {
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if is_temporary(name) {
             // What cannot be removed stays: it is somebody else's, or somebody holds it.
-            let _ = remove_dead(directory, name);
+            let _ = remove_if_unlocked(directory, name);
         }
     }
 }
 
-fn remove_dead(directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
+fn remove_if_unlocked(directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
     if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
@@ -115,7 +115,7 @@ fn remove_dead(directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
 }
 
 /// Whether the file is ours; a file system without locks has no sweepers either.
-fn lock(file: impl AsFd) -> bool {
+fn try_lock(file: impl AsFd) -> bool {
     flock(file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
 }
 
@@ -125,7 +125,7 @@ fn temporary_name() -> OsString {
 
 fn is_temporary(name: &OsStr) -> bool {
     let digits = name.as_bytes().strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
-    digits.is_some_and(|digits| digits.len() == DIGITS && digits.iter().all(u8::is_ascii_hexdigit))
+    digits.is_some_and(|digits| digits.len() == DIGIT_COUNT && digits.iter().all(u8::is_ascii_hexdigit))
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
     use std::ffi::OsStr;
     use std::os::fd::OwnedFd;
 
-    use super::{Staged, is_temporary, sweep, temporary_name};
+    use super::{Staged, is_temporary, remove_leftovers, temporary_name};
     use crate::fixture::Fixture;
 
     fn directory(fixture: &Fixture) -> OwnedFd {
@@ -148,9 +148,9 @@ mod tests {
         }
         fixture.fifo(".ibeam-1123456789abcdef.tmp");
         let directory = directory(&fixture);
-        let alive = Staged::with_name(&directory).unwrap();
+        let alive = Staged::named(&directory).unwrap();
         let held = alive.name.clone().unwrap();
-        sweep(&directory);
+        remove_leftovers(&directory);
         let mut names: Vec<_> =
             std::fs::read_dir(fixture.root()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
@@ -158,7 +158,7 @@ mod tests {
         assert!(!fixture.path(".ibeam-0123456789abcdef.tmp").exists());
         assert!(names.contains(&held), "a living writer keeps its file");
         drop(alive);
-        sweep(&directory);
+        remove_leftovers(&directory);
         assert!(!fixture.root().join(held).exists());
     }
 
@@ -166,11 +166,11 @@ mod tests {
     fn a_file_with_a_temporary_name_comes_to_its_place() {
         let fixture = Fixture::with("f", "old");
         let directory = directory(&fixture);
-        let mut staged = Staged::with_name(&directory).unwrap();
+        let mut staged = Staged::named(&directory).unwrap();
         std::io::Write::write_all(&mut staged.file, b"new").unwrap();
         staged.publish(&directory, OsStr::new("f"), false).unwrap();
         assert_eq!(fixture.bytes("f"), b"new");
-        sweep(&directory);
+        remove_leftovers(&directory);
         assert_eq!(fixture.bytes("f"), b"new");
     }
 

@@ -14,44 +14,44 @@ pub(crate) struct TextFormat {
     /// The encoding.
     pub(crate) encoding: &'static Encoding,
     /// The file begins with a byte order mark.
-    pub(crate) bom: bool,
+    pub(crate) has_bom: bool,
 }
 
 /// What a file is that is not text, as words after "is".
-pub(crate) type Kind = &'static str;
+pub(crate) type NonTextKind = &'static str;
 
 /// UTF-8 without a byte order mark: new files, empty files.
-pub(crate) const PLAIN: TextFormat = TextFormat { encoding: UTF_8, bom: false };
+pub(crate) const PLAIN_UTF8: TextFormat = TextFormat { encoding: UTF_8, has_bom: false };
 
 impl TextFormat {
     /// Tells the encoding from the first bytes of a file; `whole` when they are all of it.
     ///
     /// # Errors
     /// What the file is when it is not text.
-    pub(crate) fn detect(start: &[u8], whole: bool) -> Result<Self, Kind> {
-        if let Some(kind) = signature(start) {
+    pub(crate) fn detect(start: &[u8], is_complete: bool) -> Result<Self, NonTextKind> {
+        if let Some(kind) = known_binary_kind(start) {
             return Err(kind);
         }
         if let Some((encoding, _)) = Encoding::for_bom(start) {
-            return Ok(Self { encoding, bom: true });
+            return Ok(Self { encoding, has_bom: true });
         }
         if memchr::memchr(0, start).is_some() {
             return Err("a binary file");
         }
-        if is_mostly_utf8(start, whole) {
-            return Ok(PLAIN);
+        if is_mostly_utf8(start, is_complete) {
+            return Ok(PLAIN_UTF8);
         }
         if has_many_controls(start) {
             return Err("a binary file");
         }
         let mut detector = EncodingDetector::new(Iso2022JpDetection::Allow);
-        detector.feed(start, whole);
-        Ok(Self { encoding: detector.guess(None, Utf8Detection::Deny), bom: false })
+        detector.feed(start, is_complete);
+        Ok(Self { encoding: detector.guess(None, Utf8Detection::Deny), has_bom: false })
     }
 
     /// Length of the byte order mark.
     pub(crate) fn bom_length(self) -> usize {
-        match (self.bom, self.encoding == UTF_8) {
+        match (self.has_bom, self.encoding == UTF_8) {
             (false, _) => 0,
             (true, true) => 3,
             (true, false) => 2,
@@ -79,14 +79,14 @@ impl TextFormat {
     pub(crate) fn encode(self, text: &str) -> Result<Vec<u8>, char> {
         let mut bytes = Vec::with_capacity(text.len() + 3);
         if self.encoding == UTF_16LE || self.encoding == UTF_16BE {
-            let mark = self.bom.then_some(0xFEFF);
+            let mark = self.has_bom.then_some(0xFEFF);
             for unit in mark.into_iter().chain(text.encode_utf16()) {
                 let pair = if self.encoding == UTF_16LE { unit.to_le_bytes() } else { unit.to_be_bytes() };
                 bytes.extend(pair);
             }
             return Ok(bytes);
         }
-        if self.bom {
+        if self.has_bom {
             bytes.extend("\u{FEFF}".as_bytes());
         }
         let (body, _, unmappable) = self.encoding.encode(text);
@@ -100,8 +100,8 @@ impl TextFormat {
 }
 
 /// Names what is told from its first bytes and is not text.
-fn signature(start: &[u8]) -> Option<Kind> {
-    let known: [(&[u8], Kind); 15] = [
+fn known_binary_kind(start: &[u8]) -> Option<NonTextKind> {
+    let known: [(&[u8], NonTextKind); 15] = [
         (b"\x89PNG\r\n\x1a\n", "a PNG image"),
         (b"\xff\xd8\xff", "a JPEG image"),
         (b"GIF87a", "a GIF image"),
@@ -131,13 +131,13 @@ fn signature(start: &[u8]) -> Option<Kind> {
 }
 
 /// UTF-8, a few broken bytes forgiven where there is far more that only UTF-8 explains.
-fn is_mostly_utf8(start: &[u8], whole: bool) -> bool {
+fn is_mostly_utf8(start: &[u8], is_complete: bool) -> bool {
     let (mut wide, mut broken) = (0usize, 0usize);
     let mut chunks = start.utf8_chunks().peekable();
     while let Some(chunk) = chunks.next() {
         wide += chunk.valid().bytes().filter(|byte| *byte >= 0xC0).count();
-        let cut_off = !whole && chunks.peek().is_none();
-        if !chunk.invalid().is_empty() && !cut_off {
+        let is_cut_off = !is_complete && chunks.peek().is_none();
+        if !chunk.invalid().is_empty() && !is_cut_off {
             broken += 1;
         }
     }
@@ -146,8 +146,9 @@ fn is_mostly_utf8(start: &[u8], whole: bool) -> bool {
 
 /// More than one byte in ten is a control character that no text has.
 fn has_many_controls(start: &[u8]) -> bool {
-    let is_odd = |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B | 0x08);
-    start.iter().filter(is_odd).count() * 10 > start.len()
+    let is_control =
+        |byte: &&u8| **byte < 0x20 && !matches!(**byte, b'\t' | b'\n' | b'\r' | 0x0C | 0x1B | 0x08);
+    start.iter().filter(is_control).count() * 10 > start.len()
 }
 
 /// Lines as `str::lines` counts them.

@@ -6,13 +6,13 @@ const JAPANESE: &str = "これは日本語の文章です。エンコーディ�
 const FRENCH: &str = "Le garçon a mangé la crème brûlée à l'hôtel où il était né.\n";
 
 fn encoded(encoding: &'static Encoding, text: &str) -> Vec<u8> {
-    TextFormat { encoding, bom: false }.encode(text).unwrap()
+    TextFormat { encoding, has_bom: false }.encode(text).unwrap()
 }
 
 #[track_caller]
-fn text(bytes: &[u8], encoding: &'static Encoding, bom: bool, expect: &str) {
+fn text(bytes: &[u8], encoding: &'static Encoding, has_bom: bool, expect: &str) {
     let format = TextFormat::detect(bytes, true).unwrap();
-    assert_eq!(format, TextFormat { encoding, bom });
+    assert_eq!(format, TextFormat { encoding, has_bom });
     assert_eq!(String::from_utf8_lossy(&format.decode(bytes).unwrap()), expect);
     if std::str::from_utf8(&format.decode(bytes).unwrap()).is_ok() {
         assert_eq!(format.encode(expect).unwrap(), bytes, "the way back");
@@ -63,8 +63,8 @@ fn what_is_not_text_is_named() {
 
 #[test]
 fn a_character_that_the_encoding_lacks_is_named() {
-    assert_eq!(TextFormat { encoding: WINDOWS_1252, bom: false }.encode("aб"), Err('б'));
-    assert_eq!(TextFormat { encoding: SHIFT_JIS, bom: false }.encode("あ😀"), Err('😀'));
+    assert_eq!(TextFormat { encoding: WINDOWS_1252, has_bom: false }.encode("aб"), Err('б'));
+    assert_eq!(TextFormat { encoding: SHIFT_JIS, has_bom: false }.encode("あ😀"), Err('😀'));
 }
 
 #[test]

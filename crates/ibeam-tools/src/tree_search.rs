@@ -10,9 +10,9 @@ use rustix::fs::FileType;
 use crate::blocking::EndFlag;
 use crate::dir_walk::{DirReader, DirWalk, Unread};
 use crate::file_error::FileError;
-use crate::files::{Files, Readable};
+use crate::files::{Files, ReadPolicy};
 use crate::glob_bounds;
-use crate::ignore_rules::LeftOut;
+use crate::ignore_rules::SkippedRules;
 use crate::target_path::TargetPath;
 use crate::workspace::Workspace;
 
@@ -71,8 +71,8 @@ impl SearchRoot {
     }
 
     /// A met path as it is told: relative to the directory.
-    pub(crate) fn relative<'a>(&self, met: &'a Path) -> &'a Path {
-        met.strip_prefix(&self.directory).unwrap_or(met)
+    pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
+        path.strip_prefix(&self.directory).unwrap_or(path)
     }
 }
 
@@ -82,11 +82,11 @@ pub(crate) struct WalkSummary {
     /// Directories and files that could not be read.
     pub(crate) skipped: u64,
     /// The time was up before the end of the tree.
-    pub(crate) out_of_time: bool,
+    pub(crate) is_out_of_time: bool,
     /// There were more entries than a walk reads.
-    pub(crate) is_cut: bool,
+    pub(crate) is_truncated: bool,
     /// What of the ignore files does not count.
-    pub(crate) left_out: LeftOut,
+    pub(crate) skipped_rules: SkippedRules,
     /// The directories that were not read, or not read whole.
     pub(crate) unread: Unread,
 }
@@ -95,14 +95,14 @@ impl WalkSummary {
     /// Takes over what `reader` has to tell.
     pub(crate) fn add(&mut self, reader: DirReader<'_>) {
         self.skipped += reader.skipped;
-        self.is_cut |= reader.is_cut;
-        self.left_out = reader.left_out;
+        self.is_truncated |= reader.is_truncated;
+        self.skipped_rules = reader.skipped_rules;
         self.unread = reader.unread;
     }
 
     /// Whether some of the tree was not looked at.
     pub(crate) fn is_partial(&self) -> bool {
-        self.out_of_time || self.is_cut
+        self.is_out_of_time || self.is_truncated
     }
 }
 
@@ -110,43 +110,43 @@ impl WalkSummary {
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum WalkStep {
     /// To the next file.
-    On,
+    Continue,
     /// Past a file that could not be read.
     Skipped,
     /// Nothing more is wanted.
-    Enough,
+    Stop,
 }
 
 /// Calls `visit` for each regular file below `start` that may be read, in order. It goes by paths: who opens what it
 /// meets does so beneath a held directory ([`crate::met::Met`]).
 pub(crate) fn walk_files(
     start: &Path,
-    readable: &Readable,
+    readable: &ReadPolicy,
     end: &EndFlag,
     mut visit: impl FnMut(&Path) -> WalkStep,
 ) -> WalkSummary {
     let mut outcome = WalkSummary::default();
     if start.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
         outcome.skipped += u64::from(visit(start) == WalkStep::Skipped);
-        outcome.out_of_time = end.out_of_time();
+        outcome.is_out_of_time = end.is_out_of_time();
         return outcome;
     }
     let mut walk = DirWalk::new(start, readable, end);
     loop {
         let entry = walk.next();
-        if end.stopped() {
+        if end.is_stopped() {
             break;
         }
-        if end.out_of_time() {
-            outcome.out_of_time = true;
+        if end.is_out_of_time() {
+            outcome.is_out_of_time = true;
             break;
         }
         let Some(entry) = entry else { break };
         if entry.kind.is_file() {
             match visit(&entry.path) {
-                WalkStep::On => {}
+                WalkStep::Continue => {}
                 WalkStep::Skipped => outcome.skipped += 1,
-                WalkStep::Enough => return outcome,
+                WalkStep::Stop => return outcome,
             }
         }
     }
@@ -176,7 +176,7 @@ pub(crate) fn note(workspace: &Workspace, end: &WalkSummary) -> String {
     if end.skipped > 0 {
         note.push_str(&format!("({} paths could not be read and were skipped)\n", end.skipped));
     }
-    let cause = match (end.out_of_time, end.is_cut) {
+    let cause = match (end.is_out_of_time, end.is_truncated) {
         (true, _) => Some("the time was up before everything was searched"),
         (false, true) => Some("there are too many entries, and not all were searched"),
         (false, false) => None,
@@ -190,7 +190,7 @@ pub(crate) fn note(workspace: &Workspace, end: &WalkSummary) -> String {
         };
         note.push_str(&format!("({cause}{unread}; name a smaller directory)\n"));
     }
-    let LeftOut { files, rules, .. } = end.left_out;
+    let SkippedRules { files, rules, .. } = end.skipped_rules;
     if files > 0 || rules > 0 {
         note.push_str(&format!(
             "({files} ignore files and {rules} of their rules do not count: no regular file, too large or too complex)\n"
@@ -213,12 +213,12 @@ mod tests {
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
         let end = EndFlag::after(Duration::from_millis(500));
         let mut visited = Vec::new();
-        let walked = walk_files(&fixture.root(), &Readable::default(), &end, |path| {
+        let walked = walk_files(&fixture.root(), &ReadPolicy::default(), &end, |path| {
             visited.push(path.to_owned());
-            while !end.out_of_time() {
+            while !end.is_out_of_time() {
                 std::thread::sleep(Duration::from_millis(10));
             }
-            WalkStep::On
+            WalkStep::Continue
         });
         assert_eq!(visited, [fixture.path("first")]);
         let note = note(&workspace, &walked);
@@ -234,8 +234,8 @@ mod tests {
         let fixture = Fixture::with("f", "x");
         let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
         let walked =
-            walk_files(&fixture.path("f"), &Readable::default(), &EndFlag::after(Duration::ZERO), |_| {
-                WalkStep::On
+            walk_files(&fixture.path("f"), &ReadPolicy::default(), &EndFlag::after(Duration::ZERO), |_| {
+                WalkStep::Continue
             });
         assert!(walked.is_partial());
         assert!(note(&workspace, &walked).contains("the time was up"));

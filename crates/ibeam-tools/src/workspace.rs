@@ -25,17 +25,17 @@ const LINK_LIMIT: usize = 40;
 pub struct Workspace {
     root: PathBuf,
     /// The root and the further directories, in this order, and last the root of the system.
-    held: Arc<Vec<Held>>,
+    held: Arc<Vec<HeldDirectory>>,
 }
 
 /// A directory that is held open.
 #[derive(Debug)]
-struct Held {
+struct HeldDirectory {
     path: PathBuf,
     directory: OwnedFd,
 }
 
-impl Held {
+impl HeldDirectory {
     fn open(path: PathBuf) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(&path, flags, Mode::empty())?;
@@ -80,7 +80,7 @@ impl Workspace {
         let extra = extra.iter().map(|directory| directory.canonicalize());
         let system = std::iter::once(Ok(PathBuf::from("/")));
         let paths = std::iter::once(Ok(root.clone())).chain(extra).chain(system);
-        let held = paths.map(|path| Held::open(path?)).collect::<io::Result<Vec<_>>>()?;
+        let held = paths.map(|path| HeldDirectory::open(path?)).collect::<io::Result<Vec<_>>>()?;
         Ok(Self { root, held: Arc::new(held) })
     }
 
@@ -117,7 +117,7 @@ impl Workspace {
     /// # Errors
     /// See [`PathError`]. A file or directory that does not exist is none.
     pub fn resolve(&self, path: &str) -> Result<ResolvedPath, PathError> {
-        self.walk(path, Last::Followed)
+        self.resolve_links(path, LastLink::Follow)
     }
 
     /// Like [`Self::resolve`], but a link in the last place is itself meant, as for `unlink`.
@@ -125,7 +125,7 @@ impl Workspace {
     /// # Errors
     /// See [`PathError`].
     pub fn resolve_entry(&self, path: &str) -> Result<ResolvedPath, PathError> {
-        self.walk(path, Last::Kept)
+        self.resolve_links(path, LastLink::Keep)
     }
 
     /// How people and models name `path`: relative to the root where it lies there.
@@ -192,7 +192,7 @@ impl Workspace {
         rustix::fs::statat(beneath::directory(from, parent)?, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    fn walk(&self, path: &str, last: Last) -> Result<ResolvedPath, PathError> {
+    fn resolve_links(&self, path: &str, last: LastLink) -> Result<ResolvedPath, PathError> {
         if path.is_empty() {
             return Err(PathError::Empty);
         }
@@ -200,9 +200,9 @@ impl Workspace {
             return Err(PathError::Nul);
         }
         let mut real = if path.starts_with('/') { PathBuf::from("/") } else { self.root.clone() };
-        let mut ahead: VecDeque<OsString> = names(Path::new(path)).collect();
+        let mut remaining: VecDeque<OsString> = names(Path::new(path)).collect();
         let (mut links, mut missing, mut from_link, mut dangling) = (0, false, 0usize, false);
-        while let Some(name) = ahead.pop_front() {
+        while let Some(name) = remaining.pop_front() {
             let via_link = from_link > 0;
             from_link = from_link.saturating_sub(1);
             if name == OsStr::new("..") {
@@ -217,13 +217,13 @@ impl Workspace {
                 continue;
             }
             match self.kind(&real) {
-                Ok(FileType::Symlink) if ahead.is_empty() && last == Last::Kept => {}
+                Ok(FileType::Symlink) if remaining.is_empty() && last == LastLink::Keep => {}
                 Ok(FileType::Symlink) => {
                     links += 1;
                     if links > LINK_LIMIT {
                         return Err(PathError::Unreachable(Errno::LOOP));
                     }
-                    let target = self.link(&real).map_err(PathError::Unreachable)?;
+                    let target = self.read_link(&real).map_err(PathError::Unreachable)?;
                     if target.is_absolute() {
                         real = PathBuf::from("/");
                     } else {
@@ -232,7 +232,7 @@ impl Workspace {
                     let names: Vec<OsString> = names(&target).collect();
                     from_link += names.len();
                     for name in names.into_iter().rev() {
-                        ahead.push_front(name);
+                        remaining.push_front(name);
                     }
                 }
                 Ok(_) => {}
@@ -253,7 +253,7 @@ impl Workspace {
         Ok(FileType::from_raw_mode(stat.st_mode))
     }
 
-    fn link(&self, real: &Path) -> Result<PathBuf, Errno> {
+    fn read_link(&self, real: &Path) -> Result<PathBuf, Errno> {
         let (from, path) = self.anchor(real);
         let target = rustix::fs::readlinkat(from, path, Vec::new())?;
         Ok(PathBuf::from(OsStr::from_bytes(target.as_bytes())))
@@ -262,9 +262,9 @@ impl Workspace {
 
 /// What is done with a link in the last place.
 #[derive(Clone, Copy, PartialEq)]
-enum Last {
-    Followed,
-    Kept,
+enum LastLink {
+    Follow,
+    Keep,
 }
 
 fn names(path: &Path) -> impl Iterator<Item = OsString> {

@@ -21,9 +21,9 @@ use crate::file_error::FileError;
 use crate::files::Files;
 use crate::known_contents::ContentDigest;
 use crate::name_collision::NameCollision;
-use crate::read::fill;
+use crate::read::read_up_to;
 use crate::target_path::TargetPath;
-use crate::text_format::{PLAIN, TextFormat, count_lines, line_count};
+use crate::text_format::{PLAIN_UTF8, TextFormat, count_lines, line_count};
 use crate::workspace::ResolvedPath;
 
 /// An old file beyond this size does not tell its conventions.
@@ -74,7 +74,7 @@ impl Tool for Write {
     fn evidence(&self, arguments: &Value) -> Option<String> {
         let args = arguments::parse::<WriteArguments>(arguments).ok()?;
         let requested = &args.path;
-        Some(FileState::of(&self.files, requested).told(requested, |bytes| {
+        Some(FileState::at(&self.files, requested).describe(requested, |bytes| {
             let written =
                 bytes == args.file_text.as_bytes() || bytes == in_convention_of(bytes, true, &args.file_text);
             if written {
@@ -96,23 +96,23 @@ fn write(
     let requested = args.path.as_str();
     let resolved = writable(files, requested, target)?;
     let parents = if resolved.is_inside { Parents::Created } else { Parents::Required };
-    let place = DirEntryAt::find(files, requested, &resolved.real, parents)?;
-    let old = place.regular()?;
+    let entry = DirEntryAt::find(files, requested, &resolved.real, parents)?;
+    let old = entry.regular()?;
     let bytes = match old {
-        Some(seen) => {
-            files.known().check_file(&place, &resolved, &seen, end)?;
-            in_convention_of_file(&place, &args.file_text)?
+        Some(stat) => {
+            files.known().check_file(&entry, &resolved, &stat, end)?;
+            in_convention_of_file(&entry, &args.file_text)?
         }
         None => args.file_text.clone().into_bytes(),
     };
-    place.replace(&bytes, old.as_ref())?;
+    entry.replace(&bytes, old.as_ref())?;
     files.known().record(&resolved, ContentDigest::from_bytes(&bytes));
 
     let lines_created = count_lines(args.file_text.as_bytes());
     let verb = if old.is_some() { "replaced" } else { "created" };
     let mut for_model = format!("{verb} `{requested}`: {}, {} bytes", line_count(lines_created), bytes.len());
     if old.is_none()
-        && let Some(twin) = place.name_collision()
+        && let Some(twin) = entry.name_collision()
     {
         let NameCollision { name, difference } = twin;
         for_model.push_str(&format!("; beware: `{name}` stands beside it and differs only in {difference}"));
@@ -153,23 +153,23 @@ pub(crate) fn writable(
 }
 
 /// `text` as it replaces the file that is there.
-fn in_convention_of_file(place: &DirEntryAt, text: &str) -> Result<Vec<u8>, FileError> {
-    let Ok((mut file, _)) = place.open() else { return Ok(text.as_bytes().to_vec()) };
-    let old =
-        fill(&mut file, CONVENTION_LIMIT).map_err(|error| FileError::io("read", &place.requested, &error))?;
+fn in_convention_of_file(entry: &DirEntryAt, text: &str) -> Result<Vec<u8>, FileError> {
+    let Ok((mut file, _)) = entry.open() else { return Ok(text.as_bytes().to_vec()) };
+    let old = read_up_to(&mut file, CONVENTION_LIMIT)
+        .map_err(|error| FileError::io("read", &entry.requested, &error))?;
     Ok(in_convention_of(&old, old.len() < CONVENTION_LIMIT, text))
 }
 
 /// `text` in the encoding and with the line ends of `old`, where these can carry it; `whole` when `old` is all
 /// of the old file.
 fn in_convention_of(old: &[u8], whole: bool, text: &str) -> Vec<u8> {
-    let format = TextFormat::detect(old, whole).unwrap_or(PLAIN);
+    let format = TextFormat::detect(old, whole).unwrap_or(PLAIN_UTF8);
     let crlf = format.decode(old).is_some_and(|old| has_only_crlf(&old)) && !text.contains('\r');
     let text = if crlf { text.replace('\n', "\r\n") } else { text.to_owned() };
     let format = match text.strip_prefix('\u{FEFF}') {
         // The text brings its own mark.
-        Some(_) => PLAIN,
-        None if old.len() == format.bom_length() && format.encoding == UTF_8 => PLAIN,
+        Some(_) => PLAIN_UTF8,
+        None if old.len() == format.bom_length() && format.encoding == UTF_8 => PLAIN_UTF8,
         None => format,
     };
     format.encode(&text).unwrap_or_else(|_| text.into_bytes())

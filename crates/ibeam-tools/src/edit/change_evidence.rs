@@ -3,11 +3,11 @@
 use memchr::memmem;
 
 use super::edit_call::{Change, Replacement};
-use super::fold::Folded;
 use super::patch;
+use super::str_replace::LfText;
 
 /// Edits of one call that are told one by one.
-const TOLD: usize = 10;
+const MAX_LISTED: usize = 10;
 
 impl Change {
     /// What `text` shows of this change, in words that follow the path.
@@ -15,15 +15,17 @@ impl Change {
         match self {
             Self::StrReplace(one) => of_replacement(text, one).to_owned(),
             Self::MultiStrReplace(list) => {
-                let traces: Vec<&str> = list.edits.iter().map(|edit| of_replacement(text, edit)).collect();
-                match traces.as_slice() {
+                let evidence_list: Vec<&str> =
+                    list.edits.iter().map(|edit| of_replacement(text, edit)).collect();
+                match evidence_list.as_slice() {
                     [] => "exists".to_owned(),
                     [first, rest @ ..] if rest.iter().all(|other| other == first) => (*first).to_owned(),
                     [..] => {
-                        let one_by_one = (1..).zip(&traces).take(TOLD);
-                        let told: Vec<String> =
-                            one_by_one.map(|(number, trace)| format!("(edit {number}) {trace}")).collect();
-                        told.join("; ")
+                        let one_by_one = (1..).zip(&evidence_list).take(MAX_LISTED);
+                        let listed: Vec<String> = one_by_one
+                            .map(|(number, evidence)| format!("(edit {number}) {evidence}"))
+                            .collect();
+                        listed.join("; ")
                     }
                 }
             }
@@ -40,12 +42,12 @@ impl Change {
 
 fn of_replacement(text: &[u8], edit: &Replacement) -> &'static str {
     let (old, new) = (edit.old_text.as_str(), edit.new_text.as_str());
-    let holds = |args: &str| {
+    let holds = |needle: &str| {
         // As the edit itself: line ends are only told apart where the call does.
-        if args.contains('\r') {
-            memmem::find(text, args.as_bytes()).is_some()
+        if needle.contains('\r') {
+            memmem::find(text, needle.as_bytes()).is_some()
         } else {
-            memmem::find(&Folded::new(text).text, args.as_bytes()).is_some()
+            memmem::find(&LfText::new(text).text, needle.as_bytes()).is_some()
         }
     };
     // Where one text is a part of the other, the longer one decides.

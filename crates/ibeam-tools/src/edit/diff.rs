@@ -14,11 +14,11 @@ use similar::{DiffOp, group_diff_ops};
 use crate::elision::elide_middle;
 
 /// Bytes of diff that are told.
-const LIMIT: usize = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
 /// A diff that takes longer is told less finely.
-const TIME: Duration = Duration::from_millis(500);
+const TIME_LIMIT: Duration = Duration::from_millis(500);
 /// Lines that are told before and after a change.
-const CONTEXT: usize = 3;
+const CONTEXT_LINES: usize = 3;
 
 /// What is told of a change.
 pub(super) struct Diff {
@@ -40,14 +40,14 @@ pub(super) fn diff(name: &str, old: &[u8], new: &[u8]) -> Diff {
     };
     let (lines_added, lines_removed) = (count(DiffOp::new_range), count(DiffOp::old_range));
     let unified = unified(name, &old, &new, operations);
-    Diff { lines_added, lines_removed, unified: elide_middle(&unified, LIMIT).into_owned() }
+    Diff { lines_added, lines_removed, unified: elide_middle(&unified, MAX_BYTES).into_owned() }
 }
 
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let mut numbers = HashMap::new();
     let (old, new) = (numbered(old, &mut numbers), numbered(new, &mut numbers));
     let mut hook = Compact::new(Replace::new(Capture::new()), &old, &new);
-    let until = Instant::now().checked_add(TIME);
+    let until = Instant::now().checked_add(TIME_LIMIT);
     let Ok(()) = myers::diff_deadline(&mut hook, &old, 0..old.len(), &new, 0..new.len(), until);
     hook.into_inner().into_inner().into_ops()
 }
@@ -63,13 +63,13 @@ fn numbered<'t>(lines: &[&'t str], numbers: &mut HashMap<&'t str, usize>) -> Vec
 
 fn unified(name: &str, old: &[&str], new: &[&str], operations: Vec<DiffOp>) -> String {
     let mut text = String::new();
-    for hunk in group_diff_ops(operations, CONTEXT) {
+    for hunk in group_diff_ops(operations, CONTEXT_LINES) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
         if text.is_empty() {
             let _ = writeln!(text, "--- a/{name}\n+++ b/{name}");
         }
-        let before = told(first.old_range().start..last.old_range().end);
-        let after = told(first.new_range().start..last.new_range().end);
+        let before = hunk_range(first.old_range().start..last.old_range().end);
+        let after = hunk_range(first.new_range().start..last.new_range().end);
         let _ = writeln!(text, "@@ -{before} +{after} @@");
         for operation in &hunk {
             let mut lines = |mark: char, of: &[&str], range: Range<usize>| {
@@ -94,7 +94,7 @@ fn unified(name: &str, old: &[&str], new: &[&str], operations: Vec<DiffOp>) -> S
 
 /// The lines of one side as a hunk's head says them: counted from one, without a count of one, the line before where
 /// there is none.
-fn told(lines: Range<usize>) -> String {
+fn hunk_range(lines: Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),
         1 => format!("{}", lines.start + 1),

@@ -3,10 +3,53 @@
 //! An old text written with LF also fits CRLF in the file; the new text then takes the file's line ends. Errors
 //! are words that follow the path: how often the old text was found, where, and what to do.
 
+use std::borrow::Cow;
+
 use memchr::memmem;
 
 use super::edit_call::Replacement;
-use super::fold::Folded;
+
+/// A text in which every CRLF is an LF, and how its positions correspond to those of the original.
+pub(super) struct LfText<'a> {
+    /// The text with LF only.
+    pub(super) text: Cow<'a, [u8]>,
+    /// Positions in `text` of those LF that were CRLF, ascending.
+    crlf_positions: Vec<usize>,
+}
+
+impl<'a> LfText<'a> {
+    /// Replaces every CRLF; borrows when there is none.
+    pub(super) fn new(original: &'a [u8]) -> Self {
+        let mut crlf_positions = Vec::new();
+        let mut text = Vec::new();
+        let mut taken = 0;
+        for at in memchr::memmem::find_iter(original, b"\r\n") {
+            text.extend_from_slice(original.get(taken..at).unwrap_or_default());
+            crlf_positions.push(text.len());
+            taken = at + 1;
+        }
+        if crlf_positions.is_empty() {
+            return Self { text: Cow::Borrowed(original), crlf_positions };
+        }
+        text.extend_from_slice(original.get(taken..).unwrap_or_default());
+        Self { text: Cow::Owned(text), crlf_positions }
+    }
+
+    /// Returns the position in the original of `position` in the text; before the CR of a CRLF, not inside.
+    pub(super) fn original(&self, position: usize) -> usize {
+        position + self.crlf_positions.partition_point(|crlf| *crlf < position)
+    }
+
+    /// Whether the LF at `position` is a CRLF in the original.
+    pub(super) fn is_crlf(&self, position: usize) -> bool {
+        self.crlf_positions.binary_search(&position).is_ok()
+    }
+
+    /// Whether the original has no CRLF.
+    pub(super) fn is_same(&self) -> bool {
+        self.crlf_positions.is_empty()
+    }
+}
 
 /// `text` after all `edits`, each applied to the result of the one before; all or none.
 pub(super) fn apply(text: &[u8], edits: &[Replacement]) -> Result<Vec<u8>, String> {
@@ -31,7 +74,7 @@ fn apply_one(text: &[u8], edit: &Replacement) -> Result<Vec<u8>, String> {
         return Err("stays the same: `oldText` and `newText` are equal".to_owned());
     }
     // A CR in the old text means that line ends are the point: then nothing is folded.
-    let folded = if old.contains(&b'\r') { None } else { Some(Folded::new(text)) };
+    let folded = if old.contains(&b'\r') { None } else { Some(LfText::new(text)) };
     let folded = folded.filter(|folded| !folded.is_same());
     let searched = folded.as_ref().map_or(text, |folded| &folded.text);
     let found: Vec<usize> = memmem::find_iter(searched, old).collect();
@@ -69,7 +112,7 @@ struct Span {
 }
 
 /// The part of a match in which old and new really differ, with the line ends of the place it stands in.
-fn in_line_ends_of(folded: &Folded<'_>, at: usize, old: &[u8], new: &[u8]) -> Span {
+fn in_line_ends_of(folded: &LfText<'_>, at: usize, old: &[u8], new: &[u8]) -> Span {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let shorter = old.len().min(new.len()) - head;
     let tail = old.iter().rev().zip(new.iter().rev()).take(shorter).take_while(|(a, b)| a == b).count();
@@ -122,13 +165,13 @@ fn not_found(text: &[u8], old: &str) -> String {
 /// The first line from which the lines of `old` are found when white space is not looked at.
 fn similar_lines(text: &[u8], old: &str) -> Option<u64> {
     let words = |line: &str| line.split_whitespace().collect::<String>();
-    let args: Vec<String> = old.lines().map(words).skip_while(String::is_empty).collect();
-    if args.is_empty() {
+    let needle_lines: Vec<String> = old.lines().map(words).skip_while(String::is_empty).collect();
+    if needle_lines.is_empty() {
         return None;
     }
     let text = String::from_utf8_lossy(text);
     let have: Vec<String> = text.lines().map(words).collect();
-    let at = have.windows(args.len()).position(|window| window == args)?;
+    let at = have.windows(needle_lines.len()).position(|window| window == needle_lines)?;
     Some(at as u64 + 1)
 }
 

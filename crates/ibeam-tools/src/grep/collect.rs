@@ -12,7 +12,7 @@ use ibeam_protocol::tool_output::{FileMatches, GrepMatches};
 use super::OutputMode;
 use crate::blocking::EndFlag;
 use crate::dir_cache::DirCache;
-use crate::files::{Files, Identities, identity};
+use crate::files::{FileIds, Files, identity};
 use crate::tree_search::{SearchRoot, WalkStep};
 
 /// Bytes of one line that are told.
@@ -22,12 +22,12 @@ const CONTENT_LIMIT: usize = 30 << 10;
 /// A longer line, or in a multi-line search a larger file, is skipped.
 const HEAP_LIMIT: usize = 64 << 20;
 /// The bound for a pattern that takes long for each byte.
-const HEAP_LIMIT_OF_HEAVY: usize = 256 << 10;
+const HEAVY_PATTERN_HEAP_LIMIT: usize = 256 << 10;
 /// Bytes that the first read of a file asks for: most sources whole.
-const PIECE: usize = 16 << 10;
+const READ_SIZE: usize = 16 << 10;
 
 /// How the text of files is put to the pattern.
-pub(super) struct Text {
+pub(super) struct PatternOptions {
     /// Whole, not line by line.
     pub(super) multiline: bool,
     /// The pattern is small enough for lines of any length.
@@ -41,18 +41,18 @@ pub(super) struct Collector<'a> {
     /// More exists than was wanted.
     pub(super) truncated: bool,
     mode: OutputMode,
-    left: u64,
-    bytes_left: usize,
+    remaining: u64,
+    remaining_bytes: usize,
     searcher: Searcher,
     files: &'a Files,
-    rel_path: DirCache<'a>,
+    dir_cache: DirCache<'a>,
     /// What may not be read under another name either; searched for when it first matters.
-    denied: OnceCell<Identities>,
+    denied_files: OnceCell<FileIds>,
 }
 
 impl<'a> Collector<'a> {
     /// Collects at most `limit` lines, files or counts.
-    pub(super) fn new(files: &'a Files, mode: OutputMode, limit: u64, text: Text) -> Self {
+    pub(super) fn new(files: &'a Files, mode: OutputMode, limit: u64, text: PatternOptions) -> Self {
         let matches = match mode {
             OutputMode::Content => GrepMatches::Content(Vec::new()),
             OutputMode::FilesWithMatches => GrepMatches::Files(Vec::new()),
@@ -61,18 +61,18 @@ impl<'a> Collector<'a> {
         let searcher = SearcherBuilder::new()
             .binary_detection(BinaryDetection::quit(0))
             .multi_line(text.multiline)
-            .heap_limit(Some(if text.is_light { HEAP_LIMIT } else { HEAP_LIMIT_OF_HEAVY }))
+            .heap_limit(Some(if text.is_light { HEAP_LIMIT } else { HEAVY_PATTERN_HEAP_LIMIT }))
             .build();
         Self {
             matches,
             truncated: false,
             mode,
-            left: limit,
-            bytes_left: CONTENT_LIMIT,
+            remaining: limit,
+            remaining_bytes: CONTENT_LIMIT,
             searcher,
             files,
-            rel_path: DirCache::new(files),
-            denied: OnceCell::new(),
+            dir_cache: DirCache::new(files),
+            denied_files: OnceCell::new(),
         }
     }
 
@@ -80,71 +80,72 @@ impl<'a> Collector<'a> {
     pub(super) fn search(
         &mut self,
         matcher: &RegexMatcher,
-        met: &Path,
+        path: &Path,
         start: &SearchRoot,
         end: &EndFlag,
     ) -> WalkStep {
-        let Ok((file, stat)) = self.rel_path.open(met) else { return WalkStep::Skipped };
+        let Ok((file, stat)) = self.dir_cache.open(path) else { return WalkStep::Skipped };
         if stat.st_nlink > 1
-            && self.denied.get_or_init(|| self.files.denied_files()).contains(&identity(&stat))
+            && self.denied_files.get_or_init(|| self.files.denied_files()).contains(&identity(&stat))
         {
-            return WalkStep::On;
+            return WalkStep::Continue;
         }
-        let mut lines = Lines {
+        let mut lines = LineSink {
             mode: self.mode,
-            left: self.left,
-            bytes_left: self.bytes_left,
+            remaining: self.remaining,
+            remaining_bytes: self.remaining_bytes,
             found: Vec::new(),
             count: 0,
-            full: false,
+            is_full: false,
         };
-        let left = u64::try_from(stat.st_size).unwrap_or_default();
+        let remaining = u64::try_from(stat.st_size).unwrap_or_default();
         // The first three bytes are asked for by themselves: in them an encoding may be told.
-        let reader = BufReader::with_capacity(PIECE, Ending { file, end, left, over: false });
+        let reader =
+            BufReader::with_capacity(READ_SIZE, InterruptibleFile { file, end, remaining, is_at_end: false });
         if self.searcher.search_reader(matcher, reader, &mut lines).is_err() {
             return WalkStep::Skipped;
         }
         if lines.count == 0 {
-            return WalkStep::On;
+            return WalkStep::Continue;
         }
         // In the modes that count files, this file itself may be one too many.
-        if lines.full || self.left == 0 {
+        if lines.is_full || self.remaining == 0 {
             self.truncated = true;
         }
-        let file = start.relative(met).to_owned();
+        let file = start.relative(path).to_owned();
         match &mut self.matches {
             GrepMatches::Content(files) => {
-                self.left -= lines.found.len() as u64;
-                self.bytes_left = lines.bytes_left;
+                self.remaining -= lines.found.len() as u64;
+                self.remaining_bytes = lines.remaining_bytes;
                 if !lines.found.is_empty() {
                     files.push(FileMatches { file, lines: lines.found });
                 }
             }
-            GrepMatches::Files(files) if self.left > 0 => {
-                self.left -= 1;
+            GrepMatches::Files(files) if self.remaining > 0 => {
+                self.remaining -= 1;
                 files.push(file);
             }
-            GrepMatches::Count(counts) if self.left > 0 => {
-                self.left -= 1;
+            GrepMatches::Count(counts) if self.remaining > 0 => {
+                self.remaining -= 1;
                 counts.push((file, lines.count));
             }
             GrepMatches::Files(_) | GrepMatches::Count(_) => {}
         }
-        if self.truncated { WalkStep::Enough } else { WalkStep::On }
+        if self.truncated { WalkStep::Stop } else { WalkStep::Continue }
     }
 }
 
 /// The matches of one file.
-struct Lines {
+struct LineSink {
     mode: OutputMode,
-    left: u64,
-    bytes_left: usize,
+    remaining: u64,
+    remaining_bytes: usize,
     found: Vec<(u64, String)>,
     count: u64,
-    full: bool,
+    is_full: bool,
 }
 
-impl Sink for Lines {
+impl Sink for LineSink {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
@@ -156,11 +157,11 @@ impl Sink for Lines {
                 OutputMode::Content => {}
             }
             let line = shorten(line);
-            if self.found.len() as u64 >= self.left || line.len() > self.bytes_left {
-                self.full = true;
+            if self.found.len() as u64 >= self.remaining || line.len() > self.remaining_bytes {
+                self.is_full = true;
                 return Ok(false);
             }
-            self.bytes_left -= line.len();
+            self.remaining_bytes -= line.len();
             self.found.push((number, line));
         }
         Ok(true)
@@ -178,23 +179,23 @@ fn shorten(line: &[u8]) -> String {
 }
 
 /// A file that ends when the search should.
-struct Ending<'a> {
+struct InterruptibleFile<'a> {
     file: File,
     end: &'a EndFlag,
     /// Bytes that are still to come, as its size says.
-    left: u64,
+    remaining: u64,
     /// The last read has told the end, so that nobody needs to ask for it.
-    over: bool,
+    is_at_end: bool,
 }
 
-impl Read for Ending<'_> {
+impl Read for InterruptibleFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.over || self.end.stopped() || self.end.out_of_time() {
+        if self.is_at_end || self.end.is_stopped() || self.end.is_out_of_time() {
             return Ok(0);
         }
         let count = self.file.read(buffer)?;
-        self.left = self.left.saturating_sub(count as u64);
-        self.over = count < buffer.len() && self.left == 0;
+        self.remaining = self.remaining.saturating_sub(count as u64);
+        self.is_at_end = count < buffer.len() && self.remaining == 0;
         Ok(count)
     }
 }

@@ -14,7 +14,7 @@ use super::path_monitor::ProtectedPathMonitor;
 use super::spawn::Running;
 
 /// How long the end of killed processes is waited for; one that the system holds is not waited for longer.
-pub(super) const KILLED: Duration = Duration::from_secs(5);
+pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long commands may take.
 #[derive(Clone, Copy, Debug)]
@@ -49,13 +49,13 @@ struct Shared {
     launcher: Launcher,
     started: Notify,
     running: watch::Sender<u32>,
-    wish: watch::Sender<Wish>,
+    request: watch::Sender<Request>,
 }
 
 /// What the commands in the background are to do.
 #[derive(Clone, Copy)]
-enum Wish {
-    GoOn,
+enum Request {
+    KeepRunning,
     Terminate,
     Kill,
 }
@@ -80,7 +80,7 @@ impl BackgroundProcesses {
             launcher,
             started: Notify::new(),
             running: watch::Sender::new(0),
-            wish: watch::Sender::new(Wish::GoOn),
+            request: watch::Sender::new(Request::KeepRunning),
         }))
     }
 
@@ -112,9 +112,9 @@ impl BackgroundProcesses {
 
     /// Takes over a command: its output is read, so that it never waits, until its tree is gone; then the monitor
     /// looks.
-    pub(super) fn keep(&self, mut running: Running, monitor: ProtectedPathMonitor) {
-        let counted = Counted::new(self);
-        let mut wish = self.0.wish.subscribe();
+    pub(super) fn adopt(&self, mut running: Running, monitor: ProtectedPathMonitor) {
+        let counted = RunningCount::new(self);
+        let mut request = self.0.request.subscribe();
         tokio::spawn(async move {
             while !running.tree.is_gone() {
                 tokio::select! {
@@ -124,11 +124,11 @@ impl BackgroundProcesses {
                             running.tree.kill();
                         }
                     }
-                    () = running.pipes.read(), if running.pipes.open() => {}
-                    Ok(()) = wish.changed() => match *wish.borrow_and_update() {
-                        Wish::GoOn => {}
-                        Wish::Terminate => running.tree.terminate(),
-                        Wish::Kill => running.tree.kill(),
+                    () = running.pipes.read(), if running.pipes.is_open() => {}
+                    Ok(()) = request.changed() => match *request.borrow_and_update() {
+                        Request::KeepRunning => {}
+                        Request::Terminate => running.tree.terminate(),
+                        Request::Kill => running.tree.kill(),
                     }
                 }
             }
@@ -138,7 +138,7 @@ impl BackgroundProcesses {
     }
 
     /// Waits until none is left, for at most `time`.
-    async fn none_left(&self, time: Duration) {
+    async fn wait_until_none(&self, time: Duration) {
         let mut running = self.0.running.subscribe();
         // The sender is ours, so the wait ends by the count or by the time only.
         let _ = tokio::time::timeout(time, running.wait_for(|count| *count == 0)).await;
@@ -154,18 +154,20 @@ impl Background for BackgroundProcesses {
         Box::pin(async move {
             if wait {
                 tokio::select! {
-                    () = self.none_left(self.0.timeouts.background) => {}
+                    () = self.wait_until_none(self.0.timeouts.background) => {}
                     _ = stop.wait() => {}
                 }
             }
             let stopped = self.running();
-            for (wish, time) in [(Wish::Terminate, self.0.timeouts.grace), (Wish::Kill, KILLED)] {
+            for (request, time) in
+                [(Request::Terminate, self.0.timeouts.grace), (Request::Kill, KILL_TIMEOUT)]
+            {
                 if self.running() > 0 {
-                    self.0.wish.send_replace(wish);
-                    self.none_left(time).await;
+                    self.0.request.send_replace(request);
+                    self.wait_until_none(time).await;
                 }
             }
-            self.0.wish.send_replace(Wish::GoOn);
+            self.0.request.send_replace(Request::KeepRunning);
             // With the server goes what nobody could end one by one. The next command gets a new one.
             self.0.launcher.stop();
             stopped
@@ -174,16 +176,16 @@ impl Background for BackgroundProcesses {
 }
 
 /// A command that is counted as running while this lives.
-struct Counted(BackgroundProcesses);
+struct RunningCount(BackgroundProcesses);
 
-impl Counted {
+impl RunningCount {
     fn new(all: &BackgroundProcesses) -> Self {
         all.0.running.send_modify(|count| *count += 1);
         Self(all.clone())
     }
 }
 
-impl Drop for Counted {
+impl Drop for RunningCount {
     fn drop(&mut self) {
         self.0.0.running.send_modify(|count| *count -= 1);
     }

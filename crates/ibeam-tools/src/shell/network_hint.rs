@@ -59,22 +59,22 @@ const HINT: &str = "(commands have no network in this sandbox, but for hosts tha
 /// Gives the hint, once.
 pub(super) struct NetworkHint {
     /// The network is not denied, or the hint was given.
-    is_over: AtomicBool,
+    is_done: AtomicBool,
 }
 
 impl NetworkHint {
     /// `is_denied`: whether the sandbox denies the network.
     pub(super) fn new(is_denied: bool) -> Self {
-        Self { is_over: AtomicBool::new(!is_denied) }
+        Self { is_done: AtomicBool::new(!is_denied) }
     }
 
     /// Returns the outcome of a command, with the hint for the model where the command failed for want of a network;
     /// people get a notice.
     pub(super) fn add_to(&self, outcome: ToolOutcome, notices: &Notices) -> ToolOutcome {
-        if self.is_over.load(Ordering::Relaxed) || !failed_output(&outcome).is_some_and(shows_no_network) {
+        if self.is_done.load(Ordering::Relaxed) || !failed_output(&outcome).is_some_and(shows_no_network) {
             return outcome;
         }
-        if self.is_over.swap(true, Ordering::Relaxed) {
+        if self.is_done.swap(true, Ordering::Relaxed) {
             return outcome;
         }
         notices.add(Notice::NetworkDenied);
@@ -107,14 +107,14 @@ mod tests {
     use crate::fixture::{Fixture, failure, success};
 
     /// The outcome of a command, without a sandbox.
-    fn ran(command: &str) -> ToolOutcome {
+    fn run(command: &str) -> ToolOutcome {
         Fixture::new().call("shell", json!({ "command": command }))
     }
 
     /// Whether a command gets the hint where the network is denied.
     fn is_hinted(command: &str) -> bool {
         let notices = Notices::default();
-        let outcome = NetworkHint::new(true).add_to(ran(command), &notices);
+        let outcome = NetworkHint::new(true).add_to(run(command), &notices);
         let is_hinted = outcome.for_model().contains("--allow-net example.com:443");
         assert_eq!(notices.take(), if is_hinted { vec![Notice::NetworkDenied] } else { Vec::new() });
         is_hinted
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn the_hint_is_given_once_and_only_where_the_network_is_denied() {
         let (hint, notices) = (NetworkHint::new(true), Notices::default());
-        let lookup = || ran("echo 'Could not resolve host: example.com'; exit 6");
+        let lookup = || run("echo 'Could not resolve host: example.com'; exit 6");
         let (_, first) = failure(hint.add_to(lookup(), &notices));
         assert!(first.contains("exit code 6") && first.contains("no network in this sandbox"), "{first}");
         let (_, second) = failure(hint.add_to(lookup(), &notices));
@@ -159,6 +159,6 @@ mod tests {
         assert_eq!(notices.take().len(), 1);
         let (_, elsewhere) = failure(NetworkHint::new(false).add_to(lookup(), &notices));
         assert!(!elsewhere.contains("network"), "{elsewhere}");
-        success(ran("true"));
+        success(run("true"));
     }
 }

@@ -56,7 +56,7 @@ struct Inner {
 /// What was there at the last look, for each base.
 #[derive(Default)]
 struct Snapshots {
-    states: Vec<Snapshot>,
+    snapshots: Vec<Snapshot>,
     /// Git directories at the first look, for each base: what is there later, commands have made.
     repositories: Vec<BTreeSet<PathBuf>>,
     /// The first look did not reach everything, which was not reported yet.
@@ -91,11 +91,12 @@ impl ProtectedPathMonitor {
         let Some(quarantine) = settings.quarantine.clone() else { return Self(None) };
         let mut repositories = Vec::new();
         for root in workspace.directories() {
-            let GitDirectories { whole, linked } = GitDirectories::of(root, settings.path_policy.home());
-            let watched = whole
+            let GitDirectories { repositories: found, linked_worktrees } =
+                GitDirectories::find(root, settings.path_policy.home());
+            let watched = found
                 .into_iter()
                 .map(|path| (path, Watch::Repository))
-                .chain(linked.into_iter().map(|path| (path, Watch::WorkTree)));
+                .chain(linked_worktrees.into_iter().map(|path| (path, Watch::WorkTree)));
             for (path, watch) in watched.filter(|(path, _)| !workspace.contains(path)) {
                 if let Ok(directory) = std::fs::File::open(&path) {
                     repositories.push((path, OwnedFd::from(directory), watch));
@@ -113,33 +114,33 @@ impl ProtectedPathMonitor {
 
     /// Looks before a command. Every look before one is followed by one after it.
     pub(super) async fn before(&self) {
-        let Some(post) = self.0.clone() else { return };
+        let Some(inner) = self.0.clone() else { return };
         // Only a panic loses the work, and the process with it.
-        let _ = offload(move || post.before()).await;
+        let _ = offload(move || inner.before()).await;
     }
 
     /// Looks after a command of which nothing lives, and sets right what it did.
     pub(super) async fn after(&self) -> Vec<Finding> {
-        let Some(post) = self.0.clone() else { return Vec::new() };
-        offload(move || post.after()).await.unwrap_or_default()
+        let Some(inner) = self.0.clone() else { return Vec::new() };
+        offload(move || inner.after()).await.unwrap_or_default()
     }
 
     /// As [`Self::after`]; what is found is told with the next command, and when this is dropped with none.
     pub(super) async fn after_background(&self) {
         let found = self.after().await;
-        if let Some(post) = &self.0 {
-            post.lock().untold.extend(found);
+        if let Some(inner) = &self.0 {
+            inner.lock().untold.extend(found);
         }
     }
 
     /// Takes what was found since the last command was told of.
     pub(super) fn pending_findings(&self) -> Vec<Finding> {
-        self.0.as_ref().map(|post| std::mem::take(&mut post.lock().untold)).unwrap_or_default()
+        self.0.as_ref().map(|inner| std::mem::take(&mut inner.lock().untold)).unwrap_or_default()
     }
 
     /// Whether the first look did not reach everything; once.
     pub(super) fn take_scan_incomplete(&self) -> bool {
-        self.0.as_ref().is_some_and(|post| std::mem::take(&mut post.lock().scan_incomplete))
+        self.0.as_ref().is_some_and(|inner| std::mem::take(&mut inner.lock().scan_incomplete))
     }
 }
 
@@ -167,35 +168,35 @@ impl Inner {
     }
 
     fn before(&self) {
-        let mut seen = self.lock();
-        if seen.commands > 0 {
+        let mut state = self.lock();
+        if state.commands > 0 {
             // What has changed since the last look may be the work of one that still runs: no new look.
-            seen.commands += 1;
+            state.commands += 1;
             return;
         }
-        seen.commands += 1;
-        let old = std::mem::take(&mut seen.states);
-        let states = self
+        state.commands += 1;
+        let old = std::mem::take(&mut state.snapshots);
+        let snapshots = self
             .watched_directories()
             .enumerate()
             .map(|(index, base)| Snapshot::take(&base, old.get(index), &self.path_policy));
-        seen.states = states.collect();
-        if seen.repositories.is_empty() {
-            seen.repositories = seen.states.iter().map(Snapshot::repositories_there).collect();
-            seen.scan_incomplete = seen.states.iter().any(|state| !state.inventory.unlisted.is_empty());
+        state.snapshots = snapshots.collect();
+        if state.repositories.is_empty() {
+            state.repositories = state.snapshots.iter().map(Snapshot::all_repositories).collect();
+            state.scan_incomplete = state.snapshots.iter().any(|state| !state.inventory.unlisted.is_empty());
         }
     }
 
     fn after(&self) -> Vec<Finding> {
-        let mut seen = self.lock();
-        seen.commands = seen.commands.saturating_sub(1);
+        let mut state = self.lock();
+        state.commands = state.commands.saturating_sub(1);
         let mut quarantine = Quarantine::new(&self.quarantine);
         let mut findings = Vec::new();
-        let olds = std::mem::take(&mut seen.states);
+        let old_snapshots = std::mem::take(&mut state.snapshots);
         let (empty, none) = (Snapshot::default(), BTreeSet::new());
         for (index, base) in self.watched_directories().enumerate() {
-            let old = olds.get(index).unwrap_or(&empty);
-            let at_start = seen.repositories.get(index).unwrap_or(&none);
+            let old = old_snapshots.get(index).unwrap_or(&empty);
+            let at_start = state.repositories.get(index).unwrap_or(&none);
             let mut now = Snapshot::take(&base, Some(old), &self.path_policy);
             // With a root that was removed all is gone, and nothing can be put back.
             let is_there = rustix::fs::fstat(base.directory).is_ok_and(|stat| stat.st_nlink > 0);
@@ -203,7 +204,7 @@ impl Inner {
             if is_there && self.restore(&looks, &mut quarantine, &mut findings) {
                 now = Snapshot::take(&base, Some(&now), &self.path_policy);
             }
-            seen.states.push(now);
+            state.snapshots.push(now);
         }
         findings
     }
@@ -257,13 +258,13 @@ impl Inner {
             let path = base.path.join(rel_path);
             let missing = is_gone
                 && !self.may_be_missing(looks, rel_path, was)
-                && !old.may_overlook(rel_path)
-                && !now.may_overlook(rel_path);
+                && !old.may_miss(rel_path)
+                && !now.may_miss(rel_path);
             if !is_taken && !missing {
                 continue;
             }
-            let told = restored.iter().any(|above| rel_path.starts_with(above));
-            match (was.put_back(base, rel_path, &mut quarantine.modes), told) {
+            let findings_text = restored.iter().any(|above| rel_path.starts_with(above));
+            match (was.restore(base, rel_path, &mut quarantine.modes), findings_text) {
                 (Ok(()), true) => {}
                 (Ok(()), false) => {
                     restored.push(rel_path);
@@ -308,8 +309,8 @@ impl Inner {
         if inner.rel_path.as_os_str().is_empty() && !now.is_directory() {
             return was.is_none() && self.leads_to_watched_repository(looks, rel_path, now);
         }
-        let born = if inner.is_own { inner.created_by_command } else { was.is_none() };
-        git_dir_rules::is_permitted(inner.rel_path, was, now, born, inner.is_own)
+        let created_by_command = if inner.is_own { inner.created_by_command } else { was.is_none() };
+        git_dir_rules::is_permitted(inner.rel_path, was, now, created_by_command, inner.is_own)
     }
 
     /// Whether a new `.git` file below a root leads to a git directory that is watched itself.
@@ -337,7 +338,7 @@ impl Inner {
         }
         match looks.git_dir_path(rel_path) {
             // A repository may go; with it goes what it would make git run.
-            Some(inner) => inner.is_gone || git_dir_rules::may_go(inner.rel_path, was),
+            Some(inner) => inner.is_gone || git_dir_rules::may_be_missing(inner.rel_path, was),
             None => false,
         }
     }
@@ -350,7 +351,7 @@ pub(super) fn incomplete_scan_note() -> &'static str {
 }
 
 /// What the model is told of findings.
-pub(super) fn told(findings: &[Finding]) -> String {
+pub(super) fn findings_text(findings: &[Finding]) -> String {
     let mut text = String::from("(stopped by the sandbox: commands must not change protected places.");
     for Finding { path, description: done } in findings.iter().take(LISTED_FINDINGS) {
         text.push_str(&format!(" `{}` {done}.", path.display()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::PermissionMode;
 
-use super::{Finding, ProtectedPathMonitor, told};
+use super::{Finding, ProtectedPathMonitor, findings_text};
 use crate::ToolSettings;
 use crate::fixture::{Fixture, runtime};
 use crate::workspace::Workspace;
@@ -335,7 +335,7 @@ fn a_finding_is_told_with_the_way_out() {
         description: "was made and is now at `/q/.cursor`".to_owned(),
     }];
     assert_eq!(
-        told(&found),
+        findings_text(&found),
         "(stopped by the sandbox: commands must not change protected places. `/w/.cursor` was made and is now at \
          `/q/.cursor`. A person may allow it with `--allow 'Write(/w/.cursor)'`)\n"
     );

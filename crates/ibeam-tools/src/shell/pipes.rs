@@ -8,10 +8,10 @@ use std::path::Path;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 
-use super::capture::{Capture, incomplete_end};
+use super::bounded_buffer::{BoundedBuffer, incomplete_end};
 
 /// Bytes of one read: the size of a Linux pipe.
-const CHUNK: usize = 64 << 10;
+const READ_SIZE: usize = 64 << 10;
 /// A log ends here; the output is still read.
 const LOG_LIMIT: usize = 10 << 20;
 
@@ -20,14 +20,14 @@ const LOG_LIMIT: usize = 10 << 20;
 pub(super) struct Pipes {
     stdout: Option<Receiver>,
     stderr: Option<Receiver>,
-    from_stdout: Source,
-    from_stderr: Source,
-    interleaved: Capture,
+    stdout_capture: StreamCapture,
+    stderr_capture: StreamCapture,
+    interleaved: BoundedBuffer,
     log: Option<Log>,
 }
 
 /// What the two outputs said, each bounded.
-pub(super) struct Texts {
+pub(super) struct OutputTexts {
     /// Standard output.
     pub(super) stdout: String,
     /// Standard error.
@@ -37,62 +37,62 @@ pub(super) struct Texts {
 }
 
 #[derive(Debug)]
-struct Source {
+struct StreamCapture {
     buffer: Vec<u8>,
-    capture: Capture,
+    bounded_buffer: BoundedBuffer,
     /// The begin of a character, held back so that the other output does not fall into it.
-    begun: Vec<u8>,
+    incomplete_char: Vec<u8>,
 }
 
 #[derive(Debug)]
 struct Log {
     file: File,
-    left: usize,
+    remaining: usize,
 }
 
 impl Pipes {
     /// Takes over the read ends.
     pub(super) fn new(stdout: Receiver, stderr: Receiver) -> Self {
-        let (from_stdout, from_stderr) = (Source::new(), Source::new());
+        let (stdout_capture, stderr_capture) = (StreamCapture::new(), StreamCapture::new());
         Self {
             stdout: Some(stdout),
             stderr: Some(stderr),
-            from_stdout,
-            from_stderr,
-            interleaved: Capture::default(),
+            stdout_capture,
+            stderr_capture,
+            interleaved: BoundedBuffer::default(),
             log: None,
         }
     }
 
     /// Somebody may still write.
-    pub(super) fn open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.stdout.is_some() || self.stderr.is_some()
     }
 
     /// Waits for the next piece of output and takes it. Cancel safe. Returns at once when nothing is open.
     pub(super) async fn read(&mut self) {
-        let Self { stdout, stderr, from_stdout, from_stderr, interleaved, log } = self;
+        let Self { stdout, stderr, stdout_capture, stderr_capture, interleaved, log } = self;
         tokio::select! {
-            got = next(stdout, &mut from_stdout.buffer), if stdout.is_some() => {
-                take(from_stdout, got, interleaved, log.as_mut());
-                if got == 0 { *stdout = None; }
+            count = read_chunk(stdout, &mut stdout_capture.buffer), if stdout.is_some() => {
+                process_chunk(stdout_capture, count, interleaved, log.as_mut());
+                if count == 0 { *stdout = None; }
             }
-            got = next(stderr, &mut from_stderr.buffer), if stderr.is_some() => {
-                take(from_stderr, got, interleaved, log.as_mut());
-                if got == 0 { *stderr = None; }
+            count = read_chunk(stderr, &mut stderr_capture.buffer), if stderr.is_some() => {
+                process_chunk(stderr_capture, count, interleaved, log.as_mut());
+                if count == 0 { *stderr = None; }
             }
             else => {}
         }
     }
 
     /// What was said until now.
-    pub(super) fn texts(&mut self) -> Texts {
-        for source in [&mut self.from_stdout, &mut self.from_stderr] {
-            self.interleaved.feed(&std::mem::take(&mut source.begun));
+    pub(super) fn texts(&mut self) -> OutputTexts {
+        for source in [&mut self.stdout_capture, &mut self.stderr_capture] {
+            self.interleaved.feed(&std::mem::take(&mut source.incomplete_char));
         }
-        Texts {
-            stdout: self.from_stdout.capture.text(),
-            stderr: self.from_stderr.capture.text(),
+        OutputTexts {
+            stdout: self.stdout_capture.bounded_buffer.text(),
+            stderr: self.stderr_capture.bounded_buffer.text(),
             interleaved: self.interleaved.text(),
         }
     }
@@ -103,43 +103,52 @@ impl Pipes {
             DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        self.log = Some(Log { file, left: LOG_LIMIT });
+        self.log = Some(Log { file, remaining: LOG_LIMIT });
         Ok(())
     }
 }
 
-impl Source {
+impl StreamCapture {
     fn new() -> Self {
-        Self { buffer: vec![0; CHUNK], capture: Capture::default(), begun: Vec::new() }
+        Self {
+            buffer: vec![0; READ_SIZE],
+            bounded_buffer: BoundedBuffer::default(),
+            incomplete_char: Vec::new(),
+        }
     }
 }
 
 /// Bytes read into `buffer`; 0 at the end, and an error is an end too.
-async fn next(pipe: &mut Option<Receiver>, buffer: &mut [u8]) -> usize {
+async fn read_chunk(pipe: &mut Option<Receiver>, buffer: &mut [u8]) -> usize {
     match pipe {
         Some(pipe) => pipe.read(buffer).await.unwrap_or(0),
         None => 0,
     }
 }
 
-fn take(source: &mut Source, got: usize, interleaved: &mut Capture, log: Option<&mut Log>) {
-    let Source { buffer, capture, begun } = source;
-    let bytes = buffer.get(..got).unwrap_or_default();
-    capture.feed(bytes);
-    if begun.is_empty() {
+fn process_chunk(
+    source: &mut StreamCapture,
+    count: usize,
+    interleaved: &mut BoundedBuffer,
+    log: Option<&mut Log>,
+) {
+    let StreamCapture { buffer, bounded_buffer, incomplete_char } = source;
+    let bytes = buffer.get(..count).unwrap_or_default();
+    bounded_buffer.feed(bytes);
+    if incomplete_char.is_empty() {
         let (whole, begin) = bytes.split_at(bytes.len() - incomplete_end(bytes));
         interleaved.feed(whole);
-        begun.extend_from_slice(begin);
+        incomplete_char.extend_from_slice(begin);
     } else {
-        begun.extend_from_slice(bytes);
-        let begin = begun.split_off(begun.len() - incomplete_end(begun));
-        interleaved.feed(begun);
-        *begun = begin;
+        incomplete_char.extend_from_slice(bytes);
+        let begin = incomplete_char.split_off(incomplete_char.len() - incomplete_end(incomplete_char));
+        interleaved.feed(incomplete_char);
+        *incomplete_char = begin;
     }
     if let Some(log) = log {
-        let kept = bytes.get(..log.left.min(bytes.len())).unwrap_or_default();
+        let part = bytes.get(..log.remaining.min(bytes.len())).unwrap_or_default();
         // A log that cannot be written is not worth the command.
-        let _ = log.file.write_all(kept);
-        log.left -= kept.len();
+        let _ = log.file.write_all(part);
+        log.remaining -= part.len();
     }
 }

@@ -6,13 +6,13 @@ use std::process::ExitStatus;
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
 
-use super::path_monitor::{Finding, told};
+use super::path_monitor::{Finding, findings_text};
 use super::process_tree::signal_name;
 use super::spawn::Running;
 
 /// The outcome of a command that is over.
-pub(super) fn ended(command: &str, mut running: Running, status: ExitStatus) -> ToolOutcome {
-    let output = output(command, &mut running, status_parts(status));
+pub(super) fn finished_outcome(command: &str, mut running: Running, status: ExitStatus) -> ToolOutcome {
+    let output = shell_output(command, &mut running, status_parts(status));
     let mut for_model = with_newline(&output.interleaved);
     if for_model.contains(char::REPLACEMENT_CHARACTER) {
         for_model.push_str("(bytes that are not UTF-8 are shown as \u{FFFD})\n");
@@ -33,14 +33,14 @@ pub(super) fn ended(command: &str, mut running: Running, status: ExitStatus) -> 
 }
 
 /// The outcome of a command after which the monitor has found something: a failure, whatever it was.
-pub(super) fn stopped(outcome: ToolOutcome, findings: &[Finding]) -> ToolOutcome {
+pub(super) fn add_findings(outcome: ToolOutcome, findings: &[Finding]) -> ToolOutcome {
     let Some(first) = findings.first() else { return outcome };
-    let said = match outcome {
+    let text = match outcome {
         ToolOutcome::Success { for_model, .. } | ToolOutcome::Failure { for_model, .. } => for_model,
         ToolOutcome::Rejected { reason } => reason.into(),
     };
-    let error = told(findings);
-    let for_model = format!("{}{error}", with_newline(&said)).into();
+    let error = findings_text(findings);
+    let for_model = format!("{}{error}", with_newline(&text)).into();
     let error = error.trim_matches(['(', ')', '\n']).to_owned();
     ToolOutcome::Failure {
         failure: ToolFailure::PermissionDenied { path: first.path.clone(), error },
@@ -60,7 +60,7 @@ pub(super) fn with_note(mut outcome: ToolOutcome, note: &str) -> ToolOutcome {
 }
 
 /// The facts of a command, with what it said until now.
-pub(super) fn output(
+pub(super) fn shell_output(
     command: &str,
     running: &mut Running,
     (exit_code, signal): (i32, Option<String>),

@@ -28,13 +28,13 @@ pub(super) fn innermost(rel_path: &Path) -> (&Path, bool) {
     (inner, false)
 }
 
-/// Whether a command may have made or changed this; `born` when commands have made the repository, `is_own` when it
+/// Whether a command may have made or changed this; `created_by_command` when commands have made the repository, `is_own` when it
 /// is not one of a submodule.
 pub(super) fn is_permitted(
     rel_path: &Path,
     was: Option<&Entry>,
     now: &Entry,
-    born: bool,
+    created_by_command: bool,
     is_own: bool,
 ) -> bool {
     let name = rel_path.file_name().unwrap_or_default().to_string_lossy();
@@ -48,7 +48,7 @@ pub(super) fn is_permitted(
     if parent.as_os_str().is_empty() {
         return match (&*name, now.content()) {
             ("hooks" | "info", _) => now.is_directory(),
-            ("config", Some(text)) if born => git_config::is_plain(text, !is_own),
+            ("config", Some(text)) if created_by_command => git_config::is_plain(text, !is_own),
             ("config", Some(text)) => match was.and_then(Entry::content) {
                 Some(old) => git_config::differs_in_branches(old, text),
                 None => git_config::is_plain(text, !is_own),
@@ -65,18 +65,18 @@ pub(super) fn is_permitted(
     // `exclude` hides files from `git status`; the others git makes again by itself.
     parent == Path::new("info")
         && match &*name {
-            "exclude" => (born || was.is_none()) && now.content().is_some(),
+            "exclude" => (created_by_command || was.is_none()) && now.content().is_some(),
             "refs" | "sparse-checkout" => now.content().is_some(),
             _ => false,
         }
 }
 
 /// Whether this may be missing after a command.
-pub(super) fn may_go(rel_path: &Path, was: &Entry) -> bool {
+pub(super) fn may_be_missing(rel_path: &Path, was: &Entry) -> bool {
     let sample = rel_path.extension().is_some_and(|extension| extension == "sample");
     sample
         || rebase::contains(rel_path)
         || rel_path == Path::new("info/refs")
         || rel_path == Path::new("commondir")
-        || !was.is_kept()
+        || !was.is_restorable()
 }

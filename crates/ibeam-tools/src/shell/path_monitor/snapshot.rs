@@ -20,22 +20,22 @@ use super::{WatchedDirectory, rebase};
 use crate::{beneath, git_index};
 
 /// A larger file is told when it changes, and cannot be put back.
-const CONTENT: u64 = 256 << 10;
+const CONTENT_LIMIT: u64 = 256 << 10;
 /// Content that is remembered of one base.
-const REMEMBERED: u64 = 16 << 20;
+const TOTAL_CONTENT_LIMIT: u64 = 16 << 20;
 /// A file that changed less than this ago may change again without a trace in its times, where the system's clock
 /// for them is coarse.
 const FRESH: Duration = Duration::from_secs(1);
 /// Entries that are watched below one protected place.
-const WATCHED: usize = 4096;
+const ENTRY_LIMIT: usize = 4096;
 /// Entries of submodules and of linked work trees of one repository.
-const PARTS: usize = 65_536;
+const PART_LIMIT: usize = 65_536;
 /// Entries that are listed for one look, beyond what has not changed since the last one.
-const LISTED: usize = 1_000_000;
+const LISTED_LIMIT: usize = 1_000_000;
 /// Time for listing what was there before the first command.
-const TIME: Duration = Duration::from_secs(3);
+const SCAN_TIME_LIMIT: Duration = Duration::from_secs(3);
 /// Directories in each other, below one protected place.
-const DEPTH: usize = 32;
+const DEPTH_LIMIT: usize = 32;
 
 /// What is watched of a base.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,7 +53,7 @@ pub(super) enum Watch {
 pub(super) struct Snapshot {
     pub(super) entries: BTreeMap<PathBuf, Entry>,
     /// Places of which not everything was seen: what is new or missing below them may have been overlooked before.
-    pub(super) cut: BTreeSet<PathBuf>,
+    pub(super) incomplete: BTreeSet<PathBuf>,
     /// The directories of a root.
     pub(super) inventory: Inventory,
     /// Git directories of a root.
@@ -66,7 +66,7 @@ pub(super) struct Snapshot {
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     /// What changes with every change: device, inode, size, times.
-    mark: [i128; 6],
+    fingerprint: [i128; 6],
     /// It has changed just before the look, so that the mark proves nothing.
     is_fresh: bool,
     mode: u32,
@@ -96,14 +96,16 @@ impl Entry {
     }
 
     /// Whether it could be put back.
-    pub(super) fn is_kept(&self) -> bool {
+    pub(super) fn is_restorable(&self) -> bool {
         !matches!(self.kind, Kind::File(None) | Kind::Other)
     }
 
     /// Whether the two say the same, whatever their times.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let same_file = match (&self.kind, &other.kind) {
-            (Kind::File(None), Kind::File(None)) | (Kind::Other, Kind::Other) => self.mark == other.mark,
+            (Kind::File(None), Kind::File(None)) | (Kind::Other, Kind::Other) => {
+                self.fingerprint == other.fingerprint
+            }
             (one, another) => one == another,
         };
         same_file && (self.mode == other.mode || self.is_directory())
@@ -111,19 +113,19 @@ impl Entry {
 
     /// Returns the device and inode.
     pub(super) fn identity(&self) -> (i128, i128) {
-        let [device, inode, ..] = self.mark;
+        let [device, inode, ..] = self.fingerprint;
         (device, inode)
     }
 
     /// Puts it where it was, if nothing is there; makes the directories above it that are missing.
-    pub(super) fn put_back(
+    pub(super) fn restore(
         &self,
         base: &WatchedDirectory<'_>,
         rel_path: &Path,
         modes: &mut ModeOverrides,
     ) -> Result<(), Errno> {
         let parent = match modes.open_to_change(base.directory, parent(rel_path)) {
-            Err(Errno::NOENT) => make_parents(base, parent(rel_path))?,
+            Err(Errno::NOENT) => create_parents(base, parent(rel_path))?,
             opened => opened?,
         };
         let name = rel_path.file_name().unwrap_or_default();
@@ -147,7 +149,7 @@ impl Entry {
     }
 }
 
-fn make_parents(base: &WatchedDirectory<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
+fn create_parents(base: &WatchedDirectory<'_>, rel_path: &Path) -> Result<OwnedFd, Errno> {
     let mut directory = beneath::directory(base.directory, Path::new("."))?;
     for name in rel_path.iter() {
         match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o755)) {
@@ -166,34 +168,36 @@ impl Snapshot {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let fresh_from = i128::from(now.saturating_sub(FRESH).as_secs());
         let empty = Self::default();
-        let mut look = Scanner {
+        let mut scanner = Scanner {
             base,
             old: old.unwrap_or(&empty),
             is_first: old.is_none(),
             path_policy,
             found: Self::default(),
-            top: PathBuf::new(),
-            watched: 0,
-            bytes: REMEMBERED,
+            current_path: PathBuf::new(),
+            entry_count: 0,
+            remaining_bytes: TOTAL_CONTENT_LIMIT,
             fresh_from,
             modes: ModeOverrides::default(),
         };
         match base.watch {
-            Watch::Root => look.root(),
-            Watch::Repository => look.repository(base.directory, Path::new("")),
-            Watch::WorkTree => look.work_tree(base.directory, Path::new("")),
+            Watch::Root => scanner.root(),
+            Watch::Repository => scanner.repository(base.directory, Path::new("")),
+            Watch::WorkTree => scanner.work_tree(base.directory, Path::new("")),
         }
-        look.found
+        scanner.found
     }
 
     /// Whether something at `way` may have been overlooked.
-    pub(super) fn may_overlook(&self, rel_path: &Path) -> bool {
-        self.cut.iter().any(|top| top != rel_path && rel_path.starts_with(top))
+    pub(super) fn may_miss(&self, rel_path: &Path) -> bool {
+        self.incomplete
+            .iter()
+            .any(|current_path| current_path != rel_path && rel_path.starts_with(current_path))
             || self.inventory.is_unlisted(rel_path)
     }
 
     /// Returns the git directories, and the places of such that lead to one.
-    pub(super) fn repositories_there(&self) -> BTreeSet<PathBuf> {
+    pub(super) fn all_repositories(&self) -> BTreeSet<PathBuf> {
         let is_git = |rel_path: &&PathBuf| rel_path.file_name().is_some_and(|name| name == ".git");
         self.repositories.iter().chain(self.entries.keys().filter(is_git)).cloned().collect()
     }
@@ -204,7 +208,7 @@ impl Snapshot {
     }
 
     /// Returns the git directory in which `way` lies.
-    pub(super) fn repository_of<'a>(&self, rel_path: &'a Path) -> Option<&'a Path> {
+    pub(super) fn enclosing_repository<'a>(&self, rel_path: &'a Path) -> Option<&'a Path> {
         let mut above: Vec<&Path> = rel_path.ancestors().collect();
         above.reverse();
         let is_git = |path: &&&Path| path.file_name().is_some_and(|name| name == ".git");
@@ -221,10 +225,10 @@ struct Scanner<'a> {
     path_policy: &'a PathPolicy,
     found: Snapshot,
     /// The protected place that is looked at, and how many entries were found in it.
-    top: PathBuf,
-    watched: usize,
+    current_path: PathBuf,
+    entry_count: usize,
     /// Content that may still be remembered.
-    bytes: u64,
+    remaining_bytes: u64,
     /// In seconds of the system's clock.
     fresh_from: i128,
     modes: ModeOverrides,
@@ -239,7 +243,7 @@ impl Scanner<'_> {
             quarantine: Some(self.base.quarantine),
             skipped: &[],
             first: &BTreeSet::new(),
-            bounds: ScanLimits { entries: LISTED, time: TIME },
+            bounds: ScanLimits { entries: LISTED_LIMIT, time: SCAN_TIME_LIMIT },
             fresh_from: self.fresh_from,
         };
         let old = (!self.is_first).then_some(&self.old.inventory);
@@ -288,7 +292,7 @@ impl Scanner<'_> {
         if found.is_repository {
             if rel_path.as_os_str().is_empty() {
                 // A command that makes the root a repository loses what makes it one.
-                let heads = names(directory, PARTS).0;
+                let heads = names(directory, PART_LIMIT).0;
                 for name in heads.iter().filter(|name| name.as_bytes().eq_ignore_ascii_case(b"head")) {
                     self.tree(directory, PathBuf::from(name), name, 0);
                 }
@@ -327,9 +331,9 @@ impl Scanner<'_> {
 
     /// Returns the names in a directory of submodules or work trees.
     fn parts(&mut self, directory: BorrowedFd<'_>, rel_path: &Path) -> Vec<OsString> {
-        let (names, is_whole) = names(directory, PARTS);
+        let (names, is_whole) = names(directory, PART_LIMIT);
         if !is_whole {
-            self.found.cut.insert(rel_path.to_owned());
+            self.found.incomplete.insert(rel_path.to_owned());
         }
         names
     }
@@ -356,10 +360,10 @@ impl Scanner<'_> {
             let rel_path = rel_path.join(&name);
             if rustix::fs::statat(&inner, "HEAD", AtFlags::SYMLINK_NOFOLLOW).is_ok() {
                 self.repository(inner.as_fd(), &rel_path);
-            } else if depth < DEPTH {
+            } else if depth < DEPTH_LIMIT {
                 self.modules(inner.as_fd(), &rel_path, depth + 1);
             } else {
-                self.found.cut.insert(rel_path);
+                self.found.incomplete.insert(rel_path);
             }
         }
     }
@@ -367,18 +371,18 @@ impl Scanner<'_> {
     /// Notes what stands at `name`, known as `way`, and everything below it.
     fn tree(&mut self, parent: BorrowedFd<'_>, rel_path: PathBuf, name: &OsStr, depth: usize) {
         if depth == 0 {
-            self.top.clone_from(&rel_path);
-            self.watched = 0;
+            self.current_path.clone_from(&rel_path);
+            self.entry_count = 0;
         }
-        self.watched += 1;
-        if depth > DEPTH || self.watched > WATCHED {
-            self.found.cut.insert(self.top.clone());
+        self.entry_count += 1;
+        if depth > DEPTH_LIMIT || self.entry_count > ENTRY_LIMIT {
+            self.found.incomplete.insert(self.current_path.clone());
             return;
         }
         let Some(directory) = self.enter(parent, &rel_path, name) else { return };
-        let (names, is_whole) = names(directory.as_fd(), WATCHED);
+        let (names, is_whole) = names(directory.as_fd(), ENTRY_LIMIT);
         if !is_whole {
-            self.found.cut.insert(self.top.clone());
+            self.found.incomplete.insert(self.current_path.clone());
         }
         for name in names {
             self.tree(directory.as_fd(), rel_path.join(&name), &name, depth + 1);
@@ -395,19 +399,21 @@ impl Scanner<'_> {
     }
 
     fn entry(&mut self, parent: BorrowedFd<'_>, rel_path: &Path, name: &OsStr, stat: &Stat) -> Entry {
-        let mark = fingerprint(stat);
+        let fingerprint = fingerprint(stat);
         let is_fresh = i128::from(stat.st_ctime) >= self.fresh_from;
         if let Some(known) =
-            self.old.entries.get(rel_path).filter(|known| known.mark == mark && !known.is_fresh)
+            self.old.entries.get(rel_path).filter(|known| known.fingerprint == fingerprint && !known.is_fresh)
         {
-            self.bytes = self.bytes.saturating_sub(known.content().map_or(0, |content| content.len() as u64));
+            self.remaining_bytes = self
+                .remaining_bytes
+                .saturating_sub(known.content().map_or(0, |content| content.len() as u64));
             return known.clone();
         }
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => Kind::Directory,
             FileType::RegularFile => {
-                let content = content(parent, name, self.bytes.min(CONTENT));
-                self.bytes -= content.as_ref().map_or(0, |content| content.len() as u64);
+                let content = content(parent, name, self.remaining_bytes.min(CONTENT_LIMIT));
+                self.remaining_bytes -= content.as_ref().map_or(0, |content| content.len() as u64);
                 Kind::File(content)
             }
             FileType::Symlink => match rustix::fs::readlinkat(parent, name, Vec::new()) {
@@ -420,7 +426,7 @@ impl Scanner<'_> {
             | FileType::Socket
             | FileType::Unknown => Kind::Other,
         };
-        Entry { mark, is_fresh, mode: stat.st_mode, kind }
+        Entry { fingerprint, is_fresh, mode: stat.st_mode, kind }
     }
 }
 
@@ -440,9 +446,9 @@ pub(super) fn fingerprint(stat: &Stat) -> [i128; 6] {
 fn content(parent: BorrowedFd<'_>, name: &OsStr, limit: u64) -> Option<Arc<[u8]>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(beneath::open(parent, Path::new(name), flags).ok()?);
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= limit).then(|| bytes.into())
+    let mut remaining_bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut remaining_bytes).ok()?;
+    (remaining_bytes.len() as u64 <= limit).then(|| remaining_bytes.into())
 }
 
 /// The names in a directory, but `.` and `..`, and whether these are all.

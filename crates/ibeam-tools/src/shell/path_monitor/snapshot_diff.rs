@@ -39,8 +39,10 @@ impl SnapshotDiff<'_> {
     pub(super) fn git_dir_path<'a>(&self, rel_path: &'a Path) -> Option<GitDirPath<'a>> {
         match self.base.watch {
             Watch::Root => {
-                let repository =
-                    self.now.repository_of(rel_path).or_else(|| self.old.repository_of(rel_path))?;
+                let repository = self
+                    .now
+                    .enclosing_repository(rel_path)
+                    .or_else(|| self.old.enclosing_repository(rel_path))?;
                 let (inner, is_own) = git_dir_rules::innermost(rel_path.strip_prefix(repository).ok()?);
                 let path = self.base.path.join(repository);
                 Some(GitDirPath {
@@ -67,7 +69,7 @@ impl SnapshotDiff<'_> {
 
     /// Returns the protected places that could be listed whole before the command and cannot now.
     pub(super) fn newly_incomplete(&self) -> impl Iterator<Item = &Path> {
-        self.now.cut.iter().filter(|top| !self.old.cut.contains(*top)).map(PathBuf::as_path)
+        self.now.incomplete.iter().filter(|top| !self.old.incomplete.contains(*top)).map(PathBuf::as_path)
     }
 
     /// Returns the outermost of the new directories that could not be listed.
@@ -83,7 +85,7 @@ impl SnapshotDiff<'_> {
     /// Whether what is new at `way` may have been there before, unseen.
     pub(super) fn may_have_existed(&self, rel_path: &Path) -> bool {
         let is_new_gitlink = self.now.is_in_gitlink(rel_path) && !self.old.is_in_gitlink(rel_path);
-        self.old.may_overlook(rel_path) && !is_new_gitlink
+        self.old.may_miss(rel_path) && !is_new_gitlink
     }
 
     /// Whether the directory in which `way` lies was only moved, and what is at `way` with it, as it was.
@@ -93,7 +95,7 @@ impl SnapshotDiff<'_> {
 
     /// Whether a directory `.git` was given another name, under which git does not look for it.
     fn was_git_renamed(&self, rel_path: &Path, entry: &Entry) -> bool {
-        let Some(repository) = self.now.repository_of(rel_path) else { return false };
+        let Some(repository) = self.now.enclosing_repository(rel_path) else { return false };
         let Some(now) = self.now.inventory.directories.get(repository) else { return false };
         let Ok(rest) = rel_path.strip_prefix(repository) else { return false };
         let named_git =

@@ -1,45 +1,45 @@
 //! The head and the tail of an endless stream, with an exact count of what lies between.
 
-use crate::elision::join;
+use crate::elision::join_with_gap;
 
 /// Bytes kept from the beginning.
-const HEAD: usize = 20 << 10;
+const HEAD_BYTES: usize = 20 << 10;
 /// Bytes kept from the end.
-const TAIL: usize = 10 << 10;
+const TAIL_BYTES: usize = 10 << 10;
 
 /// A stream of bytes, of which at most `HEAD` + `TAIL` are told and at most a little more are held.
 #[derive(Debug, Default)]
-pub(super) struct Capture {
+pub(super) struct BoundedBuffer {
     head: Vec<u8>,
     tail: Vec<u8>,
     total: u64,
 }
 
-impl Capture {
+impl BoundedBuffer {
     /// Takes the next bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
-        let (first, rest) = bytes.split_at(bytes.len().min(HEAD - self.head.len()));
+        let (first, rest) = bytes.split_at(bytes.len().min(HEAD_BYTES - self.head.len()));
         self.head.extend_from_slice(first);
-        let last = rest.get(rest.len().saturating_sub(TAIL)..).unwrap_or_default();
+        let last = rest.get(rest.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
         self.tail.extend_from_slice(last);
         // Cut only when twice too long, so that each byte is moved once on average.
-        if self.tail.len() > 2 * TAIL {
-            self.tail.drain(..self.tail.len() - TAIL);
+        if self.tail.len() > 2 * TAIL_BYTES {
+            self.tail.drain(..self.tail.len() - TAIL_BYTES);
         }
     }
 
     /// The text: invalid bytes as U+FFFD, the gap as `… N bytes left out …`, cut between characters.
     pub(super) fn text(&self) -> String {
-        if self.total <= (HEAD + TAIL) as u64 {
+        if self.total <= (HEAD_BYTES + TAIL_BYTES) as u64 {
             return String::from_utf8_lossy(&[self.head.as_slice(), &self.tail].concat()).into_owned();
         }
         let head = self.head.get(..self.head.len() - incomplete_end(&self.head)).unwrap_or_default();
-        let tail = self.tail.get(self.tail.len().saturating_sub(TAIL)..).unwrap_or_default();
+        let tail = self.tail.get(self.tail.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
         let continued = tail.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
         let tail = tail.get(continued..).unwrap_or_default();
         let left_out = self.total - (head.len() + tail.len()) as u64;
-        join(&String::from_utf8_lossy(head), left_out, &String::from_utf8_lossy(tail))
+        join_with_gap(&String::from_utf8_lossy(head), left_out, &String::from_utf8_lossy(tail))
     }
 }
 
@@ -60,17 +60,17 @@ pub(super) fn incomplete_end(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Capture, incomplete_end};
+    use super::{BoundedBuffer, incomplete_end};
 
     #[track_caller]
     fn check(stream: &[u8], expect_length: usize, expect: &str) {
         for chunk in [1, 7, 4096, 1 << 20] {
-            let mut capture = Capture::default();
-            stream.chunks(chunk).for_each(|bytes| capture.feed(bytes));
-            let text = capture.text();
+            let mut buffer = BoundedBuffer::default();
+            stream.chunks(chunk).for_each(|bytes| buffer.feed(bytes));
+            let text = buffer.text();
             assert_eq!(text.len(), expect_length, "in chunks of {chunk}");
             assert!(text.contains(expect), "in chunks of {chunk}");
-            assert!(capture.head.capacity() + capture.tail.capacity() < 200 << 10);
+            assert!(buffer.head.capacity() + buffer.tail.capacity() < 200 << 10);
         }
     }
 
@@ -96,9 +96,9 @@ mod tests {
     #[test]
     fn no_character_is_cut_at_the_gap() {
         let stream = "€".repeat(20_000);
-        let mut capture = Capture::default();
-        capture.feed(stream.as_bytes());
-        assert!(!capture.text().contains('\u{FFFD}'));
+        let mut buffer = BoundedBuffer::default();
+        buffer.feed(stream.as_bytes());
+        assert!(!buffer.text().contains('\u{FFFD}'));
     }
 
     #[test]

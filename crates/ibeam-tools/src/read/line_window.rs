@@ -2,7 +2,7 @@
 
 /// Lines `first ..` of a text fed in pieces of any size.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct LineWindow {
     /// The lines taken, with their ends.
     pub(super) content: String,
     /// Number of the first line taken, from 1.
@@ -20,10 +20,10 @@ pub(super) struct Window {
     end: u64,
     limit_bytes: usize,
     newlines: u64,
-    open_line: bool,
+    is_line_open: bool,
 }
 
-impl Window {
+impl LineWindow {
     /// At most `count` lines from line `first`, at most `limit_bytes` of text.
     pub(super) fn new(first: u64, count: u64, limit_bytes: usize) -> Self {
         Self {
@@ -37,7 +37,7 @@ impl Window {
             end: first.saturating_add(count.max(1)),
             limit_bytes,
             newlines: 0,
-            open_line: false,
+            is_line_open: false,
         }
     }
 
@@ -52,7 +52,7 @@ impl Window {
             }
             let length = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |at| at + 1);
             let (piece, after) = rest.split_at(length);
-            self.take(piece);
+            self.take_piece(piece);
             self.count(piece);
             rest = after;
         }
@@ -60,7 +60,7 @@ impl Window {
 
     /// Lines as `str::lines` counts them.
     pub(super) fn total_lines(&self) -> u64 {
-        self.newlines + u64::from(self.open_line)
+        self.newlines + u64::from(self.is_line_open)
     }
 
     /// Nothing was fed.
@@ -73,7 +73,7 @@ impl Window {
         self.first + (self.content.lines().count() as u64).saturating_sub(1)
     }
 
-    fn take(&mut self, piece: &str) {
+    fn take_piece(&mut self, piece: &str) {
         let line = self.newlines + 1;
         if line < self.first {
             return;
@@ -89,7 +89,7 @@ impl Window {
         }
         self.has_more = true;
         self.cut_by_bytes = true;
-        if self.content.is_empty() || self.open_line {
+        if self.content.is_empty() || self.is_line_open {
             // One line longer than the limit: its head is all there is to show.
             self.content.push_str(piece.get(..piece.floor_char_boundary(room)).unwrap_or_default());
             self.cut_in_line = true;
@@ -98,6 +98,6 @@ impl Window {
 
     fn count(&mut self, text: &str) {
         self.newlines += memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64;
-        self.open_line = !text.ends_with('\n');
+        self.is_line_open = !text.ends_with('\n');
     }
 }
