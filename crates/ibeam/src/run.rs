@@ -128,7 +128,7 @@ fn print_on(
         }
     };
     let approver = Arc::new(ibeam_core::NoApprover);
-    let hooks = hooks.into_runner(app, &started.head, true);
+    let hooks = hooks::runner(hooks, app, &started.head, true);
     let further = app.base.flags.append_system_prompt.clone();
     let foundation = RunInputs {
         head: started.head,

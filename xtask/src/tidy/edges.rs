@@ -45,6 +45,12 @@ const ROOMS: &[Room] = &[
     Room { name: "ibeam-sandbox", may_know: &["ibeam-protocol"], alone_knows: &["libc"] },
     Room { name: "ibeam-files", may_know: &[], alone_knows: &[] },
     Room {
+        name: "ibeam-hooks",
+        // `ibeam-tools` for its process trees only.
+        may_know: &["ibeam-protocol", "ibeam-core", "ibeam-files", "ibeam-sandbox", "ibeam-tools"],
+        alone_knows: &[],
+    },
+    Room {
         name: "ibeam-config",
         may_know: &["ibeam-protocol", "ibeam-policy", "ibeam-files"],
         alone_knows: &[],
@@ -63,6 +69,7 @@ const ROOMS: &[Room] = &[
             "ibeam-core",
             "ibeam-files",
             "ibeam-config",
+            "ibeam-hooks",
             "ibeam-providers",
             "ibeam-local",
             "ibeam-tools",

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use ibeam_core::{FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, Redactor};
+use ibeam_hooks::HookChain;
 use ibeam_protocol::{CallId, Notice, RunOutcome, SessionStarted, ToolCall, ToolOutcome};
 use serde_json::{Map, Value, json};
 
 use super::host::{Host, lock};
-use crate::hooks::JoinedHooks;
 use answer::{Answer, Permission};
 use call_form::CallForm;
 use registration::HostHookEvent;
@@ -64,7 +64,7 @@ impl HostHooks {
         let (host, head) = (Arc::clone(host), head.clone());
         let (changed, warned) = (Mutex::default(), Mutex::default());
         let second = Self { host, hooks, head, redactor: redactor(), changed, warned };
-        Arc::new(JoinedHooks { first, second: Arc::new(second) })
+        Arc::new(HookChain { first, second: Arc::new(second) })
     }
 
     /// Returns the callbacks of `event` for a tool that has any of these names.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, join};
 use ibeam_core::{Access, ApprovalRequest, Approver, Journal, Redactor, Stop};
+use ibeam_hooks::HookRunner;
 use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason, RunOutcome, Signal, ToolCall};
 use tokio::runtime::Runtime;
@@ -21,7 +22,7 @@ use super::watchdog::Watchdog;
 use super::{Shutdown, end_of, no_thread, on_runtime, resources, system, timeout};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
-use crate::hooks::{self, HookRunner};
+use crate::hooks;
 use crate::mcp::{self, Servers};
 use crate::printer::Printer;
 use crate::pump::{CurrentStop, Pump, WAITING_EVENTS};
@@ -63,7 +64,7 @@ fn chat_on(
     let typed = Arc::new(Mutex::new(TerminalInput::start().map_err(no_thread)?));
     let person = Arc::new(Person { typed: Arc::clone(&typed), catalogue: Arc::clone(&app.base.catalogue) });
     let told = hooks.notices.clone();
-    let hooks = hooks.into_runner(app, &started.head, false);
+    let hooks = hooks::runner(hooks, app, &started.head, false);
     let listening = Arc::clone(&hooks);
     let further = app.base.flags.append_system_prompt.clone();
     let foundation = RunInputs {

@@ -110,7 +110,7 @@ fn converse_on(
         arguments: format!("hooks {}", additions.uncalled_hooks.join(", ")),
     });
     let told = hooks.notices.iter().cloned().chain(app.ignored_arguments_notice()).chain(unheard).collect();
-    let hooks = hooks.into_runner(app, &started.head, false);
+    let hooks = hooks::runner(hooks, app, &started.head, false);
     let redactor = || Redactor::new(crate::model::all_secrets(app));
     let listening =
         HostHooks::chain(Arc::clone(&hooks) as _, &host, additions.hooks, &started.head, redactor);

@@ -1,8 +1,8 @@
-//! The events that hooks are run for, by the names that files use.
+//! The names of the events in hook files.
 
-/// An event.
+/// The name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Event {
+pub(crate) enum EventName {
     SessionStart,
     BeforeSubmitPrompt,
     PreToolUse,
@@ -17,8 +17,8 @@ pub(super) enum Event {
     SessionEnd,
 }
 
-impl Event {
-    /// All of them.
+impl EventName {
+    /// All names.
     const ALL: [Self; 12] = [
         Self::SessionStart,
         Self::BeforeSubmitPrompt,
@@ -34,13 +34,13 @@ impl Event {
         Self::SessionEnd,
     ];
 
-    /// The event of that name; `None` for one that no hooks are run for.
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event| event.name() == name)
+    /// Parses the name of a file; `None` for an event that this program has not.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.as_str() == name)
     }
 
-    /// Its name.
-    pub(super) fn name(self) -> &'static str {
+    /// Returns the name in a file.
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::SessionStart => "sessionStart",
             Self::BeforeSubmitPrompt => "beforeSubmitPrompt",
@@ -57,8 +57,8 @@ impl Event {
         }
     }
 
-    /// A hook may refuse what it is told of.
-    pub(super) fn can_refuse(self) -> bool {
+    /// Whether a hook of this event can refuse what is about to happen.
+    pub(crate) fn can_refuse(self) -> bool {
         match self {
             Self::BeforeSubmitPrompt
             | Self::PreToolUse
