@@ -6,14 +6,14 @@
 use std::path::{Path, PathBuf};
 
 use crate::access::Access;
-use crate::fetch::{UnnamedPorts, covers, origin_of};
+use crate::fetch::{ImplicitPorts, covers, parse_origin};
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
-use crate::shell::Opaque;
+use crate::shell::Unanalyzable;
 use crate::shell::coverage::{allows, names, shell_narrowing, shown};
 use crate::shell::hazard::hazard;
 use crate::shell::redirect::Redirect;
-use crate::shell::wrapper::{self, Call, Step, Steps};
+use crate::shell::wrapper::{self, Call, CommandStep, CommandSteps};
 
 /// A verdict with the way to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,8 +84,8 @@ impl Policy {
         let (opaque, mut parts) = match access {
             Access::Nothing => (None, Vec::new()),
             Access::Command { text, directory } => match wrapper::steps(text) {
-                Ok(steps) => (None, self.command_parts(&steps, self.start_of(directory.as_deref()))),
-                Err(Opaque(what)) => (Some(what), Vec::new()),
+                Ok(steps) => (None, self.command_parts(&steps, self.start_directory(directory.as_deref()))),
+                Err(Unanalyzable(what)) => (Some(what), Vec::new()),
             },
             Access::Read(path) | Access::Write(path) => (None, vec![self.path_part(access, path)]),
             Access::Fetch { url } => (None, vec![self.part(url, |list, rule| host(list, rule, url))]),
@@ -100,10 +100,10 @@ impl Policy {
         Explanation { verdict, unanalyzable: opaque, parts }
     }
 
-    fn command_parts(&self, steps: &Steps, start: &Path) -> Vec<AccessPart> {
+    fn command_parts(&self, steps: &CommandSteps, start: &Path) -> Vec<AccessPart> {
         let (directories, _) = self.directories(&steps.steps, start);
         let everywhere = directories.last().cloned().unwrap_or_default();
-        let telling = |step: &Step| *step != Step { repeats: step.repeats, ..Step::default() };
+        let telling = |step: &CommandStep| *step != CommandStep { repeats: step.repeats, ..CommandStep::default() };
         let parts = steps.steps.iter().enumerate().filter(|(_, step)| telling(step)).map(|(at, step)| {
             let places =
                 if steps.functions { &everywhere } else { directories.get(at).unwrap_or(&everywhere) };
@@ -138,7 +138,7 @@ impl Policy {
         &self,
         list: RuleList,
         rule: &Rule,
-        step: &Step,
+        step: &CommandStep,
         places: &[PathBuf],
     ) -> (bool, String) {
         let alone = std::slice::from_ref(rule);
@@ -218,7 +218,7 @@ impl Policy {
 }
 
 /// A step on one line.
-fn subject(step: &Step) -> String {
+fn subject(step: &CommandStep) -> String {
     let sets = step.sets.iter().map(|name| format!("{name}=…"));
     let redirects = step
         .redirects
@@ -235,10 +235,10 @@ fn matched(applies: bool, what: &str) -> (bool, String) {
 
 fn host(list: RuleList, rule: &Rule, url: &str) -> (bool, String) {
     let unnamed = match list {
-        RuleList::Allow => UnnamedPorts::Web,
-        RuleList::Deny | RuleList::Ask | RuleList::BuiltIn => UnnamedPorts::All,
+        RuleList::Allow => ImplicitPorts::Web,
+        RuleList::Deny | RuleList::Ask | RuleList::BuiltIn => ImplicitPorts::All,
     };
-    match (rule, origin_of(url)) {
+    match (rule, parse_origin(url)) {
         (Rule::WebFetch(domain), Some((host, port))) => {
             matched(covers(domain, &host, port, unnamed), &format!("the host `{host}` at port {port}"))
         }

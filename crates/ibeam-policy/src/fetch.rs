@@ -14,7 +14,7 @@ const WEB_PORTS: [u16; 2] = [80, 443];
 
 /// Which ports a domain without one covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UnnamedPorts {
+pub(crate) enum ImplicitPorts {
     /// The ports of web pages, 80 and 443: for rules that allow.
     Web,
     /// Every port: for rules that deny or ask.
@@ -24,31 +24,31 @@ pub(crate) enum UnnamedPorts {
 impl Policy {
     /// Decides about fetching `url`.
     pub(crate) fn fetch(&self, url: &str) -> Verdict {
-        let Some((host, port)) = origin_of(url) else {
+        let Some((host, port)) = parse_origin(url) else {
             return Verdict::deny(
                 "default",
                 "the address is not a plain `http://` or `https://` one with a host name, without user, \
                  password, backslash or percent sign before the path",
             );
         };
-        let rule = |rules: &[Rule], unnamed: UnnamedPorts| {
+        let rule = |rules: &[Rule], unnamed: ImplicitPorts| {
             rules
                 .iter()
                 .find(|rule| matches!(rule, Rule::WebFetch(domain) if covers(domain, &host, port, unnamed)))
                 .map(Rule::to_string)
         };
-        if let Some(rule) = rule(&self.deny, UnnamedPorts::All) {
+        if let Some(rule) = rule(&self.deny, ImplicitPorts::All) {
             let reason = format!("fetching from `{host}` is denied by the rule `{rule}`");
             return Verdict::deny(rule, reason);
         }
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
-        if let Some(rule) = rule(&self.ask, UnnamedPorts::All) {
+        if let Some(rule) = rule(&self.ask, ImplicitPorts::All) {
             let reason = format!("fetching from `{host}` needs an approval by the rule `{rule}`");
             return Verdict::ask(rule, reason);
         }
-        match rule(&self.allow, UnnamedPorts::Web) {
+        match rule(&self.allow, ImplicitPorts::Web) {
             Some(rule) => Verdict::allow(rule),
             None => {
                 let place = if WEB_PORTS.contains(&port) { host } else { format!("{host}:{port}") };
@@ -63,7 +63,7 @@ impl Policy {
 }
 
 /// Returns the host of a web address, in lower case, and its port; `None` for anything that is not plainly one.
-pub(crate) fn origin_of(url: &str) -> Option<(String, u16)> {
+pub(crate) fn parse_origin(url: &str) -> Option<(String, u16)> {
     let (scheme, rest) = url.split_once("://")?;
     let usual = match scheme.to_ascii_lowercase().as_str() {
         "http" => 80,
@@ -93,15 +93,15 @@ pub(crate) fn origin_of(url: &str) -> Option<(String, u16)> {
 
 /// Whether the domain of a token, with or without a port, covers `host` at `port`; `*.example.org` is every name below
 /// it and not itself.
-pub(crate) fn covers(token: &str, host: &str, port: u16, unnamed: UnnamedPorts) -> bool {
+pub(crate) fn covers(token: &str, host: &str, port: u16, unnamed: ImplicitPorts) -> bool {
     let (domain, named) = match token.rsplit_once(':') {
         Some((domain, named)) => (domain, Some(named)),
         None => (token, None),
     };
     let covers_port = match (named, unnamed) {
         (Some(named), _) => named.parse() == Ok(port),
-        (None, UnnamedPorts::Web) => WEB_PORTS.contains(&port),
-        (None, UnnamedPorts::All) => true,
+        (None, ImplicitPorts::Web) => WEB_PORTS.contains(&port),
+        (None, ImplicitPorts::All) => true,
     };
     let covers_host = match domain.strip_prefix("*.") {
         Some(parent) => {

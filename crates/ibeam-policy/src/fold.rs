@@ -29,7 +29,7 @@ pub(crate) fn fold_case(text: &str) -> Cow<'_, str> {
         return Cow::Owned(text.to_ascii_lowercase());
     }
     // By way of upper case: the long s and the dotless i have one, and are not what lower case makes of it.
-    let cased = text.chars().filter(|c| !is_ignored(*c)).flat_map(char::to_uppercase);
+    let cased = text.chars().filter(|c| !is_ignored_char(*c)).flat_map(char::to_uppercase);
     let lower: String = cased.flat_map(char::to_lowercase).collect();
     Cow::Owned(ComposingNormalizerBorrowed::new_nfc().normalize(&lower).into_owned())
 }
@@ -73,7 +73,7 @@ pub(crate) fn is_short_form(name: &str, long: &str) -> bool {
 }
 
 /// Characters that HFS+ leaves out of the comparison, and others that nobody sees.
-pub(crate) fn is_ignored(c: char) -> bool {
+pub(crate) fn is_ignored_char(c: char) -> bool {
     matches!(
         c,
         '\u{ad}'

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::fold::{fold_case, fold_path};
-use crate::pattern::{Pairs, Pattern};
+use crate::pattern::{CharPairs, Pattern};
 
 /// Where a relative pattern starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub struct PathGlob {
     pattern: String,
     exact: Pattern,
     folded: Pattern,
-    /// Pairs of characters that stand in every path that the pattern matches.
-    pairs: Pairs,
+    /// CharPairs of characters that stand in every path that the pattern matches.
+    pairs: CharPairs,
 }
 
 impl PathGlob {
@@ -57,7 +57,7 @@ impl PathGlob {
         };
         let exact = Pattern::new(&whole, true, false)?;
         let folded = Pattern::new(&fold_case(&whole), true, true)?;
-        let pairs = Pairs::required_by(&pattern);
+        let pairs = CharPairs::required_by(&pattern);
         Ok(Self { text: text.to_owned(), anchor, pattern, exact, folded, pairs })
     }
 
@@ -80,7 +80,7 @@ impl PathGlob {
     }
 
     fn covers(&self, path: &Path, workspace: &Path, home: &Path) -> bool {
-        let anywhere = self.is_anywhere();
+        let anywhere = self.matches_anywhere();
         if anywhere {
             let rest = self.pattern.strip_prefix("**/").unwrap_or(&self.pattern);
             let names = path.components().filter_map(|component| match component {
@@ -98,7 +98,7 @@ impl PathGlob {
     }
 
     /// Whether the pattern can cover a path with these pairs of characters: a quick answer before [`Self::denies`].
-    pub(crate) fn may_deny(&self, pairs: Pairs) -> bool {
+    pub(crate) fn may_deny(&self, pairs: CharPairs) -> bool {
         pairs.contain(self.pairs)
     }
 
@@ -108,8 +108,8 @@ impl PathGlob {
     }
 
     /// True when a deny rule with this pattern may cover something below `directory`.
-    pub(crate) fn may_lie_below(&self, directory: &Path, workspace: &Path, home: &Path) -> bool {
-        if self.is_anywhere() {
+    pub(crate) fn may_match_below(&self, directory: &Path, workspace: &Path, home: &Path) -> bool {
+        if self.matches_anywhere() {
             return true;
         }
         let root = self.root(workspace, home);
@@ -128,10 +128,10 @@ impl PathGlob {
     }
 
     /// True when a shell pattern may stand for something that a deny rule with this pattern covers.
-    pub(crate) fn may_meet(&self, shell_pattern: &str) -> bool {
+    pub(crate) fn may_overlap(&self, shell_pattern: &str) -> bool {
         let own: Vec<&str> = self.pattern.split('/').filter(|name| *name != "**").collect();
         let wild = shell_pattern.split('/').filter(|name| has_wildcard(name));
-        let own_meets = |name: &str| own.iter().any(|own| names_meet(name, own));
+        let own_meets = |name: &str| own.iter().any(|own| names_overlap(name, own));
         wild.into_iter().any(own_meets)
     }
 
@@ -144,10 +144,10 @@ impl PathGlob {
 
     /// True when the pattern is one place, or one place and all below it.
     pub(crate) fn is_tree(&self) -> bool {
-        !self.is_anywhere() && !has_wildcard(self.pattern.strip_suffix("/**").unwrap_or(&self.pattern))
+        !self.matches_anywhere() && !has_wildcard(self.pattern.strip_suffix("/**").unwrap_or(&self.pattern))
     }
 
-    pub(crate) fn is_anywhere(&self) -> bool {
+    pub(crate) fn matches_anywhere(&self) -> bool {
         self.anchor == Anchor::Workspace && (!self.pattern.contains('/') || self.pattern.starts_with("**/"))
     }
 
@@ -176,7 +176,7 @@ fn has_wildcard(text: &str) -> bool {
 }
 
 /// True when some file name matches both patterns, as far as brackets and braces are taken for anything.
-fn names_meet(shell: &str, own: &str) -> bool {
+fn names_overlap(shell: &str, own: &str) -> bool {
     if own.starts_with('.') && shell.starts_with(['*', '?', '[']) {
         // The shell's wildcards leave out hidden names.
         return false;

@@ -280,9 +280,9 @@ pub fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// The entry of a credential that `path` is or lies in.
 pub(crate) fn credential(path: &Path, home: &Path) -> Option<ProtectedName> {
-    let spelled = path.as_os_str().as_encoded_bytes();
+    let names_explicitly = path.as_os_str().as_encoded_bytes();
     let is_in =
-        |entry: &&ProtectedName| spelled.starts_with(entry.name.as_bytes()) && path.starts_with(entry.name);
+        |entry: &&ProtectedName| names_explicitly.starts_with(entry.name.as_bytes()) && path.starts_with(entry.name);
     if let Some(entry) = INDEX.system.iter().find(is_in) {
         return Some(*entry);
     }

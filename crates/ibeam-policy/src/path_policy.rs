@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::access::Access;
 use crate::glob::PathGlob;
 use crate::names;
-use crate::policy::{Policy, Verdict, read_glob, spelled, write_glob};
+use crate::policy::{Policy, Verdict, read_glob, names_explicitly, write_glob};
 use crate::rule::Rule;
 
 /// The part of a policy that holds whatever a command does. The default hides nothing and keeps nothing.
@@ -30,7 +30,7 @@ impl Policy {
     pub(crate) fn exempts(&self, path: &Path) -> bool {
         let Some(name) = self.guarded(path) else { return true };
         self.allow.iter().filter_map(write_glob).any(|glob| {
-            spelled(glob, name)
+            names_explicitly(glob, name)
                 && (glob.allows(path, &self.workspace, &self.home)
                     || glob.may_allow_below(path, &self.workspace, &self.home))
         })
@@ -55,7 +55,7 @@ impl PathPolicy {
     pub fn git_search_directories(&self, access: &Access) -> Vec<PathBuf> {
         match (&self.0, access) {
             (Some(policy), Access::Command { text, directory }) if text.contains("git") => {
-                policy.places_of_git(text, directory.as_deref())
+                policy.git_search_directories(text, directory.as_deref())
             }
             (Some(_) | None, _) => Vec::new(),
         }
@@ -66,7 +66,7 @@ impl PathPolicy {
         self.0.as_ref().map(|policy| policy.home.as_path())
     }
 
-    /// Places that commands must not read, whether they exist or not: credentials, our own directories, and the
+    /// PathList that commands must not read, whether they exist or not: credentials, our own directories, and the
     /// denied ones that a rule names without a wildcard.
     pub fn hidden_paths(&self) -> Vec<PathBuf> {
         let Some(policy) = &self.0 else { return Vec::new() };
@@ -101,7 +101,7 @@ impl PathPolicy {
         let mut directories = Vec::new();
         for glob in policy.deny.iter().filter_map(path_glob) {
             let root = glob.root(&policy.workspace, &policy.home);
-            if glob.is_anywhere() || root.starts_with(&policy.workspace) {
+            if glob.matches_anywhere() || root.starts_with(&policy.workspace) {
                 directories.push(policy.workspace.clone());
                 directories.extend(policy.extra_dirs.iter().cloned());
             } else {
@@ -128,7 +128,7 @@ impl PathPolicy {
         self.0.as_ref().is_some_and(|policy| policy.denied(path, read_glob).is_some())
     }
 
-    /// Places in the workspace that are protected by their use, such as the directory that `core.hooksPath` names.
+    /// PathList in the workspace that are protected by their use, such as the directory that `core.hooksPath` names.
     pub fn protected_paths(&self) -> &[PathBuf] {
         self.0.as_ref().map(|policy| policy.protected_paths.as_slice()).unwrap_or_default()
     }
@@ -137,7 +137,7 @@ impl PathPolicy {
     pub fn exempts_by_name(&self, path: &Path, name: &str) -> bool {
         self.0.as_ref().is_none_or(|policy| {
             policy.allow.iter().filter_map(write_glob).any(|glob| {
-                spelled(glob, name)
+                names_explicitly(glob, name)
                     && (glob.allows(path, &policy.workspace, &policy.home)
                         || glob.may_allow_below(path, &policy.workspace, &policy.home))
             })
@@ -153,7 +153,7 @@ impl PathPolicy {
     pub fn allows_read_by_name(&self, path: &Path, name: &str) -> bool {
         self.0.as_ref().is_some_and(|policy| {
             policy.allow.iter().filter_map(read_glob).any(|glob| {
-                spelled(glob, name) && glob.allows(&path.join("_"), &policy.workspace, &policy.home)
+                names_explicitly(glob, name) && glob.allows(&path.join("_"), &policy.workspace, &policy.home)
             })
         })
     }

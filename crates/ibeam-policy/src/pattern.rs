@@ -9,11 +9,11 @@ use std::sync::OnceLock;
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
 /// How long a pattern may be, in bytes.
-const LONGEST: usize = 4096;
+const MAX_BYTES: usize = 4096;
 /// How deep braces of a pattern may nest.
-const DEEPEST: usize = 8;
+const MAX_BRACE_DEPTH: usize = 8;
 /// How many braces, brackets, alternatives and wildcards a pattern may have.
-const MOST_SPECIAL: usize = 512;
+const MAX_SPECIAL: usize = 512;
 
 /// One compiled pattern.
 #[derive(Clone, Debug)]
@@ -29,8 +29,8 @@ impl Pattern {
     /// # Errors
     /// What is wrong with it, in words.
     pub(crate) fn new(text: &str, has_separator: bool, ignores_case: bool) -> Result<Self, String> {
-        if text.len() > LONGEST {
-            return Err(format!("it is longer than {LONGEST} bytes"));
+        if text.len() > MAX_BYTES {
+            return Err(format!("it is longer than {MAX_BYTES} bytes"));
         }
         let (mut depth, mut deepest, mut special) = (0_usize, 0_usize, 0_usize);
         for c in text.chars() {
@@ -42,11 +42,11 @@ impl Pattern {
             }
             deepest = deepest.max(depth);
         }
-        if deepest > DEEPEST {
-            return Err(format!("its braces nest deeper than {DEEPEST}"));
+        if deepest > MAX_BRACE_DEPTH {
+            return Err(format!("its braces nest deeper than {MAX_BRACE_DEPTH}"));
         }
-        if special > MOST_SPECIAL {
-            return Err(format!("it has more than {MOST_SPECIAL} wildcards and alternatives"));
+        if special > MAX_SPECIAL {
+            return Err(format!("it has more than {MAX_SPECIAL} wildcards and alternatives"));
         }
         let glob = GlobBuilder::new(text)
             .literal_separator(has_separator)
@@ -65,9 +65,9 @@ impl Pattern {
 
 /// A set of pairs of neighbouring ASCII characters, case ignored. It may hold more than it was given, never less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pairs([u64; 4]);
+pub(crate) struct CharPairs([u64; 4]);
 
-impl Pairs {
+impl CharPairs {
     const NONE: Self = Self([0; 4]);
     const ALL: Self = Self([u64::MAX; 4]);
 
@@ -124,7 +124,7 @@ impl Pairs {
 mod tests {
     use std::path::Path;
 
-    use super::{Pairs, Pattern};
+    use super::{CharPairs, Pattern};
     use crate::glob::PathGlob;
 
     #[test]
@@ -183,13 +183,13 @@ mod tests {
         for pattern in patterns {
             let glob = PathGlob::new(pattern).unwrap();
             for path in paths.map(Path::new) {
-                let passed_over = !glob.may_deny(Pairs::of_path(path));
+                let passed_over = !glob.may_deny(CharPairs::of_path(path));
                 let denies = glob.denies(path, Path::new("/w"), Path::new("/h"));
                 assert!(!(passed_over && denies), "{pattern} {path:?}");
             }
         }
         let glob = PathGlob::new("secret/**").unwrap();
-        assert!(!glob.may_deny(Pairs::of_path(Path::new("/home/ann/work/src/main.rs"))));
+        assert!(!glob.may_deny(CharPairs::of_path(Path::new("/home/ann/work/src/main.rs"))));
     }
 
     #[test]

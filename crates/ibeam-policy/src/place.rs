@@ -1,4 +1,4 @@
-//! Places that need more than being in the workspace: devices, state of processes, and what the table of names has.
+//! PathList that need more than being in the workspace: devices, state of processes, and what the table of names has.
 
 use std::path::{Component, Path};
 

@@ -1,4 +1,4 @@
-//! The decision. Deny rules first, then what nothing but a spelled-out rule lifts, then the mode; then ask rules,
+//! The decision. Deny rules first, then what nothing but a names_explicitly-out rule lifts, then the mode; then ask rules,
 //! which `--force` lifts, then allow rules, then what is not covered.
 
 use std::path::{Component, Path, PathBuf};
@@ -8,7 +8,7 @@ use ibeam_protocol::PermissionMode;
 use crate::access::Access;
 use crate::glob::PathGlob;
 use crate::names;
-use crate::pattern::Pairs;
+use crate::pattern::CharPairs;
 use crate::place;
 use crate::rule::Rule;
 
@@ -30,7 +30,7 @@ pub struct Policy {
     pub credential_files: Vec<PathBuf>,
     /// A second home directory of the user, whose credentials are kept like those of `home`.
     pub other_home: Option<PathBuf>,
-    /// Places in the workspace whose content makes other programs run something, though no name tells: the directory
+    /// PathList in the workspace whose content makes other programs run something, though no name tells: the directory
     /// that `core.hooksPath` names, a git directory under another name. Protected like the names.
     pub protected_paths: Vec<PathBuf>,
     /// Widen what may be done.
@@ -142,7 +142,7 @@ impl Policy {
         }
         let allowed = self.allowed(path, read_glob);
         if let Some(secret) = self.secret(path) {
-            return match allowed.filter(|(_, glob)| spelled(glob, secret)) {
+            return match allowed.filter(|(_, glob)| names_explicitly(glob, secret)) {
                 Some((rule, _)) => Verdict::allow(rule),
                 None => Verdict::deny(
                     "credentials",
@@ -185,7 +185,7 @@ impl Policy {
         }
         let allowed = self.allowed(path, write_glob);
         if let Some(name) = self.guarded(path) {
-            return match allowed.filter(|(_, glob)| spelled(glob, name)) {
+            return match allowed.filter(|(_, glob)| names_explicitly(glob, name)) {
                 Some((rule, _)) => Verdict::allow(rule),
                 None => Verdict::deny(
                     "protected",
@@ -295,7 +295,7 @@ impl Policy {
         if rules.is_empty() {
             return None;
         }
-        let pairs = Pairs::of_path(path);
+        let pairs = CharPairs::of_path(path);
         let mut globs = rules.iter().filter_map(|rule| Some((rule, glob(rule)?)));
         globs.find(|(_, glob)| glob.may_deny(pairs) && glob.denies(path, &self.workspace, &self.home))
     }
@@ -330,7 +330,7 @@ pub(crate) fn write_glob(rule: &Rule) -> Option<&PathGlob> {
 }
 
 /// True when the rule means this place and not just everything: `Write(**)` does not open `.git/hooks`.
-pub(crate) fn spelled(glob: &PathGlob, name: &str) -> bool {
+pub(crate) fn names_explicitly(glob: &PathGlob, name: &str) -> bool {
     let first = name.trim_start_matches('/').split('/').next().unwrap_or(name);
     glob.is_plain() || glob.spells(first)
 }

@@ -26,7 +26,7 @@ pub(crate) mod wrapper;
 
 /// Why a text is not understood: a noun phrase for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Opaque(pub(crate) &'static str);
+pub(crate) struct Unanalyzable(pub(crate) &'static str);
 
 /// How people allow something, for messages.
 const MANUAL: &str = "a person may allow it with";

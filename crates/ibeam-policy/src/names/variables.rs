@@ -11,135 +11,135 @@ use super::{Protection, entries};
 
 /// What a variable says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
+enum VariableMeaning {
     /// The path of a file with credentials, or of a directory that is nothing else.
-    Place,
+    SinglePath,
     /// Several such paths with colons between them.
-    Places,
+    PathList,
     /// A directory that stands for this one below the home directory: the entries of the table below that.
-    Instead(&'static str),
+    ReplacesHome(&'static str),
     /// A directory with files of credentials, which are these.
-    Holds(&'static [&'static str]),
+    DirectoryOf(&'static [&'static str]),
 }
 
-use Meaning::{Holds, Instead, Place, Places};
+use VariableMeaning::{DirectoryOf, ReplacesHome, SinglePath, PathList};
 
-const VARIABLES: &[(&str, Meaning)] = &[
+const VARIABLES: &[(&str, VariableMeaning)] = &[
     // where a system's directories are
-    ("XDG_CONFIG_HOME", Instead(".config")),
-    ("XDG_DATA_HOME", Instead(".local/share")),
-    ("XDG_STATE_HOME", Instead(".local/state")),
-    ("XDG_CACHE_HOME", Instead(".cache")),
+    ("XDG_CONFIG_HOME", ReplacesHome(".config")),
+    ("XDG_DATA_HOME", ReplacesHome(".local/share")),
+    ("XDG_STATE_HOME", ReplacesHome(".local/state")),
+    ("XDG_CACHE_HOME", ReplacesHome(".cache")),
     // keys and passwords
-    ("GNUPGHOME", Place),
-    ("NETRC", Place),
-    ("PASSWORD_STORE_DIR", Place),
-    ("SOPS_AGE_KEY_FILE", Place),
-    ("SSH_KEY_PATH", Place),
-    ("CREDENTIALS_DIRECTORY", Place),
-    ("KRB5_KTNAME", Place),
-    ("STEPPATH", Place),
+    ("GNUPGHOME", SinglePath),
+    ("NETRC", SinglePath),
+    ("PASSWORD_STORE_DIR", SinglePath),
+    ("SOPS_AGE_KEY_FILE", SinglePath),
+    ("SSH_KEY_PATH", SinglePath),
+    ("CREDENTIALS_DIRECTORY", SinglePath),
+    ("KRB5_KTNAME", SinglePath),
+    ("STEPPATH", SinglePath),
     // other agents
-    ("AMP_SETTINGS_FILE", Place),
-    ("CLAUDE_CONFIG_DIR", Instead(".claude")),
-    ("CLAUDE_CONFIG_DIR", Holds(&[".claude.json"])),
-    ("CODEX_HOME", Instead(".codex")),
-    ("GH_COPILOT_CONFIG_DIR", Place),
-    ("GOOSE_CONFIG_DIR", Place),
-    ("OPENCODE_CONFIG", Place),
-    ("QWEN_HOME", Instead(".qwen")),
+    ("AMP_SETTINGS_FILE", SinglePath),
+    ("CLAUDE_CONFIG_DIR", ReplacesHome(".claude")),
+    ("CLAUDE_CONFIG_DIR", DirectoryOf(&[".claude.json"])),
+    ("CODEX_HOME", ReplacesHome(".codex")),
+    ("GH_COPILOT_CONFIG_DIR", SinglePath),
+    ("GOOSE_CONFIG_DIR", SinglePath),
+    ("OPENCODE_CONFIG", SinglePath),
+    ("QWEN_HOME", ReplacesHome(".qwen")),
     // package registries
-    ("BUNDLE_USER_CONFIG", Place),
-    ("CARGO_HOME", Instead(".cargo")),
-    ("COMPOSER_HOME", Instead(".config/composer")),
-    ("CONDARC", Place),
-    ("CONAN_HOME", Instead(".conan2")),
-    ("GRADLE_USER_HOME", Instead(".gradle")),
-    ("NPM_CONFIG_USERCONFIG", Place),
-    ("npm_config_userconfig", Place),
-    ("NPM_CONFIG_GLOBALCONFIG", Place),
-    ("npm_config_globalconfig", Place),
-    ("PIP_CONFIG_FILE", Place),
-    ("POETRY_CONFIG_DIR", Holds(&["auth.toml"])),
-    ("UV_CONFIG_FILE", Place),
-    ("UV_CREDENTIALS_DIR", Place),
-    ("HATCH_CONFIG", Place),
-    ("YARN_RC_FILENAME", Place),
+    ("BUNDLE_USER_CONFIG", SinglePath),
+    ("CARGO_HOME", ReplacesHome(".cargo")),
+    ("COMPOSER_HOME", ReplacesHome(".config/composer")),
+    ("CONDARC", SinglePath),
+    ("CONAN_HOME", ReplacesHome(".conan2")),
+    ("GRADLE_USER_HOME", ReplacesHome(".gradle")),
+    ("NPM_CONFIG_USERCONFIG", SinglePath),
+    ("npm_config_userconfig", SinglePath),
+    ("NPM_CONFIG_GLOBALCONFIG", SinglePath),
+    ("npm_config_globalconfig", SinglePath),
+    ("PIP_CONFIG_FILE", SinglePath),
+    ("POETRY_CONFIG_DIR", DirectoryOf(&["auth.toml"])),
+    ("UV_CONFIG_FILE", SinglePath),
+    ("UV_CREDENTIALS_DIR", SinglePath),
+    ("HATCH_CONFIG", SinglePath),
+    ("YARN_RC_FILENAME", SinglePath),
     // code hosts
-    ("GH_CONFIG_DIR", Place),
-    ("GLAB_CONFIG_DIR", Place),
-    ("HUB_CONFIG", Place),
-    ("PYTHON_GITLAB_CFG", Place),
+    ("GH_CONFIG_DIR", SinglePath),
+    ("GLAB_CONFIG_DIR", SinglePath),
+    ("HUB_CONFIG", SinglePath),
+    ("PYTHON_GITLAB_CFG", SinglePath),
     // clouds
-    ("AWS_SHARED_CREDENTIALS_FILE", Place),
-    ("AWS_CONFIG_FILE", Place),
-    ("AWS_WEB_IDENTITY_TOKEN_FILE", Place),
-    ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", Place),
-    ("AZURE_CONFIG_DIR", Place),
-    ("AZURE_CLIENT_CERTIFICATE_PATH", Place),
-    ("AZURE_FEDERATED_TOKEN_FILE", Place),
-    ("BOTO_CONFIG", Place),
-    ("CLOUDSDK_CONFIG", Place),
-    ("CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", Place),
-    ("GOOGLE_APPLICATION_CREDENTIALS", Place),
-    ("GOOGLE_CREDENTIALS", Place),
-    ("OCI_CLI_CONFIG_FILE", Place),
-    ("OCI_CLI_KEY_FILE", Place),
-    ("OS_CLIENT_CONFIG_FILE", Place),
-    ("DIGITALOCEAN_CONFIG", Place),
-    ("HCLOUD_CONFIG", Place),
-    ("LINODE_CLI_CONFIG", Place),
-    ("SCW_CONFIG_PATH", Place),
-    ("FLY_CONFIG_DIR", Instead(".fly")),
+    ("AWS_SHARED_CREDENTIALS_FILE", SinglePath),
+    ("AWS_CONFIG_FILE", SinglePath),
+    ("AWS_WEB_IDENTITY_TOKEN_FILE", SinglePath),
+    ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", SinglePath),
+    ("AZURE_CONFIG_DIR", SinglePath),
+    ("AZURE_CLIENT_CERTIFICATE_PATH", SinglePath),
+    ("AZURE_FEDERATED_TOKEN_FILE", SinglePath),
+    ("BOTO_CONFIG", SinglePath),
+    ("CLOUDSDK_CONFIG", SinglePath),
+    ("CLOUDSDK_AUTH_CREDENTIAL_FILE_OVERRIDE", SinglePath),
+    ("GOOGLE_APPLICATION_CREDENTIALS", SinglePath),
+    ("GOOGLE_CREDENTIALS", SinglePath),
+    ("OCI_CLI_CONFIG_FILE", SinglePath),
+    ("OCI_CLI_KEY_FILE", SinglePath),
+    ("OS_CLIENT_CONFIG_FILE", SinglePath),
+    ("DIGITALOCEAN_CONFIG", SinglePath),
+    ("HCLOUD_CONFIG", SinglePath),
+    ("LINODE_CLI_CONFIG", SinglePath),
+    ("SCW_CONFIG_PATH", SinglePath),
+    ("FLY_CONFIG_DIR", ReplacesHome(".fly")),
     // clusters, containers, infrastructure
-    ("DOCKER_CONFIG", Instead(".docker")),
-    ("DOCKER_CERT_PATH", Place),
-    ("REGISTRY_AUTH_FILE", Place),
-    ("KUBECONFIG", Places),
-    ("HELM_REGISTRY_CONFIG", Place),
-    ("HELM_REPOSITORY_CONFIG", Place),
-    ("TALOSCONFIG", Place),
-    ("MINIKUBE_HOME", Place),
-    ("TF_CLI_CONFIG_FILE", Place),
-    ("PULUMI_HOME", Instead(".pulumi")),
-    ("VAULT_CONFIG_PATH", Place),
-    ("VAULT_CLIENT_KEY", Place),
-    ("CONSUL_HTTP_TOKEN_FILE", Place),
-    ("CONSUL_CLIENT_KEY", Place),
-    ("NOMAD_CLIENT_KEY", Place),
-    ("ANSIBLE_VAULT_PASSWORD_FILE", Place),
-    ("ANSIBLE_PRIVATE_KEY_FILE", Place),
+    ("DOCKER_CONFIG", ReplacesHome(".docker")),
+    ("DOCKER_CERT_PATH", SinglePath),
+    ("REGISTRY_AUTH_FILE", SinglePath),
+    ("KUBECONFIG", PathList),
+    ("HELM_REGISTRY_CONFIG", SinglePath),
+    ("HELM_REPOSITORY_CONFIG", SinglePath),
+    ("TALOSCONFIG", SinglePath),
+    ("MINIKUBE_HOME", SinglePath),
+    ("TF_CLI_CONFIG_FILE", SinglePath),
+    ("PULUMI_HOME", ReplacesHome(".pulumi")),
+    ("VAULT_CONFIG_PATH", SinglePath),
+    ("VAULT_CLIENT_KEY", SinglePath),
+    ("CONSUL_HTTP_TOKEN_FILE", SinglePath),
+    ("CONSUL_CLIENT_KEY", SinglePath),
+    ("NOMAD_CLIENT_KEY", SinglePath),
+    ("ANSIBLE_VAULT_PASSWORD_FILE", SinglePath),
+    ("ANSIBLE_PRIVATE_KEY_FILE", SinglePath),
     // databases, data and models
-    ("PGPASSFILE", Place),
-    ("PGSERVICEFILE", Place),
-    ("PGSSLKEY", Place),
-    ("MYSQL_TEST_LOGIN_FILE", Place),
-    ("DATABRICKS_CONFIG_FILE", Place),
-    ("SNOWFLAKE_HOME", Place),
-    ("DBT_PROFILES_DIR", Holds(&["profiles.yml"])),
-    ("HF_HOME", Instead(".cache/huggingface")),
-    ("HF_TOKEN_PATH", Place),
-    ("KAGGLE_CONFIG_DIR", Place),
-    ("JUPYTER_CONFIG_DIR", Place),
-    ("JUPYTER_RUNTIME_DIR", Place),
-    ("WANDB_CONFIG_DIR", Place),
+    ("PGPASSFILE", SinglePath),
+    ("PGSERVICEFILE", SinglePath),
+    ("PGSSLKEY", SinglePath),
+    ("MYSQL_TEST_LOGIN_FILE", SinglePath),
+    ("DATABRICKS_CONFIG_FILE", SinglePath),
+    ("SNOWFLAKE_HOME", SinglePath),
+    ("DBT_PROFILES_DIR", DirectoryOf(&["profiles.yml"])),
+    ("HF_HOME", ReplacesHome(".cache/huggingface")),
+    ("HF_TOKEN_PATH", SinglePath),
+    ("KAGGLE_CONFIG_DIR", SinglePath),
+    ("JUPYTER_CONFIG_DIR", SinglePath),
+    ("JUPYTER_RUNTIME_DIR", SinglePath),
+    ("WANDB_CONFIG_DIR", SinglePath),
     // storage and copies
-    ("RCLONE_CONFIG", Place),
-    ("RESTIC_PASSWORD_FILE", Place),
-    ("BORG_KEYS_DIR", Place),
-    ("BORG_KEY_FILE", Place),
+    ("RCLONE_CONFIG", SinglePath),
+    ("RESTIC_PASSWORD_FILE", SinglePath),
+    ("BORG_KEYS_DIR", SinglePath),
+    ("BORG_KEY_FILE", SinglePath),
     // what was typed
-    ("HISTFILE", Place),
-    ("PYTHON_HISTORY", Place),
-    ("NODE_REPL_HISTORY", Place),
-    ("PSQL_HISTORY", Place),
-    ("MYSQL_HISTFILE", Place),
-    ("SQLITE_HISTORY", Place),
-    ("LESSHISTFILE", Place),
+    ("HISTFILE", SinglePath),
+    ("PYTHON_HISTORY", SinglePath),
+    ("NODE_REPL_HISTORY", SinglePath),
+    ("PSQL_HISTORY", SinglePath),
+    ("MYSQL_HISTFILE", SinglePath),
+    ("SQLITE_HISTORY", SinglePath),
+    ("LESSHISTFILE", SinglePath),
 ];
 
 /// The places of credentials that the variables which `lookup` knows decide, below no home directory of their own.
-/// A relative path is taken from `start`. Places that hold `home`, `start` or a whole system directory are left
+/// A relative path is taken from `start`. PathList that hold `home`, `start` or a whole system directory are left
 /// out: a variable that names these names no credential.
 pub fn credentials_from_environment(
     lookup: impl Fn(&str) -> Option<OsString>,
@@ -150,16 +150,16 @@ pub fn credentials_from_environment(
     for (variable, meaning) in VARIABLES {
         let Some(value) = lookup(variable).filter(|value| !value.is_empty()) else { continue };
         match meaning {
-            Place => named.push(absolute(&value, home, start)),
-            Places => {
+            SinglePath => named.push(absolute(&value, home, start)),
+            PathList => {
                 let parts = value.as_bytes().split(|byte| *byte == b':').filter(|part| !part.is_empty());
                 named.extend(parts.map(|part| absolute(OsStr::from_bytes(part), home, start)));
             }
-            Holds(files) => {
+            DirectoryOf(files) => {
                 let directory = absolute(&value, home, start);
                 named.extend(files.iter().map(|file| directory.join(file)));
             }
-            Instead(usual) => {
+            ReplacesHome(usual) => {
                 let directory = absolute(&value, home, start);
                 if directory != home.join(usual) {
                     named.extend(moved(usual).map(|rest| directory.join(rest)));

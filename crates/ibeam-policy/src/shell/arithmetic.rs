@@ -3,21 +3,21 @@
 
 use tree_sitter::Node;
 
-use super::Opaque;
+use super::Unanalyzable;
 use super::walk::Walk;
-use super::word::is_private;
+use super::word::is_shell_local;
 
-const EVALUATES: Opaque = Opaque("arithmetic on something that may not be a number");
+const EVALUATES: Unanalyzable = Unanalyzable("arithmetic on something that may not be a number");
 
 impl Walk<'_> {
     /// `$((…))`.
-    pub(super) fn arithmetic_expansion(&mut self, source: &str) -> Result<(), Opaque> {
+    pub(super) fn arithmetic_expansion(&mut self, source: &str) -> Result<(), Unanalyzable> {
         let inner = source.strip_prefix("$((").and_then(|inner| inner.strip_suffix("))")).ok_or(EVALUATES)?;
         self.arithmetic(inner)
     }
 
     /// An arithmetic text: numbers, operators, and names that are noted to be checked at the end.
-    pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Opaque> {
+    pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unanalyzable> {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
             let name = |text: &str| {
@@ -33,7 +33,7 @@ impl Walk<'_> {
                     } else {
                         let length = name(after);
                         self.counted.push(
-                            after.get(..length).filter(|name| is_private(name)).ok_or(EVALUATES)?.to_owned(),
+                            after.get(..length).filter(|name| is_shell_local(name)).ok_or(EVALUATES)?.to_owned(),
                         );
                         1 + length
                     }
@@ -42,7 +42,7 @@ impl Walk<'_> {
                 c if c.is_ascii_lowercase() => {
                     let length = name(rest);
                     self.counted.push(
-                        rest.get(..length).filter(|name| is_private(name)).ok_or(EVALUATES)?.to_owned(),
+                        rest.get(..length).filter(|name| is_shell_local(name)).ok_or(EVALUATES)?.to_owned(),
                     );
                     length
                 }
@@ -54,17 +54,17 @@ impl Walk<'_> {
     }
 
     /// `[[ … ]]`: runs nothing but the substitutions in it, unless it evaluates.
-    pub(super) fn condition(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    pub(super) fn condition(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         let framed = source.starts_with("[[ ") && source.ends_with(" ]]");
         if !framed || self.posix {
-            return Err(Opaque("a condition that shells read in different ways"));
+            return Err(Unanalyzable("a condition that shells read in different ways"));
         }
         self.children(node).into_iter().filter(Node::is_named).try_for_each(|child| self.term(child))
     }
 
-    fn term(&mut self, node: Node<'_>) -> Result<(), Opaque> {
-        const STRANGE: Opaque = Opaque("a condition that is not understood");
+    fn term(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+        const STRANGE: Unanalyzable = Unanalyzable("a condition that is not understood");
         self.enter()?;
         let children = self.children(node);
         match node.kind() {
@@ -78,7 +78,7 @@ impl Walk<'_> {
                 };
                 match operator {
                     "!" => self.term(operand),
-                    "-v" | "-R" | "-o" | "-a" => Err(Opaque("a condition that evaluates")),
+                    "-v" | "-R" | "-o" | "-a" => Err(Unanalyzable("a condition that evaluates")),
                     operator if operator.starts_with('-') && operator.len() == 2 => self.term(operand),
                     _ => Err(STRANGE),
                 }
@@ -102,7 +102,7 @@ impl Walk<'_> {
                         if simple {
                             Ok(())
                         } else {
-                            Err(Opaque("a pattern that shells read in different ways"))
+                            Err(Unanalyzable("a pattern that shells read in different ways"))
                         }
                     }
                     "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => {

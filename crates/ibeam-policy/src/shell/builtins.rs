@@ -4,12 +4,12 @@
 //! evaluate or run text. The table lists harmless uses; every other use of a built-in is one that can run
 //! anything. Source: the section "Shell Builtin Commands" of the manual of bash 5.2.
 
-use super::word::{Word, is_private};
+use super::word::{Word, is_shell_local};
 use super::wrapper::Call;
 
 /// What may stand behind the options of a built-in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Operands {
+enum BuiltinOperands {
     /// Anything: operands are data.
     Any,
     /// No operand.
@@ -29,7 +29,7 @@ struct Builtin {
     names: &'static [&'static str],
     /// Letters of harmless options.
     flags: &'static str,
-    operands: Operands,
+    operands: BuiltinOperands,
     /// It touches nothing but the flow of the shell, so no rule is needed.
     free: bool,
 }
@@ -37,43 +37,43 @@ struct Builtin {
 const fn builtin(
     names: &'static [&'static str],
     flags: &'static str,
-    operands: Operands,
+    operands: BuiltinOperands,
     free: bool,
 ) -> Builtin {
     Builtin { names, flags, operands, free }
 }
 
 const BUILTINS: &[Builtin] = &[
-    builtin(&[":", "true", "false"], "*", Operands::Any, true),
-    builtin(&["break", "continue", "shift"], "", Operands::Number, true),
-    builtin(&["exit", "return"], "", Operands::Status, true),
+    builtin(&[":", "true", "false"], "*", BuiltinOperands::Any, true),
+    builtin(&["break", "continue", "shift"], "", BuiltinOperands::Number, true),
+    builtin(&["exit", "return"], "", BuiltinOperands::Status, true),
     // `-p` assigns to what it is given, subscript and all.
-    builtin(&["wait"], "nf", Operands::Jobs, true),
-    builtin(&["cd"], "LPe@", Operands::Any, false),
-    builtin(&["pwd"], "LP", Operands::None, false),
-    builtin(&["echo"], "*", Operands::Any, false),
-    builtin(&["kill"], "*", Operands::Any, false),
-    builtin(&["type"], "aftpP", Operands::Any, false),
-    builtin(&["help"], "dms", Operands::Any, false),
+    builtin(&["wait"], "nf", BuiltinOperands::Jobs, true),
+    builtin(&["cd"], "LPe@", BuiltinOperands::Any, false),
+    builtin(&["pwd"], "LP", BuiltinOperands::None, false),
+    builtin(&["echo"], "*", BuiltinOperands::Any, false),
+    builtin(&["kill"], "*", BuiltinOperands::Any, false),
+    builtin(&["type"], "aftpP", BuiltinOperands::Any, false),
+    builtin(&["help"], "dms", BuiltinOperands::Any, false),
     // `-x` runs a command.
-    builtin(&["jobs"], "lnprs", Operands::Jobs, false),
-    builtin(&["bg", "fg"], "", Operands::Jobs, false),
-    builtin(&["disown"], "ahr", Operands::Jobs, false),
-    builtin(&["caller"], "", Operands::Number, false),
-    builtin(&["dirs"], "clpv", Operands::None, false),
-    builtin(&["times", "suspend"], "", Operands::None, false),
-    builtin(&["logout"], "", Operands::Number, false),
-    builtin(&["umask"], "pS", Operands::Any, false),
-    builtin(&["ulimit"], "*", Operands::Any, false),
+    builtin(&["jobs"], "lnprs", BuiltinOperands::Jobs, false),
+    builtin(&["bg", "fg"], "", BuiltinOperands::Jobs, false),
+    builtin(&["disown"], "ahr", BuiltinOperands::Jobs, false),
+    builtin(&["caller"], "", BuiltinOperands::Number, false),
+    builtin(&["dirs"], "clpv", BuiltinOperands::None, false),
+    builtin(&["times", "suspend"], "", BuiltinOperands::None, false),
+    builtin(&["logout"], "", BuiltinOperands::Number, false),
+    builtin(&["umask"], "pS", BuiltinOperands::Any, false),
+    builtin(&["ulimit"], "*", BuiltinOperands::Any, false),
     // Not `-n` and `-i`: a reference and a number are evaluated whenever they are used.
-    builtin(&["local", "readonly"], "raAluxgpf", Operands::Names, false),
-    builtin(&["unset"], "vf", Operands::Names, false),
-    builtin(&["unalias"], "a", Operands::Any, false),
+    builtin(&["local", "readonly"], "raAluxgpf", BuiltinOperands::Names, false),
+    builtin(&["unset"], "vf", BuiltinOperands::Names, false),
+    builtin(&["unalias"], "a", BuiltinOperands::Any, false),
 ];
 
 /// Other built-ins of bash. `printf`, `read`, `set` and `test` are judged by rules of their own, and wrappers by
 /// what they run; the words of the others do not show whether a use is harmless.
-const OTHERS: &[&str] = &[
+const OTHER_BUILTINS: &[&str] = &[
     "printf",
     "read",
     "set",
@@ -111,21 +111,21 @@ const OTHERS: &[&str] = &[
 
 /// Whether `name` is a built-in of bash.
 pub(crate) fn is_builtin(name: &str) -> bool {
-    OTHERS.contains(&name) || entry(name).is_some()
+    OTHER_BUILTINS.contains(&name) || entry(name).is_some()
 }
 
 /// Whether no rule is needed for a built-in that is used like this.
-pub(crate) fn is_free(call: &Call) -> bool {
+pub(crate) fn needs_no_rule(call: &Call) -> bool {
     let name = call.program.text.as_str();
     match name {
-        "set" => sets_plainly(call),
-        "read" => reads_plainly(call),
+        "set" => is_plain_set(call),
+        "read" => is_plain_read(call),
         name => entry(name).is_some_and(|builtin| builtin.free && builtin.covers(call)),
     }
 }
 
 /// Whether `name` is a built-in that touches nothing but the flow of the shell when it is used as the table lists.
-pub(crate) fn is_flow(name: &str) -> bool {
+pub(crate) fn is_flow_control(name: &str) -> bool {
     entry(name).is_some_and(|builtin| builtin.free)
 }
 
@@ -140,8 +140,8 @@ pub(crate) fn evaluates(call: &Call) -> bool {
         || call.args.iter().all(|arg| arg.is_known() && !arg.glob && !arg.text.contains(['[', '$', '`']));
     match call.name().as_str() {
         "printf" => call.args.first().is_some_and(|arg| !arg.is_known() || arg.text.starts_with("-v")),
-        "test" | "[" => !tests_plainly(call),
-        "read" => !reads_plainly(call) && !plain_names(),
+        "test" | "[" => !is_plain_test(call),
+        "read" => !is_plain_read(call) && !plain_names(),
         "getopts" => !plain_names(),
         // The value of a variable is evaluated too, and that of every variable that it names.
         "let" => true,
@@ -155,7 +155,7 @@ fn entry(name: &str) -> Option<&'static Builtin> {
 
 impl Builtin {
     fn covers(&self, call: &Call) -> bool {
-        if self.flags == "*" && self.operands == Operands::Any {
+        if self.flags == "*" && self.operands == BuiltinOperands::Any {
             return true;
         }
         let mut args = call.args.as_slice();
@@ -181,16 +181,16 @@ impl Builtin {
         // An operand that may be an option could be any option.
         let operand = |word: &Word| !word.may_be_option() && !word.glob;
         match self.operands {
-            Operands::Any => args.first().is_none_or(|word| !word.may_be_option()),
-            Operands::None => args.is_empty(),
-            Operands::Number => one && args.iter().all(number),
-            Operands::Status => one && args.iter().all(|word| number(word) || !word.is_known()),
-            Operands::Jobs => args.iter().all(|word| {
+            BuiltinOperands::Any => args.first().is_none_or(|word| !word.may_be_option()),
+            BuiltinOperands::None => args.is_empty(),
+            BuiltinOperands::Number => one && args.iter().all(number),
+            BuiltinOperands::Status => one && args.iter().all(|word| number(word) || !word.is_known()),
+            BuiltinOperands::Jobs => args.iter().all(|word| {
                 let job = word.text.strip_prefix('%').unwrap_or(&word.text);
                 let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '%');
                 word.is_last_job() || (operand(word) && word.is_known() && job.chars().all(plain))
             }),
-            Operands::Names => args.iter().all(|word| {
+            BuiltinOperands::Names => args.iter().all(|word| {
                 let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
                 operand(word) && word.is_known() && word.text.chars().all(plain)
             }),
@@ -199,7 +199,7 @@ impl Builtin {
 }
 
 /// `set` with options that only stop a text earlier.
-fn sets_plainly(call: &Call) -> bool {
+fn is_plain_set(call: &Call) -> bool {
     const NAMED: &[&str] = &["pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"];
     let mut args = call.texts();
     let letters = |arg: &str| arg.chars().all(|c| "euxfCo".contains(c));
@@ -215,15 +215,15 @@ fn sets_plainly(call: &Call) -> bool {
 }
 
 /// `read` into variables that mean nothing to any program.
-pub(crate) fn reads_plainly(call: &Call) -> bool {
+pub(crate) fn is_plain_read(call: &Call) -> bool {
     call.args.iter().all(|arg| {
         let option = matches!(arg.text.as_str(), "-r" | "-s" | "-rs" | "-sr");
-        arg.is_known() && !arg.glob && (option || is_private(&arg.text))
+        arg.is_known() && !arg.glob && (option || is_shell_local(&arg.text))
     })
 }
 
 /// `test` without `-v`, which evaluates a subscript, also where it could come from an expansion.
-pub(crate) fn tests_plainly(call: &Call) -> bool {
+pub(crate) fn is_plain_test(call: &Call) -> bool {
     let operator = |text: &str| {
         !matches!(text, "-v" | "-R") && (text.starts_with('-') || matches!(text, "=" | "==" | "!="))
     };

@@ -9,15 +9,15 @@ use super::builtins;
 use super::hazard;
 use super::ordinary_git;
 use super::script::words_of;
-use super::wrapper::{self, Call, Step, Steps};
-use super::{MANUAL, Opaque};
+use super::wrapper::{self, Call, CommandStep, CommandSteps};
+use super::{MANUAL, Unanalyzable};
 use crate::policy::{ApprovalMode, Policy, Verdict};
 use crate::rule::{Rule, ShellRule};
 
 impl Policy {
     /// Decides about a text for `bash -c` that starts in `directory`, or else in the workspace.
     pub(crate) fn command(&self, text: &str, directory: Option<&Path>) -> Verdict {
-        let start = self.start_of(directory);
+        let start = self.start_directory(directory);
         let elsewhere = start != self.workspace;
         let verdict = match wrapper::steps(text) {
             Ok(steps) => self.steps(&steps, start),
@@ -37,7 +37,7 @@ impl Policy {
     }
 
     /// Decides about what a text runs that starts in the directory `start`.
-    pub(crate) fn steps(&self, Steps { steps, functions }: &Steps, start: &Path) -> Verdict {
+    pub(crate) fn steps(&self, CommandSteps { steps, functions }: &CommandSteps, start: &Path) -> Verdict {
         if let Some((rule, reason)) = shell_narrowing(&self.deny, steps, "is denied") {
             return Verdict::deny(rule, reason);
         }
@@ -73,25 +73,25 @@ impl Policy {
             return Verdict::ask(rule, reason);
         }
         if let Some(verdict) = uncovered {
-            return self.unless_confined(verdict);
+            return self.allow_if_sandboxed(verdict);
         }
         let mut rules: Vec<String> = Vec::new();
         for step in steps {
             match self.covering(step) {
                 Ok(rule) => rules.extend(rule.map(Rule::to_string).filter(|rule| !rules.contains(rule))),
-                Err(reason) => return self.unless_confined(Verdict::ask("default", reason)),
+                Err(reason) => return self.allow_if_sandboxed(Verdict::ask("default", reason)),
             }
         }
         if rules.is_empty() {
             let reason = "the command runs no program that a rule could cover";
-            return self.unless_confined(Verdict::ask("default", reason));
+            return self.allow_if_sandboxed(Verdict::ask("default", reason));
         }
         Verdict::allow(rules.join(", "))
     }
 
     /// Decides about a text that cannot be read: it could be whatever a rule is about.
-    pub(crate) fn opaque(&self, Opaque(what): Opaque) -> Verdict {
-        if let Some(rule) = self.deny.iter().find(|rule| about_commands(rule)) {
+    pub(crate) fn opaque(&self, Unanalyzable(what): Unanalyzable) -> Verdict {
+        if let Some(rule) = self.deny.iter().find(|rule| applies_to_commands(rule)) {
             let reason = format!(
                 "the command has {what}, so it cannot be checked against the deny rule `{rule}`; use simple commands \
                  joined by `&&`, `||`, `;` or `|`"
@@ -108,14 +108,14 @@ impl Policy {
             "the command has {what}, which no allow rule covers; use simple commands joined by `&&`, `||`, `;` or `|`, \
              or {MANUAL} `--force`"
         );
-        match self.ask.iter().find(|rule| about_commands(rule)) {
+        match self.ask.iter().find(|rule| applies_to_commands(rule)) {
             Some(rule) => Verdict::ask(rule, reason),
-            None => self.unless_confined(Verdict::ask("default", reason)),
+            None => self.allow_if_sandboxed(Verdict::ask("default", reason)),
         }
     }
 
     /// What no rule covers runs without asking where the kernel holds it, if people want that.
-    fn unless_confined(&self, verdict: Verdict) -> Verdict {
+    fn allow_if_sandboxed(&self, verdict: Verdict) -> Verdict {
         match self.approval {
             ApprovalMode::Sandboxed if self.sandboxed => Verdict::allow("sandboxed"),
             ApprovalMode::Sandboxed | ApprovalMode::Allowlist | ApprovalMode::Strict => verdict,
@@ -123,7 +123,7 @@ impl Policy {
     }
 
     /// The allow rule that covers what a step runs, `None` where it needs none; or why none does.
-    pub(crate) fn covering(&self, step: &Step) -> Result<Option<&Rule>, String> {
+    pub(crate) fn covering(&self, step: &CommandStep) -> Result<Option<&Rule>, String> {
         if let Some(variable) = step.sets.first() {
             return Err(format!(
                 "the command sets the variable `{variable}`, which can change what programs do; leave it out, or \
@@ -136,7 +136,7 @@ impl Policy {
         if let Some((rule, _)) = shell_rules.clone().find(|(_, shell)| allows(shell, step)) {
             return Ok(Some(rule));
         }
-        if builtins::is_free(call) {
+        if builtins::needs_no_rule(call) {
             return Ok(None);
         }
         let name = call.program.text.as_str();
@@ -157,7 +157,7 @@ impl Policy {
 }
 
 /// True for rules that a command can fall under.
-fn about_commands(rule: &Rule) -> bool {
+fn applies_to_commands(rule: &Rule) -> bool {
     match rule {
         Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) => true,
         Rule::WebFetch(_) | Rule::Mcp { .. } => false,
@@ -174,13 +174,13 @@ pub(crate) fn shell_rule(rule: &Rule) -> Option<&ShellRule> {
 /// The first of `rules` that is about a program among the steps, with a sentence that says so.
 pub(crate) fn shell_narrowing<'r>(
     rules: &'r [Rule],
-    steps: &[Step],
+    steps: &[CommandStep],
     verb: &str,
 ) -> Option<(&'r Rule, String)> {
     let shell_rules = || rules.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
     let calls = || steps.iter().flat_map(|step| &step.layers);
     shell_rules().next()?;
-    let named = Named::new(calls());
+    let named = CallIndex::new(calls());
     for (rule, shell) in shell_rules() {
         if let Some(call) = named.first_about(shell) {
             let program = &call.program.text;
@@ -205,7 +205,7 @@ pub(crate) fn shell_narrowing<'r>(
 }
 
 /// True when an allow rule covers what a step runs, or a wrapper around it with any argument.
-pub(crate) fn allows(rule: &ShellRule, step: &Step) -> bool {
+pub(crate) fn allows(rule: &ShellRule, step: &CommandStep) -> bool {
     let Some((call, wrappers)) = step.layers.split_last() else { return false };
     wrappers.iter().any(|wrapper| rule.arguments.is_some() && is_covered(rule, wrapper, None))
         || is_covered(rule, call, hazard::hazard(call).as_deref())
@@ -226,7 +226,7 @@ fn is_covered(rule: &ShellRule, call: &Call, hazard: Option<&str>) -> bool {
 }
 
 /// The calls of a text by the names in them, so that many rules can be held against many calls.
-struct Named<'c> {
+struct CallIndex<'c> {
     calls: Vec<&'c Call>,
     /// The calls of each program, in the order of the text.
     by_program: HashMap<String, Vec<usize>>,
@@ -234,7 +234,7 @@ struct Named<'c> {
     by_word: HashMap<String, Vec<usize>>,
 }
 
-impl<'c> Named<'c> {
+impl<'c> CallIndex<'c> {
     fn new(calls: impl Iterator<Item = &'c Call>) -> Self {
         let calls: Vec<&Call> = calls.collect();
         let mut by_program: HashMap<String, Vec<usize>> = HashMap::new();

@@ -10,34 +10,34 @@ use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree, TreeCursor};
 
-use super::Opaque;
+use super::Unanalyzable;
 
 /// Longer texts are not read, in bytes.
-const LONGEST: usize = 256 * 1024;
+const MAX_TEXT_BYTES: usize = 256 * 1024;
 /// Calls of the parser's progress callback for a text without surprises, and per byte on top.
-const STEPS: usize = 1000;
+const BASE_PARSE_STEPS: usize = 1000;
 /// Deeper trees are not walked. Lists joined by `&&` and `||` count once for all.
-const DEEPEST: u32 = 500;
+const MAX_TREE_DEPTH: u32 = 500;
 /// The grammar's scanner counts open here-documents in one byte.
-const MOST_HERE_DOCUMENTS: usize = 100;
+const MAX_HERE_DOCUMENTS: usize = 100;
 
 /// Reads `text` into a tree without errors.
 ///
 /// # Errors
 /// Why it cannot be read, or why bash may read it otherwise.
-pub(super) fn parse(text: &str) -> Result<Tree, Opaque> {
-    if text.len() > LONGEST {
-        return Err(Opaque("more text than can be checked"));
+pub(super) fn parse(text: &str) -> Result<Tree, Unanalyzable> {
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(Unanalyzable("more text than can be checked"));
     }
     if text.chars().any(|c| c.is_control() && c != '\n' && c != '\t') {
-        return Err(Opaque("a control character"));
+        return Err(Unanalyzable("a control character"));
     }
-    if text.matches("<<").count() > MOST_HERE_DOCUMENTS {
-        return Err(Opaque("more here-documents than can be checked"));
+    if text.matches("<<").count() > MAX_HERE_DOCUMENTS {
+        return Err(Unanalyzable("more here-documents than can be checked"));
     }
     let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| Opaque("no grammar to read it"))?;
-    let mut steps = STEPS + text.len();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| Unanalyzable("no grammar to read it"))?;
+    let mut steps = BASE_PARSE_STEPS + text.len();
     let mut progress = |state: &tree_sitter::ParseState| {
         steps = steps.saturating_sub(1);
         if steps == 0 || state.has_error() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -55,7 +55,7 @@ pub(super) fn parse(text: &str) -> Result<Tree, Opaque> {
     Ok(tree)
 }
 
-const SYNTAX: Opaque = Opaque("a syntax error, or syntax that is not understood");
+const SYNTAX: Unanalyzable = Unanalyzable("a syntax error, or syntax that is not understood");
 
 /// What may stand between two children of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ fn gap(kind: &str) -> Gap {
 }
 
 /// Refuses where the grammar skipped something that bash would not, or parted one word into two.
-fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Opaque> {
+fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Unanalyzable> {
     let root = cursor.node();
     // What lies outside the root was skipped as well.
     let outside = [text.get(..root.start_byte()), text.get(root.end_byte()..)];
@@ -125,8 +125,8 @@ fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Opaque> {
         if cursor.goto_first_child() {
             // Lists lean to the left, one level for each `&&`; they are walked without recursion.
             depth += u32::from(node.kind() != "list");
-            if depth > DEEPEST {
-                return Err(Opaque("commands nested too deeply"));
+            if depth > MAX_TREE_DEPTH {
+                return Err(Unanalyzable("commands nested too deeply"));
             }
             loop {
                 let child = cursor.node();
@@ -157,7 +157,7 @@ fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Opaque> {
     }
 }
 
-const SKIPPED: Opaque = Opaque("a line continuation or a blank that shells read in different ways");
+const SKIPPED: Unanalyzable = Unanalyzable("a line continuation or a blank that shells read in different ways");
 
 fn check_gap(
     text: &str,
@@ -165,7 +165,7 @@ fn check_gap(
     range: std::ops::Range<usize>,
     before: Option<Node<'_>>,
     after: Node<'_>,
-) -> Result<(), Opaque> {
+) -> Result<(), Unanalyzable> {
     let between = text.get(range).ok_or(SKIPPED)?.as_bytes();
     let plain = match gap {
         Gap::Lines => between.iter().copied().all(is_blank_or_line),
@@ -185,7 +185,7 @@ fn check_gap(
         && words(after)
         && !matches!(after.kind(), "heredoc_body" | "heredoc_end" | "do_group")
         && before.is_some_and(|before| !matches!(before.kind(), "file_descriptor" | "heredoc_body"));
-    if glued { Err(Opaque("words that shells part in different ways")) } else { Ok(()) }
+    if glued { Err(Unanalyzable("words that shells part in different ways")) } else { Ok(()) }
 }
 
 fn is_blank_or_line(byte: u8) -> bool {

@@ -3,24 +3,24 @@
 //! `Shell(x)` covers ordinary arguments, `Shell(x:*)` any. The tables of [`super::ordinary`] and its like say for
 //! each program which arguments are; a program without an entry has none, so that `Shell(x)` covers `x` alone.
 
-use super::builtins::{self, reads_plainly, tests_plainly};
-use super::options::{self, Program, not_ordinary};
+use super::builtins::{self, is_plain_read, is_plain_test};
+use super::options::{self, ProgramOptions, not_ordinary};
 use super::ordinary::FILES;
 use super::ordinary_code::CODE;
 use super::ordinary_git;
-use super::programs::{NEVER, RUNNERS, SILENT};
+use super::programs::{NEVER_ORDINARY, CODE_RUNNERS, VALUE_INDEPENDENT};
 use super::script;
 use super::word::Word;
 use super::wrapper::{Call, SHELLS};
 
 /// Returns why the arguments are not ordinary, as an end to "it …"; `None` when they are.
 pub(crate) fn hazard(call: &Call) -> Option<String> {
-    if builtins::is_free(call) {
+    if builtins::needs_no_rule(call) {
         return None;
     }
     known_hazard(call).or_else(|| {
         let name = call.name();
-        let is_known = entry(&name).is_some() || is_judged_apart(&name);
+        let is_known = entry(&name).is_some() || is_special_case(&name);
         if is_known || is_workspace_program(call) {
             return None;
         }
@@ -42,7 +42,7 @@ fn known_hazard(call: &Call) -> Option<String> {
         return fixed("gets arguments that cannot be known");
     }
     let asks_version = call.args.len() == 1 && call.texts().all(|text| text == "--version");
-    if NEVER.contains(&name) && (!asks_version || builtins::is_builtin(name)) {
+    if NEVER_ORDINARY.contains(&name) && (!asks_version || builtins::is_builtin(name)) {
         return fixed("can run other programs, change the shell or open connections");
     }
     if builtins::is_unlisted_use(call) {
@@ -51,11 +51,11 @@ fn known_hazard(call: &Call) -> Option<String> {
     match name {
         "git" => return ordinary_git::objection(call),
         "gh" | "glab" | "hub" => return forge(call),
-        "sed" | "gsed" => return script::sed(call).map(str::to_owned),
-        "awk" | "gawk" | "mawk" | "nawk" => return script::awk(call).map(str::to_owned),
-        "jq" if script::jq(call).is_some() => return script::jq(call).map(str::to_owned),
-        "test" | "[" => return if tests_plainly(call) { None } else { fixed("evaluates its arguments") },
-        "read" if !reads_plainly(call) => return fixed("sets a variable that programs may heed"),
+        "sed" | "gsed" => return script::sed_objection(call).map(str::to_owned),
+        "awk" | "gawk" | "mawk" | "nawk" => return script::awk_objection(call).map(str::to_owned),
+        "jq" if script::jq_objection(call).is_some() => return script::jq_objection(call).map(str::to_owned),
+        "test" | "[" => return if is_plain_test(call) { None } else { fixed("evaluates its arguments") },
+        "read" if !is_plain_read(call) => return fixed("sets a variable that programs may heed"),
         "read" | "echo" | "true" | "false" | ":" | "kill" => return None,
         "printf" => {
             let first = call.texts().next().filter(|first| first.starts_with('-') && *first != "--");
@@ -100,19 +100,19 @@ fn known_hazard(call: &Call) -> Option<String> {
 }
 
 /// The entry of a program in the tables.
-fn entry(name: &str) -> Option<&'static Program> {
+fn entry(name: &str) -> Option<&'static ProgramOptions> {
     FILES.iter().chain(CODE).find(|program| program.names.contains(&name))
 }
 
 /// Whether [`known_hazard`] judges a program by a rule of its own.
-fn is_judged_apart(name: &str) -> bool {
-    const APART: &[&str] = &[
+fn is_special_case(name: &str) -> bool {
+    const SPECIAL_CASES: &[&str] = &[
         "git", "gh", "glab", "hub", "sed", "gsed", "awk", "gawk", "mawk", "nawk", "test", "[", "read",
         "printf", "echo", "kill",
     ];
-    APART.contains(&name)
-        || NEVER.contains(&name)
-        || RUNNERS.contains(&name)
+    SPECIAL_CASES.contains(&name)
+        || NEVER_ORDINARY.contains(&name)
+        || CODE_RUNNERS.contains(&name)
         || SHELLS.contains(&name)
         || super::wrapper::is_wrapper(name)
         || builtins::is_builtin(name)
@@ -120,12 +120,12 @@ fn is_judged_apart(name: &str) -> bool {
 
 /// Whether some list or table knows a program, so that a function of that name would mislead.
 pub(crate) fn is_listed(name: &str) -> bool {
-    super::programs::is_listed(name) || entry(name).is_some() || is_judged_apart(name)
+    super::programs::is_listed(name) || entry(name).is_some() || is_special_case(name)
 }
 
 /// Whether a program runs code of the directory in which it runs, or may do so: every program but those that only
 /// handle files and texts that they are given.
-pub(crate) fn heeds_directory(call: &Call) -> bool {
+pub(crate) fn depends_on_directory(call: &Call) -> bool {
     let name = call.name();
     let only_files = FILES.iter().any(|program| program.names.contains(&name.as_str()));
     let apart = matches!(
@@ -145,7 +145,7 @@ pub(crate) fn heeds_directory(call: &Call) -> bool {
     );
     // `./ls` is a file of the directory, whatever its name.
     let is_relative = call.program.text.contains('/') && !call.program.text.starts_with('/');
-    is_relative || !(only_files || apart || builtins::is_builtin(&name) || builtins::is_free(call))
+    is_relative || !(only_files || apart || builtins::is_builtin(&name) || builtins::needs_no_rule(call))
 }
 
 /// Whether a program is in the table of those that run code of their directory.
@@ -166,7 +166,7 @@ fn is_toolchain(text: &str) -> bool {
 }
 
 /// True when something of what a program gets is not known, and could matter.
-pub(crate) fn takes_unknown(call: &Call) -> bool {
+pub(crate) fn has_relevant_unknown(call: &Call) -> bool {
     (0..call.args.len()).any(|at| matters(call, at))
 }
 
@@ -184,15 +184,15 @@ pub(crate) fn matters(call: &Call, at: usize) -> bool {
             let message = matches!(before, "-m" | "--message") || arg.known().starts_with("--message=");
             !message || arg.splits
         }
-        name => !SILENT.contains(&name) && !builtins::is_flow(name),
+        name => !VALUE_INDEPENDENT.contains(&name) && !builtins::is_flow_control(name),
     }
 }
 
 /// True when a program runs what its arguments name, so that a denied program may hide among them.
 pub(crate) fn runs_its_arguments(call: &Call) -> bool {
     let name = call.name();
-    NEVER.contains(&name.as_str())
-        || RUNNERS.contains(&name.as_str())
+    NEVER_ORDINARY.contains(&name.as_str())
+        || CODE_RUNNERS.contains(&name.as_str())
         || SHELLS.contains(&name.as_str())
         || name.starts_with("ld-linux")
         || name.starts_with("ld-musl")
@@ -205,10 +205,10 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
     let stdin_script = SHELLS.contains(&name.as_str())
         && (call.args.iter().all(|arg| arg.text.starts_with('-')) || call.args.iter().any(|arg| arg.pipe));
     let unknown = |args: &[Word]| args.iter().any(Word::may_be_option);
-    let runs = RUNNERS.contains(&name.as_str())
+    let runs = CODE_RUNNERS.contains(&name.as_str())
         || matches!(name.as_str(), "find" | "fd" | "fdfind" | "tar" | "awk" | "make");
     let command = name == "git" && call.args.first().is_some_and(Word::may_be_option);
-    if builtins::is_free(call) {
+    if builtins::needs_no_rule(call) {
         return false;
     }
     builtins::evaluates(call)
@@ -241,7 +241,7 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
 
 /// Reading sub-commands of the clients of forges.
 fn forge(call: &Call) -> Option<String> {
-    const READING: Program = options::program(
+    const READING: ProgramOptions = options::program(
         &[],
         "c",
         "RLsAlSqtBHaj",

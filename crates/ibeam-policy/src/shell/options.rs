@@ -33,7 +33,7 @@ pub(crate) enum Operands {
 
 /// The ordinary arguments of a program.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Program {
+pub(crate) struct ProgramOptions {
     pub(crate) names: &'static [&'static str],
     /// Letters of options without a value.
     pub(crate) flags: &'static str,
@@ -57,8 +57,8 @@ pub(crate) const fn program(
     flags: &'static str,
     valued: &'static str,
     long: &'static str,
-) -> Program {
-    Program {
+) -> ProgramOptions {
+    ProgramOptions {
         names,
         flags,
         valued,
@@ -70,7 +70,7 @@ pub(crate) const fn program(
     }
 }
 
-impl Program {
+impl ProgramOptions {
     pub(crate) const fn with(mut self, operands: Operands) -> Self {
         self.operands = operands;
         self
@@ -173,11 +173,11 @@ impl Program {
         self.long.split_ascii_whitespace().filter(|entry| entry.starts_with('-')).find_map(|entry| {
             let name = entry.trim_end_matches(['=', '?']);
             let kind = entry.get(name.len()..).unwrap_or("");
-            let spelled = |text: &str| match text.split_once('=') {
+            let names_explicitly = |text: &str| match text.split_once('=') {
                 Some((option, _)) if !kind.is_empty() => (option == name).then_some(0),
                 Some(_) | None => (text == name).then_some(kind.matches('=').count()),
             };
-            spelled(text).or_else(|| spelled(single.as_deref()?))
+            names_explicitly(text).or_else(|| names_explicitly(single.as_deref()?))
         })
     }
 

@@ -3,9 +3,9 @@
 //! Sources: the manuals of GNU coreutils 9, findutils, diffutils, grep, tar, util-linux, of ripgrep, fd, jq, curl
 //! and file. A comment gives the reason for what is left out on purpose.
 
-use super::options::{Operands, Program, program};
+use super::options::{Operands, ProgramOptions, program};
 
-pub(crate) const FILES: &[Program] = &[
+pub(crate) const FILES: &[ProgramOptions] = &[
     program(
         &["ls", "dir", "vdir"],
         "aAbBcCdDfFgGhHiklLmnNopqQrRsStuUvxXZ1",

@@ -3,7 +3,7 @@
 //! Who grants one of them grants the code of the workspace, which the model may change. Left out is what reaches
 //! beyond the workspace: installing for the user, publishing, other programs, configuration from elsewhere.
 
-use super::options::{Operands, Program, program};
+use super::options::{Operands, ProgramOptions, program};
 
 const CARGO: &[&str] = &[
     "build",
@@ -92,7 +92,7 @@ const GO: &[&str] = &[
     "help",
 ];
 
-pub(crate) const CODE: &[Program] = &[
+pub(crate) const CODE: &[ProgramOptions] = &[
     // Not `--config`, `-Z`, `install`, `publish` and what logs in.
     program(
         &["cargo"],

@@ -5,7 +5,7 @@
 //! (`--output`), opens an editor for more than a message, asks for input, or opens a connection. Source: the
 //! manuals of git 2.47.
 
-use super::options::{Operands, Program, not_ordinary, program};
+use super::options::{Operands, ProgramOptions, not_ordinary, program};
 use super::word::Word;
 use super::wrapper::Call;
 
@@ -34,11 +34,11 @@ const fn git(
     flags: &'static str,
     valued: &'static str,
     long: &'static str,
-) -> Program {
+) -> ProgramOptions {
     program(names, flags, valued, long).harmless()
 }
 
-const GIT: &[Program] = &[
+const GIT: &[ProgramOptions] = &[
     git(
         &[
             "log", "show", "diff", "whatchanged", "shortlog", "rev-list", "diff-tree", "diff-index", "diff-files",

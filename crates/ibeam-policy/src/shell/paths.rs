@@ -7,24 +7,24 @@ use ibeam_protocol::PermissionMode;
 
 use super::hazard;
 use super::ordinary_git;
-use super::programs::{READERS, STREAMS, WRITERS};
+use super::programs::{READERS, STREAM_DEVICES, WRITERS};
 use super::word::Word;
-use super::wrapper::{self, Call, Step, Steps};
-use super::{MANUAL, Opaque};
-use crate::pattern::Pairs;
+use super::wrapper::{self, Call, CommandStep, CommandSteps};
+use super::{MANUAL, Unanalyzable};
+use crate::pattern::CharPairs;
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
 
 impl Policy {
     /// Returns the directory in which a command starts.
-    pub(crate) fn start_of<'a>(&'a self, directory: Option<&'a Path>) -> &'a Path {
+    pub(crate) fn start_directory<'a>(&'a self, directory: Option<&'a Path>) -> &'a Path {
         directory.unwrap_or(&self.workspace)
     }
 
     /// Returns what the rules about paths say against a start in `directory`, as they do about `cd DIRECTORY`.
     pub(crate) fn start_verdict(&self, directory: &Path) -> Option<Verdict> {
         match self.read(directory) {
-            Verdict::Deny { rule, .. } if self.is_held(&rule, directory) => None,
+            Verdict::Deny { rule, .. } if self.is_enforced_by_sandbox(&rule, directory) => None,
             verdict @ Verdict::Deny { .. } => Some(verdict),
             verdict @ Verdict::Ask { .. } if self.mode == PermissionMode::Default => Some(verdict),
             // `--force` lifts a question, and a mode that changes nothing runs no command at all.
@@ -34,14 +34,14 @@ impl Policy {
 
     /// Where each step may run when the first runs in `start`, and at the end where any of them may; and why that
     /// cannot be told.
-    pub(crate) fn directories(&self, steps: &[Step], start: &Path) -> (Vec<Vec<PathBuf>>, Option<Opaque>) {
+    pub(crate) fn directories(&self, steps: &[CommandStep], start: &Path) -> (Vec<Vec<PathBuf>>, Option<Unanalyzable>) {
         let mut now = vec![lexical(start)];
         let mut lost = None;
         let mut all = Vec::new();
         for step in steps {
             all.push(now.clone());
             if lost.is_none() && !self.follow_cd(step, &mut now) {
-                lost = Some(Opaque("a change of directory that cannot be followed"));
+                lost = Some(Unanalyzable("a change of directory that cannot be followed"));
             }
         }
         all.push(now);
@@ -49,7 +49,7 @@ impl Policy {
     }
 
     /// Adds where a `cd` may lead; false when that cannot be told.
-    fn follow_cd(&self, step: &Step, directories: &mut Vec<PathBuf>) -> bool {
+    fn follow_cd(&self, step: &CommandStep, directories: &mut Vec<PathBuf>) -> bool {
         let changes = |call: &&Call| matches!(call.name().as_str(), "cd" | "pushd" | "popd");
         let Some(call) = step.layers.last().filter(changes) else { return true };
         let more = match call.args.as_slice() {
@@ -74,7 +74,7 @@ impl Policy {
     pub(crate) fn path_narrowing<'r>(
         &self,
         rules: &'r [Rule],
-        step: &Step,
+        step: &CommandStep,
         directories: &[PathBuf],
         verb: &str,
     ) -> Option<(&'r Rule, String)> {
@@ -128,7 +128,7 @@ impl Policy {
             return None;
         }
         let meets = |path: Option<&Path>| {
-            let pairs = path.map(Pairs::of_path);
+            let pairs = path.map(CharPairs::of_path);
             rules.iter().find(|rule| {
                 let glob = match rule {
                     Rule::Read(glob) if reads || writes => glob,
@@ -143,7 +143,7 @@ impl Policy {
                     Some((path, pairs)) => {
                         glob.may_deny(pairs) && glob.denies(path, &self.workspace, &self.home)
                     }
-                    None => !word.is_known() || (word.glob && glob.may_meet(&word.text)),
+                    None => !word.is_known() || (word.glob && glob.may_overlap(&word.text)),
                 }
             })
         };
@@ -166,7 +166,7 @@ impl Policy {
     /// needs a rule is noted.
     pub(crate) fn forbidden_place(
         &self,
-        step: &Step,
+        step: &CommandStep,
         directories: &[PathBuf],
         uncovered: &mut Option<Verdict>,
     ) -> Option<Verdict> {
@@ -180,7 +180,7 @@ impl Policy {
             for path in self.resolve(&redirect.target.text, redirect.target.tilde, directories) {
                 let verdict = if redirect.writes { self.write(&path) } else { self.read(&path) };
                 match verdict {
-                    Verdict::Deny { ref rule, .. } if self.is_held(rule, &path) => {}
+                    Verdict::Deny { ref rule, .. } if self.is_enforced_by_sandbox(rule, &path) => {}
                     Verdict::Deny { .. } => return Some(verdict),
                     // Ask rules have been looked at as such.
                     Verdict::Ask { ref rule, .. } if rule != "default" => {}
@@ -209,7 +209,7 @@ impl Policy {
             );
             return Some(Verdict::deny("credentials", reason));
         }
-        if hazard::heeds_directory(call) {
+        if hazard::depends_on_directory(call) {
             // A program obeys the configuration, and runs the code, of the directory where it runs.
             let mut places = directories.to_vec();
             if name == "git" {
@@ -227,9 +227,9 @@ impl Policy {
     }
 
     /// Returns the directories in which the commands of a text let git look for a repository.
-    pub(crate) fn places_of_git(&self, text: &str, directory: Option<&Path>) -> Vec<PathBuf> {
-        let Ok(Steps { steps, functions }) = wrapper::steps(text) else { return Vec::new() };
-        let (directories, _) = self.directories(&steps, self.start_of(directory));
+    pub(crate) fn git_search_directories(&self, text: &str, directory: Option<&Path>) -> Vec<PathBuf> {
+        let Ok(CommandSteps { steps, functions }) = wrapper::steps(text) else { return Vec::new() };
+        let (directories, _) = self.directories(&steps, self.start_directory(directory));
         let mut places = Vec::new();
         for (at, step) in steps.iter().enumerate() {
             let Some(call) = step.layers.last().filter(|call| !step.function && call.name() == "git") else {
@@ -270,14 +270,14 @@ impl Policy {
             return None;
         }
         if arg.glob
-            && let Some(verdict) = self.near_credentials(arg, directories)
+            && let Some(verdict) = self.check_credential_pattern(arg, directories)
         {
             return Some(verdict);
         }
         for (spelling, tilde) in spellings(arg) {
             for path in self.resolve(spelling, tilde, directories) {
                 if let Verdict::Deny { rule, reason } = self.read(&path)
-                    && !self.is_held(&rule, &path)
+                    && !self.is_enforced_by_sandbox(&rule, &path)
                 {
                     return Some(Verdict::Deny { rule, reason });
                 }
@@ -285,7 +285,7 @@ impl Policy {
                     continue;
                 }
                 let Verdict::Deny { rule, reason } = self.write(&path) else { continue };
-                if self.is_held(&rule, &path) {
+                if self.is_enforced_by_sandbox(&rule, &path) {
                     continue;
                 }
                 if matches!(name, "mkdir" | "rmdir") && self.guarded(&path) == Some("HEAD") {
@@ -304,13 +304,13 @@ impl Policy {
 
     /// Whether a built-in rule against `path` is the sandbox's matter: it holds what is outside, and gives commands a
     /// `/tmp`, `/dev` and `/proc` of their own, which are not those that the rule means.
-    fn is_held(&self, rule: &str, path: &Path) -> bool {
+    fn is_enforced_by_sandbox(&self, rule: &str, path: &Path) -> bool {
         let own = || ["/dev", "/proc"].iter().any(|own| path.starts_with(own));
         self.sandboxed && (rule == "outside" || (rule == "credentials" && own()))
     }
 
     /// A pattern that may stand for a file with credentials.
-    fn near_credentials(&self, word: &Word, directories: &[PathBuf]) -> Option<Verdict> {
+    fn check_credential_pattern(&self, word: &Word, directories: &[PathBuf]) -> Option<Verdict> {
         let text = &word.text;
         let literal = text.split(['*', '?', '[']).next().unwrap_or("");
         let directory = literal.rfind('/').map_or("", |slash| literal.get(..=slash).unwrap_or(""));
@@ -337,7 +337,7 @@ impl Policy {
     fn hidden_below<'r>(&self, rules: &'r [Rule], roots: &[PathBuf]) -> Option<&'r Rule> {
         rules.iter().find(|rule| match rule {
             Rule::Read(glob) => {
-                roots.iter().any(|root| glob.may_lie_below(root, &self.workspace, &self.home))
+                roots.iter().any(|root| glob.may_match_below(root, &self.workspace, &self.home))
             }
             Rule::Shell(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => false,
         })
@@ -395,7 +395,7 @@ fn spellings(word: &Word) -> impl Iterator<Item = (&str, bool)> {
     [Some(text), value, attached, clustered, behind, url]
         .into_iter()
         .flatten()
-        .filter(|spelling| !spelling.is_empty() && !STREAMS.contains(spelling))
+        .filter(|spelling| !spelling.is_empty() && !STREAM_DEVICES.contains(spelling))
         .map(|spelling| (spelling, word.tilde || spelling.starts_with("~/")))
 }
 

@@ -2,7 +2,7 @@
 
 /// Programs with no ordinary arguments: they run what they are given, change the shell, open connections by
 /// nature, or are editors and debuggers that do all of it.
-pub(crate) const NEVER: &[&str] = &[
+pub(crate) const NEVER_ORDINARY: &[&str] = &[
     // shell built-ins that run text, or evaluate subscripts, or change what later words mean
     "eval",
     "source",
@@ -216,17 +216,17 @@ pub(crate) const NEVER: &[&str] = &[
     "debugfs",
 ];
 
-/// Programs that run text or programs found among their arguments, beyond `NEVER`.
-pub(crate) const RUNNERS: &[&str] =
+/// Programs that run text or programs found among their arguments, beyond `NEVER_ORDINARY`.
+pub(crate) const CODE_RUNNERS: &[&str] =
     &["python", "python3", "pypy3", "perl", "ruby", "node", "nodejs", "deno", "php", "lua", "env"];
 
 /// Programs to which the value of an argument does not matter: they open no file and run nothing.
-pub(crate) const SILENT: &[&str] =
+pub(crate) const VALUE_INDEPENDENT: &[&str] =
     &["echo", "printf", "test", "[", "sleep", "seq", "basename", "dirname", "expr", "tr", "kill", "read"];
 
 /// True for programs and built-ins that some list here knows.
 pub(crate) fn is_listed(name: &str) -> bool {
-    [NEVER, RUNNERS, SILENT, READERS, WRITERS].iter().any(|list| list.contains(&name))
+    [NEVER_ORDINARY, CODE_RUNNERS, VALUE_INDEPENDENT, READERS, WRITERS].iter().any(|list| list.contains(&name))
 }
 
 /// Programs that only read: their paths need no leave to be written.
@@ -321,7 +321,7 @@ pub(crate) const WRITERS: &[&str] = &[
 ];
 
 /// Devices that commands use for their own streams.
-pub(crate) const STREAMS: &[&str] = &[
+pub(crate) const STREAM_DEVICES: &[&str] = &[
     "/dev/null",
     "/dev/stdin",
     "/dev/stdout",

@@ -5,8 +5,8 @@
 
 use tree_sitter::Node;
 
-use super::Opaque;
-use super::walk::{BASH, ODD, Simple, Walk};
+use super::Unanalyzable;
+use super::walk::{BASH_ONLY, UNSUPPORTED_SYNTAX, SimpleCommand, Walk};
 use super::word::Word;
 
 /// A redirection from or to a file; those between descriptors and to `/dev/null` are not kept.
@@ -17,14 +17,14 @@ pub(crate) struct Redirect {
 }
 
 impl Walk<'_> {
-    pub(super) fn redirected(&mut self, node: Node<'_>) -> Result<(), Opaque> {
-        let mut own = Simple::default();
+    pub(super) fn redirected(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+        let mut own = SimpleCommand::default();
         let mut body = None;
         for child in self.children(node) {
             match child.kind() {
                 "file_redirect" | "herestring_redirect" | "heredoc_redirect" => {}
                 _ if child.is_named() && body.is_none() => body = Some(child),
-                _ => return Err(ODD),
+                _ => return Err(UNSUPPORTED_SYNTAX),
             }
         }
         let command = match body {
@@ -36,7 +36,7 @@ impl Walk<'_> {
         };
         // Further words of a simple command may stand behind its redirections.
         if command {
-            own = self.commands.pop().ok_or(ODD)?;
+            own = self.commands.pop().ok_or(UNSUPPORTED_SYNTAX)?;
         }
         let words = own.words.len();
         for child in self.children(node) {
@@ -45,18 +45,18 @@ impl Walk<'_> {
             }
         }
         if !command && own.words.len() != words {
-            return Err(ODD);
+            return Err(UNSUPPORTED_SYNTAX);
         }
         self.push(own);
         Ok(())
     }
 
-    pub(super) fn redirect(&mut self, node: Node<'_>, simple: &mut Simple) -> Result<(), Opaque> {
+    pub(super) fn redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
         match node.kind() {
             "file_redirect" => self.file_redirect(node, simple),
             "herestring_redirect" => {
                 if self.posix {
-                    return Err(BASH);
+                    return Err(BASH_ONLY);
                 }
                 for child in self.children(node) {
                     match child.kind() {
@@ -64,17 +64,17 @@ impl Walk<'_> {
                         _ if child.is_named() => {
                             self.word(child)?;
                         }
-                        _ => return Err(ODD),
+                        _ => return Err(UNSUPPORTED_SYNTAX),
                     }
                 }
                 Ok(())
             }
             "heredoc_redirect" => self.here_redirect(node, simple),
-            _ => Err(ODD),
+            _ => Err(UNSUPPORTED_SYNTAX),
         }
     }
 
-    pub(super) fn file_redirect(&mut self, node: Node<'_>, simple: &mut Simple) -> Result<(), Opaque> {
+    pub(super) fn file_redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
         let mut operator = "";
         let mut target = None;
         for child in self.children(node) {
@@ -92,21 +92,21 @@ impl Walk<'_> {
                         simple.words.push(word);
                     }
                 }
-                _ => return Err(ODD),
+                _ => return Err(UNSUPPORTED_SYNTAX),
             }
         }
         // `{name}>file` is a descriptor whose name looks like an argument.
         if self.text.get(..node.start_byte()).is_some_and(|before| before.ends_with('}')) {
-            return Err(Opaque("an unusual redirection"));
+            return Err(Unanalyzable("an unusual redirection"));
         }
         if operator.starts_with('&') && self.posix {
-            return Err(BASH);
+            return Err(BASH_ONLY);
         }
         let Some(target) = target else {
-            return if operator.ends_with('-') { Ok(()) } else { Err(ODD) };
+            return if operator.ends_with('-') { Ok(()) } else { Err(UNSUPPORTED_SYNTAX) };
         };
         if target.glob {
-            return Err(Opaque("a redirection to a pattern"));
+            return Err(Unanalyzable("a redirection to a pattern"));
         }
         if operator.ends_with('&') {
             let plain = target.text == "-" || target.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -114,11 +114,11 @@ impl Walk<'_> {
                 return Ok(());
             }
             if operator == "<&" || !target.is_known() {
-                return Err(Opaque("an unusual redirection"));
+                return Err(Unanalyzable("an unusual redirection"));
             }
         }
         if !target.is_known() && target.splits {
-            return Err(Opaque("a redirection to a file that is not known"));
+            return Err(Unanalyzable("a redirection to a file that is not known"));
         }
         let nowhere = target.text == "/dev/null" || target.pipe;
         if !nowhere {
@@ -128,8 +128,8 @@ impl Walk<'_> {
     }
 
     /// `<<END` with everything that the grammar hangs on it: the rest of the line, the lines, the end.
-    fn here_redirect(&mut self, node: Node<'_>, simple: &mut Simple) -> Result<(), Opaque> {
-        const STRANGE: Opaque = Opaque("a here-document that shells read in different ways");
+    fn here_redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
+        const STRANGE: Unanalyzable = Unanalyzable("a here-document that shells read in different ways");
         let children = self.children(node);
         let find = |kind: &str| children.iter().find(|child| child.kind() == kind).copied().ok_or(STRANGE);
         let (start, body, end) = (find("heredoc_start")?, find("heredoc_body")?, find("heredoc_end")?);
@@ -187,7 +187,7 @@ impl Walk<'_> {
                 "file_redirect" | "herestring_redirect" => self.redirect(child, simple)?,
                 // `cat <<END | grep x`: what stands on the other side of the pipe.
                 "pipeline" => self.joined(child)?,
-                _ if !child.is_named() => return Err(ODD),
+                _ if !child.is_named() => return Err(UNSUPPORTED_SYNTAX),
                 kind if is_statement(kind) => self.statement(child)?,
                 _ => simple.words.push(self.word(child)?),
             }

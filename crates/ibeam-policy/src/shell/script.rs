@@ -1,9 +1,9 @@
-//! The two little languages that commands carry: sed and awk. Ordinary scripts only print and change text.
+//! The two little languages that commands carry: sed_objection and awk_objection. Ordinary scripts only print and change text.
 
 use super::wrapper::Call;
 
-/// Why the arguments of sed are not ordinary.
-pub(crate) fn sed(call: &Call) -> Option<&'static str> {
+/// Why the arguments of sed_objection are not ordinary.
+pub(crate) fn sed_objection(call: &Call) -> Option<&'static str> {
     let mut scripts = Vec::new();
     let mut operands = Vec::new();
     let mut args = call.texts();
@@ -21,12 +21,12 @@ pub(crate) fn sed(call: &Call) -> Option<&'static str> {
     if scripts.is_empty() {
         scripts.extend(operands.first());
     }
-    let plain = scripts.iter().all(|script| sed_is_plain(script).is_some());
+    let plain = scripts.iter().all(|script| check_sed_script(script).is_some());
     (!plain).then_some("has a script that can write files or run commands")
 }
 
 /// `Some` when the script consists of printing, deleting and substituting.
-fn sed_is_plain(script: &str) -> Option<()> {
+fn check_sed_script(script: &str) -> Option<()> {
     let mut rest = script;
     loop {
         rest = rest.trim_start_matches([' ', '\t', '\n', ';', '{', '}']);
@@ -88,8 +88,8 @@ fn delimited(text: &str, delimiter: char) -> Option<&str> {
     None
 }
 
-/// Why the arguments of awk are not ordinary.
-pub(crate) fn awk(call: &Call) -> Option<&'static str> {
+/// Why the arguments of awk_objection are not ordinary.
+pub(crate) fn awk_objection(call: &Call) -> Option<&'static str> {
     let mut args = call.texts();
     let mut program = None;
     while let Some(arg) = args.next() {
@@ -113,7 +113,7 @@ pub(crate) fn awk(call: &Call) -> Option<&'static str> {
         .then_some("has a program that can open files or run commands")
 }
 
-/// Functions and variables of awk that run, open or name something: POSIX, gawk and mawk.
+/// Functions and variables of awk_objection that run, open or name something: POSIX, gawk and mawk.
 const AWK_NAMES: &[&str] = &[
     "system",
     "getline",
@@ -130,8 +130,8 @@ const AWK_NAMES: &[&str] = &[
     "FUNCTAB",
 ];
 
-/// Why the arguments of jq are not ordinary: a program that reads modules, or the environment.
-pub(crate) fn jq(call: &Call) -> Option<&'static str> {
+/// Why the arguments of jq_objection are not ordinary: a program that reads modules, or the environment.
+pub(crate) fn jq_objection(call: &Call) -> Option<&'static str> {
     const NAMES: &[&str] =
         &["import", "include", "modulemeta", "get_search_list", "env", "input_line_number"];
     let reads = |text: &str| text.contains("$ENV") || NAMES.iter().any(|name| mentions(text, name));

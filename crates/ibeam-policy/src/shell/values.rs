@@ -3,8 +3,8 @@
 //! `for f in *.md; do wc -l "$f"; done` runs `wc -l` with names that match `*.md`, so it is judged as that. A variable
 //! counts only where nothing else in the text assigns it.
 
-use super::walk::{Simple, Walk};
-use super::word::{Variable, Word, is_private};
+use super::walk::{SimpleCommand, Walk};
+use super::word::{Variable, Word, is_shell_local};
 
 /// A loop over words.
 #[derive(Clone, Debug)]
@@ -18,13 +18,13 @@ pub(super) struct WordLoop {
 }
 
 /// How many commands one command of a loop may stand for.
-const MOST: usize = 32;
+const MAX_ALTERNATIVES: usize = 32;
 /// How many commands loops may add to a text.
-const MOST_ADDED: usize = 1_000;
+const MAX_ADDED_COMMANDS: usize = 1_000;
 
 impl Walk<'_> {
     /// Built-ins that give variables a value that is not seen here.
-    pub(super) fn note(&mut self, simple: &Simple) {
+    pub(super) fn note(&mut self, simple: &SimpleCommand) {
         const SETTERS: &[&str] = &[
             "read",
             "mapfile",
@@ -43,7 +43,7 @@ impl Walk<'_> {
         let prints = name.text == "printf"
             && simple.words.get(1).is_some_and(|first| first.is_known() && !first.text.starts_with('-'));
         let operands = simple.words.get(1..).unwrap_or_default();
-        let is_name = |word: &Word| word.is_known() && (word.text == "-r" || is_private(&word.text));
+        let is_name = |word: &Word| word.is_known() && (word.text == "-r" || is_shell_local(&word.text));
         if name.text == "read" && !operands.is_empty() && operands.iter().all(is_name) {
             for operand in operands.iter().filter(|operand| operand.text != "-r") {
                 self.tainted.push(operand.text.clone());
@@ -66,7 +66,7 @@ impl Walk<'_> {
                     && !word.depends_on_more
                     && word.variables.iter().all(|variable| self.is_number(&variable.name));
             }
-            match self.alternatives(&simple).filter(|found| added + found.len() <= MOST_ADDED) {
+            match self.alternatives(&simple).filter(|found| added + found.len() <= MAX_ADDED_COMMANDS) {
                 Some(alternatives) => {
                     added += alternatives.len();
                     commands.extend(alternatives);
@@ -84,7 +84,7 @@ impl Walk<'_> {
     }
 
     /// The commands that one command of a loop stands for; `None` where its variables have no known values.
-    fn alternatives(&self, simple: &Simple) -> Option<Vec<Simple>> {
+    fn alternatives(&self, simple: &SimpleCommand) -> Option<Vec<SimpleCommand>> {
         let (program, words) = simple.words.split_first()?;
         let is_open = |word: &&Word| !word.is_known() && !word.depends_on_more;
         let mut loops: Vec<usize> =
@@ -102,10 +102,10 @@ impl Walk<'_> {
                 .flat_map(|choice| {
                     found.values.iter().map(move |value| [choice.as_slice(), &[(at, value)]].concat())
                 })
-                .take(MOST + 1)
+                .take(MAX_ALTERNATIVES + 1)
                 .collect();
         }
-        if choices.is_empty() || choices.len() > MOST {
+        if choices.is_empty() || choices.len() > MAX_ALTERNATIVES {
             return None;
         }
         let with = |choice: &[(usize, &Word)]| {
@@ -117,7 +117,7 @@ impl Walk<'_> {
                 false => word.clone(),
             });
             let words = std::iter::once(program.clone()).chain(words).collect();
-            Simple { words, ..simple.clone() }
+            SimpleCommand { words, ..simple.clone() }
         };
         Some(choices.iter().map(|choice| with(choice)).collect())
     }

@@ -7,12 +7,12 @@ use tree_sitter::Node;
 
 use super::redirect::Redirect;
 use super::values::WordLoop;
-use super::word::{Word, is_inert, is_private, is_variable};
-use super::{Opaque, grammar, hazard};
+use super::word::{Word, is_display_variable, is_shell_local, is_variable};
+use super::{Unanalyzable, grammar, hazard};
 
 /// A command with its arguments. `words` is empty for a bare redirection or assignment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Simple {
+pub(crate) struct SimpleCommand {
     pub(crate) words: Vec<Word>,
     pub(crate) redirects: Vec<Redirect>,
     /// Variables that are set for it or from here on, which programs may heed.
@@ -26,13 +26,13 @@ pub(crate) struct Simple {
 /// What a text runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Script {
-    pub(crate) commands: Vec<Simple>,
+    pub(crate) commands: Vec<SimpleCommand>,
     /// It defines functions, which run later than they stand.
     pub(crate) functions: bool,
 }
 
 /// How deep the walk goes.
-const DEEPEST: u32 = 60;
+const MAX_DEPTH: u32 = 60;
 
 /// Words that begin or join compound commands, where a program's name stands.
 pub(super) const RESERVED: &[&str] = &[
@@ -40,18 +40,18 @@ pub(super) const RESERVED: &[&str] = &[
     "in", "function", "coproc", "{", "}", "[[", "]]", "!",
 ];
 
-pub(super) const ODD: Opaque = Opaque("syntax that is not understood");
-pub(super) const BASH: Opaque = Opaque("syntax that only bash has");
+pub(super) const UNSUPPORTED_SYNTAX: Unanalyzable = Unanalyzable("syntax that is not understood");
+pub(super) const BASH_ONLY: Unanalyzable = Unanalyzable("syntax that only bash has");
 
 /// Reads `text`. `posix`: it is for a shell that may not be bash.
 ///
 /// # Errors
 /// The first thing that is not understood.
-pub(crate) fn script(text: &str, posix: bool) -> Result<Script, Opaque> {
+pub(crate) fn script(text: &str, posix: bool) -> Result<Script, Unanalyzable> {
     let tree = grammar::parse(text)?;
     let mut walk = Walk::new(text, posix);
     walk.block(tree.root_node(), true)?;
-    walk.check_counted()?;
+    walk.check_arithmetic_variables()?;
     walk.replace_variables();
     Ok(Script { commands: walk.commands, functions: walk.functions })
 }
@@ -60,7 +60,7 @@ pub(super) struct Walk<'t> {
     pub(super) text: &'t str,
     pub(super) posix: bool,
     depth: u32,
-    pub(super) commands: Vec<Simple>,
+    pub(super) commands: Vec<SimpleCommand>,
     /// Functions that are surely defined where the walk stands.
     defined: Vec<String>,
     functions: bool,
@@ -105,9 +105,9 @@ impl<'t> Walk<'t> {
         node.children(&mut cursor).filter(|child| child.kind() != "comment").collect()
     }
 
-    pub(super) fn enter(&mut self) -> Result<(), Opaque> {
+    pub(super) fn enter(&mut self) -> Result<(), Unanalyzable> {
         self.depth += 1;
-        if self.depth > DEEPEST { Err(Opaque("commands nested too deeply")) } else { Ok(()) }
+        if self.depth > MAX_DEPTH { Err(Unanalyzable("commands nested too deeply")) } else { Ok(()) }
     }
 
     pub(super) fn leave(&mut self) {
@@ -116,7 +116,7 @@ impl<'t> Walk<'t> {
 
     /// A sequence of statements: a program, a body, what stands between brackets. `top`: it surely runs, and in
     /// this shell.
-    fn block(&mut self, node: Node<'_>, top: bool) -> Result<(), Opaque> {
+    fn block(&mut self, node: Node<'_>, top: bool) -> Result<(), Unanalyzable> {
         self.enter()?;
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
@@ -132,7 +132,7 @@ impl<'t> Walk<'t> {
                 // `;;` ends a statement for the grammar, for bash only within `case`.
                 ";" | "&" | "\n" | "(" | ")" | "$(" | "<(" | ">(" | "do" | "done" | "{" | "}" | "if"
                 | "then" | "elif" | "else" | "fi" | "while" | "until" | "`" => {}
-                _ => return Err(ODD),
+                _ => return Err(UNSUPPORTED_SYNTAX),
             }
         }
         self.leave();
@@ -140,31 +140,31 @@ impl<'t> Walk<'t> {
     }
 
     /// A comment begins where a word could.
-    fn comment(&self, node: Node<'_>) -> Result<(), Opaque> {
+    fn comment(&self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let before = self.text.get(..node.start_byte()).and_then(|text| text.chars().last());
         let plain = before.is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')'));
-        if plain { Ok(()) } else { Err(Opaque("a comment that is not plain")) }
+        if plain { Ok(()) } else { Err(Unanalyzable("a comment that is not plain")) }
     }
 
-    fn comments(&self, node: Node<'_>) -> Result<(), Opaque> {
+    fn comments(&self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut cursor = node.walk();
         node.children(&mut cursor)
             .filter(|child| child.kind() == "comment")
             .try_for_each(|child| self.comment(child))
     }
 
-    pub(super) fn statement(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    pub(super) fn statement(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         self.enter()?;
         self.comments(node)?;
         match node.kind() {
             "command" => self.command(node)?,
             "variable_assignment" => {
-                let mut simple = Simple::default();
+                let mut simple = SimpleCommand::default();
                 self.assignment(node, false, &mut simple)?;
                 self.push(simple);
             }
             "variable_assignments" => {
-                let mut simple = Simple::default();
+                let mut simple = SimpleCommand::default();
                 for child in self.children(node) {
                     self.assignment(child, false, &mut simple)?;
                 }
@@ -172,7 +172,7 @@ impl<'t> Walk<'t> {
             }
             "declaration_command" => self.declaration(node)?,
             "unset_command" => {
-                let mut simple = Simple::default();
+                let mut simple = SimpleCommand::default();
                 self.words(self.children(node), &mut simple)?;
                 self.defined.clear();
                 self.push(simple);
@@ -185,11 +185,11 @@ impl<'t> Walk<'t> {
                 [bang, command] if self.source(*bang) == "!" && bang.end_byte() < command.start_byte() => {
                     self.statement(*command)?;
                 }
-                _ => return Err(ODD),
+                _ => return Err(UNSUPPORTED_SYNTAX),
             },
             "subshell" => {
                 if self.source(node).starts_with("((") {
-                    return Err(Opaque("brackets that shells read in different ways"));
+                    return Err(Unanalyzable("brackets that shells read in different ways"));
                 }
                 self.in_subshell(node)?;
             }
@@ -203,18 +203,18 @@ impl<'t> Walk<'t> {
             "function_definition" => {
                 self.function(node)?;
             }
-            _ => return Err(ODD),
+            _ => return Err(UNSUPPORTED_SYNTAX),
         }
         self.leave();
         Ok(())
     }
 
-    pub(super) fn push(&mut self, mut simple: Simple) {
+    pub(super) fn push(&mut self, mut simple: SimpleCommand) {
         simple.repeats = self.in_loop || self.in_function;
         self.commands.push(simple);
     }
 
-    fn in_loop(&mut self, walk: impl FnOnce(&mut Self) -> Result<(), Opaque>) -> Result<(), Opaque> {
+    fn in_loop(&mut self, walk: impl FnOnce(&mut Self) -> Result<(), Unanalyzable>) -> Result<(), Unanalyzable> {
         let outer = std::mem::replace(&mut self.in_loop, true);
         walk(self)?;
         self.in_loop = outer;
@@ -222,7 +222,7 @@ impl<'t> Walk<'t> {
     }
 
     /// A subshell's changes of directory end with it.
-    fn in_subshell(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    fn in_subshell(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let outer = std::mem::replace(&mut self.in_loop, false);
         self.block(node, false)?;
         self.in_loop = outer;
@@ -230,19 +230,19 @@ impl<'t> Walk<'t> {
     }
 
     /// `$(…)`, `` `…` ``, `<(…)` and `>(…)`.
-    pub(super) fn substitution(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    pub(super) fn substitution(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         if source.starts_with("$((") || source.starts_with("$`") {
-            return Err(Opaque("brackets that shells read in different ways"));
+            return Err(Unanalyzable("brackets that shells read in different ways"));
         }
         if source.starts_with('`') && (source.matches('`').count() != 2 || source.contains(['\\', '"', '\'']))
         {
-            return Err(Opaque("a backquote that shells read in different ways"));
+            return Err(Unanalyzable("a backquote that shells read in different ways"));
         }
         if let [_, redirect, _] = self.children(node).as_slice()
             && redirect.kind() == "file_redirect"
         {
-            let mut simple = Simple::default();
+            let mut simple = SimpleCommand::default();
             self.file_redirect(*redirect, &mut simple)?;
             self.push(simple);
             return Ok(());
@@ -251,12 +251,12 @@ impl<'t> Walk<'t> {
     }
 
     /// `a && b || c`, which leans to the left: walked in a loop, since there may be thousands.
-    fn list(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    fn list(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut parts = Vec::new();
         let mut rest = node;
         while rest.kind() == "list" {
             self.comments(rest)?;
-            let [left, operator, right] = <[Node<'_>; 3]>::try_from(self.children(rest)).map_err(|_| ODD)?;
+            let [left, operator, right] = <[Node<'_>; 3]>::try_from(self.children(rest)).map_err(|_| UNSUPPORTED_SYNTAX)?;
             self.follows(left, operator)?;
             parts.push(right);
             rest = left;
@@ -266,7 +266,7 @@ impl<'t> Walk<'t> {
     }
 
     /// `a | b`.
-    pub(super) fn joined(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    pub(super) fn joined(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut before: Option<Node<'_>> = None;
         for child in self.children(node) {
             if child.is_named() {
@@ -275,7 +275,7 @@ impl<'t> Walk<'t> {
                 continue;
             }
             if child.kind() == "|&" && self.posix {
-                return Err(BASH);
+                return Err(BASH_ONLY);
             }
             if let Some(before) = before {
                 self.follows(before, child)?;
@@ -285,41 +285,41 @@ impl<'t> Walk<'t> {
     }
 
     /// An operator stands on the line of what it follows.
-    fn follows(&self, before: Node<'_>, operator: Node<'_>) -> Result<(), Opaque> {
+    fn follows(&self, before: Node<'_>, operator: Node<'_>) -> Result<(), Unanalyzable> {
         let between = self.text.get(before.end_byte()..operator.start_byte()).unwrap_or("\n");
         if between.contains('\n') || !matches!(operator.kind(), "&&" | "||" | "|" | "|&") {
-            Err(ODD)
+            Err(UNSUPPORTED_SYNTAX)
         } else {
             Ok(())
         }
     }
 
-    fn compound(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    fn compound(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         if let Some(inner) = source.strip_prefix("((") {
             if self.posix {
-                return Err(BASH);
+                return Err(BASH_ONLY);
             }
-            return self.arithmetic(inner.strip_suffix("))").ok_or(ODD)?);
+            return self.arithmetic(inner.strip_suffix("))").ok_or(UNSUPPORTED_SYNTAX)?);
         }
-        let inner = source.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).ok_or(ODD)?;
+        let inner = source.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).ok_or(UNSUPPORTED_SYNTAX)?;
         let closes = inner.trim_end_matches([' ', '\t']).ends_with([';', '\n', '&']);
         if !inner.starts_with([' ', '\t', '\n']) || !closes {
-            return Err(Opaque("braces that shells read in different ways"));
+            return Err(Unanalyzable("braces that shells read in different ways"));
         }
         self.block(node, false)
     }
 
-    fn function(&mut self, node: Node<'_>) -> Result<String, Opaque> {
+    fn function(&mut self, node: Node<'_>) -> Result<String, Unanalyzable> {
         let children = self.children(node);
         let name =
-            children.iter().find(|child| child.kind() == "word").map(|name| self.source(*name)).ok_or(ODD)?;
+            children.iter().find(|child| child.kind() == "word").map(|name| self.source(*name)).ok_or(UNSUPPORTED_SYNTAX)?;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if !name.chars().all(plain) || name.starts_with('-') || RESERVED.contains(&name) {
-            return Err(Opaque("a function with a name that is not plain"));
+            return Err(Unanalyzable("a function with a name that is not plain"));
         }
         if hazard::is_listed(&name.to_lowercase()) {
-            return Err(Opaque("a function with the name of a program"));
+            return Err(Unanalyzable("a function with the name of a program"));
         }
         self.functions = true;
         let outer = std::mem::replace(&mut self.in_function, true);
@@ -329,25 +329,25 @@ impl<'t> Walk<'t> {
                 "function" if !self.posix => {}
                 "compound_statement" | "subshell" => self.statement(child)?,
                 "file_redirect" | "herestring_redirect" => {
-                    let mut simple = Simple::default();
+                    let mut simple = SimpleCommand::default();
                     self.redirect(child, &mut simple)?;
                     self.push(simple);
                 }
-                _ => return Err(ODD),
+                _ => return Err(UNSUPPORTED_SYNTAX),
             }
         }
         self.in_function = outer;
         Ok(name.to_owned())
     }
 
-    fn each(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    fn each(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let (mut variable, mut values) = ("", Vec::new());
         for child in self.children(node) {
             match child.kind() {
                 "for" | "in" | ";" | "\n" => {}
                 "variable_name" => {
                     let name = self.source(child);
-                    let mut simple = Simple::default();
+                    let mut simple = SimpleCommand::default();
                     self.sets(name, false, true, &mut simple)?;
                     // What it gets may be anything.
                     self.tainted.push(name.to_owned());
@@ -363,28 +363,28 @@ impl<'t> Walk<'t> {
                     }
                 }
                 _ if child.is_named() => values.push(self.word(child)?),
-                _ => return Err(ODD),
+                _ => return Err(UNSUPPORTED_SYNTAX),
             }
         }
         Ok(())
     }
 
-    fn count(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    fn count(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let children = self.children(node);
-        let open = children.iter().find(|child| child.kind() == "((").ok_or(ODD)?;
-        let close = children.iter().find(|child| child.kind() == "))").ok_or(ODD)?;
-        let body = children.last().ok_or(ODD)?;
-        let inner = self.text.get(open.end_byte()..close.start_byte()).ok_or(ODD)?;
-        let between = self.text.get(close.end_byte()..body.start_byte()).ok_or(ODD)?;
+        let open = children.iter().find(|child| child.kind() == "((").ok_or(UNSUPPORTED_SYNTAX)?;
+        let close = children.iter().find(|child| child.kind() == "))").ok_or(UNSUPPORTED_SYNTAX)?;
+        let body = children.last().ok_or(UNSUPPORTED_SYNTAX)?;
+        let inner = self.text.get(open.end_byte()..close.start_byte()).ok_or(UNSUPPORTED_SYNTAX)?;
+        let between = self.text.get(close.end_byte()..body.start_byte()).ok_or(UNSUPPORTED_SYNTAX)?;
         if self.posix || !between.trim_start_matches([' ', ';', '\n']).is_empty() || body.kind() != "do_group"
         {
-            return Err(ODD);
+            return Err(UNSUPPORTED_SYNTAX);
         }
         inner.split(';').try_for_each(|part| self.arithmetic(part))?;
         self.in_loop(|walk| walk.block(*body, false))
     }
 
-    fn case(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    fn case(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         for child in self.children(node) {
             match child.kind() {
                 "case" | "in" | ";" | "\n" => {}
@@ -392,7 +392,7 @@ impl<'t> Walk<'t> {
                     let before =
                         self.text.get(..child.start_byte()).unwrap_or("").trim_end_matches([' ', '\t']);
                     if !before.ends_with(['\n', ';']) {
-                        return Err(ODD);
+                        return Err(UNSUPPORTED_SYNTAX);
                     }
                 }
                 "case_item" => {
@@ -404,7 +404,7 @@ impl<'t> Walk<'t> {
                             ")" => body = true,
                             "(" | "|" if !body => {}
                             ";;" | ";&" | ";;&" | ";" | "&" | "\n" if body => {}
-                            _ if !part.is_named() => return Err(ODD),
+                            _ if !part.is_named() => return Err(UNSUPPORTED_SYNTAX),
                             _ if body => self.statement(part)?,
                             _ => {
                                 self.word(part)?;
@@ -416,22 +416,22 @@ impl<'t> Walk<'t> {
                 _ if child.is_named() => {
                     self.word(child)?;
                 }
-                _ => return Err(ODD),
+                _ => return Err(UNSUPPORTED_SYNTAX),
             }
         }
         Ok(())
     }
 
-    fn test(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    fn test(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         if source.starts_with("[[") {
             return self.condition(node);
         }
         if !(source.starts_with("[ ") && source.ends_with(" ]")) {
-            return Err(Opaque("a condition that shells read in different ways"));
+            return Err(Unanalyzable("a condition that shells read in different ways"));
         }
         // For bash it is a command like any other, so its words are what counts.
-        let mut simple = Simple { words: vec![Word::plain("[")], ..Simple::default() };
+        let mut simple = SimpleCommand { words: vec![Word::plain("[")], ..SimpleCommand::default() };
         for child in self.children(node).into_iter().filter(Node::is_named) {
             self.operands(child, &mut simple.words)?;
         }
@@ -439,7 +439,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    fn operands(&mut self, node: Node<'_>, words: &mut Vec<Word>) -> Result<(), Opaque> {
+    fn operands(&mut self, node: Node<'_>, words: &mut Vec<Word>) -> Result<(), Unanalyzable> {
         self.enter()?;
         match node.kind() {
             "unary_expression" | "binary_expression" => {
@@ -447,14 +447,14 @@ impl<'t> Walk<'t> {
             }
             "=" | "==" | "!=" | "!" => words.push(Word::plain(self.source(node))),
             _ if node.is_named() => words.push(self.word(node)?),
-            _ => return Err(Opaque("a condition that shells read in different ways")),
+            _ => return Err(Unanalyzable("a condition that shells read in different ways")),
         }
         self.leave();
         Ok(())
     }
 
-    fn command(&mut self, node: Node<'_>) -> Result<(), Opaque> {
-        let mut simple = Simple::default();
+    fn command(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+        let mut simple = SimpleCommand::default();
         let mut words = Vec::new();
         for child in self.children(node) {
             match child.kind() {
@@ -463,17 +463,17 @@ impl<'t> Walk<'t> {
                 }
                 "file_redirect" | "herestring_redirect" => self.redirect(child, &mut simple)?,
                 "=~" | "==" | "$" => words.push(child),
-                "variable_assignment" | "subshell" => return Err(ODD),
+                "variable_assignment" | "subshell" => return Err(UNSUPPORTED_SYNTAX),
                 _ if child.is_named() => words.push(child),
-                _ => return Err(ODD),
+                _ => return Err(UNSUPPORTED_SYNTAX),
             }
         }
         let misplaced = !simple.words.is_empty();
         self.words(words, &mut simple)?;
-        let name = simple.words.first().ok_or(ODD)?;
+        let name = simple.words.first().ok_or(UNSUPPORTED_SYNTAX)?;
         let keyword = !name.quoted && RESERVED.contains(&name.text.as_str());
         if keyword || misplaced {
-            return Err(ODD);
+            return Err(UNSUPPORTED_SYNTAX);
         }
         self.note(&simple);
         let name = simple.words.first().map(|name| name.text.clone()).unwrap_or_default();
@@ -482,13 +482,13 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    fn words(&mut self, nodes: Vec<Node<'_>>, simple: &mut Simple) -> Result<(), Opaque> {
+    fn words(&mut self, nodes: Vec<Node<'_>>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
         for node in nodes {
             let word = match node.kind() {
                 "=~" | "==" | "$" | "unset" | "unsetenv" => {
                     let next = self.text.get(node.end_byte()..).unwrap_or("");
                     if !(next.is_empty() || next.starts_with([' ', '\t', '\n', ';', '&', '|', ')'])) {
-                        return Err(Opaque("words that shells part in different ways"));
+                        return Err(Unanalyzable("words that shells part in different ways"));
                     }
                     Word::plain(self.source(node))
                 }
@@ -496,7 +496,7 @@ impl<'t> Walk<'t> {
             };
             let brace = matches!(word.text.as_str(), "{" | "}") && !word.quoted;
             if brace {
-                return Err(Opaque("braces that shells read in different ways"));
+                return Err(Unanalyzable("braces that shells read in different ways"));
             }
             simple.words.push(word);
         }
@@ -504,16 +504,16 @@ impl<'t> Walk<'t> {
     }
 
     /// `declare`, `export` and their like: assignments, or else an ordinary command.
-    fn declaration(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    fn declaration(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut children = self.children(node).into_iter();
-        let keyword = children.next().map(|keyword| self.source(keyword)).ok_or(ODD)?;
+        let keyword = children.next().map(|keyword| self.source(keyword)).ok_or(UNSUPPORTED_SYNTAX)?;
         let exported = matches!(keyword, "export");
-        let mut simple = Simple::default();
+        let mut simple = SimpleCommand::default();
         let mut others = Vec::new();
         for child in children {
             match child.kind() {
                 "variable_assignment" => self.assignment(child, exported, &mut simple)?,
-                "variable_name" if keyword == "local" && is_private(self.source(child)) => {
+                "variable_name" if keyword == "local" && is_shell_local(self.source(child)) => {
                     self.tainted.push(self.source(child).to_owned());
                 }
                 _ => others.push(child),
@@ -528,18 +528,18 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    fn assignment(&mut self, node: Node<'_>, exported: bool, simple: &mut Simple) -> Result<(), Opaque> {
+    fn assignment(&mut self, node: Node<'_>, exported: bool, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
         let children = self.children(node);
-        let [name, operator, rest @ ..] = children.as_slice() else { return Err(ODD) };
+        let [name, operator, rest @ ..] = children.as_slice() else { return Err(UNSUPPORTED_SYNTAX) };
         if name.kind() != "variable_name" || !matches!(operator.kind(), "=" | "+=") {
-            return Err(Opaque("a subscript, which is evaluated"));
+            return Err(Unanalyzable("a subscript, which is evaluated"));
         }
         let mut plain = operator.kind() == "=";
         let mut number = plain;
         for value in rest {
             if value.kind() == "array" {
                 if self.posix {
-                    return Err(BASH);
+                    return Err(BASH_ONLY);
                 }
                 number = false;
                 plain = false;
@@ -547,7 +547,7 @@ impl<'t> Walk<'t> {
                     if element.is_named() {
                         let word = self.word(element)?;
                         if word.text.starts_with('[') {
-                            return Err(Opaque("a subscript, which is evaluated"));
+                            return Err(Unanalyzable("a subscript, which is evaluated"));
                         }
                     }
                 }
@@ -568,22 +568,22 @@ impl<'t> Walk<'t> {
     }
 
     /// Notes that a variable is set, unless that can mean nothing to any program.
-    fn sets(&mut self, name: &str, exported: bool, plain: bool, simple: &mut Simple) -> Result<(), Opaque> {
+    fn sets(&mut self, name: &str, exported: bool, plain: bool, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
         if !is_variable(name) {
-            return Err(ODD);
+            return Err(UNSUPPORTED_SYNTAX);
         }
         self.assigned.push(name.to_owned());
-        if !((is_private(name) && !exported) || (is_inert(name) && plain)) {
+        if !((is_shell_local(name) && !exported) || (is_display_variable(name) && plain)) {
             simple.sets.push(name.to_owned());
         }
         Ok(())
     }
 
-    /// Holds what arithmetic reads against what was assigned, anywhere in the text.
-    fn check_counted(&self) -> Result<(), Opaque> {
+    /// DirectoryOf what arithmetic reads against what was assigned, anywhere in the text.
+    fn check_arithmetic_variables(&self) -> Result<(), Unanalyzable> {
         let tainted = |name: &String| self.tainted.iter().any(|tainted| tainted == name || tainted == "*");
         if self.counted.iter().any(tainted) {
-            return Err(Opaque("arithmetic on something that may not be a number"));
+            return Err(Unanalyzable("arithmetic on something that may not be a number"));
         }
         Ok(())
     }

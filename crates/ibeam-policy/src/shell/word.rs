@@ -2,9 +2,9 @@
 
 use tree_sitter::Node;
 
-use super::Opaque;
+use super::Unanalyzable;
 use super::walk::Walk;
-use crate::fold::is_ignored;
+use crate::fold::is_ignored_char;
 
 /// A variable in a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,32 +108,32 @@ impl Word {
     }
 }
 
-const BACKTICK: Opaque = Opaque("a backquote that shells read in different ways");
+const AMBIGUOUS_BACKQUOTE: Unanalyzable = Unanalyzable("a backquote that shells read in different ways");
 
 impl Walk<'_> {
     /// The word that `node` is; commands in it are walked.
-    pub(super) fn word(&mut self, node: Node<'_>) -> Result<Word, Opaque> {
+    pub(super) fn word(&mut self, node: Node<'_>) -> Result<Word, Unanalyzable> {
         let mut word = Word::default();
         self.piece(node, &mut word)?;
         let opened = word.braces && (word.text.contains(',') || word.text.contains(".."));
         if opened && !word.quoted {
             if self.posix {
-                return Err(Opaque("syntax that only bash has"));
+                return Err(Unanalyzable("syntax that only bash has"));
             }
             let at = word.text.find('{').unwrap_or(0);
             word.depends_on_more = true;
             word.unsure = Some(word.unsure.map_or(at, |unsure| unsure.min(at)));
             word.splits = true;
         } else if opened {
-            return Err(Opaque("a brace expansion"));
+            return Err(Unanalyzable("a brace expansion"));
         }
         if word.tilde && word.text.len() > 1 && !word.text.starts_with("~/") {
-            return Err(Opaque("another user's home directory"));
+            return Err(Unanalyzable("another user's home directory"));
         }
         Ok(word)
     }
 
-    fn piece(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Opaque> {
+    fn piece(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         match node.kind() {
             "word" | "number" | "test_operator" | "extglob_pattern" | "special_character" | "$"
@@ -149,14 +149,14 @@ impl Walk<'_> {
                 word.quoted = true;
                 word.text.push_str(source.trim_start_matches('\'').strip_suffix('\'').unwrap_or(""));
                 if source.len() < 2 || source.matches('\'').count() != 2 {
-                    return Err(Opaque("a quote that is not plain"));
+                    return Err(Unanalyzable("a quote that is not plain"));
                 }
                 Ok(())
             }
             "string" => self.string(node, word),
             "ansi_c_string" => {
                 if self.posix {
-                    return Err(Opaque("syntax that only bash has"));
+                    return Err(Unanalyzable("syntax that only bash has"));
                 }
                 word.quoted = true;
                 word.text.push_str(&escapes(source)?);
@@ -176,7 +176,7 @@ impl Walk<'_> {
             }
             "process_substitution" => {
                 if self.posix {
-                    return Err(Opaque("syntax that only bash has"));
+                    return Err(Unanalyzable("syntax that only bash has"));
                 }
                 self.substitution(node)?;
                 word.pipe = true;
@@ -188,11 +188,11 @@ impl Walk<'_> {
                 word.text.push_str(source);
                 Ok(())
             }
-            _ => Err(Opaque("a word that is not understood")),
+            _ => Err(Unanalyzable("a word that is not understood")),
         }
     }
 
-    fn string(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Opaque> {
+    fn string(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
         word.quoted = true;
         let mut at = node.start_byte() + 1;
         let end = node.end_byte().saturating_sub(1);
@@ -213,7 +213,7 @@ impl Walk<'_> {
                     self.arithmetic_expansion(source)?;
                     word.expands(source, true);
                 }
-                _ => return Err(Opaque("a word that is not understood")),
+                _ => return Err(Unanalyzable("a word that is not understood")),
             }
             at = child.end_byte();
         }
@@ -221,7 +221,7 @@ impl Walk<'_> {
     }
 
     /// The parts of a here-document that expand; its literal parts are checked to be literal.
-    pub(super) fn here_document(&mut self, node: Node<'_>) -> Result<(), Opaque> {
+    pub(super) fn here_document(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut scratch = Word::default();
         let mut at = node.start_byte();
         for child in self.children(node) {
@@ -233,7 +233,7 @@ impl Walk<'_> {
                 "simple_expansion" | "expansion" | "command_substitution" => {
                     self.piece(child, &mut scratch)?
                 }
-                _ => return Err(Opaque("a here-document that is not understood")),
+                _ => return Err(Unanalyzable("a here-document that is not understood")),
             }
             at = child.end_byte();
         }
@@ -241,9 +241,9 @@ impl Walk<'_> {
     }
 
     /// `$name` and `${name}`.
-    fn variable(&mut self, name: &str, source: &str, quoted: bool, word: &mut Word) -> Result<(), Opaque> {
+    fn variable(&mut self, name: &str, source: &str, quoted: bool, word: &mut Word) -> Result<(), Unanalyzable> {
         if !is_variable(name) {
-            return Err(Opaque("an expansion that is not understood"));
+            return Err(Unanalyzable("an expansion that is not understood"));
         }
         match name {
             // Digits, whatever they are.
@@ -257,7 +257,7 @@ impl Walk<'_> {
                 // `"$@"` is as many words as there are arguments.
                 word.expands(source, false);
             }
-            _ if is_private(name) => {
+            _ if is_shell_local(name) => {
                 let (at, length) = (word.text.len(), source.len());
                 let in_loop = self.loops.iter().rposition(|found| found.is_open && found.name == name);
                 let name = name.to_owned();
@@ -270,8 +270,8 @@ impl Walk<'_> {
     }
 
     /// `${…}`: a name, perhaps an operator, perhaps a word that is used instead.
-    fn expansion(&mut self, node: Node<'_>, quoted: bool, word: &mut Word) -> Result<(), Opaque> {
-        const STRANGE: Opaque = Opaque("an expansion that is not understood");
+    fn expansion(&mut self, node: Node<'_>, quoted: bool, word: &mut Word) -> Result<(), Unanalyzable> {
+        const STRANGE: Unanalyzable = Unanalyzable("an expansion that is not understood");
         let source = self.source(node);
         let inner = source.strip_prefix("${").and_then(|inner| inner.strip_suffix('}')).ok_or(STRANGE)?;
         let length = inner.len() > 1 && inner.starts_with('#');
@@ -287,7 +287,7 @@ impl Walk<'_> {
             let plain = matches!(index, "@" | "*")
                 || (!index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()));
             if !plain || self.posix {
-                return Err(Opaque("a subscript, which is evaluated"));
+                return Err(Unanalyzable("a subscript, which is evaluated"));
             }
             rest = after;
         }
@@ -334,7 +334,7 @@ impl Walk<'_> {
     }
 
     /// A word that stands in an expansion. Single quotes mean there what the quotes around it say: refused.
-    fn default_value(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Opaque> {
+    fn default_value(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
         match node.kind() {
             "concatenation" => {
                 self.children(node).into_iter().try_for_each(|child| self.default_value(child, word))
@@ -347,19 +347,19 @@ impl Walk<'_> {
             {
                 Ok(())
             }
-            _ => Err(Opaque("an expansion that is not understood")),
+            _ => Err(Unanalyzable("an expansion that is not understood")),
         }
     }
 }
 
 /// Adds an unquoted piece; `next` is what follows it in the text.
-fn bare(source: &str, next: &str, word: &mut Word) -> Result<(), Opaque> {
+fn bare(source: &str, next: &str, word: &mut Word) -> Result<(), Unanalyzable> {
     let mut previous = word.text.chars().last().unwrap_or('\0');
     let mut chars = source.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
             '\\' => match chars.next() {
-                None | Some((_, '\n')) => return Err(Opaque("a continued line")),
+                None | Some((_, '\n')) => return Err(Unanalyzable("a continued line")),
                 Some((_, escaped)) => {
                     word.text.push(escaped);
                     word.quoted = true;
@@ -367,14 +367,14 @@ fn bare(source: &str, next: &str, word: &mut Word) -> Result<(), Opaque> {
                     continue;
                 }
             },
-            '`' => return Err(BACKTICK),
+            '`' => return Err(AMBIGUOUS_BACKQUOTE),
             '\'' | '"' | '(' | ')' | '<' | '>' | '|' | '&' | ';' | '\n' => {
-                return Err(Opaque("a word that shells read in different ways"));
+                return Err(Unanalyzable("a word that shells read in different ways"));
             }
             '$' if expands(source.get(at + 1..).filter(|after| !after.is_empty()).unwrap_or(next)) => {
-                return Err(Opaque("an expansion that is not understood"));
+                return Err(Unanalyzable("an expansion that is not understood"));
             }
-            '#' if word.text.is_empty() && !word.quoted => return Err(Opaque("a comment that is not plain")),
+            '#' if word.text.is_empty() && !word.quoted => return Err(Unanalyzable("a comment that is not plain")),
             '*' | '?' | '[' => word.glob = true,
             '~' if word.text.is_empty() && !word.quoted => word.tilde = true,
             // `a=~/x` and `a:~/x` expand in some places.
@@ -383,7 +383,7 @@ fn bare(source: &str, next: &str, word: &mut Word) -> Result<(), Opaque> {
                 word.unsure.get_or_insert(word.text.len());
             }
             '{' => word.braces = true,
-            c if c.is_whitespace() || is_invisible(c) => return Err(Opaque("an invisible character")),
+            c if c.is_whitespace() || is_invisible(c) => return Err(Unanalyzable("an invisible character")),
             _ => {}
         }
         word.text.push(c);
@@ -393,22 +393,22 @@ fn bare(source: &str, next: &str, word: &mut Word) -> Result<(), Opaque> {
 }
 
 /// Adds a literal piece of `"…"`.
-fn double_quoted(source: &str, last: bool, text: &mut String) -> Result<(), Opaque> {
+fn double_quoted(source: &str, last: bool, text: &mut String) -> Result<(), Unanalyzable> {
     let mut chars = source.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
-            '`' => return Err(BACKTICK),
-            '"' => return Err(Opaque("a quote that is not plain")),
+            '`' => return Err(AMBIGUOUS_BACKQUOTE),
+            '"' => return Err(Unanalyzable("a quote that is not plain")),
             '$' => {
                 let after = source.get(at + 1..).unwrap_or("");
                 // `$` before a quote that closes is itself.
                 if expands(after) || (after.is_empty() && !last) {
-                    return Err(Opaque("an expansion that is not understood"));
+                    return Err(Unanalyzable("an expansion that is not understood"));
                 }
                 text.push('$');
             }
             '\\' => match chars.next() {
-                None | Some((_, '\n')) => return Err(Opaque("a continued line")),
+                None | Some((_, '\n')) => return Err(Unanalyzable("a continued line")),
                 Some((_, escaped @ ('$' | '`' | '"' | '\\'))) => text.push(escaped),
                 Some((_, other)) => text.extend(['\\', other]),
             },
@@ -419,11 +419,11 @@ fn double_quoted(source: &str, last: bool, text: &mut String) -> Result<(), Opaq
 }
 
 /// Checks that nothing in a piece of a here-document expands.
-fn literal_lines(source: &str) -> Result<(), Opaque> {
+fn literal_lines(source: &str) -> Result<(), Unanalyzable> {
     let expanding =
         source.char_indices().any(|(at, c)| c == '$' && expands(source.get(at + 1..).unwrap_or("")));
     if expanding || source.contains(['`', '\\']) {
-        return Err(Opaque(
+        return Err(Unanalyzable(
             "a here-document that expands in a way that is not understood; quote its delimiter",
         ));
     }
@@ -438,8 +438,8 @@ fn expands(after: &str) -> bool {
 }
 
 /// What `$'…'` stands for, as far as its escapes are plain.
-fn escapes(source: &str) -> Result<String, Opaque> {
-    const STRANGE: Opaque = Opaque("a quote with escapes that are not plain");
+fn escapes(source: &str) -> Result<String, Unanalyzable> {
+    const STRANGE: Unanalyzable = Unanalyzable("a quote with escapes that are not plain");
     let inner = source.strip_prefix("$'").and_then(|inner| inner.strip_suffix('\'')).ok_or(STRANGE)?;
     let mut text = String::new();
     let mut chars = inner.chars();
@@ -460,7 +460,7 @@ fn escapes(source: &str) -> Result<String, Opaque> {
 
 /// True for characters that show nothing, so that two names look like one.
 pub(super) fn is_invisible(c: char) -> bool {
-    is_ignored(c)
+    is_ignored_char(c)
         || matches!(
             c,
             '\u{61c}'
@@ -489,7 +489,7 @@ pub(super) fn is_variable(name: &str) -> bool {
 }
 
 /// True when a variable of this name stays within the shell and means nothing to any program.
-pub(super) fn is_private(name: &str) -> bool {
+pub(super) fn is_shell_local(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(plain)
@@ -502,7 +502,7 @@ pub(super) fn is_private(name: &str) -> bool {
 }
 
 /// Variables that change how something is shown, never what runs or where it connects.
-const INERT: &[&str] = &[
+const DISPLAY_VARIABLES: &[&str] = &[
     "TZ",
     "CI",
     "NO_COLOR",
@@ -525,6 +525,6 @@ const INERT: &[&str] = &[
 ];
 
 /// True when setting `name` cannot change what a command does.
-pub(super) fn is_inert(name: &str) -> bool {
-    INERT.contains(&name) || name.starts_with("LC_")
+pub(super) fn is_display_variable(name: &str) -> bool {
+    DISPLAY_VARIABLES.contains(&name) || name.starts_with("LC_")
 }

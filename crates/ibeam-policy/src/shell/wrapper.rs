@@ -3,7 +3,7 @@
 use super::redirect::Redirect;
 use super::walk;
 use super::word::{self, Word, is_invisible};
-use super::{Opaque, hazard};
+use super::{Unanalyzable, hazard};
 
 /// A program and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Call {
 
 /// One command of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct CommandStep {
     /// The program named first and, through wrappers, what it runs; the last one is what runs in the end.
     /// Empty for a bare redirection or assignment.
     pub(crate) layers: Vec<Call>,
@@ -45,14 +45,14 @@ pub(crate) struct Step {
 
 /// What a text runs, wrappers opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Steps {
-    pub(crate) steps: Vec<Step>,
+pub(crate) struct CommandSteps {
+    pub(crate) steps: Vec<CommandStep>,
     /// Some of them stand in functions and run later than they stand.
     pub(crate) functions: bool,
 }
 
 /// How deep wrappers may nest.
-const DEPTH: u32 = 8;
+const MAX_DEPTH: u32 = 8;
 
 /// How a wrapper is called: options that take a value in the next word, and plain words before the command.
 struct Wrapper {
@@ -121,14 +121,14 @@ pub(crate) const SHELLS: &[&str] =
     &["sh", "bash", "dash", "ash", "rbash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh"];
 
 /// Shells whose `-c` text is read as a command; the others have grammars of their own.
-const READ: &[&str] = &["sh", "bash", "dash", "ash"];
+const PARSED_SHELLS: &[&str] = &["sh", "bash", "dash", "ash"];
 
 /// Every command that `text`, given to `bash -c`, runs.
 ///
 /// # Errors
 /// The first thing that is not understood.
-pub(crate) fn steps(text: &str) -> Result<Steps, Opaque> {
-    let mut opened = Steps::default();
+pub(crate) fn steps(text: &str) -> Result<CommandSteps, Unanalyzable> {
+    let mut opened = CommandSteps::default();
     open_text(text, false, 0, &[], &mut opened)?;
     Ok(opened)
 }
@@ -139,10 +139,10 @@ fn open_text(
     posix: bool,
     depth: u32,
     wrappers: &[Call],
-    opened: &mut Steps,
-) -> Result<(), Opaque> {
-    if depth > DEPTH {
-        return Err(DEEP);
+    opened: &mut CommandSteps,
+) -> Result<(), Unanalyzable> {
+    if depth > MAX_DEPTH {
+        return Err(TOO_DEEP);
     }
     let script = walk::script(text, posix)?;
     opened.functions |= script.functions;
@@ -152,12 +152,12 @@ fn open_text(
             let program = simple.words.first().cloned().unwrap_or_default();
             let layers =
                 vec![Call { program, args: simple.words.get(1..).unwrap_or_default().to_vec(), more: false }];
-            opened.steps.push(Step { layers, function: true, ..Step::default() });
+            opened.steps.push(CommandStep { layers, function: true, ..CommandStep::default() });
         } else {
             open_words(&simple.words, false, depth, wrappers, opened)?;
         }
         if opened.steps.len() == first {
-            opened.steps.push(Step::default());
+            opened.steps.push(CommandStep::default());
         }
         for step in opened.steps.iter_mut().skip(first) {
             step.repeats |= simple.repeats;
@@ -175,33 +175,33 @@ fn open_words(
     more: bool,
     depth: u32,
     wrappers: &[Call],
-    opened: &mut Steps,
-) -> Result<(), Opaque> {
-    if depth > DEPTH {
-        return Err(DEEP);
+    opened: &mut CommandSteps,
+) -> Result<(), Unanalyzable> {
+    if depth > MAX_DEPTH {
+        return Err(TOO_DEEP);
     }
     let Some((program, args)) = words.split_first() else { return Ok(()) };
     if program.glob || program.tilde || program.pipe || !program.is_known() {
-        return Err(Opaque("a program's name that the shell expands"));
+        return Err(Unanalyzable("a program's name that the shell expands"));
     }
     // Behind the keyword `time` an assignment is one, and a keyword too; the grammar takes both for arguments.
     let keyword = walk::RESERVED.contains(&program.text.as_str()) && program.text != "!";
     if (keyword && !program.quoted) || program.text.contains('=') {
-        return Err(Opaque("an assignment or a keyword where a program stands"));
+        return Err(Unanalyzable("an assignment or a keyword where a program stands"));
     }
     if program.text.chars().any(|c| c.is_control() || c.is_whitespace() || is_invisible(c)) {
-        return Err(Opaque("a program's name with an invisible character"));
+        return Err(Unanalyzable("a program's name with an invisible character"));
     }
     let mut call = Call { program: program.clone(), args: args.to_vec(), more };
-    call.more |= hazard::takes_unknown(&call);
+    call.more |= hazard::has_relevant_unknown(&call);
     let name = call.name();
     let name = name.as_str();
     let below = |call: &Call| [wrappers, std::slice::from_ref(call)].concat();
     let before = opened.steps.len();
     if SHELLS.contains(&name) {
         if let Some(text) = shell_text(args)? {
-            if !READ.contains(&name) {
-                return Err(Opaque("a text for a shell with another grammar"));
+            if !PARSED_SHELLS.contains(&name) {
+                return Err(Unanalyzable("a text for a shell with another grammar"));
             }
             open_text(text, name != "bash", depth + 1, &below(&call), opened)?;
         }
@@ -213,7 +213,7 @@ fn open_words(
             }
             // What remains of it is a command by itself.
             let layers = [wrappers, &[Call { args: rest, ..call }]].concat();
-            opened.steps.insert(before, Step { layers, ..Step::default() });
+            opened.steps.insert(before, CommandStep { layers, ..CommandStep::default() });
             return Ok(());
         }
     } else if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
@@ -221,12 +221,12 @@ fn open_words(
         open_words(inner, more || name == "xargs", depth + 1, &below(&call), opened)?;
     }
     if opened.steps.len() == before {
-        opened.steps.push(Step { layers: below(&call), ..Step::default() });
+        opened.steps.push(CommandStep { layers: below(&call), ..CommandStep::default() });
     }
     Ok(())
 }
 
-const DEEP: Opaque = Opaque("too many commands in commands");
+const TOO_DEEP: Unanalyzable = Unanalyzable("too many commands in commands");
 
 /// The other arguments of `find`, and what it runs by `-exec` and its like.
 fn executed(args: &[Word]) -> (Vec<Word>, Vec<&[Word]>) {
@@ -253,11 +253,11 @@ fn executed(args: &[Word]) -> (Vec<Word>, Vec<&[Word]>) {
 }
 
 /// The text of `sh -c TEXT`; `None` for other uses of a shell.
-fn shell_text(args: &[Word]) -> Result<Option<&str>, Opaque> {
+fn shell_text(args: &[Word]) -> Result<Option<&str>, Unanalyzable> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
         if arg.may_be_option() || arg.glob {
-            return Err(Opaque("a shell with options that are not known"));
+            return Err(Unanalyzable("a shell with options that are not known"));
         }
         let Some(letters) = arg.text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
             return Ok(None);
@@ -267,31 +267,31 @@ fn shell_text(args: &[Word]) -> Result<Option<&str>, Opaque> {
         }
         if letters.contains('c') {
             // Further words become `$0`, `$1` …, which the text cannot use without an expansion.
-            let text = args.next().ok_or(Opaque("a shell without its command"))?;
+            let text = args.next().ok_or(Unanalyzable("a shell without its command"))?;
             let known = text.is_known() && !text.glob && !text.tilde && !text.pipe;
             return known
                 .then_some(Some(text.text.as_str()))
-                .ok_or(Opaque("a shell with a text that is not known"));
+                .ok_or(Unanalyzable("a shell with a text that is not known"));
         }
     }
     Ok(None)
 }
 
-const BEFORE: Opaque = Opaque("a word that is not known before a program's name");
+const UNKNOWN_BEFORE_PROGRAM: Unanalyzable = Unanalyzable("a word that is not known before a program's name");
 
 /// Without the first word, which must be one word.
-fn skip(words: &[Word]) -> Result<&[Word], Opaque> {
-    let (word, rest) = words.split_first().ok_or(BEFORE)?;
-    if word.splits || word.glob { Err(BEFORE) } else { Ok(rest) }
+fn skip(words: &[Word]) -> Result<&[Word], Unanalyzable> {
+    let (word, rest) = words.split_first().ok_or(UNKNOWN_BEFORE_PROGRAM)?;
+    if word.splits || word.glob { Err(UNKNOWN_BEFORE_PROGRAM) } else { Ok(rest) }
 }
 
 /// The words of the command that a wrapper runs; none where it runs nothing.
-fn command<'a>(wrapper: &Wrapper, name: &str, args: &'a [Word]) -> Result<&'a [Word], Opaque> {
-    const UNKNOWN: Opaque = Opaque("an option of a wrapper that is not known");
+fn command<'a>(wrapper: &Wrapper, name: &str, args: &'a [Word]) -> Result<&'a [Word], Unanalyzable> {
+    const UNKNOWN: Unanalyzable = Unanalyzable("an option of a wrapper that is not known");
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
         if arg.glob || arg.pipe || !arg.is_known() {
-            return Err(BEFORE);
+            return Err(UNKNOWN_BEFORE_PROGRAM);
         }
         if arg.text == "--" {
             rest = after;
@@ -333,8 +333,8 @@ fn command<'a>(wrapper: &Wrapper, name: &str, args: &'a [Word]) -> Result<&'a [W
     if name == "env" {
         while let Some((assignment, after)) = rest.split_first() {
             let Some((variable, _)) = assignment.text.split_once('=') else { break };
-            if !assignment.is_known() || !word::is_inert(variable) {
-                return Err(Opaque("an assignment"));
+            if !assignment.is_known() || !word::is_display_variable(variable) {
+                return Err(Unanalyzable("an assignment"));
             }
             rest = after;
         }
