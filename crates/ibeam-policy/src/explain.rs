@@ -5,12 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::access::Access;
-use crate::fetch::{ImplicitPorts, covers, parse_origin};
+use crate::fetch::{ImplicitPorts, covers_origin, parse_origin};
+use crate::policy::Access;
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
 use crate::shell::Unanalyzable;
-use crate::shell::coverage::{allows, names, shell_narrowing, shown};
+use crate::shell::coverage::{allows, display_call, names_program, restricting_shell_rule};
 use crate::shell::hazard::hazard;
 use crate::shell::redirect::Redirect;
 use crate::shell::wrapper::{self, Call, CommandStep, CommandSteps};
@@ -83,45 +83,55 @@ impl Policy {
         let verdict = self.decide(access);
         let (opaque, mut parts) = match access {
             Access::Nothing => (None, Vec::new()),
-            Access::Command { text, directory } => match wrapper::steps(text) {
-                Ok(steps) => (None, self.command_parts(&steps, self.start_directory(directory.as_deref()))),
+            Access::Command { text, directory } => match wrapper::parse_steps(text) {
+                Ok(steps) => (None, self.explain_command(&steps, self.start_directory(directory.as_deref()))),
                 Err(Unanalyzable(what)) => (Some(what), Vec::new()),
             },
-            Access::Read(path) | Access::Write(path) => (None, vec![self.path_part(access, path)]),
-            Access::Fetch { url } => (None, vec![self.part(url, |list, rule| host(list, rule, url))]),
+            Access::Read(path) | Access::Write(path) => (None, vec![self.explain_path(access, path)]),
+            Access::Fetch { url } => {
+                (None, vec![self.explain_part(url, |list, rule| explain_host_rule(list, rule, url))])
+            }
             Access::Mcp { server, tool, .. } => (
                 None,
-                vec![self.part(&format!("{server}:{tool}"), |list, rule| tools(list, rule, server, tool))],
+                vec![self.explain_part(&format!("{server}:{tool}"), |list, rule| {
+                    explain_tool_rule(list, rule, server, tool)
+                })],
             ),
         };
         if let (Some(last), true) = (parts.last_mut(), is_built_in(self, &verdict)) {
-            last.findings.extend(built_in(&verdict));
+            last.findings.extend(built_in_finding(&verdict));
         }
         Explanation { verdict, unanalyzable: opaque, parts }
     }
 
-    fn command_parts(&self, steps: &CommandSteps, start: &Path) -> Vec<AccessPart> {
-        let (directories, _) = self.directories(&steps.steps, start);
+    fn explain_command(&self, steps: &CommandSteps, start: &Path) -> Vec<AccessPart> {
+        let (directories, _) = self.possible_directories(&steps.steps, start);
         let everywhere = directories.last().cloned().unwrap_or_default();
-        let telling = |step: &CommandStep| *step != CommandStep { repeats: step.repeats, ..CommandStep::default() };
+        let telling = |step: &CommandStep| {
+            *step != CommandStep { may_repeat: step.may_repeat, ..CommandStep::default() }
+        };
         let parts = steps.steps.iter().enumerate().filter(|(_, step)| telling(step)).map(|(at, step)| {
-            let places =
-                if steps.functions { &everywhere } else { directories.get(at).unwrap_or(&everywhere) };
+            let places = if steps.defines_functions {
+                &everywhere
+            } else {
+                directories.get(at).unwrap_or(&everywhere)
+            };
             let said = |list, rule: &Rule| self.command_finding(list, rule, step, places);
-            let mut part = self.part(&subject(step), said);
-            part.programs = step.layers.iter().map(|call| call.program.text.clone()).collect();
+            let mut part = self.explain_part(&display_step(step), said);
+            part.programs = step.call_chain.iter().map(|call| call.program.text.clone()).collect();
             part.arguments =
-                step.layers.last().into_iter().flat_map(Call::texts).map(str::to_owned).collect();
+                step.call_chain.last().into_iter().flat_map(Call::texts).map(str::to_owned).collect();
             part.redirections = step
                 .redirects
                 .iter()
                 .map(|redirect| Redirection { writes: redirect.writes, target: redirect.target.text.clone() })
                 .collect();
             let mut needs = None;
-            let place = self.forbidden_place(step, places, &mut needs).or(needs);
-            part.findings
-                .extend(place.filter(|verdict| is_built_in(self, verdict)).as_ref().and_then(built_in));
-            if let Err(why) = self.covering(step) {
+            let place = self.check_paths(step, places, &mut needs).or(needs);
+            part.findings.extend(
+                place.filter(|verdict| is_built_in(self, verdict)).as_ref().and_then(built_in_finding),
+            );
+            if let Err(why) = self.covering_rule(step) {
                 part.findings.push(RuleFinding {
                     list: RuleList::BuiltIn,
                     rule: "default".to_owned(),
@@ -144,20 +154,21 @@ impl Policy {
         let alone = std::slice::from_ref(rule);
         match (list, rule) {
             (RuleList::Deny | RuleList::Ask, Rule::Shell(_)) => {
-                match shell_narrowing(alone, std::slice::from_ref(step), "is matched") {
+                match restricting_shell_rule(alone, std::slice::from_ref(step), "is matched") {
                     Some((_, why)) => (true, why),
                     None => (false, "it is about other programs or arguments".to_owned()),
                 }
             }
             (RuleList::Deny | RuleList::Ask, Rule::Read(_) | Rule::Write(_)) => {
-                match self.path_narrowing(alone, step, places, "matches") {
+                match self.restricting_path_rule(alone, step, places, "matches") {
                     Some((_, why)) => (true, why),
                     None => (false, "no word of it is such a file".to_owned()),
                 }
             }
             (RuleList::Allow, Rule::Shell(shell)) => {
-                let call = step.layers.last().filter(|_| !step.function);
-                let hazard = call.filter(|call| names(&shell.program, &call.program.text)).and_then(hazard);
+                let call = step.call_chain.last().filter(|_| !step.calls_function);
+                let hazard =
+                    call.filter(|call| names_program(&shell.program, &call.program.text)).and_then(hazard);
                 match (allows(shell, step), hazard) {
                     (true, _) => (true, "it covers this program with these arguments".to_owned()),
                     (false, Some(why)) => (false, format!("it covers other arguments: this one {why}")),
@@ -167,7 +178,7 @@ impl Policy {
             (RuleList::Allow, Rule::Write(glob)) => {
                 let covers = |redirect: &Redirect| {
                     let target = &redirect.target;
-                    let paths = self.resolve(&target.text, target.tilde, places);
+                    let paths = self.resolve(&target.text, target.has_tilde, places);
                     redirect.writes && paths.iter().all(|path| glob.allows(path, &self.workspace, &self.home))
                 };
                 let covered = !step.redirects.is_empty() && step.redirects.iter().all(covers);
@@ -183,9 +194,9 @@ impl Policy {
         }
     }
 
-    fn path_part(&self, access: &Access, path: &Path) -> AccessPart {
+    fn explain_path(&self, access: &Access, path: &Path) -> AccessPart {
         let writes = matches!(access, Access::Write(_));
-        self.part(&path.display().to_string(), |list, rule| {
+        self.explain_part(&path.display().to_string(), |list, rule| {
             let glob = match rule {
                 Rule::Read(glob) if !writes || list != RuleList::Allow => glob,
                 Rule::Write(glob) if writes => glob,
@@ -198,12 +209,12 @@ impl Policy {
             } else {
                 glob.denies(path, &self.workspace, &self.home)
             };
-            matched(applies, "the path")
+            explain_match(applies, "the path")
         })
     }
 
     /// A part with what every rule says of it.
-    fn part(&self, subject: &str, said: impl Fn(RuleList, &Rule) -> (bool, String)) -> AccessPart {
+    fn explain_part(&self, subject: &str, said: impl Fn(RuleList, &Rule) -> (bool, String)) -> AccessPart {
         let lists =
             [(RuleList::Deny, &self.deny), (RuleList::Ask, &self.ask), (RuleList::Allow, &self.allow)];
         let rules = lists.into_iter().flat_map(|(list, rules)| rules.iter().map(move |rule| (list, rule)));
@@ -218,30 +229,31 @@ impl Policy {
 }
 
 /// A step on one line.
-fn subject(step: &CommandStep) -> String {
-    let sets = step.sets.iter().map(|name| format!("{name}=…"));
+fn display_step(step: &CommandStep) -> String {
+    let sets = step.assigned_variables.iter().map(|name| format!("{name}=…"));
     let redirects = step
         .redirects
         .iter()
         .map(|redirect| format!("{} {}", if redirect.writes { ">" } else { "<" }, redirect.target.text));
-    sets.chain(step.layers.last().map(shown)).chain(redirects).collect::<Vec<_>>().join(" ")
+    sets.chain(step.call_chain.last().map(display_call)).chain(redirects).collect::<Vec<_>>().join(" ")
 }
 
 const NOT_ABOUT: &str = "it is about something else";
 
-fn matched(applies: bool, what: &str) -> (bool, String) {
+fn explain_match(applies: bool, what: &str) -> (bool, String) {
     (applies, format!("{what} {} its pattern", if applies { "matches" } else { "does not match" }))
 }
 
-fn host(list: RuleList, rule: &Rule, url: &str) -> (bool, String) {
+fn explain_host_rule(list: RuleList, rule: &Rule, url: &str) -> (bool, String) {
     let unnamed = match list {
         RuleList::Allow => ImplicitPorts::Web,
         RuleList::Deny | RuleList::Ask | RuleList::BuiltIn => ImplicitPorts::All,
     };
     match (rule, parse_origin(url)) {
-        (Rule::WebFetch(domain), Some((host, port))) => {
-            matched(covers(domain, &host, port, unnamed), &format!("the host `{host}` at port {port}"))
-        }
+        (Rule::WebFetch(domain), Some((host, port))) => explain_match(
+            covers_origin(domain, &host, port, unnamed),
+            &format!("the host `{host}` at port {port}"),
+        ),
         (Rule::WebFetch(_), None) => (false, "the address has no host that is sure".to_owned()),
         (Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::Mcp { .. }, _) => {
             (false, NOT_ABOUT.to_owned())
@@ -249,13 +261,13 @@ fn host(list: RuleList, rule: &Rule, url: &str) -> (bool, String) {
     }
 }
 
-fn tools(list: RuleList, rule: &Rule, server: &str, tool: &str) -> (bool, String) {
+fn explain_tool_rule(list: RuleList, rule: &Rule, server: &str, tool: &str) -> (bool, String) {
     match rule {
         Rule::Mcp { server: servers, tool: tools } if list == RuleList::Allow => {
-            matched(servers.matches(server) && tools.matches(tool), "the tool")
+            explain_match(servers.matches(server) && tools.matches(tool), "the tool")
         }
         Rule::Mcp { server: servers, tool: tools } => {
-            matched(servers.matches_folded(server) && tools.matches_folded(tool), "the tool")
+            explain_match(servers.matches_folded(server) && tools.matches_folded(tool), "the tool")
         }
         Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) => (false, NOT_ABOUT.to_owned()),
     }
@@ -268,7 +280,7 @@ fn is_built_in(policy: &Policy, verdict: &Verdict) -> bool {
     !lists.into_iter().flatten().any(|token| rule.split(", ").any(|part| part == token.to_string()))
 }
 
-fn built_in(verdict: &Verdict) -> Option<RuleFinding> {
+fn built_in_finding(verdict: &Verdict) -> Option<RuleFinding> {
     let (rule, why) = match verdict {
         Verdict::Allow { rule } => (rule, "nothing narrower applies"),
         Verdict::Deny { rule, reason } | Verdict::Ask { rule, reason } => (rule, reason.as_str()),

@@ -23,7 +23,7 @@ pub(crate) enum ImplicitPorts {
 
 impl Policy {
     /// Decides about fetching `url`.
-    pub(crate) fn fetch(&self, url: &str) -> Verdict {
+    pub(crate) fn decide_fetch(&self, url: &str) -> Verdict {
         let Some((host, port)) = parse_origin(url) else {
             return Verdict::deny(
                 "default",
@@ -34,7 +34,7 @@ impl Policy {
         let rule = |rules: &[Rule], unnamed: ImplicitPorts| {
             rules
                 .iter()
-                .find(|rule| matches!(rule, Rule::WebFetch(domain) if covers(domain, &host, port, unnamed)))
+                .find(|rule| matches!(rule, Rule::WebFetch(domain) if covers_origin(domain, &host, port, unnamed)))
                 .map(Rule::to_string)
         };
         if let Some(rule) = rule(&self.deny, ImplicitPorts::All) {
@@ -93,7 +93,7 @@ pub(crate) fn parse_origin(url: &str) -> Option<(String, u16)> {
 
 /// Whether the domain of a token, with or without a port, covers `host` at `port`; `*.example.org` is every name below
 /// it and not itself.
-pub(crate) fn covers(token: &str, host: &str, port: u16, unnamed: ImplicitPorts) -> bool {
+pub(crate) fn covers_origin(token: &str, host: &str, port: u16, unnamed: ImplicitPorts) -> bool {
     let (domain, named) = match token.rsplit_once(':') {
         Some((domain, named)) => (domain, Some(named)),
         None => (token, None),

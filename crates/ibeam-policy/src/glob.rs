@@ -103,7 +103,7 @@ impl PathGlob {
     }
 
     /// True when the pattern spells `name` out as one of its names, case ignored.
-    pub(crate) fn spells(&self, name: &str) -> bool {
+    pub(crate) fn names_component(&self, name: &str) -> bool {
         self.pattern.split('/').any(|part| part.eq_ignore_ascii_case(name))
     }
 

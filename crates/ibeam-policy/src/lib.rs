@@ -2,7 +2,6 @@
 //!
 //! Pure and total functions of (policy, access); refuses I/O, async and the loop. Paths arrive resolved.
 
-pub mod access;
 mod explain;
 mod fetch;
 mod fold;
@@ -11,17 +10,16 @@ mod mcp;
 pub mod names;
 mod path_policy;
 mod pattern;
-mod place;
 pub mod policy;
+mod protected_paths;
 pub mod rule;
 mod shell;
 
-pub use access::Access;
 pub use explain::{AccessPart, Explanation, Redirection, RuleFinding, RuleList};
 pub use names::{
     credentials_from_environment, find_protected_name, is_read_only_name, is_read_only_path,
     read_only_git_entries, read_only_nested_paths,
 };
 pub use path_policy::PathPolicy;
-pub use policy::{ApprovalMode, Policy, Verdict};
+pub use policy::{Access, ApprovalMode, Policy, Verdict};
 pub use rule::{InvalidRule, Rule};

@@ -9,11 +9,11 @@ use crate::rule::Rule;
 impl Policy {
     /// Decides about calling one tool. `read_only` is what its server says of it; it opens nothing but the modes
     /// that change nothing.
-    pub(crate) fn mcp(&self, server: &str, tool: &str, read_only: bool) -> Verdict {
+    pub(crate) fn decide_mcp(&self, server: &str, tool: &str, read_only: bool) -> Verdict {
         let denies = |servers: &TextGlob, tools: &TextGlob| {
             servers.matches_folded(server) && tools.matches_folded(tool)
         };
-        if let Some(rule) = covering(&self.deny, denies) {
+        if let Some(rule) = find_mcp_rule(&self.deny, denies) {
             return Verdict::deny(
                 rule,
                 format!("the MCP tool `{server}:{tool}` is denied by the rule `{rule}`"),
@@ -28,17 +28,17 @@ impl Policy {
                 ),
             );
         }
-        if !read_only && let Some(verdict) = self.read_only_mode("files") {
+        if !read_only && let Some(verdict) = self.read_only_denial("files") {
             return verdict;
         }
         if self.mode != PermissionMode::Force
-            && let Some(rule) = covering(&self.ask, denies)
+            && let Some(rule) = find_mcp_rule(&self.ask, denies)
         {
             let reason = format!("the MCP tool `{server}:{tool}` needs an approval by the rule `{rule}`");
             return Verdict::ask(rule, reason);
         }
         let allows = |servers: &TextGlob, tools: &TextGlob| servers.matches(server) && tools.matches(tool);
-        if let Some(rule) = covering(&self.allow, allows) {
+        if let Some(rule) = find_mcp_rule(&self.allow, allows) {
             return Verdict::allow(rule);
         }
         if self.mode == PermissionMode::Force {
@@ -54,7 +54,7 @@ impl Policy {
     }
 }
 
-fn covering(rules: &[Rule], covers: impl Fn(&TextGlob, &TextGlob) -> bool) -> Option<&Rule> {
+fn find_mcp_rule(rules: &[Rule], covers: impl Fn(&TextGlob, &TextGlob) -> bool) -> Option<&Rule> {
     rules.iter().find(|rule| match rule {
         Rule::Mcp { server, tool } => covers(server, tool),
         Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) => false,

@@ -4,10 +4,10 @@
 //! (see [`crate::fold`]), on every file system: some file system would open the same file for both spellings.
 //! Answers about spellings alone; refuses to look at the disk.
 
+mod credential_variables;
 mod credentials;
 mod personal_data;
 mod protected;
-mod variables;
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use crate::fold::{fold, is_short_form};
 
-pub use variables::credentials_from_environment;
+pub use credential_variables::credentials_from_environment;
 
 /// What an entry protects, and from whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,13 +53,13 @@ pub struct ProtectedName {
 }
 
 /// The whole table.
-pub fn groups() -> impl Iterator<Item = &'static NameGroup> {
+pub fn name_groups() -> impl Iterator<Item = &'static NameGroup> {
     protected::GROUPS.iter().chain(credentials::GROUPS).chain(personal_data::GROUPS)
 }
 
 /// Every entry of the table.
 pub fn entries() -> impl Iterator<Item = ProtectedName> {
-    groups().flat_map(|group| {
+    name_groups().flat_map(|group| {
         let entry =
             |name: &&'static str| ProtectedName { name, protection: group.protection, reason: group.reason };
         group.names.iter().map(entry)
@@ -280,9 +280,9 @@ pub fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// The entry of a credential that `path` is or lies in.
 pub(crate) fn credential(path: &Path, home: &Path) -> Option<ProtectedName> {
-    let names_explicitly = path.as_os_str().as_encoded_bytes();
+    let bytes = path.as_os_str().as_encoded_bytes();
     let is_in =
-        |entry: &&ProtectedName| names_explicitly.starts_with(entry.name.as_bytes()) && path.starts_with(entry.name);
+        |entry: &&ProtectedName| bytes.starts_with(entry.name.as_bytes()) && path.starts_with(entry.name);
     if let Some(entry) = INDEX.system.iter().find(is_in) {
         return Some(*entry);
     }

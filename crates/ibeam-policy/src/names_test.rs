@@ -1,7 +1,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::{Protection, credential, entries, find_protected_name, groups, is_read_only_path, protected};
+use super::{
+    Protection, credential, entries, find_protected_name, is_read_only_path, name_groups, protected,
+};
 
 #[track_caller]
 fn guarded(path: &str, expect: Option<&str>) {
@@ -30,7 +32,7 @@ fn no_name_is_twice_in_the_table_and_each_has_a_reason() {
         assert_eq!(absolute, entry.protection == Protection::SystemCredential, "{}", entry.name);
     }
     let mut reasons = HashSet::new();
-    for group in groups() {
+    for group in name_groups() {
         assert!(!group.names.is_empty() && reasons.insert(group.reason), "{}", group.reason);
     }
 }

@@ -5,10 +5,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::access::Access;
 use crate::glob::PathGlob;
 use crate::names;
-use crate::policy::{Policy, Verdict, read_glob, names_explicitly, write_glob};
+use crate::policy::Access;
+use crate::policy::{Policy, Verdict, read_glob, write_glob};
+use crate::protected_paths::names_explicitly;
 use crate::rule::Rule;
 
 /// The part of a policy that holds whatever a command does. The default hides nothing and keeps nothing.
@@ -23,12 +24,12 @@ impl Policy {
 
     /// Whether the file tools may show what is at `path`, which is absolute and resolved.
     pub fn allows_read(&self, path: &Path) -> bool {
-        matches!(self.read(path), Verdict::Allow { .. })
+        matches!(self.decide_read(path), Verdict::Allow { .. })
     }
 
     /// An allow rule that spells a protected place out, and so lifts the protection of `path`.
     pub(crate) fn exempts(&self, path: &Path) -> bool {
-        let Some(name) = self.guarded(path) else { return true };
+        let Some(name) = self.protected_name(path) else { return true };
         self.allow.iter().filter_map(write_glob).any(|glob| {
             names_explicitly(glob, name)
                 && (glob.allows(path, &self.workspace, &self.home)
@@ -120,12 +121,12 @@ impl PathPolicy {
 
     /// Whether a rule denies writing `path`.
     pub fn denies_write(&self, path: &Path) -> bool {
-        self.0.as_ref().is_some_and(|policy| policy.denied(path, write_glob).is_some())
+        self.0.as_ref().is_some_and(|policy| policy.deny_rule(path, write_glob).is_some())
     }
 
     /// Whether a rule denies reading `path`.
     pub fn denies_read(&self, path: &Path) -> bool {
-        self.0.as_ref().is_some_and(|policy| policy.denied(path, read_glob).is_some())
+        self.0.as_ref().is_some_and(|policy| policy.deny_rule(path, read_glob).is_some())
     }
 
     /// PathList in the workspace that are protected by their use, such as the directory that `core.hooksPath` names.

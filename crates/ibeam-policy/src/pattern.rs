@@ -73,7 +73,7 @@ impl CharPairs {
 
     /// Returns the pairs in a path. A path with other characters than ASCII has every pair, since such characters
     /// may be compared with ASCII ones.
-    pub(crate) fn of_path(path: &Path) -> Self {
+    pub(crate) fn in_path(path: &Path) -> Self {
         let bytes = path.as_os_str().as_encoded_bytes();
         if bytes.is_ascii() { Self::NONE.with(bytes) } else { Self::ALL }
     }
@@ -183,13 +183,13 @@ mod tests {
         for pattern in patterns {
             let glob = PathGlob::new(pattern).unwrap();
             for path in paths.map(Path::new) {
-                let passed_over = !glob.may_deny(CharPairs::of_path(path));
+                let passed_over = !glob.may_deny(CharPairs::in_path(path));
                 let denies = glob.denies(path, Path::new("/w"), Path::new("/h"));
                 assert!(!(passed_over && denies), "{pattern} {path:?}");
             }
         }
         let glob = PathGlob::new("secret/**").unwrap();
-        assert!(!glob.may_deny(CharPairs::of_path(Path::new("/home/ann/work/src/main.rs"))));
+        assert!(!glob.may_deny(CharPairs::in_path(Path::new("/home/ann/work/src/main.rs"))));
     }
 
     #[test]

@@ -1,15 +1,13 @@
 //! The decision. Deny rules first, then what nothing but a names_explicitly-out rule lifts, then the mode; then ask rules,
 //! which `--force` lifts, then allow rules, then what is not covered.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use ibeam_protocol::PermissionMode;
 
-use crate::access::Access;
 use crate::glob::PathGlob;
-use crate::names;
 use crate::pattern::CharPairs;
-use crate::place;
+use crate::protected_paths::{self, names_explicitly};
 use crate::rule::Rule;
 
 /// What may be done in a run.
@@ -57,6 +55,54 @@ pub enum ApprovalMode {
     Allowlist,
     /// So is whatever writes, and whatever reads outside of the workspace.
     Strict,
+}
+
+/// The access a call needs, as its tool declares it. Paths are absolute and resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Nothing outside our own process.
+    Nothing,
+    /// Reads a file or a tree.
+    Read(PathBuf),
+    /// Creates, changes or removes a file.
+    Write(PathBuf),
+    /// Runs a command with `bash -c`.
+    Command {
+        /// The command.
+        text: String,
+        /// The directory in which it starts; `None` is the workspace.
+        directory: Option<PathBuf>,
+    },
+    /// Fetches from the web.
+    Fetch {
+        /// The address, as the model gave it.
+        url: String,
+    },
+    /// Calls a tool of an MCP server.
+    Mcp {
+        /// The name that people gave the server.
+        server: String,
+        /// The tool's name, as the server has it.
+        tool: String,
+        /// The server says that the tool changes nothing.
+        read_only: bool,
+    },
+}
+
+impl Access {
+    /// Returns the access of a command that starts in the workspace.
+    pub fn command(text: impl Into<String>) -> Self {
+        Self::Command { text: text.into(), directory: None }
+    }
+
+    /// True when the call changes nothing, so that several may run at once.
+    pub fn is_read_only(&self) -> bool {
+        match self {
+            Self::Nothing | Self::Read(_) | Self::Fetch { .. } => true,
+            Self::Mcp { read_only, .. } => *read_only,
+            Self::Write(_) | Self::Command { .. } => false,
+        }
+    }
 }
 
 /// A decision, with the rule that made it.
@@ -123,25 +169,25 @@ impl Policy {
     pub fn decide(&self, access: &Access) -> Verdict {
         match access {
             Access::Nothing => Verdict::allow("default"),
-            Access::Read(path) => self.read(path),
-            Access::Write(path) => self.write(path),
-            Access::Command { text, directory } => self.command(text, directory.as_deref()),
-            Access::Fetch { url } => self.fetch(url),
-            Access::Mcp { server, tool, read_only } => self.mcp(server, tool, *read_only),
+            Access::Read(path) => self.decide_read(path),
+            Access::Write(path) => self.decide_write(path),
+            Access::Command { text, directory } => self.decide_command(text, directory.as_deref()),
+            Access::Fetch { url } => self.decide_fetch(url),
+            Access::Mcp { server, tool, read_only } => self.decide_mcp(server, tool, *read_only),
         }
     }
 
     /// Decides about reading one file or directory.
-    pub(crate) fn read(&self, path: &Path) -> Verdict {
+    pub(crate) fn decide_read(&self, path: &Path) -> Verdict {
         let shown = path.display();
-        if !place::is_resolved(path) {
+        if !protected_paths::is_resolved(path) {
             return Verdict::deny("default", format!("the path `{shown}` is not absolute and resolved"));
         }
-        if let Some((rule, _)) = self.denied(path, read_glob) {
+        if let Some((rule, _)) = self.deny_rule(path, read_glob) {
             return Verdict::deny(rule, format!("reading `{shown}` is denied by the rule `{rule}`"));
         }
-        let allowed = self.allowed(path, read_glob);
-        if let Some(secret) = self.secret(path) {
+        let allowed = self.allow_rule(path, read_glob);
+        if let Some(secret) = self.secret_name(path) {
             return match allowed.filter(|(_, glob)| names_explicitly(glob, secret)) {
                 Some((rule, _)) => Verdict::allow(rule),
                 None => Verdict::deny(
@@ -153,38 +199,38 @@ impl Policy {
                 ),
             };
         }
-        if let Some(rule) = self.asked(path, read_glob) {
+        if let Some(rule) = self.ask_rule(path, read_glob) {
             return Verdict::ask(rule, format!("reading `{shown}` needs an approval by the rule `{rule}`"));
         }
         match allowed {
             Some((rule, _)) => Verdict::allow(rule),
             None if self.contains(path) => Verdict::allow("workspace"),
-            None if self.is_strict() => self.uncovered("Read", path),
+            None if self.is_strict() => self.ask_uncovered("Read", path),
             None => Verdict::allow("default"),
         }
     }
 
     /// Decides about creating, changing or removing one file.
-    pub(crate) fn write(&self, path: &Path) -> Verdict {
+    pub(crate) fn decide_write(&self, path: &Path) -> Verdict {
         let shown = path.display();
-        if !place::is_resolved(path) {
+        if !protected_paths::is_resolved(path) {
             return Verdict::deny("default", format!("the path `{shown}` is not absolute and resolved"));
         }
-        if let Some((rule, _)) = self.denied(path, write_glob) {
+        if let Some((rule, _)) = self.deny_rule(path, write_glob) {
             return Verdict::deny(rule, format!("writing `{shown}` is denied by the rule `{rule}`"));
         }
-        if let Some((rule, _)) = self.denied(path, read_glob) {
+        if let Some((rule, _)) = self.deny_rule(path, read_glob) {
             // An edit shows the lines around it.
             return Verdict::deny(
                 rule,
                 format!("`{shown}` may not be read by the rule `{rule}`, so not be changed"),
             );
         }
-        if let Some(verdict) = self.read_only_mode("files") {
+        if let Some(verdict) = self.read_only_denial("files") {
             return verdict;
         }
-        let allowed = self.allowed(path, write_glob);
-        if let Some(name) = self.guarded(path) {
+        let allowed = self.allow_rule(path, write_glob);
+        if let Some(name) = self.protected_name(path) {
             return match allowed.filter(|(_, glob)| names_explicitly(glob, name)) {
                 Some((rule, _)) => Verdict::allow(rule),
                 None => Verdict::deny(
@@ -207,12 +253,12 @@ impl Policy {
             );
         }
         // An edit shows the lines around it.
-        if let Some(rule) = self.asked(path, write_glob).or_else(|| self.asked(path, read_glob)) {
+        if let Some(rule) = self.ask_rule(path, write_glob).or_else(|| self.ask_rule(path, read_glob)) {
             return Verdict::ask(rule, format!("writing `{shown}` needs an approval by the rule `{rule}`"));
         }
         match allowed {
             Some((rule, _)) => Verdict::allow(rule),
-            None if self.is_strict() => self.uncovered("Write", path),
+            None if self.is_strict() => self.ask_uncovered("Write", path),
             None => Verdict::allow("workspace"),
         }
     }
@@ -222,7 +268,7 @@ impl Policy {
         self.approval == ApprovalMode::Strict && self.mode != PermissionMode::Force
     }
 
-    fn uncovered(&self, kind: &str, path: &Path) -> Verdict {
+    fn ask_uncovered(&self, kind: &str, path: &Path) -> Verdict {
         let shown = path.display();
         let reason = format!(
             "no rule allows `{kind}` of `{shown}`; a person may allow it with `--allow '{kind}({shown})'`"
@@ -231,7 +277,7 @@ impl Policy {
     }
 
     /// The denial of modes that change nothing.
-    pub(crate) fn read_only_mode(&self, what: &str) -> Option<Verdict> {
+    pub(crate) fn read_only_denial(&self, what: &str) -> Option<Verdict> {
         let (name, instead) = match self.mode {
             PermissionMode::Default | PermissionMode::Force => return None,
             PermissionMode::Plan => ("plan", "answer with a plan instead"),
@@ -246,47 +292,28 @@ impl Policy {
         path.starts_with(&self.workspace) || self.extra_dirs.iter().any(|extra| path.starts_with(extra))
     }
 
-    fn secret(&self, path: &Path) -> Option<&'static str> {
-        if self.private_dirs.iter().any(|private| path.starts_with(private)) {
-            return Some("ibeam's own directory");
-        }
-        if self.credential_files.iter().any(|named| path.starts_with(named)) {
-            return Some("credentials that the environment names");
-        }
-        let homes = std::iter::once(&self.home).chain(&self.other_home);
-        homes.into_iter().find_map(|home| place::credential(path, home))
-    }
-
-    /// The protected name on the way to `path`, or the secret it is.
-    pub(crate) fn guarded(&self, path: &Path) -> Option<&str> {
-        let own = std::iter::once(&self.workspace).chain(&self.extra_dirs);
-        let own = own.filter(|directory| path.starts_with(directory)).map(|own| normal_count(own)).max();
-        let by_use = || {
-            let place = self.protected_paths.iter().find(|place| place::lies_in(path, place))?;
-            place.file_name()?.to_str()
-        };
-        let by_name = names::protected(path, own.unwrap_or(0)).map(|entry| entry.name);
-        by_name.or_else(|| self.secret(path)).or_else(by_use)
-    }
-
     /// The ask rule about `path`, unless `--force` lifts it.
-    fn asked<'a>(&'a self, path: &Path, glob: impl Fn(&'a Rule) -> Option<&'a PathGlob>) -> Option<&'a Rule> {
+    fn ask_rule<'a>(
+        &'a self,
+        path: &Path,
+        glob: impl Fn(&'a Rule) -> Option<&'a PathGlob>,
+    ) -> Option<&'a Rule> {
         if self.mode == PermissionMode::Force {
             return None;
         }
-        self.narrowing(&self.ask, path, glob).map(|(rule, _)| rule)
+        self.first_match(&self.ask, path, glob).map(|(rule, _)| rule)
     }
 
-    pub(crate) fn denied<'a>(
+    pub(crate) fn deny_rule<'a>(
         &'a self,
         path: &Path,
         glob: impl Fn(&'a Rule) -> Option<&'a PathGlob>,
     ) -> Option<(&'a Rule, &'a PathGlob)> {
-        self.narrowing(&self.deny, path, glob)
+        self.first_match(&self.deny, path, glob)
     }
 
     /// The first of `rules` whose glob covers `path` as deny rules do.
-    fn narrowing<'a>(
+    fn first_match<'a>(
         &self,
         rules: &'a [Rule],
         path: &Path,
@@ -295,12 +322,12 @@ impl Policy {
         if rules.is_empty() {
             return None;
         }
-        let pairs = CharPairs::of_path(path);
+        let pairs = CharPairs::in_path(path);
         let mut globs = rules.iter().filter_map(|rule| Some((rule, glob(rule)?)));
         globs.find(|(_, glob)| glob.may_deny(pairs) && glob.denies(path, &self.workspace, &self.home))
     }
 
-    fn allowed<'a>(
+    fn allow_rule<'a>(
         &'a self,
         path: &Path,
         glob: impl Fn(&'a Rule) -> Option<&'a PathGlob>,
@@ -308,11 +335,6 @@ impl Policy {
         let pairs = self.allow.iter().filter_map(|rule| Some((rule, glob(rule)?)));
         pairs.into_iter().find(|(_, glob)| glob.allows(path, &self.workspace, &self.home))
     }
-}
-
-/// How many names `path` has.
-fn normal_count(path: &Path) -> usize {
-    path.components().filter(|component| matches!(component, Component::Normal(_))).count()
 }
 
 pub(crate) fn read_glob(rule: &Rule) -> Option<&PathGlob> {
@@ -327,10 +349,4 @@ pub(crate) fn write_glob(rule: &Rule) -> Option<&PathGlob> {
         Rule::Write(glob) => Some(glob),
         Rule::Shell(_) | Rule::Read(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => None,
     }
-}
-
-/// True when the rule means this place and not just everything: `Write(**)` does not open `.git/hooks`.
-pub(crate) fn names_explicitly(glob: &PathGlob, name: &str) -> bool {
-    let first = name.trim_start_matches('/').split('/').next().unwrap_or(name);
-    glob.is_plain() || glob.spells(first)
 }

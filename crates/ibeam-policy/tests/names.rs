@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use ibeam_policy::names::{NameGroup, Protection, groups};
+use ibeam_policy::names::{NameGroup, Protection, name_groups};
 
 const DOCUMENT: &str = include_str!("../../../docs/protected-names.md");
 const START: &str = "<!-- table -->\n";
@@ -23,7 +23,7 @@ fn rendered() -> String {
         (Protection::SystemCredential, "Credentials of the system", "not read, because there are"),
     ] {
         write!(text, "\n## {heading}\n\n| names | {column} |\n|---|---|\n").unwrap();
-        for NameGroup { names, reason, .. } in groups().filter(|group| group.protection == protection) {
+        for NameGroup { names, reason, .. } in name_groups().filter(|group| group.protection == protection) {
             let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
             writeln!(text, "| {} | {reason} |", names.join(", ")).unwrap();
         }

@@ -32,8 +32,12 @@ impl Walk<'_> {
                         2
                     } else {
                         let length = name(after);
-                        self.counted.push(
-                            after.get(..length).filter(|name| is_shell_local(name)).ok_or(EVALUATES)?.to_owned(),
+                        self.arithmetic_variables.push(
+                            after
+                                .get(..length)
+                                .filter(|name| is_shell_local(name))
+                                .ok_or(EVALUATES)?
+                                .to_owned(),
                         );
                         1 + length
                     }
@@ -41,7 +45,7 @@ impl Walk<'_> {
                 c if c.is_ascii_digit() => name(rest),
                 c if c.is_ascii_lowercase() => {
                     let length = name(rest);
-                    self.counted.push(
+                    self.arithmetic_variables.push(
                         rest.get(..length).filter(|name| is_shell_local(name)).ok_or(EVALUATES)?.to_owned(),
                     );
                     length

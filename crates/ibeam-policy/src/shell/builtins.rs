@@ -31,7 +31,7 @@ struct Builtin {
     flags: &'static str,
     operands: BuiltinOperands,
     /// It touches nothing but the flow of the shell, so no rule is needed.
-    free: bool,
+    needs_no_rule: bool,
 }
 
 const fn builtin(
@@ -40,7 +40,7 @@ const fn builtin(
     operands: BuiltinOperands,
     free: bool,
 ) -> Builtin {
-    Builtin { names, flags, operands, free }
+    Builtin { names, flags, operands, needs_no_rule: free }
 }
 
 const BUILTINS: &[Builtin] = &[
@@ -111,7 +111,7 @@ const OTHER_BUILTINS: &[&str] = &[
 
 /// Whether `name` is a built-in of bash.
 pub(crate) fn is_builtin(name: &str) -> bool {
-    OTHER_BUILTINS.contains(&name) || entry(name).is_some()
+    OTHER_BUILTINS.contains(&name) || find_builtin(name).is_some()
 }
 
 /// Whether no rule is needed for a built-in that is used like this.
@@ -120,24 +120,24 @@ pub(crate) fn needs_no_rule(call: &Call) -> bool {
     match name {
         "set" => is_plain_set(call),
         "read" => is_plain_read(call),
-        name => entry(name).is_some_and(|builtin| builtin.free && builtin.covers(call)),
+        name => find_builtin(name).is_some_and(|builtin| builtin.needs_no_rule && builtin.covers(call)),
     }
 }
 
 /// Whether `name` is a built-in that touches nothing but the flow of the shell when it is used as the table lists.
 pub(crate) fn is_flow_control(name: &str) -> bool {
-    entry(name).is_some_and(|builtin| builtin.free)
+    find_builtin(name).is_some_and(|builtin| builtin.needs_no_rule)
 }
 
 /// Whether a built-in of the table is used in a way that the table does not list.
 pub(crate) fn is_unlisted_use(call: &Call) -> bool {
-    entry(call.program.text.as_str()).is_some_and(|builtin| !builtin.covers(call))
+    find_builtin(call.program.text.as_str()).is_some_and(|builtin| !builtin.covers(call))
 }
 
 /// Whether a built-in evaluates, or may evaluate, what it is given.
 pub(crate) fn evaluates(call: &Call) -> bool {
     let plain_names =
-        || call.args.iter().all(|arg| arg.is_known() && !arg.glob && !arg.text.contains(['[', '$', '`']));
+        || call.args.iter().all(|arg| arg.is_known() && !arg.has_glob && !arg.text.contains(['[', '$', '`']));
     match call.name().as_str() {
         "printf" => call.args.first().is_some_and(|arg| !arg.is_known() || arg.text.starts_with("-v")),
         "test" | "[" => !is_plain_test(call),
@@ -149,7 +149,7 @@ pub(crate) fn evaluates(call: &Call) -> bool {
     }
 }
 
-fn entry(name: &str) -> Option<&'static Builtin> {
+fn find_builtin(name: &str) -> Option<&'static Builtin> {
     BUILTINS.iter().find(|builtin| builtin.names.contains(&name))
 }
 
@@ -163,7 +163,7 @@ impl Builtin {
             let Some(letters) = first.text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
                 break;
             };
-            if !first.is_known() || first.glob {
+            if !first.is_known() || first.has_glob {
                 return false;
             }
             args = rest;
@@ -179,7 +179,7 @@ impl Builtin {
         };
         let one = args.len() <= 1;
         // An operand that may be an option could be any option.
-        let operand = |word: &Word| !word.may_be_option() && !word.glob;
+        let operand = |word: &Word| !word.may_be_option() && !word.has_glob;
         match self.operands {
             BuiltinOperands::Any => args.first().is_none_or(|word| !word.may_be_option()),
             BuiltinOperands::None => args.is_empty(),
@@ -203,7 +203,7 @@ fn is_plain_set(call: &Call) -> bool {
     const NAMED: &[&str] = &["pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"];
     let mut args = call.texts();
     let letters = |arg: &str| arg.chars().all(|c| "euxfCo".contains(c));
-    let mut plain = !call.more && !call.args.is_empty();
+    let mut plain = !call.has_unknown_arguments && !call.args.is_empty();
     while let Some(arg) = args.next() {
         let option = arg.strip_prefix(['-', '+']).filter(|option| !option.is_empty() && letters(option));
         plain &= option.is_some();
@@ -218,7 +218,7 @@ fn is_plain_set(call: &Call) -> bool {
 pub(crate) fn is_plain_read(call: &Call) -> bool {
     call.args.iter().all(|arg| {
         let option = matches!(arg.text.as_str(), "-r" | "-s" | "-rs" | "-sr");
-        arg.is_known() && !arg.glob && (option || is_shell_local(&arg.text))
+        arg.is_known() && !arg.has_glob && (option || is_shell_local(&arg.text))
     })
 }
 
@@ -240,7 +240,7 @@ pub(crate) fn is_plain_test(call: &Call) -> bool {
     let known = |at: usize| args.get(at).filter(|arg| arg.is_known()).map(|arg| arg.text.as_str());
     literal
         && (unknown.clone().count() == 0
-            || (unknown.clone().all(|arg| !arg.splits)
+            || (unknown.clone().all(|arg| !arg.may_split)
                 && match args.len() {
                     1 => true,
                     2 => known(0).is_some_and(operator),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use ibeam_protocol::PermissionMode;
 
 use super::builtins;
+use super::filter_scripts::possible_program_names;
 use super::hazard;
 use super::ordinary_git;
-use super::script::words_of;
 use super::wrapper::{self, Call, CommandStep, CommandSteps};
 use super::{MANUAL, Unanalyzable};
 use crate::policy::{ApprovalMode, Policy, Verdict};
@@ -16,12 +16,12 @@ use crate::rule::{Rule, ShellRule};
 
 impl Policy {
     /// Decides about a text for `bash -c` that starts in `directory`, or else in the workspace.
-    pub(crate) fn command(&self, text: &str, directory: Option<&Path>) -> Verdict {
+    pub(crate) fn decide_command(&self, text: &str, directory: Option<&Path>) -> Verdict {
         let start = self.start_directory(directory);
         let elsewhere = start != self.workspace;
-        let verdict = match wrapper::steps(text) {
-            Ok(steps) => self.steps(&steps, start),
-            Err(opaque) => self.opaque(opaque),
+        let verdict = match wrapper::parse_steps(text) {
+            Ok(steps) => self.decide_steps(&steps, start),
+            Err(opaque) => self.decide_unanalyzable(opaque),
         };
         let verdict = match (verdict, self.start_verdict(start).filter(|_| elsewhere)) {
             (verdict @ Verdict::Deny { .. }, _) => verdict,
@@ -37,11 +37,15 @@ impl Policy {
     }
 
     /// Decides about what a text runs that starts in the directory `start`.
-    pub(crate) fn steps(&self, CommandSteps { steps, functions }: &CommandSteps, start: &Path) -> Verdict {
-        if let Some((rule, reason)) = shell_narrowing(&self.deny, steps, "is denied") {
+    pub(crate) fn decide_steps(
+        &self,
+        CommandSteps { steps, defines_functions: functions }: &CommandSteps,
+        start: &Path,
+    ) -> Verdict {
+        if let Some((rule, reason)) = restricting_shell_rule(&self.deny, steps, "is denied") {
             return Verdict::deny(rule, reason);
         }
-        let (directories, lost) = self.directories(steps, start);
+        let (directories, lost) = self.possible_directories(steps, start);
         // A function runs where the shell is when it is called; the others where it may have been so far.
         let places = |at: usize| -> &[PathBuf] {
             let all = directories.last().map_or(&[] as &[PathBuf], Vec::as_slice);
@@ -49,26 +53,26 @@ impl Policy {
         };
         let mut uncovered = None;
         for (at, step) in steps.iter().enumerate() {
-            if let Some((rule, reason)) = self.path_narrowing(&self.deny, step, places(at), "denies") {
+            if let Some((rule, reason)) = self.restricting_path_rule(&self.deny, step, places(at), "denies") {
                 return Verdict::deny(rule, reason);
             }
-            if let Some(verdict) = self.forbidden_place(step, places(at), &mut uncovered) {
+            if let Some(verdict) = self.check_paths(step, places(at), &mut uncovered) {
                 return verdict;
             }
         }
         if let Some(opaque) = lost {
-            return self.opaque(opaque);
+            return self.decide_unanalyzable(opaque);
         }
-        if let Some(verdict) = self.read_only_mode("files") {
+        if let Some(verdict) = self.read_only_denial("files") {
             return verdict;
         }
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
-        if let Some((rule, reason)) = shell_narrowing(&self.ask, steps, "needs an approval") {
+        if let Some((rule, reason)) = restricting_shell_rule(&self.ask, steps, "needs an approval") {
             return Verdict::ask(rule, reason);
         }
-        let asks = |(at, step)| self.path_narrowing(&self.ask, step, places(at), "puts to a person");
+        let asks = |(at, step)| self.restricting_path_rule(&self.ask, step, places(at), "puts to a person");
         if let Some((rule, reason)) = steps.iter().enumerate().find_map(asks) {
             return Verdict::ask(rule, reason);
         }
@@ -77,7 +81,7 @@ impl Policy {
         }
         let mut rules: Vec<String> = Vec::new();
         for step in steps {
-            match self.covering(step) {
+            match self.covering_rule(step) {
                 Ok(rule) => rules.extend(rule.map(Rule::to_string).filter(|rule| !rules.contains(rule))),
                 Err(reason) => return self.allow_if_sandboxed(Verdict::ask("default", reason)),
             }
@@ -90,7 +94,7 @@ impl Policy {
     }
 
     /// Decides about a text that cannot be read: it could be whatever a rule is about.
-    pub(crate) fn opaque(&self, Unanalyzable(what): Unanalyzable) -> Verdict {
+    pub(crate) fn decide_unanalyzable(&self, Unanalyzable(what): Unanalyzable) -> Verdict {
         if let Some(rule) = self.deny.iter().find(|rule| applies_to_commands(rule)) {
             let reason = format!(
                 "the command has {what}, so it cannot be checked against the deny rule `{rule}`; use simple commands \
@@ -98,7 +102,7 @@ impl Policy {
             );
             return Verdict::deny(rule, reason);
         }
-        if let Some(verdict) = self.read_only_mode("files") {
+        if let Some(verdict) = self.read_only_denial("files") {
             return verdict;
         }
         if self.mode == PermissionMode::Force {
@@ -123,14 +127,16 @@ impl Policy {
     }
 
     /// The allow rule that covers what a step runs, `None` where it needs none; or why none does.
-    pub(crate) fn covering(&self, step: &CommandStep) -> Result<Option<&Rule>, String> {
-        if let Some(variable) = step.sets.first() {
+    pub(crate) fn covering_rule(&self, step: &CommandStep) -> Result<Option<&Rule>, String> {
+        if let Some(variable) = step.assigned_variables.first() {
             return Err(format!(
                 "the command sets the variable `{variable}`, which can change what programs do; leave it out, or \
                  {MANUAL} `--force`"
             ));
         }
-        let Some((call, _)) = step.layers.split_last().filter(|_| !step.function) else { return Ok(None) };
+        let Some((call, _)) = step.call_chain.split_last().filter(|_| !step.calls_function) else {
+            return Ok(None);
+        };
         let hazard = hazard::hazard(call);
         let shell_rules = self.allow.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
         if let Some((rule, _)) = shell_rules.clone().find(|(_, shell)| allows(shell, step)) {
@@ -140,8 +146,8 @@ impl Policy {
             return Ok(None);
         }
         let name = call.program.text.as_str();
-        let shown = shown(call);
-        let known = shell_rules.clone().any(|(_, shell)| names(&shell.program, name));
+        let shown = display_call(call);
+        let known = shell_rules.clone().any(|(_, shell)| names_program(&shell.program, name));
         Err(match hazard {
             Some(why) => format!(
                 "the command `{shown}` is not covered by an allow rule{}: it {why}; {MANUAL} \
@@ -172,13 +178,13 @@ pub(crate) fn shell_rule(rule: &Rule) -> Option<&ShellRule> {
 }
 
 /// The first of `rules` that is about a program among the steps, with a sentence that says so.
-pub(crate) fn shell_narrowing<'r>(
+pub(crate) fn restricting_shell_rule<'r>(
     rules: &'r [Rule],
     steps: &[CommandStep],
     verb: &str,
 ) -> Option<(&'r Rule, String)> {
     let shell_rules = || rules.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
-    let calls = || steps.iter().flat_map(|step| &step.layers);
+    let calls = || steps.iter().flat_map(|step| &step.call_chain);
     shell_rules().next()?;
     let named = CallIndex::new(calls());
     for (rule, shell) in shell_rules() {
@@ -188,7 +194,7 @@ pub(crate) fn shell_narrowing<'r>(
         }
     }
     let (rule, _) = shell_rules().next()?;
-    if let Some(variable) = steps.iter().find_map(|step| step.sets.first()) {
+    if let Some(variable) = steps.iter().find_map(|step| step.assigned_variables.first()) {
         let reason = format!(
             "the variable `{variable}` can change what programs do, so the command cannot be checked against the rule \
              `{rule}`; leave it out"
@@ -206,14 +212,14 @@ pub(crate) fn shell_narrowing<'r>(
 
 /// True when an allow rule covers what a step runs, or a wrapper around it with any argument.
 pub(crate) fn allows(rule: &ShellRule, step: &CommandStep) -> bool {
-    let Some((call, wrappers)) = step.layers.split_last() else { return false };
+    let Some((call, wrappers)) = step.call_chain.split_last() else { return false };
     wrappers.iter().any(|wrapper| rule.arguments.is_some() && is_covered(rule, wrapper, None))
         || is_covered(rule, call, hazard::hazard(call).as_deref())
 }
 
 /// True when an allow rule covers a call. `hazard` is what makes its arguments extraordinary.
 fn is_covered(rule: &ShellRule, call: &Call, hazard: Option<&str>) -> bool {
-    if !names(&rule.program, &call.program.text) {
+    if !names_program(&rule.program, &call.program.text) {
         return false;
     }
     let Some(glob) = &rule.arguments else { return hazard.is_none() };
@@ -221,7 +227,8 @@ fn is_covered(rule: &ShellRule, call: &Call, hazard: Option<&str>) -> bool {
         return true;
     }
     let Arguments { text, known, ordinary } = arguments(call);
-    let matches = if known == text.len() && !call.more { glob.matches(&text) } else { false };
+    let matches =
+        if known == text.len() && !call.has_unknown_arguments { glob.matches(&text) } else { false };
     ordinary && (matches || glob.matches_all_from(text.get(..known).unwrap_or("")))
 }
 
@@ -242,7 +249,7 @@ impl<'c> CallIndex<'c> {
         for (at, call) in calls.iter().enumerate() {
             by_program.entry(call.name()).or_default().push(at);
             if hazard::runs_its_arguments(call) {
-                for word in call.texts().flat_map(words_of) {
+                for word in call.texts().flat_map(possible_program_names) {
                     by_word.entry(word).or_default().push(at);
                 }
             }
@@ -269,7 +276,7 @@ impl<'c> CallIndex<'c> {
 fn has_arguments(rule: &ShellRule, call: &Call) -> bool {
     let Some(glob) = &rule.arguments else { return true };
     let Arguments { text, known, ordinary } = arguments(call);
-    if known == text.len() && !call.more {
+    if known == text.len() && !call.has_unknown_arguments {
         return !ordinary || glob.matches_folded(&text);
     }
     !ordinary || glob.may_match_from(text.get(..known).unwrap_or(""))
@@ -294,7 +301,7 @@ fn arguments(call: &Call) -> Arguments {
             arguments.text.push(' ');
         }
         if !word.is_known() {
-            unsure.get_or_insert(arguments.text.len() + word.known().len());
+            unsure.get_or_insert(arguments.text.len() + word.known_prefix().len());
         }
         arguments.text.push_str(&word.text);
     }
@@ -303,7 +310,7 @@ fn arguments(call: &Call) -> Arguments {
 }
 
 /// True when a rule's program is the one that `word` runs: by its bare name, or as the system's own file.
-pub(crate) fn names(program: &str, word: &str) -> bool {
+pub(crate) fn names_program(program: &str, word: &str) -> bool {
     const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
     let bare = match word.rsplit_once('/') {
         Some((directory, name)) if SYSTEM.contains(&directory) => name,
@@ -316,7 +323,7 @@ pub(crate) fn names(program: &str, word: &str) -> bool {
 }
 
 /// A call on one line, for messages.
-pub(crate) fn shown(call: &Call) -> String {
+pub(crate) fn display_call(call: &Call) -> String {
     let words: Vec<&str> = std::iter::once(call.program.text.as_str()).chain(call.texts()).collect();
     let line = words.join(" ").replace('\n', " ");
     match line.char_indices().nth(80) {

@@ -36,7 +36,9 @@ pub(super) fn parse(text: &str) -> Result<Tree, Unanalyzable> {
         return Err(Unanalyzable("more here-documents than can be checked"));
     }
     let mut parser = Parser::new();
-    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).map_err(|_| Unanalyzable("no grammar to read it"))?;
+    parser
+        .set_language(&tree_sitter_bash::LANGUAGE.into())
+        .map_err(|_| Unanalyzable("no grammar to read it"))?;
     let mut steps = BASE_PARSE_STEPS + text.len();
     let mut progress = |state: &tree_sitter::ParseState| {
         steps = steps.saturating_sub(1);
@@ -70,7 +72,7 @@ enum Gap {
     Read,
 }
 
-fn gap(kind: &str) -> Gap {
+fn allowed_gap(kind: &str) -> Gap {
     match kind {
         "program"
         | "list"
@@ -119,7 +121,7 @@ fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Unanalyzabl
     let mut depth: u32 = 0;
     loop {
         let node = cursor.node();
-        let kind = gap(node.kind());
+        let kind = allowed_gap(node.kind());
         let mut end = node.start_byte();
         let mut last: Option<Node<'_>> = None;
         if cursor.goto_first_child() {
@@ -157,7 +159,8 @@ fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Unanalyzabl
     }
 }
 
-const SKIPPED: Unanalyzable = Unanalyzable("a line continuation or a blank that shells read in different ways");
+const SKIPPED: Unanalyzable =
+    Unanalyzable("a line continuation or a blank that shells read in different ways");
 
 fn check_gap(
     text: &str,

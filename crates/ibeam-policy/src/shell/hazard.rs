@@ -4,12 +4,12 @@
 //! each program which arguments are; a program without an entry has none, so that `Shell(x)` covers `x` alone.
 
 use super::builtins::{self, is_plain_read, is_plain_test};
-use super::options::{self, ProgramOptions, not_ordinary};
-use super::ordinary::FILES;
+use super::filter_scripts;
+use super::ordinary_arguments::{self, ProgramOptions, not_ordinary};
 use super::ordinary_code::CODE;
+use super::ordinary_files::FILES;
 use super::ordinary_git;
-use super::programs::{NEVER_ORDINARY, CODE_RUNNERS, VALUE_INDEPENDENT};
-use super::script;
+use super::program_lists::{CODE_RUNNERS, NEVER_ORDINARY, VALUE_INDEPENDENT};
 use super::word::Word;
 use super::wrapper::{Call, SHELLS};
 
@@ -20,7 +20,7 @@ pub(crate) fn hazard(call: &Call) -> Option<String> {
     }
     known_hazard(call).or_else(|| {
         let name = call.name();
-        let is_known = entry(&name).is_some() || is_special_case(&name);
+        let is_known = find_program(&name).is_some() || is_special_case(&name);
         if is_known || is_workspace_program(call) {
             return None;
         }
@@ -38,7 +38,7 @@ fn known_hazard(call: &Call) -> Option<String> {
     let name = call.name();
     let name = name.as_str();
     let fixed = |why: &str| Some(why.to_owned());
-    if call.more {
+    if call.has_unknown_arguments {
         return fixed("gets arguments that cannot be known");
     }
     let asks_version = call.args.len() == 1 && call.texts().all(|text| text == "--version");
@@ -50,10 +50,12 @@ fn known_hazard(call: &Call) -> Option<String> {
     }
     match name {
         "git" => return ordinary_git::objection(call),
-        "gh" | "glab" | "hub" => return forge(call),
-        "sed" | "gsed" => return script::sed_objection(call).map(str::to_owned),
-        "awk" | "gawk" | "mawk" | "nawk" => return script::awk_objection(call).map(str::to_owned),
-        "jq" if script::jq_objection(call).is_some() => return script::jq_objection(call).map(str::to_owned),
+        "gh" | "glab" | "hub" => return forge_objection(call),
+        "sed" | "gsed" => return filter_scripts::sed_objection(call).map(str::to_owned),
+        "awk" | "gawk" | "mawk" | "nawk" => return filter_scripts::awk_objection(call).map(str::to_owned),
+        "jq" if filter_scripts::jq_objection(call).is_some() => {
+            return filter_scripts::jq_objection(call).map(str::to_owned);
+        }
         "test" | "[" => return if is_plain_test(call) { None } else { fixed("evaluates its arguments") },
         "read" if !is_plain_read(call) => return fixed("sets a variable that programs may heed"),
         "read" | "echo" | "true" | "false" | ":" | "kill" => return None,
@@ -71,12 +73,12 @@ fn known_hazard(call: &Call) -> Option<String> {
                 None => None,
             };
         }
-        _ if SHELLS.contains(&name) => return shell(call),
+        _ if SHELLS.contains(&name) => return shell_objection(call),
         _ => {}
     }
-    let words: Vec<(&str, bool)> = call.args.iter().map(|arg| (arg.text.as_str(), arg.glob)).collect();
+    let words: Vec<(&str, bool)> = call.args.iter().map(|arg| (arg.text.as_str(), arg.has_glob)).collect();
     let odd = |is_odd: &dyn Fn(&str) -> bool| call.texts().find(|text| is_odd(text)).map(not_ordinary);
-    let program = entry(name)?;
+    let program = find_program(name)?;
     match (name, words.split_first()) {
         // `cargo +nightly test`.
         ("cargo", Some((first, rest))) if is_toolchain(first.0) => program.objection_to(rest),
@@ -100,7 +102,7 @@ fn known_hazard(call: &Call) -> Option<String> {
 }
 
 /// The entry of a program in the tables.
-fn entry(name: &str) -> Option<&'static ProgramOptions> {
+fn find_program(name: &str) -> Option<&'static ProgramOptions> {
     FILES.iter().chain(CODE).find(|program| program.names.contains(&name))
 }
 
@@ -120,7 +122,7 @@ fn is_special_case(name: &str) -> bool {
 
 /// Whether some list or table knows a program, so that a function of that name would mislead.
 pub(crate) fn is_listed(name: &str) -> bool {
-    super::programs::is_listed(name) || entry(name).is_some() || is_special_case(name)
+    super::program_lists::is_listed(name) || find_program(name).is_some() || is_special_case(name)
 }
 
 /// Whether a program runs code of the directory in which it runs, or may do so: every program but those that only
@@ -167,11 +169,11 @@ fn is_toolchain(text: &str) -> bool {
 
 /// True when something of what a program gets is not known, and could matter.
 pub(crate) fn has_relevant_unknown(call: &Call) -> bool {
-    (0..call.args.len()).any(|at| matters(call, at))
+    (0..call.args.len()).any(|at| is_relevant_unknown(call, at))
 }
 
 /// True when the argument at `at` is not known and its value could matter: name a file, or be an option.
-pub(crate) fn matters(call: &Call, at: usize) -> bool {
+pub(crate) fn is_relevant_unknown(call: &Call, at: usize) -> bool {
     let Some(arg) = call.args.get(at).filter(|arg| !arg.is_known()) else { return false };
     let name = call.name();
     match name.as_str() {
@@ -181,8 +183,9 @@ pub(crate) fn matters(call: &Call, at: usize) -> bool {
         "git" => {
             let before =
                 at.checked_sub(1).and_then(|at| call.args.get(at)).map_or("", |arg| arg.text.as_str());
-            let message = matches!(before, "-m" | "--message") || arg.known().starts_with("--message=");
-            !message || arg.splits
+            let message =
+                matches!(before, "-m" | "--message") || arg.known_prefix().starts_with("--message=");
+            !message || arg.may_split
         }
         name => !VALUE_INDEPENDENT.contains(&name) && !builtins::is_flow_control(name),
     }
@@ -203,7 +206,7 @@ pub(crate) fn runs_its_arguments(call: &Call) -> bool {
 pub(crate) fn is_dynamic(call: &Call) -> bool {
     let name = call.name();
     let stdin_script = SHELLS.contains(&name.as_str())
-        && (call.args.iter().all(|arg| arg.text.starts_with('-')) || call.args.iter().any(|arg| arg.pipe));
+        && (call.args.iter().all(|arg| arg.text.starts_with('-')) || call.args.iter().any(|arg| arg.is_pipe));
     let unknown = |args: &[Word]| args.iter().any(Word::may_be_option);
     let runs = CODE_RUNNERS.contains(&name.as_str())
         || matches!(name.as_str(), "find" | "fd" | "fdfind" | "tar" | "awk" | "make");
@@ -240,8 +243,8 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
 }
 
 /// Reading sub-commands of the clients of forges.
-fn forge(call: &Call) -> Option<String> {
-    const READING: ProgramOptions = options::program(
+fn forge_objection(call: &Call) -> Option<String> {
+    const READING: ProgramOptions = ordinary_arguments::program(
         &[],
         "c",
         "RLsAlSqtBHaj",
@@ -258,8 +261,8 @@ fn forge(call: &Call) -> Option<String> {
     READING.objection(call)
 }
 
-fn shell(call: &Call) -> Option<String> {
+fn shell_objection(call: &Call) -> Option<String> {
     // A script by its name; what follows are the script's own arguments.
-    let script = call.args.first().is_some_and(|arg| !arg.text.starts_with(['-', '+']) && !arg.pipe);
+    let script = call.args.first().is_some_and(|arg| !arg.text.starts_with(['-', '+']) && !arg.is_pipe);
     (!script).then(|| "runs text it is given".to_owned())
 }

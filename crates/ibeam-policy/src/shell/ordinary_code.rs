@@ -3,7 +3,7 @@
 //! Who grants one of them grants the code of the workspace, which the model may change. Left out is what reaches
 //! beyond the workspace: installing for the user, publishing, other programs, configuration from elsewhere.
 
-use super::options::{Operands, ProgramOptions, program};
+use super::ordinary_arguments::{Operands, ProgramOptions, program};
 
 const CARGO: &[&str] = &[
     "build",
@@ -105,7 +105,7 @@ pub(crate) const CODE: &[ProgramOptions] = &[
          no-dev-dependencies format-version= filter-platform= dry-run dev build optional rename= path= \
          vers= lib-only aggressive precise= recursive timings? ignore-rust-version list show-output no-capture nocapture",
     )
-    .with(Operands::First(CARGO))
+    .with_operands(Operands::First(CARGO))
     .running_code(),
     // Not `exec`, `dlx`, `config`, `publish` and what logs in; not `--global`, `--registry`, `--script-shell`.
     program(
@@ -117,7 +117,7 @@ pub(crate) const CODE: &[ProgramOptions] = &[
          no-audit no-fund audit fund json depth= all long parseable loglevel= legacy-peer-deps force filter= recursive \
          parallel stream color no-color progress no-progress package-lock-only dry-run watch coverage",
     )
-    .with(Operands::FirstPlain(SCRIPTS))
+    .with_operands(Operands::FirstPlain(SCRIPTS))
     .running_code(),
     // Not `--eval`, `-E`, `-I`, `-f` and assignments.
     program(
@@ -128,7 +128,7 @@ pub(crate) const CODE: &[ProgramOptions] = &[
          print-data-base question no-builtin-rules no-builtin-variables silent quiet no-silent touch trace \
          print-directory no-print-directory directory= output-sync? warn-undefined-variables",
     )
-    .with(Operands::NoAssignments)
+    .with_operands(Operands::NoAssignments)
     .running_code(),
     program(&["ninja"], "nvdk0123456789", "Cjl", "quiet verbose").running_code(),
     // Not `-exec`, `-toolexec`, `-vettool`, `-overlay`, `-modfile`, `-o`; not `env`, `get`, `install`, `tool`.
@@ -140,7 +140,7 @@ pub(crate) const CODE: &[ProgramOptions] = &[
          -failfast -parallel= -p= -tags= -mod= -n -x -a -m -u -cpu= -list= -skip= -shuffle= -trimpath -work -s -l -f= \
          -deps -test -e -all -cache -testcache -fullpath -fuzz= -fuzztime=",
     )
-    .with(Operands::FirstPlain(GO))
+    .with_operands(Operands::FirstPlain(GO))
     .running_code(),
     // Not `-p`, `-c`, `-o`, `--rootdir`, `--basetemp` and what writes reports.
     program(
@@ -192,7 +192,7 @@ pub(crate) const CODE: &[ProgramOptions] = &[
         "fix unsafe-fixes diff check select= ignore= extend-select= extend-ignore= exclude= line-length= target-version= \
          output-format= statistics quiet verbose silent no-cache watch show-files show-settings preview exit-zero",
     )
-    .with(Operands::First(&["check", "format", "rule", "linter", "version", "help"]))
+    .with_operands(Operands::First(&["check", "format", "rule", "linter", "version", "help"]))
     .running_code(),
     program(
         &["black", "isort"],
@@ -220,10 +220,10 @@ pub(crate) const CODE: &[ProgramOptions] = &[
         "upgrade requirement= editable= quiet verbose no-deps pre outdated uptodate format= not-required no-cache-dir \
          disable-pip-version-check no-input yes",
     )
-    .with(Operands::FirstPlain(&["install", "uninstall", "list", "show", "freeze", "check", "inspect", "help"]))
+    .with_operands(Operands::FirstPlain(&["install", "uninstall", "list", "show", "freeze", "check", "inspect", "help"]))
     .running_code(),
     program(&["uv"], "qvh", "", "frozen locked offline quiet verbose")
-        .with(Operands::First(&["sync", "lock", "tree", "version", "help"]))
+        .with_operands(Operands::First(&["sync", "lock", "tree", "version", "help"]))
         .running_code(),
-    program(&["openssl"], "", "", "-a").with(Operands::First(&["version"])),
+    program(&["openssl"], "", "", "-a").with_operands(Operands::First(&["version"])),
 ];

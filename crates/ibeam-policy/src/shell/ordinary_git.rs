@@ -5,7 +5,7 @@
 //! (`--output`), opens an editor for more than a message, asks for input, or opens a connection. Source: the
 //! manuals of git 2.47.
 
-use super::options::{Operands, ProgramOptions, not_ordinary, program};
+use super::ordinary_arguments::{Operands, ProgramOptions, not_ordinary, program};
 use super::word::Word;
 use super::wrapper::Call;
 
@@ -173,8 +173,8 @@ const GIT: &[ProgramOptions] = &[
     )
     .with_message(),
     // `git remote -v update` connects.
-    git(&["remote"], "v", "", "verbose").with(Operands::AtMost(0)),
-    git(&["worktree"], "v", "", "verbose porcelain").with(Operands::AtMost(1)),
+    git(&["remote"], "v", "", "verbose").with_operands(Operands::AtMost(0)),
+    git(&["worktree"], "v", "", "verbose porcelain").with_operands(Operands::AtMost(1)),
 ];
 
 /// Sub-commands of sub-commands that change or connect nothing; the others of these are not ordinary.
@@ -240,7 +240,7 @@ pub(crate) fn objection(call: &Call) -> Option<String> {
         ));
     }
     // `git log -p` shows a patch; asking for one interactively is what runs an editor.
-    let words: Vec<(&str, bool)> = rest.iter().map(|word| (word.text.as_str(), word.glob)).collect();
+    let words: Vec<(&str, bool)> = rest.iter().map(|word| (word.text.as_str(), word.has_glob)).collect();
     let shows = first == Some("show") || first == Some("list");
     if command == "stash" && !shows && words.iter().any(|(text, _)| matches!(*text, "-p" | "--patch")) {
         return Some(not_ordinary("--patch"));

@@ -6,7 +6,7 @@
 use tree_sitter::Node;
 
 use super::Unanalyzable;
-use super::walk::{BASH_ONLY, UNSUPPORTED_SYNTAX, SimpleCommand, Walk};
+use super::walk::{BASH_ONLY, SimpleCommand, UNSUPPORTED_SYNTAX, Walk};
 use super::word::Word;
 
 /// A redirection from or to a file; those between descriptors and to `/dev/null` are not kept.
@@ -17,7 +17,7 @@ pub(crate) struct Redirect {
 }
 
 impl Walk<'_> {
-    pub(super) fn redirected(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    pub(super) fn redirected_statement(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut own = SimpleCommand::default();
         let mut body = None;
         for child in self.children(node) {
@@ -51,7 +51,11 @@ impl Walk<'_> {
         Ok(())
     }
 
-    pub(super) fn redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
+    pub(super) fn redirect(
+        &mut self,
+        node: Node<'_>,
+        simple: &mut SimpleCommand,
+    ) -> Result<(), Unanalyzable> {
         match node.kind() {
             "file_redirect" => self.file_redirect(node, simple),
             "herestring_redirect" => {
@@ -69,12 +73,16 @@ impl Walk<'_> {
                 }
                 Ok(())
             }
-            "heredoc_redirect" => self.here_redirect(node, simple),
+            "heredoc_redirect" => self.heredoc_redirect(node, simple),
             _ => Err(UNSUPPORTED_SYNTAX),
         }
     }
 
-    pub(super) fn file_redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
+    pub(super) fn file_redirect(
+        &mut self,
+        node: Node<'_>,
+        simple: &mut SimpleCommand,
+    ) -> Result<(), Unanalyzable> {
         let mut operator = "";
         let mut target = None;
         for child in self.children(node) {
@@ -105,7 +113,7 @@ impl Walk<'_> {
         let Some(target) = target else {
             return if operator.ends_with('-') { Ok(()) } else { Err(UNSUPPORTED_SYNTAX) };
         };
-        if target.glob {
+        if target.has_glob {
             return Err(Unanalyzable("a redirection to a pattern"));
         }
         if operator.ends_with('&') {
@@ -117,10 +125,10 @@ impl Walk<'_> {
                 return Err(Unanalyzable("an unusual redirection"));
             }
         }
-        if !target.is_known() && target.splits {
+        if !target.is_known() && target.may_split {
             return Err(Unanalyzable("a redirection to a file that is not known"));
         }
-        let nowhere = target.text == "/dev/null" || target.pipe;
+        let nowhere = target.text == "/dev/null" || target.is_pipe;
         if !nowhere {
             simple.redirects.push(Redirect { writes: operator != "<", target });
         }
@@ -128,7 +136,7 @@ impl Walk<'_> {
     }
 
     /// `<<END` with everything that the grammar hangs on it: the rest of the line, the lines, the end.
-    fn here_redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
+    fn heredoc_redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
         const STRANGE: Unanalyzable = Unanalyzable("a here-document that shells read in different ways");
         let children = self.children(node);
         let find = |kind: &str| children.iter().find(|child| child.kind() == kind).copied().ok_or(STRANGE);
@@ -186,7 +194,7 @@ impl Walk<'_> {
                 "&&" | "||" => {}
                 "file_redirect" | "herestring_redirect" => self.redirect(child, simple)?,
                 // `cat <<END | grep x`: what stands on the other side of the pipe.
-                "pipeline" => self.joined(child)?,
+                "pipeline" => self.pipeline(child)?,
                 _ if !child.is_named() => return Err(UNSUPPORTED_SYNTAX),
                 kind if is_statement(kind) => self.statement(child)?,
                 _ => simple.words.push(self.word(child)?),

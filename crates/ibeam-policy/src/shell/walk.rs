@@ -5,8 +5,8 @@
 
 use tree_sitter::Node;
 
+use super::loop_variables::WordLoop;
 use super::redirect::Redirect;
-use super::values::WordLoop;
 use super::word::{Word, is_display_variable, is_shell_local, is_variable};
 use super::{Unanalyzable, grammar, hazard};
 
@@ -16,11 +16,11 @@ pub(crate) struct SimpleCommand {
     pub(crate) words: Vec<Word>,
     pub(crate) redirects: Vec<Redirect>,
     /// Variables that are set for it or from here on, which programs may heed.
-    pub(crate) sets: Vec<String>,
+    pub(crate) assigned_variables: Vec<String>,
     /// It calls a function of the text, and surely so.
-    pub(crate) function: bool,
+    pub(crate) calls_function: bool,
     /// It may run again, in a loop or a function: what it changes meets what stands before it.
-    pub(crate) repeats: bool,
+    pub(crate) may_repeat: bool,
 }
 
 /// What a text runs.
@@ -28,7 +28,7 @@ pub(crate) struct SimpleCommand {
 pub(crate) struct Script {
     pub(crate) commands: Vec<SimpleCommand>,
     /// It defines functions, which run later than they stand.
-    pub(crate) functions: bool,
+    pub(crate) defines_functions: bool,
 }
 
 /// How deep the walk goes.
@@ -47,13 +47,13 @@ pub(super) const BASH_ONLY: Unanalyzable = Unanalyzable("syntax that only bash h
 ///
 /// # Errors
 /// The first thing that is not understood.
-pub(crate) fn script(text: &str, posix: bool) -> Result<Script, Unanalyzable> {
+pub(crate) fn parse_script(text: &str, posix: bool) -> Result<Script, Unanalyzable> {
     let tree = grammar::parse(text)?;
     let mut walk = Walk::new(text, posix);
     walk.block(tree.root_node(), true)?;
     walk.check_arithmetic_variables()?;
     walk.replace_variables();
-    Ok(Script { commands: walk.commands, functions: walk.functions })
+    Ok(Script { commands: walk.commands, defines_functions: walk.defines_functions })
 }
 
 pub(super) struct Walk<'t> {
@@ -62,16 +62,16 @@ pub(super) struct Walk<'t> {
     depth: u32,
     pub(super) commands: Vec<SimpleCommand>,
     /// Functions that are surely defined where the walk stands.
-    defined: Vec<String>,
-    functions: bool,
+    defined_functions: Vec<String>,
+    defines_functions: bool,
     in_function: bool,
     in_loop: bool,
     /// Names that arithmetic reads.
-    pub(super) counted: Vec<String>,
+    pub(super) arithmetic_variables: Vec<String>,
     /// Names that were given something else than a number; `*` is every name.
-    pub(super) tainted: Vec<String>,
+    pub(super) non_numeric_variables: Vec<String>,
     /// Names that were assigned, as often as they were.
-    pub(super) assigned: Vec<String>,
+    pub(super) assignments: Vec<String>,
     /// Loops over words, in the order of the text.
     pub(super) loops: Vec<WordLoop>,
 }
@@ -83,13 +83,13 @@ impl<'t> Walk<'t> {
             posix,
             depth: 0,
             commands: Vec::new(),
-            defined: Vec::new(),
-            functions: false,
+            defined_functions: Vec::new(),
+            defines_functions: false,
             in_function: false,
             in_loop: false,
-            counted: Vec::new(),
-            tainted: Vec::new(),
-            assigned: Vec::new(),
+            arithmetic_variables: Vec::new(),
+            non_numeric_variables: Vec::new(),
+            assignments: Vec::new(),
             loops: Vec::new(),
         }
     }
@@ -121,11 +121,11 @@ impl<'t> Walk<'t> {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             match child.kind() {
-                "comment" => self.comment(child)?,
+                "comment" => self.check_comment(child)?,
                 "function_definition" => {
                     let name = self.function(child)?;
                     if top {
-                        self.defined.push(name);
+                        self.defined_functions.push(name);
                     }
                 }
                 _ if child.is_named() => self.statement(child)?,
@@ -140,22 +140,22 @@ impl<'t> Walk<'t> {
     }
 
     /// A comment begins where a word could.
-    fn comment(&self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn check_comment(&self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let before = self.text.get(..node.start_byte()).and_then(|text| text.chars().last());
         let plain = before.is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')'));
         if plain { Ok(()) } else { Err(Unanalyzable("a comment that is not plain")) }
     }
 
-    fn comments(&self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn check_comments(&self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut cursor = node.walk();
         node.children(&mut cursor)
             .filter(|child| child.kind() == "comment")
-            .try_for_each(|child| self.comment(child))
+            .try_for_each(|child| self.check_comment(child))
     }
 
     pub(super) fn statement(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         self.enter()?;
-        self.comments(node)?;
+        self.check_comments(node)?;
         match node.kind() {
             "command" => self.command(node)?,
             "variable_assignment" => {
@@ -173,14 +173,14 @@ impl<'t> Walk<'t> {
             "declaration_command" => self.declaration(node)?,
             "unset_command" => {
                 let mut simple = SimpleCommand::default();
-                self.words(self.children(node), &mut simple)?;
-                self.defined.clear();
+                self.push_words(self.children(node), &mut simple)?;
+                self.defined_functions.clear();
                 self.push(simple);
             }
-            "test_command" => self.test(node)?,
-            "redirected_statement" => self.redirected(node)?,
+            "test_command" => self.test_command(node)?,
+            "redirected_statement" => self.redirected_statement(node)?,
             "list" => self.list(node)?,
-            "pipeline" => self.joined(node)?,
+            "pipeline" => self.pipeline(node)?,
             "negated_command" => match self.children(node).as_slice() {
                 [bang, command] if self.source(*bang) == "!" && bang.end_byte() < command.start_byte() => {
                     self.statement(*command)?;
@@ -197,8 +197,8 @@ impl<'t> Walk<'t> {
             "if_statement" | "elif_clause" | "else_clause" => self.block(node, false)?,
             "while_statement" => self.in_loop(|walk| walk.block(node, false))?,
             "do_group" => self.block(node, false)?,
-            "for_statement" => self.each(node)?,
-            "c_style_for_statement" => self.count(node)?,
+            "for_statement" => self.for_loop(node)?,
+            "c_style_for_statement" => self.c_style_for(node)?,
             "case_statement" => self.case(node)?,
             "function_definition" => {
                 self.function(node)?;
@@ -210,11 +210,14 @@ impl<'t> Walk<'t> {
     }
 
     pub(super) fn push(&mut self, mut simple: SimpleCommand) {
-        simple.repeats = self.in_loop || self.in_function;
+        simple.may_repeat = self.in_loop || self.in_function;
         self.commands.push(simple);
     }
 
-    fn in_loop(&mut self, walk: impl FnOnce(&mut Self) -> Result<(), Unanalyzable>) -> Result<(), Unanalyzable> {
+    fn in_loop(
+        &mut self,
+        walk: impl FnOnce(&mut Self) -> Result<(), Unanalyzable>,
+    ) -> Result<(), Unanalyzable> {
         let outer = std::mem::replace(&mut self.in_loop, true);
         walk(self)?;
         self.in_loop = outer;
@@ -255,9 +258,10 @@ impl<'t> Walk<'t> {
         let mut parts = Vec::new();
         let mut rest = node;
         while rest.kind() == "list" {
-            self.comments(rest)?;
-            let [left, operator, right] = <[Node<'_>; 3]>::try_from(self.children(rest)).map_err(|_| UNSUPPORTED_SYNTAX)?;
-            self.follows(left, operator)?;
+            self.check_comments(rest)?;
+            let [left, operator, right] =
+                <[Node<'_>; 3]>::try_from(self.children(rest)).map_err(|_| UNSUPPORTED_SYNTAX)?;
+            self.check_operator_line(left, operator)?;
             parts.push(right);
             rest = left;
         }
@@ -266,7 +270,7 @@ impl<'t> Walk<'t> {
     }
 
     /// `a | b`.
-    pub(super) fn joined(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    pub(super) fn pipeline(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut before: Option<Node<'_>> = None;
         for child in self.children(node) {
             if child.is_named() {
@@ -278,14 +282,14 @@ impl<'t> Walk<'t> {
                 return Err(BASH_ONLY);
             }
             if let Some(before) = before {
-                self.follows(before, child)?;
+                self.check_operator_line(before, child)?;
             }
         }
         Ok(())
     }
 
     /// An operator stands on the line of what it follows.
-    fn follows(&self, before: Node<'_>, operator: Node<'_>) -> Result<(), Unanalyzable> {
+    fn check_operator_line(&self, before: Node<'_>, operator: Node<'_>) -> Result<(), Unanalyzable> {
         let between = self.text.get(before.end_byte()..operator.start_byte()).unwrap_or("\n");
         if between.contains('\n') || !matches!(operator.kind(), "&&" | "||" | "|" | "|&") {
             Err(UNSUPPORTED_SYNTAX)
@@ -302,7 +306,8 @@ impl<'t> Walk<'t> {
             }
             return self.arithmetic(inner.strip_suffix("))").ok_or(UNSUPPORTED_SYNTAX)?);
         }
-        let inner = source.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).ok_or(UNSUPPORTED_SYNTAX)?;
+        let inner =
+            source.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).ok_or(UNSUPPORTED_SYNTAX)?;
         let closes = inner.trim_end_matches([' ', '\t']).ends_with([';', '\n', '&']);
         if !inner.starts_with([' ', '\t', '\n']) || !closes {
             return Err(Unanalyzable("braces that shells read in different ways"));
@@ -312,8 +317,11 @@ impl<'t> Walk<'t> {
 
     fn function(&mut self, node: Node<'_>) -> Result<String, Unanalyzable> {
         let children = self.children(node);
-        let name =
-            children.iter().find(|child| child.kind() == "word").map(|name| self.source(*name)).ok_or(UNSUPPORTED_SYNTAX)?;
+        let name = children
+            .iter()
+            .find(|child| child.kind() == "word")
+            .map(|name| self.source(*name))
+            .ok_or(UNSUPPORTED_SYNTAX)?;
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         if !name.chars().all(plain) || name.starts_with('-') || RESERVED.contains(&name) {
             return Err(Unanalyzable("a function with a name that is not plain"));
@@ -321,7 +329,7 @@ impl<'t> Walk<'t> {
         if hazard::is_listed(&name.to_lowercase()) {
             return Err(Unanalyzable("a function with the name of a program"));
         }
-        self.functions = true;
+        self.defines_functions = true;
         let outer = std::mem::replace(&mut self.in_function, true);
         for child in children {
             match child.kind() {
@@ -340,7 +348,7 @@ impl<'t> Walk<'t> {
         Ok(name.to_owned())
     }
 
-    fn each(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn for_loop(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let (mut variable, mut values) = ("", Vec::new());
         for child in self.children(node) {
             match child.kind() {
@@ -348,9 +356,9 @@ impl<'t> Walk<'t> {
                 "variable_name" => {
                     let name = self.source(child);
                     let mut simple = SimpleCommand::default();
-                    self.sets(name, false, true, &mut simple)?;
+                    self.record_assignment(name, false, true, &mut simple)?;
                     // What it gets may be anything.
-                    self.tainted.push(name.to_owned());
+                    self.non_numeric_variables.push(name.to_owned());
                     self.push(simple);
                     variable = name;
                 }
@@ -369,7 +377,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    fn count(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn c_style_for(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let children = self.children(node);
         let open = children.iter().find(|child| child.kind() == "((").ok_or(UNSUPPORTED_SYNTAX)?;
         let close = children.iter().find(|child| child.kind() == "))").ok_or(UNSUPPORTED_SYNTAX)?;
@@ -397,7 +405,7 @@ impl<'t> Walk<'t> {
                 }
                 "case_item" => {
                     self.enter()?;
-                    self.comments(child)?;
+                    self.check_comments(child)?;
                     let mut body = false;
                     for part in self.children(child) {
                         match part.kind() {
@@ -422,7 +430,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    fn test(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
+    fn test_command(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         if source.starts_with("[[") {
             return self.condition(node);
@@ -431,21 +439,21 @@ impl<'t> Walk<'t> {
             return Err(Unanalyzable("a condition that shells read in different ways"));
         }
         // For bash it is a command like any other, so its words are what counts.
-        let mut simple = SimpleCommand { words: vec![Word::plain("[")], ..SimpleCommand::default() };
+        let mut simple = SimpleCommand { words: vec![Word::literal("[")], ..SimpleCommand::default() };
         for child in self.children(node).into_iter().filter(Node::is_named) {
-            self.operands(child, &mut simple.words)?;
+            self.test_operands(child, &mut simple.words)?;
         }
         self.push(simple);
         Ok(())
     }
 
-    fn operands(&mut self, node: Node<'_>, words: &mut Vec<Word>) -> Result<(), Unanalyzable> {
+    fn test_operands(&mut self, node: Node<'_>, words: &mut Vec<Word>) -> Result<(), Unanalyzable> {
         self.enter()?;
         match node.kind() {
             "unary_expression" | "binary_expression" => {
-                self.children(node).into_iter().try_for_each(|child| self.operands(child, words))?;
+                self.children(node).into_iter().try_for_each(|child| self.test_operands(child, words))?;
             }
-            "=" | "==" | "!=" | "!" => words.push(Word::plain(self.source(node))),
+            "=" | "==" | "!=" | "!" => words.push(Word::literal(self.source(node))),
             _ if node.is_named() => words.push(self.word(node)?),
             _ => return Err(Unanalyzable("a condition that shells read in different ways")),
         }
@@ -469,20 +477,20 @@ impl<'t> Walk<'t> {
             }
         }
         let misplaced = !simple.words.is_empty();
-        self.words(words, &mut simple)?;
+        self.push_words(words, &mut simple)?;
         let name = simple.words.first().ok_or(UNSUPPORTED_SYNTAX)?;
         let keyword = !name.quoted && RESERVED.contains(&name.text.as_str());
         if keyword || misplaced {
             return Err(UNSUPPORTED_SYNTAX);
         }
-        self.note(&simple);
+        self.track_builtin_assignment(&simple);
         let name = simple.words.first().map(|name| name.text.clone()).unwrap_or_default();
-        simple.function = self.defined.contains(&name);
+        simple.calls_function = self.defined_functions.contains(&name);
         self.push(simple);
         Ok(())
     }
 
-    fn words(&mut self, nodes: Vec<Node<'_>>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
+    fn push_words(&mut self, nodes: Vec<Node<'_>>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
         for node in nodes {
             let word = match node.kind() {
                 "=~" | "==" | "$" | "unset" | "unsetenv" => {
@@ -490,7 +498,7 @@ impl<'t> Walk<'t> {
                     if !(next.is_empty() || next.starts_with([' ', '\t', '\n', ';', '&', '|', ')'])) {
                         return Err(Unanalyzable("words that shells part in different ways"));
                     }
-                    Word::plain(self.source(node))
+                    Word::literal(self.source(node))
                 }
                 _ => self.word(node)?,
             };
@@ -514,21 +522,26 @@ impl<'t> Walk<'t> {
             match child.kind() {
                 "variable_assignment" => self.assignment(child, exported, &mut simple)?,
                 "variable_name" if keyword == "local" && is_shell_local(self.source(child)) => {
-                    self.tainted.push(self.source(child).to_owned());
+                    self.non_numeric_variables.push(self.source(child).to_owned());
                 }
                 _ => others.push(child),
             }
         }
         if !others.is_empty() {
-            self.tainted.push("*".to_owned());
-            simple.words.push(Word::plain(keyword));
-            self.words(others, &mut simple)?;
+            self.non_numeric_variables.push("*".to_owned());
+            simple.words.push(Word::literal(keyword));
+            self.push_words(others, &mut simple)?;
         }
         self.push(simple);
         Ok(())
     }
 
-    fn assignment(&mut self, node: Node<'_>, exported: bool, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
+    fn assignment(
+        &mut self,
+        node: Node<'_>,
+        exported: bool,
+        simple: &mut SimpleCommand,
+    ) -> Result<(), Unanalyzable> {
         let children = self.children(node);
         let [name, operator, rest @ ..] = children.as_slice() else { return Err(UNSUPPORTED_SYNTAX) };
         if name.kind() != "variable_name" || !matches!(operator.kind(), "=" | "+=") {
@@ -562,27 +575,35 @@ impl<'t> Walk<'t> {
         }
         let name = self.source(*name);
         if !number {
-            self.tainted.push(name.to_owned());
+            self.non_numeric_variables.push(name.to_owned());
         }
-        self.sets(name, exported, plain, simple)
+        self.record_assignment(name, exported, plain, simple)
     }
 
     /// Notes that a variable is set, unless that can mean nothing to any program.
-    fn sets(&mut self, name: &str, exported: bool, plain: bool, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
+    fn record_assignment(
+        &mut self,
+        name: &str,
+        exported: bool,
+        plain: bool,
+        simple: &mut SimpleCommand,
+    ) -> Result<(), Unanalyzable> {
         if !is_variable(name) {
             return Err(UNSUPPORTED_SYNTAX);
         }
-        self.assigned.push(name.to_owned());
+        self.assignments.push(name.to_owned());
         if !((is_shell_local(name) && !exported) || (is_display_variable(name) && plain)) {
-            simple.sets.push(name.to_owned());
+            simple.assigned_variables.push(name.to_owned());
         }
         Ok(())
     }
 
     /// DirectoryOf what arithmetic reads against what was assigned, anywhere in the text.
     fn check_arithmetic_variables(&self) -> Result<(), Unanalyzable> {
-        let tainted = |name: &String| self.tainted.iter().any(|tainted| tainted == name || tainted == "*");
-        if self.counted.iter().any(tainted) {
+        let tainted = |name: &String| {
+            self.non_numeric_variables.iter().any(|tainted| tainted == name || tainted == "*")
+        };
+        if self.arithmetic_variables.iter().any(tainted) {
             return Err(Unanalyzable("arithmetic on something that may not be a number"));
         }
         Ok(())

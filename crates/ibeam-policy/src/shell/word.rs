@@ -25,35 +25,35 @@ pub(crate) struct Word {
     /// Expansions stand in it as they were written.
     pub(crate) text: String,
     /// Has an unquoted `*`, `?` or `[`: it may become other words.
-    pub(crate) glob: bool,
+    pub(crate) has_glob: bool,
     /// Starts with an unquoted `~`, or with `$HOME`, which becomes `~` in `text`.
-    pub(crate) tilde: bool,
+    pub(crate) has_tilde: bool,
     /// A part of it is quoted or escaped, so it is no keyword and no assignment.
     pub(crate) quoted: bool,
     /// It is the name of a pipe from or to a command: `<(…)`.
-    pub(crate) pipe: bool,
+    pub(crate) is_pipe: bool,
     /// From this byte of `text` on it depends on something that is not known.
-    unsure: Option<usize>,
+    unknown_from: Option<usize>,
     /// It may become several words, or none.
-    pub(crate) splits: bool,
+    pub(crate) may_split: bool,
     /// It is not known, and yet surely a number, or nothing.
     pub(crate) is_number: bool,
     /// The variables in it, in the order of the text.
     pub(super) variables: Vec<Variable>,
     /// It depends on something that is not known and no variable of `variables`.
     pub(super) depends_on_more: bool,
-    braces: bool,
+    has_braces: bool,
 }
 
 impl Word {
     /// A word that is known.
-    pub(crate) fn plain(text: &str) -> Self {
+    pub(crate) fn literal(text: &str) -> Self {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
     /// True when `text` is what the program gets, but for patterns and `~`.
     pub(crate) fn is_known(&self) -> bool {
-        self.unsure.is_none()
+        self.unknown_from.is_none()
     }
 
     /// Whether the value is the number of the last background process, or nothing.
@@ -62,24 +62,24 @@ impl Word {
     }
 
     /// The part of `text` from the start that is known.
-    pub(crate) fn known(&self) -> &str {
-        self.unsure.and_then(|at| self.text.get(..at)).unwrap_or(&self.text)
+    pub(crate) fn known_prefix(&self) -> &str {
+        self.unknown_from.and_then(|at| self.text.get(..at)).unwrap_or(&self.text)
     }
 
     /// True when its value is not known and may begin with a dash, or be more words than one.
     pub(crate) fn may_be_option(&self) -> bool {
-        !self.is_known() && (self.splits || self.known().is_empty() || self.text.starts_with('-'))
+        !self.is_known() && (self.may_split || self.known_prefix().is_empty() || self.text.starts_with('-'))
     }
 
     fn expands(&mut self, source: &str, quoted: bool) {
         self.depends_on_more = true;
-        self.adds_unknown(source, quoted);
+        self.push_unknown(source, quoted);
     }
 
-    fn adds_unknown(&mut self, source: &str, quoted: bool) {
-        self.unsure.get_or_insert(self.text.len());
+    fn push_unknown(&mut self, source: &str, quoted: bool) {
+        self.unknown_from.get_or_insert(self.text.len());
         self.text.push_str(source);
-        self.splits |= !quoted;
+        self.may_split |= !quoted;
     }
 
     /// Returns the word with every variable replaced by the value that `value_of` gives; `None` where one has none,
@@ -88,18 +88,23 @@ impl Word {
         if self.depends_on_more {
             return None;
         }
-        let mut word =
-            Self { text: String::new(), variables: Vec::new(), unsure: None, splits: false, ..self.clone() };
+        let mut word = Self {
+            text: String::new(),
+            variables: Vec::new(),
+            unknown_from: None,
+            may_split: false,
+            ..self.clone()
+        };
         let mut from = 0;
         for variable in &self.variables {
             let value = value_of(variable)?;
             word.text.push_str(self.text.get(from..variable.at)?);
-            word.tilde |= value.tilde && word.text.is_empty();
-            if value.tilde && !word.text.is_empty() {
+            word.has_tilde |= value.has_tilde && word.text.is_empty();
+            if value.has_tilde && !word.text.is_empty() {
                 return None;
             }
             word.text.push_str(&value.text);
-            word.glob |= value.glob;
+            word.has_glob |= value.has_glob;
             word.quoted = true;
             from = variable.at + variable.length;
         }
@@ -114,36 +119,36 @@ impl Walk<'_> {
     /// The word that `node` is; commands in it are walked.
     pub(super) fn word(&mut self, node: Node<'_>) -> Result<Word, Unanalyzable> {
         let mut word = Word::default();
-        self.piece(node, &mut word)?;
-        let opened = word.braces && (word.text.contains(',') || word.text.contains(".."));
+        self.word_part(node, &mut word)?;
+        let opened = word.has_braces && (word.text.contains(',') || word.text.contains(".."));
         if opened && !word.quoted {
             if self.posix {
                 return Err(Unanalyzable("syntax that only bash has"));
             }
             let at = word.text.find('{').unwrap_or(0);
             word.depends_on_more = true;
-            word.unsure = Some(word.unsure.map_or(at, |unsure| unsure.min(at)));
-            word.splits = true;
+            word.unknown_from = Some(word.unknown_from.map_or(at, |unsure| unsure.min(at)));
+            word.may_split = true;
         } else if opened {
             return Err(Unanalyzable("a brace expansion"));
         }
-        if word.tilde && word.text.len() > 1 && !word.text.starts_with("~/") {
+        if word.has_tilde && word.text.len() > 1 && !word.text.starts_with("~/") {
             return Err(Unanalyzable("another user's home directory"));
         }
         Ok(word)
     }
 
-    fn piece(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
+    fn word_part(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         match node.kind() {
             "word" | "number" | "test_operator" | "extglob_pattern" | "special_character" | "$"
             | "command_name" | "variable_name" | "regex"
                 if node.child_count() == 0 =>
             {
-                bare(source, self.text.get(node.end_byte()..).unwrap_or(""), word)
+                push_unquoted(source, self.text.get(node.end_byte()..).unwrap_or(""), word)
             }
             "command_name" | "concatenation" => {
-                self.children(node).into_iter().try_for_each(|child| self.piece(child, word))
+                self.children(node).into_iter().try_for_each(|child| self.word_part(child, word))
             }
             "raw_string" => {
                 word.quoted = true;
@@ -159,7 +164,7 @@ impl Walk<'_> {
                     return Err(Unanalyzable("syntax that only bash has"));
                 }
                 word.quoted = true;
-                word.text.push_str(&escapes(source)?);
+                word.text.push_str(&decode_ansi_c(source)?);
                 Ok(())
             }
             "simple_expansion" => self.variable(source.trim_start_matches('$'), source, false, word),
@@ -179,12 +184,12 @@ impl Walk<'_> {
                     return Err(Unanalyzable("syntax that only bash has"));
                 }
                 self.substitution(node)?;
-                word.pipe = true;
+                word.is_pipe = true;
                 word.text.push_str(source);
                 Ok(())
             }
             "brace_expression" => {
-                word.braces = true;
+                word.has_braces = true;
                 word.text.push_str(source);
                 Ok(())
             }
@@ -201,7 +206,7 @@ impl Walk<'_> {
                 continue;
             }
             let source = self.source(child);
-            double_quoted(self.text.get(at..child.start_byte()).unwrap_or("`"), false, &mut word.text)?;
+            push_double_quoted(self.text.get(at..child.start_byte()).unwrap_or("`"), false, &mut word.text)?;
             match child.kind() {
                 "simple_expansion" => self.variable(source.trim_start_matches('$'), source, true, word)?,
                 "expansion" => self.expansion(child, true, word)?,
@@ -217,7 +222,7 @@ impl Walk<'_> {
             }
             at = child.end_byte();
         }
-        double_quoted(self.text.get(at..end).unwrap_or("`"), true, &mut word.text)
+        push_double_quoted(self.text.get(at..end).unwrap_or("`"), true, &mut word.text)
     }
 
     /// The parts of a here-document that expand; its literal parts are checked to be literal.
@@ -228,28 +233,34 @@ impl Walk<'_> {
             if child.kind() == "heredoc_content" {
                 continue;
             }
-            literal_lines(self.text.get(at..child.start_byte()).unwrap_or("`"))?;
+            check_literal_lines(self.text.get(at..child.start_byte()).unwrap_or("`"))?;
             match child.kind() {
                 "simple_expansion" | "expansion" | "command_substitution" => {
-                    self.piece(child, &mut scratch)?
+                    self.word_part(child, &mut scratch)?
                 }
                 _ => return Err(Unanalyzable("a here-document that is not understood")),
             }
             at = child.end_byte();
         }
-        literal_lines(self.text.get(at..node.end_byte()).unwrap_or("`"))
+        check_literal_lines(self.text.get(at..node.end_byte()).unwrap_or("`"))
     }
 
     /// `$name` and `${name}`.
-    fn variable(&mut self, name: &str, source: &str, quoted: bool, word: &mut Word) -> Result<(), Unanalyzable> {
+    fn variable(
+        &mut self,
+        name: &str,
+        source: &str,
+        quoted: bool,
+        word: &mut Word,
+    ) -> Result<(), Unanalyzable> {
         if !is_variable(name) {
             return Err(Unanalyzable("an expansion that is not understood"));
         }
         match name {
             // Digits, whatever they are.
             "?" | "#" => word.text.push('0'),
-            "HOME" if word.text.is_empty() && !word.tilde => {
-                word.tilde = true;
+            "HOME" if word.text.is_empty() && !word.has_tilde => {
+                word.has_tilde = true;
                 word.text.push('~');
             }
             "PWD" if word.text.is_empty() => word.text.push('.'),
@@ -262,7 +273,7 @@ impl Walk<'_> {
                 let in_loop = self.loops.iter().rposition(|found| found.is_open && found.name == name);
                 let name = name.to_owned();
                 word.variables.push(Variable { name, at, length, quoted, in_loop });
-                word.adds_unknown(source, quoted);
+                word.push_unknown(source, quoted);
             }
             _ => word.expands(source, quoted),
         }
@@ -277,7 +288,8 @@ impl Walk<'_> {
         let length = inner.len() > 1 && inner.starts_with('#');
         let named = if length { inner.get(1..).unwrap_or("") } else { inner };
         let special = named.starts_with(['@', '*', '?', '#', '$', '-']);
-        let name_ends = if special { 1 } else { named.find(|c: char| !is_name(c)).unwrap_or(named.len()) };
+        let name_ends =
+            if special { 1 } else { named.find(|c: char| !is_name_character(c)).unwrap_or(named.len()) };
         let (name, mut rest) = named.split_at_checked(name_ends).ok_or(STRANGE)?;
         if !is_variable(name) {
             return Err(STRANGE);
@@ -340,7 +352,7 @@ impl Walk<'_> {
                 self.children(node).into_iter().try_for_each(|child| self.default_value(child, word))
             }
             "string" | "simple_expansion" | "expansion" | "command_substitution" | "arithmetic_expansion" => {
-                self.piece(node, word)
+                self.word_part(node, word)
             }
             "word"
                 if !self.source(node).contains(['$', '`', '\'', '"', '\\', '{', '}', '<', '>', '(', ')']) =>
@@ -353,7 +365,7 @@ impl Walk<'_> {
 }
 
 /// Adds an unquoted piece; `next` is what follows it in the text.
-fn bare(source: &str, next: &str, word: &mut Word) -> Result<(), Unanalyzable> {
+fn push_unquoted(source: &str, next: &str, word: &mut Word) -> Result<(), Unanalyzable> {
     let mut previous = word.text.chars().last().unwrap_or('\0');
     let mut chars = source.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -374,15 +386,17 @@ fn bare(source: &str, next: &str, word: &mut Word) -> Result<(), Unanalyzable> {
             '$' if expands(source.get(at + 1..).filter(|after| !after.is_empty()).unwrap_or(next)) => {
                 return Err(Unanalyzable("an expansion that is not understood"));
             }
-            '#' if word.text.is_empty() && !word.quoted => return Err(Unanalyzable("a comment that is not plain")),
-            '*' | '?' | '[' => word.glob = true,
-            '~' if word.text.is_empty() && !word.quoted => word.tilde = true,
+            '#' if word.text.is_empty() && !word.quoted => {
+                return Err(Unanalyzable("a comment that is not plain"));
+            }
+            '*' | '?' | '[' => word.has_glob = true,
+            '~' if word.text.is_empty() && !word.quoted => word.has_tilde = true,
             // `a=~/x` and `a:~/x` expand in some places.
             '~' if matches!(previous, '=' | ':') => {
                 word.depends_on_more = true;
-                word.unsure.get_or_insert(word.text.len());
+                word.unknown_from.get_or_insert(word.text.len());
             }
-            '{' => word.braces = true,
+            '{' => word.has_braces = true,
             c if c.is_whitespace() || is_invisible(c) => return Err(Unanalyzable("an invisible character")),
             _ => {}
         }
@@ -393,7 +407,7 @@ fn bare(source: &str, next: &str, word: &mut Word) -> Result<(), Unanalyzable> {
 }
 
 /// Adds a literal piece of `"…"`.
-fn double_quoted(source: &str, last: bool, text: &mut String) -> Result<(), Unanalyzable> {
+fn push_double_quoted(source: &str, last: bool, text: &mut String) -> Result<(), Unanalyzable> {
     let mut chars = source.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
@@ -419,7 +433,7 @@ fn double_quoted(source: &str, last: bool, text: &mut String) -> Result<(), Unan
 }
 
 /// Checks that nothing in a piece of a here-document expands.
-fn literal_lines(source: &str) -> Result<(), Unanalyzable> {
+fn check_literal_lines(source: &str) -> Result<(), Unanalyzable> {
     let expanding =
         source.char_indices().any(|(at, c)| c == '$' && expands(source.get(at + 1..).unwrap_or("")));
     if expanding || source.contains(['`', '\\']) {
@@ -433,12 +447,13 @@ fn literal_lines(source: &str) -> Result<(), Unanalyzable> {
 /// True when a `$` before `after` is more than itself.
 fn expands(after: &str) -> bool {
     after.starts_with(|c: char| {
-        is_name(c) || matches!(c, '*' | '@' | '#' | '?' | '$' | '!' | '-' | '(' | '[' | '{' | '\'' | '"')
+        is_name_character(c)
+            || matches!(c, '*' | '@' | '#' | '?' | '$' | '!' | '-' | '(' | '[' | '{' | '\'' | '"')
     })
 }
 
 /// What `$'…'` stands for, as far as its escapes are plain.
-fn escapes(source: &str) -> Result<String, Unanalyzable> {
+fn decode_ansi_c(source: &str) -> Result<String, Unanalyzable> {
     const STRANGE: Unanalyzable = Unanalyzable("a quote with escapes that are not plain");
     let inner = source.strip_prefix("$'").and_then(|inner| inner.strip_suffix('\'')).ok_or(STRANGE)?;
     let mut text = String::new();
@@ -477,7 +492,7 @@ pub(super) fn is_invisible(c: char) -> bool {
         )
 }
 
-fn is_name(c: char) -> bool {
+fn is_name_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
@@ -485,7 +500,8 @@ fn is_name(c: char) -> bool {
 pub(super) fn is_variable(name: &str) -> bool {
     matches!(name, "@" | "*" | "?" | "#" | "$" | "-" | "!" | "_")
         || (name.len() == 1 && name.starts_with(|c: char| c.is_ascii_digit()))
-        || (name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_name))
+        || (name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(is_name_character))
 }
 
 /// True when a variable of this name stays within the shell and means nothing to any program.

@@ -11,7 +11,7 @@ pub(crate) struct Call {
     pub(crate) program: Word,
     pub(crate) args: Vec<Word>,
     /// More arguments will be added that cannot be known, as `xargs` does.
-    pub(crate) more: bool,
+    pub(crate) has_unknown_arguments: bool,
 }
 
 impl Call {
@@ -32,15 +32,15 @@ impl Call {
 pub(crate) struct CommandStep {
     /// The program named first and, through wrappers, what it runs; the last one is what runs in the end.
     /// Empty for a bare redirection or assignment.
-    pub(crate) layers: Vec<Call>,
+    pub(crate) call_chain: Vec<Call>,
     /// Files it is connected to.
     pub(crate) redirects: Vec<Redirect>,
     /// Variables it sets that programs may heed.
-    pub(crate) sets: Vec<String>,
+    pub(crate) assigned_variables: Vec<String>,
     /// It calls a function of the text, whose body is among the other steps.
-    pub(crate) function: bool,
+    pub(crate) calls_function: bool,
     /// It may run again after later steps.
-    pub(crate) repeats: bool,
+    pub(crate) may_repeat: bool,
 }
 
 /// What a text runs, wrappers opened.
@@ -48,7 +48,7 @@ pub(crate) struct CommandStep {
 pub(crate) struct CommandSteps {
     pub(crate) steps: Vec<CommandStep>,
     /// Some of them stand in functions and run later than they stand.
-    pub(crate) functions: bool,
+    pub(crate) defines_functions: bool,
 }
 
 /// How deep wrappers may nest.
@@ -127,14 +127,14 @@ const PARSED_SHELLS: &[&str] = &["sh", "bash", "dash", "ash"];
 ///
 /// # Errors
 /// The first thing that is not understood.
-pub(crate) fn steps(text: &str) -> Result<CommandSteps, Unanalyzable> {
+pub(crate) fn parse_steps(text: &str) -> Result<CommandSteps, Unanalyzable> {
     let mut opened = CommandSteps::default();
-    open_text(text, false, 0, &[], &mut opened)?;
+    expand_text(text, false, 0, &[], &mut opened)?;
     Ok(opened)
 }
 
 /// Adds the steps of `text`, each below `wrappers`. `posix`: the shell may be another than bash.
-fn open_text(
+fn expand_text(
     text: &str,
     posix: bool,
     depth: u32,
@@ -144,33 +144,40 @@ fn open_text(
     if depth > MAX_DEPTH {
         return Err(TOO_DEEP);
     }
-    let script = walk::script(text, posix)?;
-    opened.functions |= script.functions;
+    let script = walk::parse_script(text, posix)?;
+    opened.defines_functions |= script.defines_functions;
     for simple in script.commands {
         let first = opened.steps.len();
-        if simple.function {
+        if simple.calls_function {
             let program = simple.words.first().cloned().unwrap_or_default();
-            let layers =
-                vec![Call { program, args: simple.words.get(1..).unwrap_or_default().to_vec(), more: false }];
-            opened.steps.push(CommandStep { layers, function: true, ..CommandStep::default() });
+            let layers = vec![Call {
+                program,
+                args: simple.words.get(1..).unwrap_or_default().to_vec(),
+                has_unknown_arguments: false,
+            }];
+            opened.steps.push(CommandStep {
+                call_chain: layers,
+                calls_function: true,
+                ..CommandStep::default()
+            });
         } else {
-            open_words(&simple.words, false, depth, wrappers, opened)?;
+            expand_words(&simple.words, false, depth, wrappers, opened)?;
         }
         if opened.steps.len() == first {
             opened.steps.push(CommandStep::default());
         }
         for step in opened.steps.iter_mut().skip(first) {
-            step.repeats |= simple.repeats;
+            step.may_repeat |= simple.may_repeat;
         }
         if let Some(step) = opened.steps.get_mut(first) {
             step.redirects.extend(simple.redirects);
-            step.sets.extend(simple.sets);
+            step.assigned_variables.extend(simple.assigned_variables);
         }
     }
     Ok(())
 }
 
-fn open_words(
+fn expand_words(
     words: &[Word],
     more: bool,
     depth: u32,
@@ -181,7 +188,7 @@ fn open_words(
         return Err(TOO_DEEP);
     }
     let Some((program, args)) = words.split_first() else { return Ok(()) };
-    if program.glob || program.tilde || program.pipe || !program.is_known() {
+    if program.has_glob || program.has_tilde || program.is_pipe || !program.is_known() {
         return Err(Unanalyzable("a program's name that the shell expands"));
     }
     // Behind the keyword `time` an assignment is one, and a keyword too; the grammar takes both for arguments.
@@ -192,36 +199,36 @@ fn open_words(
     if program.text.chars().any(|c| c.is_control() || c.is_whitespace() || is_invisible(c)) {
         return Err(Unanalyzable("a program's name with an invisible character"));
     }
-    let mut call = Call { program: program.clone(), args: args.to_vec(), more };
-    call.more |= hazard::has_relevant_unknown(&call);
+    let mut call = Call { program: program.clone(), args: args.to_vec(), has_unknown_arguments: more };
+    call.has_unknown_arguments |= hazard::has_relevant_unknown(&call);
     let name = call.name();
     let name = name.as_str();
     let below = |call: &Call| [wrappers, std::slice::from_ref(call)].concat();
     let before = opened.steps.len();
     if SHELLS.contains(&name) {
-        if let Some(text) = shell_text(args)? {
+        if let Some(text) = shell_command_text(args)? {
             if !PARSED_SHELLS.contains(&name) {
                 return Err(Unanalyzable("a text for a shell with another grammar"));
             }
-            open_text(text, name != "bash", depth + 1, &below(&call), opened)?;
+            expand_text(text, name != "bash", depth + 1, &below(&call), opened)?;
         }
     } else if name == "find" {
-        let (rest, commands) = executed(args);
+        let (rest, commands) = split_find_exec(args);
         if !commands.is_empty() {
             for command in commands {
-                open_words(command, true, depth + 1, &below(&call), opened)?;
+                expand_words(command, true, depth + 1, &below(&call), opened)?;
             }
             // What remains of it is a command by itself.
             let layers = [wrappers, &[Call { args: rest, ..call }]].concat();
-            opened.steps.insert(before, CommandStep { layers, ..CommandStep::default() });
+            opened.steps.insert(before, CommandStep { call_chain: layers, ..CommandStep::default() });
             return Ok(());
         }
     } else if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
-        let inner = command(wrapper, name, args)?;
-        open_words(inner, more || name == "xargs", depth + 1, &below(&call), opened)?;
+        let inner = wrapped_command(wrapper, name, args)?;
+        expand_words(inner, more || name == "xargs", depth + 1, &below(&call), opened)?;
     }
     if opened.steps.len() == before {
-        opened.steps.push(CommandStep { layers: below(&call), ..CommandStep::default() });
+        opened.steps.push(CommandStep { call_chain: below(&call), ..CommandStep::default() });
     }
     Ok(())
 }
@@ -229,7 +236,7 @@ fn open_words(
 const TOO_DEEP: Unanalyzable = Unanalyzable("too many commands in commands");
 
 /// The other arguments of `find`, and what it runs by `-exec` and its like.
-fn executed(args: &[Word]) -> (Vec<Word>, Vec<&[Word]>) {
+fn split_find_exec(args: &[Word]) -> (Vec<Word>, Vec<&[Word]>) {
     let (mut rest, mut commands, mut from) = (Vec::new(), Vec::new(), 0);
     while let Some(arg) = args.get(from) {
         let tail = args.get(from + 1..).unwrap_or_default();
@@ -253,10 +260,10 @@ fn executed(args: &[Word]) -> (Vec<Word>, Vec<&[Word]>) {
 }
 
 /// The text of `sh -c TEXT`; `None` for other uses of a shell.
-fn shell_text(args: &[Word]) -> Result<Option<&str>, Unanalyzable> {
+fn shell_command_text(args: &[Word]) -> Result<Option<&str>, Unanalyzable> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
-        if arg.may_be_option() || arg.glob {
+        if arg.may_be_option() || arg.has_glob {
             return Err(Unanalyzable("a shell with options that are not known"));
         }
         let Some(letters) = arg.text.strip_prefix('-').filter(|letters| !letters.is_empty()) else {
@@ -268,7 +275,7 @@ fn shell_text(args: &[Word]) -> Result<Option<&str>, Unanalyzable> {
         if letters.contains('c') {
             // Further words become `$0`, `$1` …, which the text cannot use without an expansion.
             let text = args.next().ok_or(Unanalyzable("a shell without its command"))?;
-            let known = text.is_known() && !text.glob && !text.tilde && !text.pipe;
+            let known = text.is_known() && !text.has_glob && !text.has_tilde && !text.is_pipe;
             return known
                 .then_some(Some(text.text.as_str()))
                 .ok_or(Unanalyzable("a shell with a text that is not known"));
@@ -280,17 +287,17 @@ fn shell_text(args: &[Word]) -> Result<Option<&str>, Unanalyzable> {
 const UNKNOWN_BEFORE_PROGRAM: Unanalyzable = Unanalyzable("a word that is not known before a program's name");
 
 /// Without the first word, which must be one word.
-fn skip(words: &[Word]) -> Result<&[Word], Unanalyzable> {
+fn skip_word(words: &[Word]) -> Result<&[Word], Unanalyzable> {
     let (word, rest) = words.split_first().ok_or(UNKNOWN_BEFORE_PROGRAM)?;
-    if word.splits || word.glob { Err(UNKNOWN_BEFORE_PROGRAM) } else { Ok(rest) }
+    if word.may_split || word.has_glob { Err(UNKNOWN_BEFORE_PROGRAM) } else { Ok(rest) }
 }
 
 /// The words of the command that a wrapper runs; none where it runs nothing.
-fn command<'a>(wrapper: &Wrapper, name: &str, args: &'a [Word]) -> Result<&'a [Word], Unanalyzable> {
+fn wrapped_command<'a>(wrapper: &Wrapper, name: &str, args: &'a [Word]) -> Result<&'a [Word], Unanalyzable> {
     const UNKNOWN: Unanalyzable = Unanalyzable("an option of a wrapper that is not known");
     let mut rest = args;
     while let Some((arg, after)) = rest.split_first() {
-        if arg.glob || arg.pipe || !arg.is_known() {
+        if arg.has_glob || arg.is_pipe || !arg.is_known() {
             return Err(UNKNOWN_BEFORE_PROGRAM);
         }
         if arg.text == "--" {
@@ -323,12 +330,12 @@ fn command<'a>(wrapper: &Wrapper, name: &str, args: &'a [Word]) -> Result<&'a [W
                 return Err(UNKNOWN);
             }
             if value.as_str().is_empty() {
-                rest = skip(rest)?;
+                rest = skip_word(rest)?;
             }
         }
     }
     for _ in 0..wrapper.leading {
-        rest = skip(rest)?;
+        rest = skip_word(rest)?;
     }
     if name == "env" {
         while let Some((assignment, after)) = rest.split_first() {

@@ -30,7 +30,7 @@ fn check_sed_script(script: &str) -> Option<()> {
     let mut rest = script;
     loop {
         rest = rest.trim_start_matches([' ', '\t', '\n', ';', '{', '}']);
-        rest = address(rest)?;
+        rest = skip_address(rest)?;
         let mut chars = rest.chars();
         let Some(command) = chars.next() else { return Some(()) };
         let after = chars.as_str();
@@ -41,8 +41,8 @@ fn check_sed_script(script: &str) -> Option<()> {
             's' | 'y' => {
                 let delimiter = after.chars().next().filter(|c| c.is_ascii_punctuation() && *c != '\\')?;
                 let pattern = after.get(1..)?;
-                let replacement = delimited(pattern, delimiter)?;
-                let flags = delimited(replacement, delimiter)?;
+                let replacement = skip_delimited(pattern, delimiter)?;
+                let flags = skip_delimited(replacement, delimiter)?;
                 flags.trim_start_matches([
                     'g', 'p', 'i', 'I', 'm', 'M', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9',
                 ])
@@ -57,21 +57,21 @@ fn check_sed_script(script: &str) -> Option<()> {
 }
 
 /// Skips `1,$`, `/re/`, `2~3`, `!` and the like.
-fn address(script: &str) -> Option<&str> {
+fn skip_address(script: &str) -> Option<&str> {
     let mut rest = script;
     loop {
         rest = rest.trim_start_matches(|c: char| {
             c.is_ascii_digit() || matches!(c, '$' | ',' | '~' | '+' | '!' | ' ')
         });
         match rest.strip_prefix('/') {
-            Some(pattern) => rest = delimited(pattern, '/')?.trim_start_matches(['I', 'M']),
+            Some(pattern) => rest = skip_delimited(pattern, '/')?.trim_start_matches(['I', 'M']),
             None => return Some(rest),
         }
     }
 }
 
 /// What follows the next `delimiter` that no backslash escapes. Within brackets implementations differ: refused.
-fn delimited(text: &str, delimiter: char) -> Option<&str> {
+fn skip_delimited(text: &str, delimiter: char) -> Option<&str> {
     let mut escaped = false;
     let mut bracket = false;
     for (at, c) in text.char_indices() {
@@ -134,17 +134,17 @@ const AWK_NAMES: &[&str] = &[
 pub(crate) fn jq_objection(call: &Call) -> Option<&'static str> {
     const NAMES: &[&str] =
         &["import", "include", "modulemeta", "get_search_list", "env", "input_line_number"];
-    let reads = |text: &str| text.contains("$ENV") || NAMES.iter().any(|name| mentions(text, name));
+    let reads = |text: &str| text.contains("$ENV") || NAMES.iter().any(|name| contains_word(text, name));
     call.texts().any(reads).then_some("has a program that can read modules or the environment")
 }
 
 /// True when `name` occurs in `text` as a word of its own, case ignored.
-pub(crate) fn mentions(text: &str, name: &str) -> bool {
-    words_of(text).iter().any(|word| word == name)
+pub(crate) fn contains_word(text: &str, name: &str) -> bool {
+    possible_program_names(text).iter().any(|word| word == name)
 }
 
 /// The words of `text` that could be names of programs, case folded.
-pub(crate) fn words_of(text: &str) -> Vec<String> {
+pub(crate) fn possible_program_names(text: &str) -> Vec<String> {
     let parts_names = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.'));
     text.to_lowercase().split(parts_names).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }

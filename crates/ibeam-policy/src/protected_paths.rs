@@ -3,13 +3,40 @@
 use std::path::{Component, Path};
 
 use crate::fold::fold;
+use crate::glob::PathGlob;
 use crate::names;
+use crate::policy::Policy;
 
 /// System files that tell the state of the machine, wait, or never end.
 const DEVICES: &[&str] = &["/dev", "/proc/kcore", "/proc/kmsg"];
 
+impl Policy {
+    pub(crate) fn secret_name(&self, path: &Path) -> Option<&'static str> {
+        if self.private_dirs.iter().any(|private| path.starts_with(private)) {
+            return Some("ibeam's own directory");
+        }
+        if self.credential_files.iter().any(|named| path.starts_with(named)) {
+            return Some("credentials that the environment names");
+        }
+        let homes = std::iter::once(&self.home).chain(&self.other_home);
+        homes.into_iter().find_map(|home| credential(path, home))
+    }
+
+    /// The protected name on the way to `path`, or the secret it is.
+    pub(crate) fn protected_name(&self, path: &Path) -> Option<&str> {
+        let own = std::iter::once(&self.workspace).chain(&self.extra_dirs);
+        let own = own.filter(|directory| path.starts_with(directory)).map(|own| normal_count(own)).max();
+        let by_use = || {
+            let place = self.protected_paths.iter().find(|place| lies_in(path, place))?;
+            place.file_name()?.to_str()
+        };
+        let by_name = names::protected(path, own.unwrap_or(0)).map(|entry| entry.name);
+        by_name.or_else(|| self.secret_name(path)).or_else(by_use)
+    }
+}
+
 /// The name of the secret that `path` is or lies in.
-pub(crate) fn credential(path: &Path, home: &Path) -> Option<&'static str> {
+fn credential(path: &Path, home: &Path) -> Option<&'static str> {
     if let Some(device) = DEVICES.iter().find(|device| path.starts_with(device)) {
         return (path != Path::new("/dev/null")).then_some(*device);
     }
@@ -28,7 +55,7 @@ pub(crate) fn credential(path: &Path, home: &Path) -> Option<&'static str> {
 }
 
 /// Whether `path` is `place` or lies below it, for some file system.
-pub(crate) fn lies_in(path: &Path, place: &Path) -> bool {
+fn lies_in(path: &Path, place: &Path) -> bool {
     let mut names = path.components();
     place.components().all(|name| {
         names.next().is_some_and(|other| {
@@ -43,4 +70,15 @@ pub(crate) fn is_resolved(path: &Path) -> bool {
     path.is_absolute()
         && !path.as_os_str().as_encoded_bytes().contains(&0)
         && !path.components().any(|component| component == Component::ParentDir)
+}
+
+/// How many names `path` has.
+fn normal_count(path: &Path) -> usize {
+    path.components().filter(|component| matches!(component, Component::Normal(_))).count()
+}
+
+/// True when the rule means this place and not just everything: `Write(**)` does not open `.git/hooks`.
+pub(crate) fn names_explicitly(glob: &PathGlob, name: &str) -> bool {
+    let first = name.trim_start_matches('/').split('/').next().unwrap_or(name);
+    glob.is_plain() || glob.names_component(first)
 }

@@ -3,7 +3,7 @@
 //! Sources: the manuals of GNU coreutils 9, findutils, diffutils, grep, tar, util-linux, of ripgrep, fd, jq, curl
 //! and file. A comment gives the reason for what is left out on purpose.
 
-use super::options::{Operands, ProgramOptions, program};
+use super::ordinary_arguments::{Operands, ProgramOptions, program};
 
 pub(crate) const FILES: &[ProgramOptions] = &[
     program(
@@ -67,8 +67,8 @@ pub(crate) const FILES: &[ProgramOptions] = &[
         "fsw",
         "count repeated all-repeated? skip-fields= group? ignore-case skip-chars= unique zero-terminated check-chars=",
     )
-    .with(Operands::AtMost(1)),
-    program(&["xxd"], "abCdEeipru", "cglos", "").with(Operands::AtMost(1)),
+    .with_operands(Operands::AtMost(1)),
+    program(&["xxd"], "abCdEeipru", "cglos", "").with_operands(Operands::AtMost(1)),
     program(&["fold"], "bcs", "w", "bytes spaces width=").harmless(),
     program(&["fmt"], "cstu", "pwg", "crown-margin prefix= split-only tagged-paragraph uniform-spacing width= goal=")
         .harmless(),
@@ -91,7 +91,7 @@ pub(crate) const FILES: &[ProgramOptions] = &[
     program(&["hexdump", "hd"], "bcCdovx", "ensf", "one-byte-octal one-byte-char canonical no-squeezing length= skip=")
         .harmless(),
     // An operand `@file` holds further options.
-    program(&["strings"], "afow", "nte", "all data print-file-name bytes= radix= encoding=").with(Operands::Files),
+    program(&["strings"], "afow", "nte", "all data print-file-name bytes= radix= encoding=").with_operands(Operands::Files),
     program(
         &["grep", "egrep", "fgrep"],
         "EFGPivwxcLlqsbHhnTUZzaIrRyo0123456789",
@@ -204,16 +204,16 @@ pub(crate) const FILES: &[ProgramOptions] = &[
         "dr",
         "date= debug iso-8601? resolution rfc-email rfc-3339= reference= utc universal",
     )
-    .with(Operands::Formats),
+    .with_operands(Operands::Formats),
     program(&["id"], "agGnruzZ", "", "context group groups name real user zero").harmless(),
     program(&["whoami", "groups", "logname", "tty", "arch", "users"], "s", "", "").harmless(),
     program(&["nproc"], "", "", "all ignore=").harmless(),
     program(&["uname"], "asnrvmpio", "", "all kernel-name nodename kernel-release kernel-version machine operating-system")
         .harmless(),
     // An operand sets the name.
-    program(&["hostname"], "sfdiI", "", "short fqdn domain").with(Operands::AtMost(0)),
-    program(&["uptime", "free", "lscpu"], "abehkmgptswV", "", "human mega giga pretty since wide total json").with(Operands::AtMost(0)),
-    program(&["env"], "i0v", "u", "ignore-environment null unset=").with(Operands::AtMost(0)),
+    program(&["hostname"], "sfdiI", "", "short fqdn domain").with_operands(Operands::AtMost(0)),
+    program(&["uptime", "free", "lscpu"], "abehkmgptswV", "", "human mega giga pretty since wide total json").with_operands(Operands::AtMost(0)),
+    program(&["env"], "i0v", "u", "ignore-environment null unset=").with_operands(Operands::AtMost(0)),
     program(&["printenv"], "0", "", "null").harmless(),
     program(
         &["ps"],
@@ -274,9 +274,9 @@ pub(crate) const FILES: &[ProgramOptions] = &[
     ),
     program(&["bc"], "lqsiw", "", "mathlib quiet standard warn interactive"),
     program(&["less", "more"], "eEFgGiInNqQrRsSuUwWX", "hjxyz", "quit-at-eof quit-if-one-screen ignore-case line-numbers no-init chop-long-lines")
-        .with(Operands::Files),
-    program(&["man"], "kfwaW", "sS", "apropos whatis where path all sections=").with(Operands::Names),
-    program(&["getent"], "", "", "").with(Operands::First(&["passwd", "group", "shells", "services", "protocols"])),
+        .with_operands(Operands::Files),
+    program(&["man"], "kfwaW", "sS", "apropos whatis where path all sections=").with_operands(Operands::Names),
+    program(&["getent"], "", "", "").with_operands(Operands::First(&["passwd", "group", "shells", "services", "protocols"])),
     // Not what sends a file, or writes one.
     program(
         &["curl"],
@@ -287,7 +287,7 @@ pub(crate) const FILES: &[ProgramOptions] = &[
          retry-all-errors retry-connrefused max-redirs= range= http1.1 http2 tlsv1.2 tlsv1.3 no-progress-meter \
          progress-bar limit-rate= get",
     )
-    .with(Operands::Addresses),
+    .with_operands(Operands::Addresses),
     // What changes files: operands are held against protected places, by their own rules.
     program(&["touch"], "acfhm", "drt", "no-create date= no-dereference reference= time=").harmless(),
     program(&["mkdir"], "pvZ", "m", "parents verbose mode= context?").harmless(),
@@ -357,5 +357,5 @@ pub(crate) const FILES: &[ProgramOptions] = &[
          wildcards no-wildcards anchored ignore-case format= show-transformed-names utc full-time block-number label= \
          verify warning= quoting-style= null",
     )
-    .with(Operands::NoMachines),
+    .with_operands(Operands::NoMachines),
 ];

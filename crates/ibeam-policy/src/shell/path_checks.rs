@@ -7,7 +7,7 @@ use ibeam_protocol::PermissionMode;
 
 use super::hazard;
 use super::ordinary_git;
-use super::programs::{READERS, STREAM_DEVICES, WRITERS};
+use super::program_lists::{READERS, STREAM_DEVICES, WRITERS};
 use super::word::Word;
 use super::wrapper::{self, Call, CommandStep, CommandSteps};
 use super::{MANUAL, Unanalyzable};
@@ -23,7 +23,7 @@ impl Policy {
 
     /// Returns what the rules about paths say against a start in `directory`, as they do about `cd DIRECTORY`.
     pub(crate) fn start_verdict(&self, directory: &Path) -> Option<Verdict> {
-        match self.read(directory) {
+        match self.decide_read(directory) {
             Verdict::Deny { rule, .. } if self.is_enforced_by_sandbox(&rule, directory) => None,
             verdict @ Verdict::Deny { .. } => Some(verdict),
             verdict @ Verdict::Ask { .. } if self.mode == PermissionMode::Default => Some(verdict),
@@ -34,8 +34,12 @@ impl Policy {
 
     /// Where each step may run when the first runs in `start`, and at the end where any of them may; and why that
     /// cannot be told.
-    pub(crate) fn directories(&self, steps: &[CommandStep], start: &Path) -> (Vec<Vec<PathBuf>>, Option<Unanalyzable>) {
-        let mut now = vec![lexical(start)];
+    pub(crate) fn possible_directories(
+        &self,
+        steps: &[CommandStep],
+        start: &Path,
+    ) -> (Vec<Vec<PathBuf>>, Option<Unanalyzable>) {
+        let mut now = vec![normalize(start)];
         let mut lost = None;
         let mut all = Vec::new();
         for step in steps {
@@ -51,14 +55,14 @@ impl Policy {
     /// Adds where a `cd` may lead; false when that cannot be told.
     fn follow_cd(&self, step: &CommandStep, directories: &mut Vec<PathBuf>) -> bool {
         let changes = |call: &&Call| matches!(call.name().as_str(), "cd" | "pushd" | "popd");
-        let Some(call) = step.layers.last().filter(changes) else { return true };
+        let Some(call) = step.call_chain.last().filter(changes) else { return true };
         let more = match call.args.as_slice() {
             [] if call.name() == "cd" => vec![self.home.clone()],
-            [to] if call.name() == "cd" && !to.glob && to.is_known() && !to.text.starts_with('-') => {
-                if step.repeats && !to.tilde && !to.text.starts_with('/') {
+            [to] if call.name() == "cd" && !to.has_glob && to.is_known() && !to.text.starts_with('-') => {
+                if step.may_repeat && !to.has_tilde && !to.text.starts_with('/') {
                     return false;
                 }
-                self.resolve(&to.text, to.tilde, directories)
+                self.resolve(&to.text, to.has_tilde, directories)
             }
             _ => return false,
         };
@@ -71,7 +75,7 @@ impl Policy {
     }
 
     /// The first of `rules` that is about a path of a step, with a sentence that says so.
-    pub(crate) fn path_narrowing<'r>(
+    pub(crate) fn restricting_path_rule<'r>(
         &self,
         rules: &'r [Rule],
         step: &CommandStep,
@@ -82,8 +86,13 @@ impl Policy {
             return None;
         }
         for redirect in &step.redirects {
-            let found =
-                self.word_narrowing(rules, &redirect.target, directories, !redirect.writes, redirect.writes);
+            let found = self.restricting_word_rule(
+                rules,
+                &redirect.target,
+                directories,
+                !redirect.writes,
+                redirect.writes,
+            );
             if let Some((rule, path)) = found {
                 return Some((
                     rule,
@@ -91,11 +100,11 @@ impl Policy {
                 ));
             }
         }
-        let call = step.layers.last().filter(|_| !step.function)?;
+        let call = step.call_chain.last().filter(|_| !step.calls_function)?;
         let name = call.name();
         let name = name.as_str();
-        if walks(call, name)
-            && let Some(rule) = self.hidden_below(rules, &self.roots(call, directories))
+        if reads_directory_trees(call, name)
+            && let Some(rule) = self.rule_hiding_below(rules, &self.walked_directories(call, directories))
         {
             let reason = format!(
                 "`{name}` would read a whole directory, where the rule `{rule}` may keep something from the model; name \
@@ -104,11 +113,11 @@ impl Policy {
             return Some((rule, reason));
         }
         for (at, arg) in call.args.iter().enumerate() {
-            if !arg.is_known() && !hazard::matters(call, at) {
+            if !arg.is_known() && !hazard::is_relevant_unknown(call, at) {
                 continue;
             }
             let writes = !READERS.contains(&name);
-            if let Some((rule, path)) = self.word_narrowing(rules, arg, directories, true, writes) {
+            if let Some((rule, path)) = self.restricting_word_rule(rules, arg, directories, true, writes) {
                 return Some((rule, format!("`{path}` is or may be a file that the rule `{rule}` {verb}")));
             }
         }
@@ -116,7 +125,7 @@ impl Policy {
     }
 
     /// The first of `rules` about what a word may stand for.
-    fn word_narrowing<'r>(
+    fn restricting_word_rule<'r>(
         &self,
         rules: &'r [Rule],
         word: &Word,
@@ -124,11 +133,11 @@ impl Policy {
         reads: bool,
         writes: bool,
     ) -> Option<(&'r Rule, String)> {
-        if word.pipe {
+        if word.is_pipe {
             return None;
         }
         let meets = |path: Option<&Path>| {
-            let pairs = path.map(CharPairs::of_path);
+            let pairs = path.map(CharPairs::in_path);
             rules.iter().find(|rule| {
                 let glob = match rule {
                     Rule::Read(glob) if reads || writes => glob,
@@ -143,16 +152,16 @@ impl Policy {
                     Some((path, pairs)) => {
                         glob.may_deny(pairs) && glob.denies(path, &self.workspace, &self.home)
                     }
-                    None => !word.is_known() || (word.glob && glob.may_overlap(&word.text)),
+                    None => !word.is_known() || (word.has_glob && glob.may_overlap(&word.text)),
                 }
             })
         };
-        if (!word.is_known() || word.glob)
+        if (!word.is_known() || word.has_glob)
             && let Some(rule) = meets(None)
         {
             return Some((rule, word.text.clone()));
         }
-        for (spelling, tilde) in spellings(word) {
+        for (spelling, tilde) in possible_paths(word) {
             for path in self.resolve(spelling, tilde, directories) {
                 if let Some(rule) = meets(Some(&path)) {
                     return Some((rule, spelling.to_owned()));
@@ -164,7 +173,7 @@ impl Policy {
 
     /// What no rule of people is needed for: credentials, protected places, what is outside. A path that merely
     /// needs a rule is noted.
-    pub(crate) fn forbidden_place(
+    pub(crate) fn check_paths(
         &self,
         step: &CommandStep,
         directories: &[PathBuf],
@@ -177,8 +186,9 @@ impl Policy {
                     format!("which file `{shown}` is cannot be told; write its name, or {MANUAL} `--force`");
                 *uncovered = Some(Verdict::ask("default", reason));
             }
-            for path in self.resolve(&redirect.target.text, redirect.target.tilde, directories) {
-                let verdict = if redirect.writes { self.write(&path) } else { self.read(&path) };
+            for path in self.resolve(&redirect.target.text, redirect.target.has_tilde, directories) {
+                let verdict =
+                    if redirect.writes { self.decide_write(&path) } else { self.decide_read(&path) };
                 match verdict {
                     Verdict::Deny { ref rule, .. } if self.is_enforced_by_sandbox(rule, &path) => {}
                     Verdict::Deny { .. } => return Some(verdict),
@@ -197,11 +207,11 @@ impl Policy {
                 }
             }
         }
-        let call = step.layers.last().filter(|_| !step.function)?;
+        let call = step.call_chain.last().filter(|_| !step.calls_function)?;
         let name = call.name();
-        if walks(call, &name)
+        if reads_directory_trees(call, &name)
             && let Some(root) =
-                self.roots(call, directories).iter().find(|root| self.is_near_credentials(root))
+                self.walked_directories(call, directories).iter().find(|root| self.is_near_credentials(root))
         {
             let reason = format!(
                 "`{name}` would read all of `{}`, where credentials lie; name the files",
@@ -213,7 +223,7 @@ impl Policy {
             // A program obeys the configuration, and runs the code, of the directory where it runs.
             let mut places = directories.to_vec();
             if name == "git" {
-                places.extend(self.git_places(call, directories));
+                places.extend(self.git_directories(call, directories));
             }
             if let Some(outside) = places.iter().find(|directory| !self.contains(directory)) {
                 let shown = outside.display();
@@ -223,22 +233,26 @@ impl Policy {
                 *uncovered = Some(Verdict::ask("outside", reason));
             }
         }
-        call.args.iter().find_map(|arg| self.forbidden_argument(&name, arg, directories, uncovered))
+        call.args.iter().find_map(|arg| self.check_argument(&name, arg, directories, uncovered))
     }
 
     /// Returns the directories in which the commands of a text let git look for a repository.
     pub(crate) fn git_search_directories(&self, text: &str, directory: Option<&Path>) -> Vec<PathBuf> {
-        let Ok(CommandSteps { steps, functions }) = wrapper::steps(text) else { return Vec::new() };
-        let (directories, _) = self.directories(&steps, self.start_directory(directory));
+        let Ok(CommandSteps { steps, defines_functions: functions }) = wrapper::parse_steps(text) else {
+            return Vec::new();
+        };
+        let (directories, _) = self.possible_directories(&steps, self.start_directory(directory));
         let mut places = Vec::new();
         for (at, step) in steps.iter().enumerate() {
-            let Some(call) = step.layers.last().filter(|call| !step.function && call.name() == "git") else {
+            let Some(call) =
+                step.call_chain.last().filter(|call| !step.calls_function && call.name() == "git")
+            else {
                 continue;
             };
             let at = if functions { directories.len().saturating_sub(1) } else { at };
             let (_, is_ordinary) = ordinary_git::arguments(call);
             if let Some(start) = directories.get(at).filter(|_| is_ordinary) {
-                places.extend(self.git_places(call, start));
+                places.extend(self.git_directories(call, start));
             }
         }
         places.sort();
@@ -247,11 +261,11 @@ impl Policy {
     }
 
     /// Returns the directories in which git looks for its repository: each `-C` starts from the one before it.
-    pub(crate) fn git_places(&self, call: &Call, directories: &[PathBuf]) -> Vec<PathBuf> {
+    pub(crate) fn git_directories(&self, call: &Call, directories: &[PathBuf]) -> Vec<PathBuf> {
         let mut places = directories.to_vec();
         for (option, directory) in call.args.iter().zip(call.args.iter().skip(1)) {
             if option.text == "-C" {
-                let more = self.resolve(&directory.text, directory.tilde, &places);
+                let more = self.resolve(&directory.text, directory.has_tilde, &places);
                 places = [directories, more.as_slice()].concat();
                 places.truncate(256);
             }
@@ -259,24 +273,24 @@ impl Policy {
         places
     }
 
-    fn forbidden_argument(
+    fn check_argument(
         &self,
         name: &str,
         arg: &Word,
         directories: &[PathBuf],
         uncovered: &mut Option<Verdict>,
     ) -> Option<Verdict> {
-        if arg.pipe {
+        if arg.is_pipe {
             return None;
         }
-        if arg.glob
+        if arg.has_glob
             && let Some(verdict) = self.check_credential_pattern(arg, directories)
         {
             return Some(verdict);
         }
-        for (spelling, tilde) in spellings(arg) {
+        for (spelling, tilde) in possible_paths(arg) {
             for path in self.resolve(spelling, tilde, directories) {
-                if let Verdict::Deny { rule, reason } = self.read(&path)
+                if let Verdict::Deny { rule, reason } = self.decide_read(&path)
                     && !self.is_enforced_by_sandbox(&rule, &path)
                 {
                     return Some(Verdict::Deny { rule, reason });
@@ -284,11 +298,11 @@ impl Policy {
                 if (READERS.contains(&name) && !hazard::runs_code(name)) || spelling.starts_with('-') {
                     continue;
                 }
-                let Verdict::Deny { rule, reason } = self.write(&path) else { continue };
+                let Verdict::Deny { rule, reason } = self.decide_write(&path) else { continue };
                 if self.is_enforced_by_sandbox(&rule, &path) {
                     continue;
                 }
-                if matches!(name, "mkdir" | "rmdir") && self.guarded(&path) == Some("HEAD") {
+                if matches!(name, "mkdir" | "rmdir") && self.protected_name(&path) == Some("HEAD") {
                     continue;
                 }
                 if WRITERS.contains(&name) {
@@ -315,7 +329,7 @@ impl Policy {
         let literal = text.split(['*', '?', '[']).next().unwrap_or("");
         let directory = literal.rfind('/').map_or("", |slash| literal.get(..=slash).unwrap_or(""));
         let found = self
-            .resolve(directory, word.tilde, directories)
+            .resolve(directory, word.has_tilde, directories)
             .iter()
             .any(|path| self.is_near_credentials(path) || (path.starts_with("/proc") && !self.sandboxed));
         found.then(|| {
@@ -325,16 +339,16 @@ impl Policy {
     }
 
     /// The directories that a command may walk: its operands, and where it runs when it has none.
-    fn roots(&self, call: &Call, directories: &[PathBuf]) -> Vec<PathBuf> {
+    fn walked_directories(&self, call: &Call, directories: &[PathBuf]) -> Vec<PathBuf> {
         let operands = call.args.iter().filter(|arg| !arg.text.starts_with('-'));
         let mut roots: Vec<PathBuf> =
-            operands.flat_map(|arg| self.resolve(&arg.text, arg.tilde, directories)).collect();
+            operands.flat_map(|arg| self.resolve(&arg.text, arg.has_tilde, directories)).collect();
         roots.extend_from_slice(directories);
         roots
     }
 
     /// The first of `rules` that may keep something below one of these directories.
-    fn hidden_below<'r>(&self, rules: &'r [Rule], roots: &[PathBuf]) -> Option<&'r Rule> {
+    fn rule_hiding_below<'r>(&self, rules: &'r [Rule], roots: &[PathBuf]) -> Option<&'r Rule> {
         rules.iter().find(|rule| match rule {
             Rule::Read(glob) => {
                 roots.iter().any(|root| glob.may_match_below(root, &self.workspace, &self.home))
@@ -352,14 +366,14 @@ impl Policy {
     pub(crate) fn resolve(&self, text: &str, tilde: bool, directories: &[PathBuf]) -> Vec<PathBuf> {
         if tilde {
             let rest = text.trim_start_matches('~').trim_start_matches('/');
-            return vec![lexical(&self.home.join(rest))];
+            return vec![normalize(&self.home.join(rest))];
         }
-        directories.iter().map(|directory| lexical(&directory.join(text))).collect()
+        directories.iter().map(|directory| normalize(&directory.join(text))).collect()
     }
 }
 
 /// True for programs that read everything below the directories they are given.
-fn walks(call: &Call, name: &str) -> bool {
+fn reads_directory_trees(call: &Call, name: &str) -> bool {
     let has = |letters: &[char], long: &[&str]| {
         call.texts().any(|arg| match arg.strip_prefix("--") {
             Some(option) => long.iter().any(|known| !option.is_empty() && known.starts_with(option)),
@@ -380,7 +394,7 @@ fn walks(call: &Call, name: &str) -> bool {
 
 /// The paths that may hide in a word: itself, an option's value, what stands behind `=`, `:` and `@`; and whether
 /// `~` stands at its start.
-fn spellings(word: &Word) -> impl Iterator<Item = (&str, bool)> {
+fn possible_paths(word: &Word) -> impl Iterator<Item = (&str, bool)> {
     let text = word.text.as_str();
     let value = text.split_once('=').map(|(_, value)| value);
     let attached =
@@ -396,11 +410,11 @@ fn spellings(word: &Word) -> impl Iterator<Item = (&str, bool)> {
         .into_iter()
         .flatten()
         .filter(|spelling| !spelling.is_empty() && !STREAM_DEVICES.contains(spelling))
-        .map(|spelling| (spelling, word.tilde || spelling.starts_with("~/")))
+        .map(|spelling| (spelling, word.has_tilde || spelling.starts_with("~/")))
 }
 
 /// Takes `.` and `..` out of an absolute path by its spelling.
-fn lexical(path: &Path) -> PathBuf {
+fn normalize(path: &Path) -> PathBuf {
     let mut plain = PathBuf::from("/");
     for component in path.components() {
         match component {

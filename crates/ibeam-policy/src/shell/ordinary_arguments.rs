@@ -71,7 +71,7 @@ pub(crate) const fn program(
 }
 
 impl ProgramOptions {
-    pub(crate) const fn with(mut self, operands: Operands) -> Self {
+    pub(crate) const fn with_operands(mut self, operands: Operands) -> Self {
         self.operands = operands;
         self
     }
@@ -96,7 +96,8 @@ impl ProgramOptions {
 
     /// Returns why the arguments are not ordinary, as an end to "it …".
     pub(crate) fn objection(&self, call: &Call) -> Option<String> {
-        let words: Vec<(&str, bool)> = call.args.iter().map(|arg| (arg.text.as_str(), arg.glob)).collect();
+        let words: Vec<(&str, bool)> =
+            call.args.iter().map(|arg| (arg.text.as_str(), arg.has_glob)).collect();
         self.objection_to(&words)
     }
 
@@ -129,7 +130,7 @@ impl ProgramOptions {
                 only_operands = true;
                 continue;
             }
-            match self.values_of(text) {
+            match self.value_count(text) {
                 Some(count) => {
                     values = count;
                     let is_short = !text.starts_with("--") && text.ends_with('m');
@@ -142,14 +143,16 @@ impl ProgramOptions {
     }
 
     /// Returns how many of the next words are values of the option `text`; `None` if it is not in the table.
-    fn values_of(&self, text: &str) -> Option<usize> {
-        if let Some(count) = self.word(text) {
+    fn value_count(&self, text: &str) -> Option<usize> {
+        if let Some(count) = self.single_dash_option(text) {
             return Some(count);
         }
         if let Some(long) = text.strip_prefix("--") {
             return match long.split_once('=') {
-                Some((name, _)) => self.entry(name).filter(|kind| matches!(*kind, "=" | "?")).map(|_| 0),
-                None => match (self.entry(long), long) {
+                Some((name, _)) => {
+                    self.long_option_kind(name).filter(|kind| matches!(*kind, "=" | "?")).map(|_| 0)
+                }
+                None => match (self.long_option_kind(long), long) {
                     (Some(kind), _) => Some(kind.matches('=').count()),
                     (None, "help" | "version") => Some(0),
                     (None, _) => None,
@@ -168,21 +171,21 @@ impl ProgramOptions {
     }
 
     /// Judges a long option that the program spells with one dash.
-    fn word(&self, text: &str) -> Option<usize> {
+    fn single_dash_option(&self, text: &str) -> Option<usize> {
         let single = text.strip_prefix("--").map(|rest| format!("-{rest}"));
         self.long.split_ascii_whitespace().filter(|entry| entry.starts_with('-')).find_map(|entry| {
             let name = entry.trim_end_matches(['=', '?']);
             let kind = entry.get(name.len()..).unwrap_or("");
-            let names_explicitly = |text: &str| match text.split_once('=') {
+            let matches_option = |text: &str| match text.split_once('=') {
                 Some((option, _)) if !kind.is_empty() => (option == name).then_some(0),
                 Some(_) | None => (text == name).then_some(kind.matches('=').count()),
             };
-            names_explicitly(text).or_else(|| names_explicitly(single.as_deref()?))
+            matches_option(text).or_else(|| matches_option(single.as_deref()?))
         })
     }
 
     /// Returns the kind of a long option: what stands behind its name in the table.
-    fn entry(&self, name: &str) -> Option<&'static str> {
+    fn long_option_kind(&self, name: &str) -> Option<&'static str> {
         self.long.split_ascii_whitespace().find_map(|entry| {
             let kind = entry.strip_prefix(name)?;
             matches!(kind, "" | "=" | "==" | "?").then_some(kind)

@@ -24,7 +24,7 @@ const MAX_ADDED_COMMANDS: usize = 1_000;
 
 impl Walk<'_> {
     /// Built-ins that give variables a value that is not seen here.
-    pub(super) fn note(&mut self, simple: &SimpleCommand) {
+    pub(super) fn track_builtin_assignment(&mut self, simple: &SimpleCommand) {
         const SETTERS: &[&str] = &[
             "read",
             "mapfile",
@@ -46,13 +46,13 @@ impl Walk<'_> {
         let is_name = |word: &Word| word.is_known() && (word.text == "-r" || is_shell_local(&word.text));
         if name.text == "read" && !operands.is_empty() && operands.iter().all(is_name) {
             for operand in operands.iter().filter(|operand| operand.text != "-r") {
-                self.tainted.push(operand.text.clone());
-                self.assigned.push(operand.text.clone());
+                self.non_numeric_variables.push(operand.text.clone());
+                self.assignments.push(operand.text.clone());
             }
             return;
         }
         if SETTERS.contains(&name.text.as_str()) && !prints {
-            self.tainted.push("*".to_owned());
+            self.non_numeric_variables.push("*".to_owned());
         }
     }
 
@@ -79,8 +79,8 @@ impl Walk<'_> {
 
     /// Whether a variable was assigned in the text, and only ever a number.
     fn is_number(&self, name: &str) -> bool {
-        self.assigned.iter().any(|assigned| assigned == name)
-            && !self.tainted.iter().any(|tainted| tainted == name || tainted == "*")
+        self.assignments.iter().any(|assigned| assigned == name)
+            && !self.non_numeric_variables.iter().any(|tainted| tainted == name || tainted == "*")
     }
 
     /// The commands that one command of a loop stands for; `None` where its variables have no known values.
@@ -109,9 +109,9 @@ impl Walk<'_> {
             return None;
         }
         let with = |choice: &[(usize, &Word)]| {
-            let splits = self.assigned.iter().any(|name| name == "IFS");
+            let splits = self.assignments.iter().any(|name| name == "IFS");
             let value_of =
-                |variable: &Variable| value(choice, variable).filter(|_| variable.quoted || !splits);
+                |variable: &Variable| loop_value(choice, variable).filter(|_| variable.quoted || !splits);
             let words = words.iter().map(|word| match is_open(&word) {
                 true => word.substituted(|variable| value_of(variable)).unwrap_or_else(|| word.clone()),
                 false => word.clone(),
@@ -123,18 +123,18 @@ impl Walk<'_> {
     }
 
     fn is_only_assigned_once(&self, name: &str) -> bool {
-        let times = self.assigned.iter().filter(|assigned| *assigned == name).count();
-        times == 1 && !self.tainted.iter().any(|tainted| tainted == "*")
+        let times = self.assignments.iter().filter(|assigned| *assigned == name).count();
+        times == 1 && !self.non_numeric_variables.iter().any(|tainted| tainted == "*")
     }
 }
 
 /// The value of a variable in one round of its loops, if the value is one word there.
-fn value<'v>(choice: &[(usize, &'v Word)], variable: &Variable) -> Option<&'v Word> {
+fn loop_value<'v>(choice: &[(usize, &'v Word)], variable: &Variable) -> Option<&'v Word> {
     let (_, value) = choice.iter().find(|(at, _)| Some(*at) == variable.in_loop)?;
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ',' | '+' | '@' | '%');
     // Without quotes a name with white space becomes several words.
     let is_one =
-        variable.quoted || (!value.glob && !value.text.is_empty() && value.text.chars().all(is_plain));
-    (value.is_known() && !value.pipe && is_one).then_some(*value)
+        variable.quoted || (!value.has_glob && !value.text.is_empty() && value.text.chars().all(is_plain));
+    (value.is_known() && !value.is_pipe && is_one).then_some(*value)
 }

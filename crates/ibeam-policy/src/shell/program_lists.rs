@@ -226,7 +226,9 @@ pub(crate) const VALUE_INDEPENDENT: &[&str] =
 
 /// True for programs and built-ins that some list here knows.
 pub(crate) fn is_listed(name: &str) -> bool {
-    [NEVER_ORDINARY, CODE_RUNNERS, VALUE_INDEPENDENT, READERS, WRITERS].iter().any(|list| list.contains(&name))
+    [NEVER_ORDINARY, CODE_RUNNERS, VALUE_INDEPENDENT, READERS, WRITERS]
+        .iter()
+        .any(|list| list.contains(&name))
 }
 
 /// Programs that only read: their paths need no leave to be written.
