@@ -1,7 +1,6 @@
-//! What it costs to decide: about a command (the parser, the walk and the rules) and about a path.
+//! The cost of a decision: about a command (parser, walk and rules) and about a path.
 //!
-//! Rows named `by_…` are what the others of their group are compared with: to start the least command, to look at
-//! the file.
+//! Rows named `by_…` are for comparison: starting the smallest command, and a `stat` of the file.
 
 #![allow(clippy::unwrap_used, reason = "a bench that fails should stop")]
 

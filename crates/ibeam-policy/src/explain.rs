@@ -1,7 +1,7 @@
-//! Why a verdict is what it is: what was found in an access, and what each rule said of it.
+//! Explains a verdict: what was found in an access, and how each rule applies to it.
 //!
-//! For people who write rules (`ibeam policy test`). Decides nothing: it asks the same questions as the decision
-//! and keeps the answers.
+//! For people who write rules (`ibeam policy test`). Makes no decision of its own: it uses the same functions as the
+//! decision and collects their results.
 
 use std::path::{Path, PathBuf};
 
@@ -15,73 +15,74 @@ use crate::shell::hazard::hazard;
 use crate::shell::redirect::Redirect;
 use crate::shell::wrapper::{self, Call, CommandStep, CommandSteps};
 
-/// A verdict with the way to it.
+/// A verdict and its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// What [`Policy::decide`] says.
+    /// The result of [`Policy::decide`].
     pub verdict: Verdict,
-    /// Why a command cannot be read, as a noun phrase ("an unclosed quote"); `parts` is empty then.
+    /// Why a command cannot be analyzed, as a noun phrase ("an unclosed quote"). `parts` is empty then.
     pub unanalyzable: Option<&'static str>,
-    /// One for a file, an address or a tool; for a command one for each simple command, in the order of the text.
+    /// One part for a file, an address or a tool; for a command one part per simple command, in the order of the text.
     pub parts: Vec<AccessPart>,
 }
 
-/// One thing that an access touches, and what the rules say of it.
+/// One thing that an access touches, and how the rules apply to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessPart {
-    /// The file, the address, `server:tool`, or the simple command, on one line.
+    /// The file, the address, `server:tool`, or the simple command on one line.
     pub subject: String,
-    /// The program that is named and, through wrappers, what that runs; the last one runs in the end. Empty where
-    /// no program runs.
+    /// The program that is named, followed by what it runs through wrappers; the last one is what finally runs. Empty
+    /// if no program runs.
     pub programs: Vec<String>,
-    /// The arguments of the last program, quotes removed.
+    /// The arguments of the last program, without quotes.
     pub arguments: Vec<String>,
-    /// Files that the command is connected to.
+    /// Files that the command is redirected to or from.
     pub redirections: Vec<Redirection>,
-    /// Deny rules first, then ask, then allow, each in the order they were given, then what is built in.
+    /// Deny rules first, then ask rules, then allow rules, each in the order in which they were given, then built-in
+    /// rules.
     pub findings: Vec<RuleFinding>,
 }
 
-/// A file that a command reads from or writes to by a redirection.
+/// A file that a command reads or writes through a redirection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redirection {
-    /// The file is opened for writing.
+    /// Whether the file is opened for writing.
     pub writes: bool,
-    /// The file as the command names it.
+    /// The file name as written in the command.
     pub target: String,
 }
 
-/// What one rule said of one part.
+/// How one rule applies to one part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleFinding {
-    /// Where the rule stands.
+    /// The list that contains the rule.
     pub list: RuleList,
     /// The token, or the name of a built-in rule.
     pub rule: String,
-    /// The rule is about this part.
+    /// Whether the rule applies to this part.
     pub applies: bool,
     /// Why, in one clause.
     pub reason: String,
 }
 
-/// Where a rule stands.
+/// A list of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleList {
-    /// Narrows, whatever else says yes.
+    /// Denies, whatever other rules allow.
     Deny,
-    /// Puts a call to a person.
+    /// Requires the approval of a person.
     Ask,
-    /// Widens.
+    /// Allows.
     Allow,
-    /// Not written by anybody: protected places, the workspace, the mode, the default.
+    /// Built-in rules: protected paths, the workspace, the mode, the default.
     BuiltIn,
 }
 
 impl Policy {
-    /// Decides about one access like [`Policy::decide`], and tells how.
+    /// Decides about one access like [`Policy::decide`] and explains the decision.
     pub fn explain(&self, access: &Access) -> Explanation {
         let verdict = self.decide(access);
-        let (opaque, mut parts) = match access {
+        let (unanalyzable, mut parts) = match access {
             Access::Nothing => (None, Vec::new()),
             Access::Command { text, directory } => match wrapper::parse_steps(text) {
                 Ok(steps) => (None, self.explain_command(&steps, self.start_directory(directory.as_deref()))),
@@ -101,23 +102,23 @@ impl Policy {
         if let (Some(last), true) = (parts.last_mut(), is_built_in(self, &verdict)) {
             last.findings.extend(built_in_finding(&verdict));
         }
-        Explanation { verdict, unanalyzable: opaque, parts }
+        Explanation { verdict, unanalyzable, parts }
     }
 
     fn explain_command(&self, steps: &CommandSteps, start: &Path) -> Vec<AccessPart> {
         let (directories, _) = self.possible_directories(&steps.steps, start);
         let everywhere = directories.last().cloned().unwrap_or_default();
-        let telling = |step: &CommandStep| {
+        let has_content = |step: &CommandStep| {
             *step != CommandStep { may_repeat: step.may_repeat, ..CommandStep::default() }
         };
-        let parts = steps.steps.iter().enumerate().filter(|(_, step)| telling(step)).map(|(at, step)| {
+        let parts = steps.steps.iter().enumerate().filter(|(_, step)| has_content(step)).map(|(at, step)| {
             let places = if steps.defines_functions {
                 &everywhere
             } else {
                 directories.get(at).unwrap_or(&everywhere)
             };
-            let said = |list, rule: &Rule| self.command_finding(list, rule, step, places);
-            let mut part = self.explain_part(&display_step(step), said);
+            let explain = |list, rule: &Rule| self.command_finding(list, rule, step, places);
+            let mut part = self.explain_part(&display_step(step), explain);
             part.programs = step.call_chain.iter().map(|call| call.program.text.clone()).collect();
             part.arguments =
                 step.call_chain.last().into_iter().flat_map(Call::texts).map(str::to_owned).collect();
@@ -131,12 +132,12 @@ impl Policy {
             part.findings.extend(
                 place.filter(|verdict| is_built_in(self, verdict)).as_ref().and_then(built_in_finding),
             );
-            if let Err(why) = self.covering_rule(step) {
+            if let Err(reason) = self.covering_rule(step) {
                 part.findings.push(RuleFinding {
                     list: RuleList::BuiltIn,
                     rule: "default".to_owned(),
                     applies: true,
-                    reason: why,
+                    reason,
                 });
             }
             part
@@ -155,13 +156,13 @@ impl Policy {
         match (list, rule) {
             (RuleList::Deny | RuleList::Ask, Rule::Shell(_)) => {
                 match restricting_shell_rule(alone, std::slice::from_ref(step), "is matched") {
-                    Some((_, why)) => (true, why),
+                    Some((_, reason)) => (true, reason),
                     None => (false, "it is about other programs or arguments".to_owned()),
                 }
             }
             (RuleList::Deny | RuleList::Ask, Rule::Read(_) | Rule::Write(_)) => {
                 match self.restricting_path_rule(alone, step, places, "matches") {
-                    Some((_, why)) => (true, why),
+                    Some((_, reason)) => (true, reason),
                     None => (false, "no word of it is such a file".to_owned()),
                 }
             }
@@ -171,7 +172,7 @@ impl Policy {
                     call.filter(|call| names_program(&shell.program, &call.program.text)).and_then(hazard);
                 match (allows(shell, step), hazard) {
                     (true, _) => (true, "it covers this program with these arguments".to_owned()),
-                    (false, Some(why)) => (false, format!("it covers other arguments: this one {why}")),
+                    (false, Some(reason)) => (false, format!("it covers other arguments: this one {reason}")),
                     (false, None) => (false, "it is about other programs or arguments".to_owned()),
                 }
             }
@@ -213,22 +214,22 @@ impl Policy {
         })
     }
 
-    /// A part with what every rule says of it.
-    fn explain_part(&self, subject: &str, said: impl Fn(RuleList, &Rule) -> (bool, String)) -> AccessPart {
+    /// Returns a part with the finding of each rule.
+    fn explain_part(&self, subject: &str, explain: impl Fn(RuleList, &Rule) -> (bool, String)) -> AccessPart {
         let lists =
             [(RuleList::Deny, &self.deny), (RuleList::Ask, &self.ask), (RuleList::Allow, &self.allow)];
         let rules = lists.into_iter().flat_map(|(list, rules)| rules.iter().map(move |rule| (list, rule)));
         let findings = rules
             .map(|(list, rule)| {
-                let (applies, why) = said(list, rule);
-                RuleFinding { list, rule: rule.to_string(), applies, reason: why }
+                let (applies, reason) = explain(list, rule);
+                RuleFinding { list, rule: rule.to_string(), applies, reason }
             })
             .collect();
         AccessPart { subject: subject.to_owned(), findings, ..AccessPart::default() }
     }
 }
 
-/// A step on one line.
+/// Returns a step on one line.
 fn display_step(step: &CommandStep) -> String {
     let sets = step.assigned_variables.iter().map(|name| format!("{name}=…"));
     let redirects = step
@@ -254,7 +255,7 @@ fn explain_host_rule(list: RuleList, rule: &Rule, url: &str) -> (bool, String) {
             covers_origin(domain, &host, port, unnamed),
             &format!("the host `{host}` at port {port}"),
         ),
-        (Rule::WebFetch(_), None) => (false, "the address has no host that is sure".to_owned()),
+        (Rule::WebFetch(_), None) => (false, "the address has no unambiguous host".to_owned()),
         (Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::Mcp { .. }, _) => {
             (false, NOT_ABOUT.to_owned())
         }
@@ -273,7 +274,7 @@ fn explain_tool_rule(list: RuleList, rule: &Rule, server: &str, tool: &str) -> (
     }
 }
 
-/// True when no token made the verdict.
+/// Whether the verdict comes from a built-in rule and not from a token.
 fn is_built_in(policy: &Policy, verdict: &Verdict) -> bool {
     let (Verdict::Allow { rule } | Verdict::Deny { rule, .. } | Verdict::Ask { rule, .. }) = verdict;
     let lists = [&policy.deny, &policy.ask, &policy.allow];
@@ -281,16 +282,16 @@ fn is_built_in(policy: &Policy, verdict: &Verdict) -> bool {
 }
 
 fn built_in_finding(verdict: &Verdict) -> Option<RuleFinding> {
-    let (rule, why) = match verdict {
+    let (rule, reason) = match verdict {
         Verdict::Allow { rule } => (rule, "nothing narrower applies"),
         Verdict::Deny { rule, reason } | Verdict::Ask { rule, reason } => (rule, reason.as_str()),
     };
-    // The default is told where it arises.
+    // The default is added where it arises.
     let default = matches!(verdict, Verdict::Ask { rule, .. } if rule == "default");
     (!default).then(|| RuleFinding {
         list: RuleList::BuiltIn,
         rule: rule.clone(),
         applies: true,
-        reason: why.to_owned(),
+        reason: reason.to_owned(),
     })
 }

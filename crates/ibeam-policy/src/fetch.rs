@@ -1,21 +1,22 @@
-//! What may be fetched from the web: `WebFetch(domain)` and `WebFetch(domain:port)` against host and port of an address.
+//! Decides about fetching from the web: `WebFetch(domain)` and `WebFetch(domain:port)` against host and port of an
+//! address.
 //!
-//! A domain without a port allows the ports of web pages, 80 and 443, and denies or asks for every port. An address
-//! that two readers could take for two hosts is refused, whatever the rules say. Which addresses a name leads to is
-//! not known here: the code that connects refuses addresses that are not public.
+//! A domain without a port allows the web ports 80 and 443, and denies or asks for every port. An address that two
+//! parsers could read as two different hosts is refused, whatever the rules allow. Name resolution is not part of this
+//! decision: the code that connects refuses addresses that are not public.
 
 use ibeam_protocol::PermissionMode;
 
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
 
-/// What a domain without a port allows.
+/// The ports that a domain without a port allows.
 const WEB_PORTS: [u16; 2] = [80, 443];
 
-/// Which ports a domain without one covers.
+/// The ports that a domain without a port covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ImplicitPorts {
-    /// The ports of web pages, 80 and 443: for rules that allow.
+    /// Only the web ports 80 and 443: for rules that allow.
     Web,
     /// Every port: for rules that deny or ask.
     All,
@@ -62,7 +63,8 @@ impl Policy {
     }
 }
 
-/// Returns the host of a web address, in lower case, and its port; `None` for anything that is not plainly one.
+/// Returns the host of a web address in lower case, and its port. Returns `None` for anything that is not unambiguously
+/// one.
 pub(crate) fn parse_origin(url: &str) -> Option<(String, u16)> {
     let (scheme, rest) = url.split_once("://")?;
     let usual = match scheme.to_ascii_lowercase().as_str() {
@@ -74,7 +76,7 @@ pub(crate) fn parse_origin(url: &str) -> Option<(String, u16)> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(inner) => {
             let (address, port) = inner.split_once(']')?;
-            // Nothing but an address may stand in brackets; readers differ about what else they take.
+            // Only an IPv6 address is valid in brackets; parsers differ in what else they accept.
             address.parse::<std::net::Ipv6Addr>().ok()?;
             (address, port)
         }
@@ -91,8 +93,8 @@ pub(crate) fn parse_origin(url: &str) -> Option<(String, u16)> {
     is_host.then(|| host.trim_end_matches('.').to_ascii_lowercase()).zip(port)
 }
 
-/// Whether the domain of a token, with or without a port, covers `host` at `port`; `*.example.org` is every name below
-/// it and not itself.
+/// Whether the domain of a token, with or without a port, covers `host` at `port`. `*.example.org` covers every name
+/// below it, but not itself.
 pub(crate) fn covers_origin(token: &str, host: &str, port: u16, unnamed: ImplicitPorts) -> bool {
     let (domain, named) = match token.rsplit_once(':') {
         Some((domain, named)) => (domain, Some(named)),

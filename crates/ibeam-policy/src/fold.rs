@@ -1,17 +1,18 @@
-//! Names as the most forgiving file systems compare them.
+//! Folds names as the most lenient file systems compare them.
 //!
-//! Without case (all but ext4 and its like), without composition and invisible characters (HFS+, APFS), without
-//! trailing dots and spaces and without a stream (NTFS, FAT, SMB), and by the short names of the last two.
-//! Widens only: two names that some file system takes for one fold to one; the reverse is not promised.
+//! Ignores case (all file systems except ext4 and similar ones), Unicode composition and invisible characters (HFS+,
+//! APFS), trailing dots, trailing spaces and stream names (NTFS, FAT, SMB), and recognizes the short names of the
+//! latter. Two names that some file system treats as equal fold to the same text. Different names may also fold to the
+//! same text.
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-/// `name` as it is compared.
+/// Returns the folded `name`.
 pub(crate) fn fold(name: &str) -> String {
-    // A stream: `.git::$INDEX_ALLOCATION` is `.git`. Not what only begins with a colon.
+    // A stream: `.git::$INDEX_ALLOCATION` is `.git`. A leading colon does not start a stream.
     let name = match name.find(':') {
         Some(colon) if colon > 0 => name.get(..colon).unwrap_or(name),
         Some(_) | None => name,
@@ -20,7 +21,7 @@ pub(crate) fn fold(name: &str) -> String {
     folded.trim_end_matches(['.', ' ']).to_owned()
 }
 
-/// Without case, composition and invisible characters, nothing else: good for patterns too.
+/// Folds case, composition and invisible characters only, which is safe for patterns too.
 pub(crate) fn fold_case(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         if !text.contains(|c: char| c.is_ascii_uppercase()) {
@@ -28,13 +29,14 @@ pub(crate) fn fold_case(text: &str) -> Cow<'_, str> {
         }
         return Cow::Owned(text.to_ascii_lowercase());
     }
-    // By way of upper case: the long s and the dotless i have one, and are not what lower case makes of it.
+    // Through upper case, because the long s and the dotless i have an upper case that maps to another lower case
+    // letter.
     let cased = text.chars().filter(|c| !is_ignored_char(*c)).flat_map(char::to_uppercase);
     let lower: String = cased.flat_map(char::to_lowercase).collect();
     Cow::Owned(ComposingNormalizerBorrowed::new_nfc().normalize(&lower).into_owned())
 }
 
-/// An absolute path with every name folded; `None` where that changes nothing.
+/// Folds every name of an absolute path. Returns `None` if that changes nothing.
 pub(crate) fn fold_path(path: &Path) -> Option<PathBuf> {
     let folded: PathBuf = path
         .components()
@@ -48,7 +50,7 @@ pub(crate) fn fold_path(path: &Path) -> Option<PathBuf> {
     (folded != path).then_some(folded)
 }
 
-/// Whether the folded `name` is a short name (8.3) of `long`, e.g. `git~1` of `.git`, `mcp~2.jso` of `.mcp.json`.
+/// Whether the folded `name` is a short name (8.3) of `long`, such as `git~1` of `.git` or `mcp~2.jso` of `.mcp.json`.
 pub(crate) fn is_short_form(name: &str, long: &str) -> bool {
     let (base, extension) = name.split_once('.').unwrap_or((name, ""));
     let Some((stem, number)) = base.split_once('~') else { return false };
@@ -62,7 +64,7 @@ pub(crate) fn is_short_form(name: &str, long: &str) -> bool {
     if extension != head(of_extension, 3) {
         return false;
     }
-    // After the fourth of the same name: two characters of it and four hexadecimal digits.
+    // From the fifth of the same name on: two characters of the name and four hexadecimal digits.
     let hashed = || {
         stem.len() == 6
             && stem.is_char_boundary(2)
@@ -72,7 +74,7 @@ pub(crate) fn is_short_form(name: &str, long: &str) -> bool {
     stem == head(&of_base, 6) || hashed()
 }
 
-/// Characters that HFS+ leaves out of the comparison, and others that nobody sees.
+/// Whether HFS+ ignores the character in comparisons, or the character is invisible.
 pub(crate) fn is_ignored_char(c: char) -> bool {
     matches!(
         c,
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn short_names_are_known() {
+    fn short_names_are_recognized() {
         for (name, long, expect) in [
             ("git~1", ".git", true),
             ("git~12", ".git", true),

@@ -1,7 +1,7 @@
-//! The two patterns of tokens: over paths and over plain text.
+//! The two kinds of patterns in tokens: over paths and over plain text.
 //!
-//! Path patterns are anchored: `/…` at the root, `~/…` at the home directory, all else at the workspace. In a
-//! path `*` stays within one name and `**` crosses names; in text `*` crosses everything.
+//! Path patterns are anchored: `/…` at the root, `~/…` at the home directory, all others at the workspace. In a path
+//! `*` matches within one name and `**` matches across names; in text `*` matches anything.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::fold::{fold_case, fold_path};
 use crate::pattern::{CharPairs, Pattern};
 
-/// Where a relative pattern starts.
+/// The directory from which a pattern starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Anchor {
     Root,
@@ -17,7 +17,7 @@ enum Anchor {
     Workspace,
 }
 
-/// A pattern over absolute paths. A directory's pattern covers what is in it only when it ends in `/` or `/**`.
+/// A pattern over absolute paths. The pattern of a directory covers its content only if it ends in `/` or `/**`.
 #[derive(Clone, Debug)]
 pub struct PathGlob {
     text: String,
@@ -26,7 +26,7 @@ pub struct PathGlob {
     pattern: String,
     exact: Pattern,
     folded: Pattern,
-    /// CharPairs of characters that stand in every path that the pattern matches.
+    /// Pairs of characters that occur in every path that the pattern matches.
     pairs: CharPairs,
 }
 
@@ -34,7 +34,7 @@ impl PathGlob {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The reason why it is invalid, as text.
     pub fn new(text: &str) -> Result<Self, String> {
         let (anchor, rest) = if let Some(rest) = text.strip_prefix("~/") {
             (Anchor::Home, rest)
@@ -51,7 +51,7 @@ impl PathGlob {
             None => rest.to_owned(),
         };
         let whole = match pattern.strip_suffix("/**") {
-            // `dir/**` is the directory too: a tool that walks it asks for the directory.
+            // `dir/**` covers the directory too, because a tool that walks it requests access to the directory.
             Some(directory) if !directory.is_empty() => format!("{{{directory},{pattern}}}"),
             Some(_) | None => pattern.clone(),
         };
@@ -61,20 +61,19 @@ impl PathGlob {
         Ok(Self { text: text.to_owned(), anchor, pattern, exact, folded, pairs })
     }
 
-    /// True when an allow rule with this pattern covers `path`.
+    /// Whether an allow rule with this pattern covers `path`.
     pub(crate) fn allows(&self, path: &Path, workspace: &Path, home: &Path) -> bool {
         self.relative(path, workspace, home).is_some_and(|relative| self.exact.is_match(relative))
     }
 
-    /// True when a deny rule with this pattern covers `path`: wider than `allows`.
-    ///
-    /// It covers everything below a match, compares names folded, and a pattern without `/` matches a name at any
-    /// depth, inside the workspace and outside.
+    /// Whether a deny rule with this pattern covers `path`. This is wider than `allows`: it covers everything below a
+    /// match, compares folded names, and a pattern without `/` matches a name at any depth, inside and outside the
+    /// workspace.
     pub(crate) fn denies(&self, path: &Path, workspace: &Path, home: &Path) -> bool {
         if self.covers(path, workspace, home) {
             return true;
         }
-        // Where the file system folds names, it folds those of the workspace's own path too.
+        // A file system that folds names also folds those of the workspace path.
         let fold_of = |path: &Path| fold_path(path).unwrap_or_else(|| path.to_owned());
         fold_path(path).is_some_and(|folded| self.covers(&folded, &fold_of(workspace), &fold_of(home)))
     }
@@ -97,17 +96,17 @@ impl PathGlob {
         relative.is_some_and(|relative| relative.ancestors().any(|part| self.folded.is_match(part)))
     }
 
-    /// Whether the pattern can cover a path with these pairs of characters: a quick answer before [`Self::denies`].
+    /// Whether the pattern can cover a path with these pairs of characters: a fast check before [`Self::denies`].
     pub(crate) fn may_deny(&self, pairs: CharPairs) -> bool {
         pairs.contain(self.pairs)
     }
 
-    /// True when the pattern spells `name` out as one of its names, case ignored.
+    /// Whether one component of the pattern is `name`, ignoring case.
     pub(crate) fn names_component(&self, name: &str) -> bool {
         self.pattern.split('/').any(|part| part.eq_ignore_ascii_case(name))
     }
 
-    /// True when a deny rule with this pattern may cover something below `directory`.
+    /// Whether a deny rule with this pattern may cover something below `directory`.
     pub(crate) fn may_match_below(&self, directory: &Path, workspace: &Path, home: &Path) -> bool {
         if self.matches_anywhere() {
             return true;
@@ -116,7 +115,8 @@ impl PathGlob {
         root.starts_with(directory) || directory.starts_with(&root)
     }
 
-    /// Where everything lies that a rule with this pattern covers, but for those that match names anywhere.
+    /// Returns the directory that contains everything that a rule with this pattern covers, except for patterns that
+    /// match names anywhere.
     pub(crate) fn root(&self, workspace: &Path, home: &Path) -> PathBuf {
         let start = match self.anchor {
             Anchor::Root => Path::new("/"),
@@ -127,7 +127,7 @@ impl PathGlob {
         literal.fold(start.to_owned(), |path, name| path.join(name))
     }
 
-    /// True when a shell pattern may stand for something that a deny rule with this pattern covers.
+    /// Whether a shell pattern may expand to something that a deny rule with this pattern covers.
     pub(crate) fn may_overlap(&self, shell_pattern: &str) -> bool {
         let own: Vec<&str> = self.pattern.split('/').filter(|name| *name != "**").collect();
         let wild = shell_pattern.split('/').filter(|name| has_wildcard(name));
@@ -135,14 +135,14 @@ impl PathGlob {
         wild.into_iter().any(own_meets)
     }
 
-    /// True when an allow rule with this pattern may cover something below `directory`, and not all of it.
+    /// Whether an allow rule with this pattern may cover something below `directory`, but not all of it.
     pub(crate) fn may_allow_below(&self, directory: &Path, workspace: &Path, home: &Path) -> bool {
         let root = self.root(workspace, home);
         (root != directory && root.starts_with(directory))
             || (directory.starts_with(&root) && !self.is_tree())
     }
 
-    /// True when the pattern is one place, or one place and all below it.
+    /// Whether the pattern is a single path, or a single path and everything below it.
     pub(crate) fn is_tree(&self) -> bool {
         !self.matches_anywhere() && !has_wildcard(self.pattern.strip_suffix("/**").unwrap_or(&self.pattern))
     }
@@ -151,7 +151,7 @@ impl PathGlob {
         self.anchor == Anchor::Workspace && (!self.pattern.contains('/') || self.pattern.starts_with("**/"))
     }
 
-    /// True when the pattern has no wildcard.
+    /// Whether the pattern is a plain path without wildcards.
     pub(crate) fn is_plain(&self) -> bool {
         !has_wildcard(&self.pattern)
     }
@@ -175,14 +175,14 @@ fn has_wildcard(text: &str) -> bool {
     text.contains(['*', '?', '[', '{', '\\'])
 }
 
-/// True when some file name matches both patterns, as far as brackets and braces are taken for anything.
+/// Whether some file name matches both patterns. Brackets and braces are treated as matching anything.
 fn names_overlap(shell: &str, own: &str) -> bool {
     if own.starts_with('.') && shell.starts_with(['*', '?', '[']) {
-        // The shell's wildcards leave out hidden names.
+        // Wildcards of the shell do not match hidden names.
         return false;
     }
     let (shell, own) = (simplified(shell), simplified(own));
-    // Row by row: whether the rest of `shell` and the rest of `own` can be the same name.
+    // Dynamic programming: each cell is whether the rest of `shell` and the rest of `own` can be the same name.
     let mut below = vec![false; own.len() + 1];
     for (i, a) in shell.iter().map(Some).chain([None]).enumerate().collect::<Vec<_>>().into_iter().rev() {
         let last = i == shell.len();
@@ -206,7 +206,7 @@ fn names_overlap(shell: &str, own: &str) -> bool {
     below.first().copied().unwrap_or(false)
 }
 
-/// A pattern of literal characters, `?` and `*`; what is more than that becomes `*`.
+/// Returns a pattern of literal characters, `?` and `*`; other wildcards become `*`.
 fn simplified(pattern: &str) -> Vec<char> {
     let mut closing = None;
     let mut simple = Vec::new();
@@ -241,31 +241,31 @@ impl TextGlob {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The reason why it is invalid, as text.
     pub fn new(text: &str) -> Result<Self, String> {
         let (exact, folded) = (Pattern::new(text, false, false)?, Pattern::new(text, false, true)?);
         Ok(Self { text: text.to_owned(), exact, folded })
     }
 
-    /// True when the whole of `text` matches.
+    /// Whether all of `text` matches.
     pub fn matches(&self, text: &str) -> bool {
         self.exact.is_match(text)
     }
 
-    /// True when every text that begins with `start` matches.
+    /// Whether every text that begins with `start` matches.
     pub(crate) fn matches_all_from(&self, start: &str) -> bool {
         let literal = self.text.strip_suffix('*').unwrap_or("");
         self.text.ends_with('*') && !has_wildcard(literal) && start.starts_with(literal)
     }
 
-    /// True when some text that begins with `start` may match, case ignored.
+    /// Whether some text that begins with `start` may match, ignoring case.
     pub(crate) fn may_match_from(&self, start: &str) -> bool {
         let literal = self.text.split(['*', '?', '[', '{', '\\']).next().unwrap_or("").to_lowercase();
         let start = start.to_lowercase();
         literal.starts_with(&start) || start.starts_with(&literal)
     }
 
-    /// True when the whole of `text` matches, case ignored.
+    /// Whether all of `text` matches, ignoring case.
     pub fn matches_folded(&self, text: &str) -> bool {
         self.folded.is_match(text)
     }

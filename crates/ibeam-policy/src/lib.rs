@@ -1,6 +1,7 @@
-//! What a call may do: permission tokens, command analysis and path rules.
+//! Decides what a call may do, from permission tokens, command analysis and path rules.
 //!
-//! Pure and total functions of (policy, access); refuses I/O, async and the loop. Paths arrive resolved.
+//! Pure functions of (policy, access), defined for every input. No I/O, no async. Callers resolve paths before they
+//! pass them.
 
 mod explain;
 mod fetch;

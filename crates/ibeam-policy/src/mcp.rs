@@ -1,4 +1,4 @@
-//! Tools of MCP servers: what they touch is not known, so a person decides, or a rule.
+//! Decides about tools of MCP servers. Their effects are not known, so a person or a rule decides.
 
 use ibeam_protocol::PermissionMode;
 
@@ -7,8 +7,8 @@ use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
 
 impl Policy {
-    /// Decides about calling one tool. `read_only` is what its server says of it; it opens nothing but the modes
-    /// that change nothing.
+    /// Decides about calling one tool. `read_only` is the server's own statement. It only means that the read-only
+    /// modes do not deny the call.
     pub(crate) fn decide_mcp(&self, server: &str, tool: &str, read_only: bool) -> Verdict {
         let denies = |servers: &TextGlob, tools: &TextGlob| {
             servers.matches_folded(server) && tools.matches_folded(tool)

@@ -1,8 +1,8 @@
-//! The table of names that are protected and of files that hold credentials, with the reason of each.
+//! The table of protected names and of credential files, with a reason for each.
 //!
-//! `docs/protected-names.md` lists the same table, and a test holds the two together. Names are compared folded
-//! (see [`crate::fold`]), on every file system: some file system would open the same file for both spellings.
-//! Answers about spellings alone; refuses to look at the disk.
+//! `docs/protected-names.md` shows the same table, and a test compares the two. Names are compared folded (see
+//! [`crate::fold`]) on every file system, because some file system would open the same file for both spellings. Uses
+//! only names; no file access.
 
 mod credential_variables;
 mod credentials;
@@ -17,47 +17,47 @@ use crate::fold::{fold, is_short_form};
 
 pub use credential_variables::credentials_from_environment;
 
-/// What an entry protects, and from whom.
+/// The kind of protection: which accesses are refused, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protection {
-    /// Neither file tools nor commands change it, wherever it lies in a directory of the workspace.
+    /// Neither file tools nor commands may change it, anywhere in a directory of the workspace.
     ReadOnly,
-    /// File tools do not change it. Commands may, but for the parts of it that are `Kept`.
+    /// File tools must not change it. Commands may, except for the parts of it that are `ReadOnly`.
     ReadOnlyForFileTools,
-    /// Neither file tools nor commands read it; the name is relative to the home directory.
+    /// Neither file tools nor commands may read it. The name is relative to the home directory.
     Credential,
-    /// Neither file tools nor commands read it; the name is an absolute path.
+    /// Neither file tools nor commands may read it. The name is an absolute path.
     SystemCredential,
 }
 
-/// Names that are in the table for one reason.
+/// Names that are in the table for the same reason.
 #[derive(Debug)]
 pub struct NameGroup {
-    /// What is protected from whom.
+    /// The kind of protection.
     pub protection: Protection,
-    /// Why, in words that follow "because".
+    /// The reason, as text that follows "because".
     pub reason: &'static str,
-    /// One name, several joined by `/`, or `*` and the end of a name.
+    /// Each entry is one name, several names joined by `/`, or `*` and the end of a name.
     pub names: &'static [&'static str],
 }
 
-/// One line of the table.
+/// One entry of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProtectedName {
-    /// The name, as [`Group::names`] has it.
+    /// The name in the form of [`NameGroup::names`].
     pub name: &'static str,
-    /// What is protected from whom.
+    /// The kind of protection.
     pub protection: Protection,
-    /// Why, in words that follow "because".
+    /// The reason, as text that follows "because".
     pub reason: &'static str,
 }
 
-/// The whole table.
+/// Returns all groups of the table.
 pub fn name_groups() -> impl Iterator<Item = &'static NameGroup> {
     protected::GROUPS.iter().chain(credentials::GROUPS).chain(personal_data::GROUPS)
 }
 
-/// Every entry of the table.
+/// Returns all entries of the table.
 pub fn entries() -> impl Iterator<Item = ProtectedName> {
     name_groups().flat_map(|group| {
         let entry =
@@ -76,25 +76,25 @@ const fn system(reason: &'static str, names: &'static [&'static str]) -> NameGro
     NameGroup { protection: Protection::SystemCredential, reason, names }
 }
 
-/// The name of the file that makes a directory a repository of git. A directory of this name does not.
+/// The name of the file that makes a directory a git repository. A directory of this name does not.
 const HEAD: &str = "HEAD";
 
-/// The table, arranged for looking up.
+/// The table as an index.
 struct Index {
-    /// Entries of one name, by that name folded.
+    /// Entries of one name, keyed by the folded name.
     single: HashMap<String, ProtectedName>,
     /// Entries of several names, folded and split.
     nested: Vec<(Vec<String>, ProtectedName)>,
     /// Entries that are the end of a name, folded.
     endings: Vec<(String, ProtectedName)>,
-    /// Credentials below the home directory, by their folded path.
+    /// Credentials below the home directory, keyed by their folded path.
     credentials: HashMap<String, ProtectedName>,
     /// Credentials of the system.
     system: Vec<ProtectedName>,
-    /// The first characters of `single` and `nested`, and of `credentials`.
+    /// First characters of `single` and `nested`, and of `credentials`.
     starts: Vec<char>,
     credential_starts: Vec<char>,
-    /// The most names that a path of `credentials` has.
+    /// Maximum number of names in a path of `credentials`.
     depth: usize,
 }
 
@@ -141,7 +141,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
 });
 
 impl Index {
-    /// The entry that the one name `name` is, whatever is above it.
+    /// Returns the entry of the single name `name`, whatever is above it.
     fn single(&self, name: &str) -> Option<ProtectedName> {
         let may_end = || {
             let end = name.split(':').next().unwrap_or(name).trim_end_matches(['.', ' ']);
@@ -169,7 +169,7 @@ impl Index {
         short.map(|(_, entry)| *entry).or_else(|| short_ending().map(|(_, entry)| *entry))
     }
 
-    /// The entry of several names that `names` begins with, and how many they are.
+    /// Returns the entry of several names that `names` begins with, and their number.
     fn nested(&self, names: &[&str]) -> Option<(ProtectedName, usize)> {
         let first = names.first()?;
         if !may_start(first, &self.starts) {
@@ -186,7 +186,7 @@ impl Index {
     }
 }
 
-/// Whether `name` may fold to, or be a short name of, one that starts with a character of `starts`.
+/// Whether `name` may fold to, or be a short name of, a name that starts with one of `starts`.
 fn may_start(name: &str, starts: &[char]) -> bool {
     let begins = |c: char| starts.binary_search(&c.to_ascii_lowercase()).is_ok();
     !name.is_ascii() || name.starts_with(begins) || name.contains('~')
@@ -202,9 +202,9 @@ fn is_short_ending(name: &str, ending: &str) -> bool {
     has_number && extension == short
 }
 
-/// The first protected place on the way to `path`, of which the first `own` names are the path of a directory of
-/// the workspace. An entry of several names does not count where it lies within these: who works in
-/// `~/.config/fish` has chosen that place.
+/// Returns the first protected name in `path`. The first `own` names of the path are those of a workspace directory. An
+/// entry of several names does not count within these: the user has chosen to work in that place, such as
+/// `~/.config/fish`.
 pub(crate) fn protected(path: &Path, own: usize) -> Option<ProtectedName> {
     let names = normal_names(path);
     let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
@@ -219,8 +219,8 @@ pub(crate) fn protected(path: &Path, own: usize) -> Option<ProtectedName> {
     })
 }
 
-/// The entry of the table that `relative`, a path below a directory of the workspace, is itself: not one that it
-/// lies in.
+/// Returns the entry for `relative`, a path below a directory of the workspace. Entries for parents of the path do not
+/// count.
 pub fn find_protected_name(relative: &Path) -> Option<ProtectedName> {
     let names = normal_names(relative);
     let names: Vec<&str> = names.iter().map(|name| name.as_ref()).collect();
@@ -235,13 +235,15 @@ pub fn find_protected_name(relative: &Path) -> Option<ProtectedName> {
     })
 }
 
-/// Whether commands must leave what has this path below a directory of the workspace, and all below it, as it is.
-/// A directory of version control is not kept whole: see [`read_only_git_entries`] and [`read_only_nested_paths`].
+/// Whether commands must not change the file at this path below a directory of the workspace, nor anything below it.
+/// Directories of version control are only partly read-only: see [`read_only_git_entries`] and
+/// [`read_only_nested_paths`].
 pub fn is_read_only_path(relative: &Path) -> bool {
     let Some(entry) = find_protected_name(relative) else { return false };
     match entry.protection {
         Protection::ReadOnly => true,
-        // Another spelling of a repository is one for some file system, and not the one that is in use here.
+        // Another spelling of a repository's name is a repository only on some file systems, and not the one in use
+        // here.
         Protection::ReadOnlyForFileTools => {
             entry.name != HEAD && relative.file_name().is_none_or(|name| name != entry.name)
         }
@@ -249,17 +251,17 @@ pub fn is_read_only_path(relative: &Path) -> bool {
     }
 }
 
-/// [`is_read_only_path`] for one name in a directory of the workspace.
+/// Like [`is_read_only_path`], for one name in a directory of the workspace.
 pub fn is_read_only_name(name: &str) -> bool {
     is_read_only_path(Path::new(name))
 }
 
-/// What git reads programs to run, or the way to such configuration, from: names in its directory.
+/// Returns the names in a git directory from which git reads programs to run, or the location of such configuration.
 pub fn read_only_git_entries() -> &'static [&'static str] {
     &["config", "config.worktree", "commondir", "hooks", "info"]
 }
 
-/// Kept places of several names, to look for below a directory of the workspace.
+/// Returns the read-only paths of several names, to search below a directory of the workspace.
 pub fn read_only_nested_paths() -> &'static [&'static str] {
     static NESTED: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
         let nested =
@@ -269,7 +271,7 @@ pub fn read_only_nested_paths() -> &'static [&'static str] {
     &NESTED
 }
 
-/// The places of the credentials below `home` and of the system's, whether they exist or not.
+/// Returns the paths of the credentials below `home` and of the system, whether they exist or not.
 pub fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
     entries().filter_map(move |entry| match entry.protection {
         Protection::Credential => Some(home.join(entry.name)),
@@ -278,7 +280,7 @@ pub fn credentials(home: &Path) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The entry of a credential that `path` is or lies in.
+/// Returns the entry of the credential that `path` is or is below.
 pub(crate) fn credential(path: &Path, home: &Path) -> Option<ProtectedName> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let is_in =

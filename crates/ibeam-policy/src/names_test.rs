@@ -6,27 +6,28 @@ use super::{
 };
 
 #[track_caller]
-fn guarded(path: &str, expect: Option<&str>) {
+fn check_protected(path: &str, expect: Option<&str>) {
     assert_eq!(protected(Path::new(path), 0).map(|entry| entry.name), expect, "{path}");
 }
 
 #[track_caller]
-fn kept(path: &str, expect: bool) {
+fn check_read_only(path: &str, expect: bool) {
     assert_eq!(is_read_only_path(Path::new(path)), expect, "{path}");
 }
 
 #[track_caller]
-fn secret(path: &str, expect: Option<&str>) {
+fn check_credential(path: &str, expect: Option<&str>) {
     let found = credential(Path::new(path), Path::new("/home/ann"));
     assert_eq!(found.map(|entry| entry.name), expect, "{path}");
 }
 
 #[test]
-fn no_name_is_twice_in_the_table_and_each_has_a_reason() {
+fn names_in_the_table_are_unique_and_have_a_reason() {
     let mut seen = HashSet::new();
     for entry in entries() {
-        let secret = matches!(entry.protection, Protection::Credential | Protection::SystemCredential);
-        assert!(seen.insert((secret, entry.name.to_lowercase())), "{} is there twice", entry.name);
+        let check_credential =
+            matches!(entry.protection, Protection::Credential | Protection::SystemCredential);
+        assert!(seen.insert((check_credential, entry.name.to_lowercase())), "{} is there twice", entry.name);
         assert!(!entry.name.ends_with('/') && !entry.name.contains("//"), "{}", entry.name);
         let absolute = entry.name.starts_with('/');
         assert_eq!(absolute, entry.protection == Protection::SystemCredential, "{}", entry.name);
@@ -45,7 +46,7 @@ fn every_entry_is_found_by_its_own_name_in_any_case_and_below_it() {
             match entry.protection {
                 Protection::ReadOnly | Protection::ReadOnlyForFileTools => {
                     let found = find_protected_name(Path::new("packages/app").join(&name).as_path());
-                    // A longer entry may lie in a shorter one.
+                    // A longer entry may be below a shorter one.
                     assert!(found.is_some(), "{name}");
                     assert!(
                         protected(Path::new("/home/ann/work").join(&name).as_path(), 3).is_some(),
@@ -72,27 +73,27 @@ fn every_entry_is_found_by_its_own_name_in_any_case_and_below_it() {
 }
 
 #[test]
-fn names_that_act_by_themselves_are_protected_wherever_they_lie() {
-    guarded("/w/.pre-commit-config.yaml", Some(".pre-commit-config.yaml"));
-    guarded("/w/sub/lefthook.yml", Some("lefthook.yml"));
-    guarded("/w/.githooks/pre-commit", Some(".githooks"));
-    guarded("/w/a/.cargo/config.toml", Some(".cargo/config.toml"));
-    guarded("/w/.Cargo/CONFIG.toml", Some(".cargo/config.toml"));
-    guarded("/w/.cargo/conf~1.tom", None);
-    guarded("/w/.cargo/config~1.tom", Some(".cargo/config.toml"));
-    guarded("/w/proj.code-workspace", Some("*.code-workspace"));
-    guarded("/w/Proj.CODE-Workspace.", Some("*.code-workspace"));
-    guarded("/w/proj.code-workspace::$DATA", Some("*.code-workspace"));
-    guarded("/w/proj.code\u{200d}-workspace", Some("*.code-workspace"));
-    guarded("/w/proj~1.cod", Some("*.code-workspace"));
-    guarded("/w/.config/git/config", Some(".config/git"));
-    guarded("/w/.config/systemd/user/x.service", Some(".config/systemd"));
-    guarded("/w/.local/bin/ls", Some(".local/bin"));
-    guarded("/w/.github/hooks/x.json", Some(".github/hooks"));
+fn automatically_run_names_are_protected_at_any_depth() {
+    check_protected("/w/.pre-commit-config.yaml", Some(".pre-commit-config.yaml"));
+    check_protected("/w/sub/lefthook.yml", Some("lefthook.yml"));
+    check_protected("/w/.githooks/pre-commit", Some(".githooks"));
+    check_protected("/w/a/.cargo/config.toml", Some(".cargo/config.toml"));
+    check_protected("/w/.Cargo/CONFIG.toml", Some(".cargo/config.toml"));
+    check_protected("/w/.cargo/conf~1.tom", None);
+    check_protected("/w/.cargo/config~1.tom", Some(".cargo/config.toml"));
+    check_protected("/w/proj.code-workspace", Some("*.code-workspace"));
+    check_protected("/w/Proj.CODE-Workspace.", Some("*.code-workspace"));
+    check_protected("/w/proj.code-workspace::$DATA", Some("*.code-workspace"));
+    check_protected("/w/proj.code\u{200d}-workspace", Some("*.code-workspace"));
+    check_protected("/w/proj~1.cod", Some("*.code-workspace"));
+    check_protected("/w/.config/git/config", Some(".config/git"));
+    check_protected("/w/.config/systemd/user/x.service", Some(".config/systemd"));
+    check_protected("/w/.local/bin/ls", Some(".local/bin"));
+    check_protected("/w/.github/hooks/x.json", Some(".github/hooks"));
 }
 
 #[test]
-fn ordinary_work_is_not_protected() {
+fn ordinary_names_are_not_protected() {
     for path in [
         "/w/package.json",
         "/w/.eslintrc.json",
@@ -117,14 +118,14 @@ fn ordinary_work_is_not_protected() {
         "/w/AGENTS.md",
         "/w/CLAUDE.md",
     ] {
-        guarded(path, None);
+        check_protected(path, None);
     }
-    guarded("/w/HEAD", Some("HEAD"));
-    guarded("/w/sub/head", Some("HEAD"));
+    check_protected("/w/HEAD", Some("HEAD"));
+    check_protected("/w/sub/head", Some("HEAD"));
 }
 
 #[test]
-fn several_names_count_below_the_workspace_and_not_in_its_own_path() {
+fn nested_names_count_only_below_the_workspace() {
     let find = |path: &str, own| protected(Path::new(path), own).map(|entry| entry.name);
     assert_eq!(find("/home/ann/.config/fish/config.fish", 4), None);
     assert_eq!(find("/home/ann/.config/fish/config.fish", 3), Some(".config/fish"));
@@ -133,7 +134,7 @@ fn several_names_count_below_the_workspace_and_not_in_its_own_path() {
 }
 
 #[test]
-fn commands_keep_all_but_what_version_control_writes() {
+fn read_only_paths_exclude_files_that_version_control_writes() {
     for (path, expect) in [
         (".git", false),
         (".GIT", true),
@@ -154,28 +155,31 @@ fn commands_keep_all_but_what_version_control_writes() {
         ("src/main.rs", false),
         ("", false),
     ] {
-        kept(path, expect);
+        check_read_only(path, expect);
     }
 }
 
 #[test]
-fn credentials_of_other_programs_are_known_below_the_home_directory() {
-    secret("/home/ann/.claude.json", Some(".claude.json"));
-    secret("/home/ann/.claude/.credentials.json", Some(".claude/.credentials.json"));
-    secret("/home/ann/.Claude/.Credentials.JSON", Some(".claude/.credentials.json"));
-    secret("/home/ann/.claude/CLAUDE.md", None);
-    secret("/home/ann/.config/github-copilot/apps.json", Some(".config/github-copilot"));
-    secret("/home/ann/.gradle/gradle.properties", Some(".gradle/gradle.properties"));
-    secret("/home/ann/.gradle/caches/x", None);
-    secret("/home/ann/.m2/repository/x", None);
-    secret("/home/ann/.config/BraveSoftware/Brave-Browser/Default/Cookies", Some(".config/BraveSoftware"));
-    secret("/home/ann/.cargo/credentials.toml", Some(".cargo/credentials.toml"));
-    secret("/home/ann/.cargo/registry/x", None);
-    secret("/home/ann/.cargo/config.toml", None);
-    secret("/home/ann/.gitconfig", None);
-    secret("/home/ann/.config/git/config", None);
-    secret("/home/ann/.config/git/credentials", Some(".config/git/credentials"));
-    secret("/home/ann/work/.aws/credentials", None);
-    secret("/etc/wireguard/wg0.conf", Some("/etc/wireguard"));
-    secret("/etc/shadows", None);
+fn credentials_of_other_programs_are_found_below_the_home_directory() {
+    check_credential("/home/ann/.claude.json", Some(".claude.json"));
+    check_credential("/home/ann/.claude/.credentials.json", Some(".claude/.credentials.json"));
+    check_credential("/home/ann/.Claude/.Credentials.JSON", Some(".claude/.credentials.json"));
+    check_credential("/home/ann/.claude/CLAUDE.md", None);
+    check_credential("/home/ann/.config/github-copilot/apps.json", Some(".config/github-copilot"));
+    check_credential("/home/ann/.gradle/gradle.properties", Some(".gradle/gradle.properties"));
+    check_credential("/home/ann/.gradle/caches/x", None);
+    check_credential("/home/ann/.m2/repository/x", None);
+    check_credential(
+        "/home/ann/.config/BraveSoftware/Brave-Browser/Default/Cookies",
+        Some(".config/BraveSoftware"),
+    );
+    check_credential("/home/ann/.cargo/credentials.toml", Some(".cargo/credentials.toml"));
+    check_credential("/home/ann/.cargo/registry/x", None);
+    check_credential("/home/ann/.cargo/config.toml", None);
+    check_credential("/home/ann/.gitconfig", None);
+    check_credential("/home/ann/.config/git/config", None);
+    check_credential("/home/ann/.config/git/credentials", Some(".config/git/credentials"));
+    check_credential("/home/ann/work/.aws/credentials", None);
+    check_credential("/etc/wireguard/wg0.conf", Some("/etc/wireguard"));
+    check_credential("/etc/shadows", None);
 }

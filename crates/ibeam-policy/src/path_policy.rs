@@ -1,6 +1,6 @@
-//! What the sandbox and the file tools are told of a policy: places that stay hidden, files that stay as they are.
+//! The part of a policy that the sandbox and the file tools need: hidden paths and read-only paths.
 //!
-//! Answers about paths without looking at the disk. Who looks is `ibeam-tools`.
+//! Answers questions about paths without file access. `ibeam-tools` compares the answers with the disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::policy::{Policy, Verdict, read_glob, write_glob};
 use crate::protected_paths::names_explicitly;
 use crate::rule::Rule;
 
-/// The part of a policy that holds whatever a command does. The default hides nothing and keeps nothing.
+/// The part of a policy that applies whatever a command does. The default hides nothing and protects nothing.
 #[derive(Clone, Debug, Default)]
 pub struct PathPolicy(Option<Arc<Policy>>);
 
 impl Policy {
-    /// What holds whatever a command does.
+    /// Returns the part of the policy that applies whatever a command does.
     pub fn path_policy(&self) -> PathPolicy {
         PathPolicy(Some(Arc::new(self.clone())))
     }
 
-    /// Whether the file tools may show what is at `path`, which is absolute and resolved.
+    /// Whether the file tools may show the file at `path`, which is absolute and resolved.
     pub fn allows_read(&self, path: &Path) -> bool {
         matches!(self.decide_read(path), Verdict::Allow { .. })
     }
 
-    /// An allow rule that spells a protected place out, and so lifts the protection of `path`.
+    /// Whether an allow rule names a protected path explicitly, and so lifts the protection of `path`.
     pub(crate) fn exempts(&self, path: &Path) -> bool {
         let Some(name) = self.protected_name(path) else { return true };
         self.allow.iter().filter_map(write_glob).any(|glob| {
@@ -39,20 +39,20 @@ impl Policy {
 }
 
 impl PathPolicy {
-    /// Whether the file tools may show what is at `path`.
+    /// Whether the file tools may show the file at `path`.
     pub fn allows_read(&self, path: &Path) -> bool {
         self.0.as_ref().is_none_or(|policy| policy.allows_read(path))
     }
 
-    /// The verdict about reading or writing `path`; `None` where there is no policy.
+    /// Returns the verdict about reading or writing `path`; `None` without a policy.
     pub fn verdict(&self, path: &Path, writes: bool) -> Option<Verdict> {
         let path = path.to_owned();
         let access = if writes { Access::Write(path) } else { Access::Read(path) };
         self.0.as_ref().map(|policy| policy.decide(&access))
     }
 
-    /// Returns the directories in which a command would make git look for a repository; none where git is told which
-    /// repository to use, or where the command cannot be understood.
+    /// Returns the directories in which git would search for a repository when a command runs. Empty if the command
+    /// names the repository or cannot be analyzed.
     pub fn git_search_directories(&self, access: &Access) -> Vec<PathBuf> {
         match (&self.0, access) {
             (Some(policy), Access::Command { text, directory }) if text.contains("git") => {
@@ -62,13 +62,13 @@ impl PathPolicy {
         }
     }
 
-    /// The home directory.
+    /// Returns the home directory.
     pub fn home(&self) -> Option<&Path> {
         self.0.as_ref().map(|policy| policy.home.as_path())
     }
 
-    /// PathList that commands must not read, whether they exist or not: credentials, our own directories, and the
-    /// denied ones that a rule names without a wildcard.
+    /// Returns the paths that commands must not read, whether they exist or not: credentials, directories of ibeam, and
+    /// paths that a deny rule names without a wildcard.
     pub fn hidden_paths(&self) -> Vec<PathBuf> {
         let Some(policy) = &self.0 else { return Vec::new() };
         let named = policy.deny.iter().filter_map(read_glob).filter(|glob| glob.is_tree());
@@ -79,13 +79,13 @@ impl PathPolicy {
             .chain(policy.credential_files.iter().cloned())
             .chain(named.map(|glob| glob.root(&policy.workspace, &policy.home)))
             .collect();
-        // As bytes: comparing their components takes ten times as long.
+        // Compared as bytes, because comparing components takes ten times as long.
         hidden.sort_unstable_by(|one, another| one.as_os_str().cmp(another.as_os_str()));
         hidden.dedup();
         hidden
     }
 
-    /// Whether an allow rule may open something below `hidden`, so that it cannot be hidden whole.
+    /// Whether an allow rule may cover something below `hidden`, so that it must not be hidden completely.
     pub fn may_allow_read_below(&self, hidden: &Path) -> bool {
         self.0.as_ref().is_some_and(|policy| {
             policy
@@ -96,7 +96,7 @@ impl PathPolicy {
         })
     }
 
-    /// Directories to search for what deny rules over paths cover; empty without such rules.
+    /// Returns the directories to search for files that deny rules cover. Empty without such rules.
     pub fn search_roots(&self) -> Vec<PathBuf> {
         let Some(policy) = &self.0 else { return Vec::new() };
         let mut directories = Vec::new();
@@ -114,7 +114,7 @@ impl PathPolicy {
         directories
     }
 
-    /// Whether some rule denies writing by path.
+    /// Whether there is a deny rule for writing.
     pub fn denies_writes(&self) -> bool {
         self.0.as_ref().is_some_and(|policy| policy.deny.iter().any(|rule| write_glob(rule).is_some()))
     }
@@ -129,12 +129,13 @@ impl PathPolicy {
         self.0.as_ref().is_some_and(|policy| policy.deny_rule(path, read_glob).is_some())
     }
 
-    /// PathList in the workspace that are protected by their use, such as the directory that `core.hooksPath` names.
+    /// Returns paths in the workspace that are protected because of their use, such as the directory that
+    /// `core.hooksPath` names.
     pub fn protected_paths(&self) -> &[PathBuf] {
         self.0.as_ref().map(|policy| policy.protected_paths.as_slice()).unwrap_or_default()
     }
 
-    /// Whether an allow rule that spells `name` out lets commands change `path`, or something below it.
+    /// Whether an allow rule that names `name` explicitly lets commands change `path` or something below it.
     pub fn exempts_by_name(&self, path: &Path, name: &str) -> bool {
         self.0.as_ref().is_none_or(|policy| {
             policy.allow.iter().filter_map(write_glob).any(|glob| {
@@ -145,12 +146,12 @@ impl PathPolicy {
         })
     }
 
-    /// Whether a rule denies reading anything by its path.
+    /// Whether there is a deny rule for reading.
     pub fn denies_reads(&self) -> bool {
         self.0.as_ref().is_some_and(|policy| policy.deny.iter().any(|rule| read_glob(rule).is_some()))
     }
 
-    /// Whether an allow rule that spells `name` out covers reading what is below `path`.
+    /// Whether an allow rule that names `name` explicitly covers reading everything below `path`.
     pub fn allows_read_by_name(&self, path: &Path, name: &str) -> bool {
         self.0.as_ref().is_some_and(|policy| {
             policy.allow.iter().filter_map(read_glob).any(|glob| {
@@ -159,8 +160,8 @@ impl PathPolicy {
         })
     }
 
-    /// Whether a rule that spells the place out lets commands change `path`, or something below it, which is
-    /// protected otherwise.
+    /// Whether an allow rule that names the protected path explicitly lets commands change `path` or something below
+    /// it. Returns true for paths that are not protected.
     pub fn exempts(&self, path: &Path) -> bool {
         self.0.as_ref().is_none_or(|policy| policy.exempts(path))
     }

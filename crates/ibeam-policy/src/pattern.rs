@@ -1,18 +1,18 @@
-//! Patterns of rules as they are matched: bounded, compiled when they are first needed, and passed over quickly.
+//! Compiled patterns of rules, with size limits, lazy compilation and a fast pre-check.
 //!
-//! A managed file may have tens of thousands of rules. Most of them cannot match a given path, and the pairs of
-//! characters in the path are enough to see that.
+//! A managed file may have tens of thousands of rules, most of which cannot match a given path. The pairs of characters
+//! in the path are enough to skip them.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
-/// How long a pattern may be, in bytes.
+/// Maximum length of a pattern in bytes.
 const MAX_BYTES: usize = 4096;
-/// How deep braces of a pattern may nest.
+/// Maximum nesting depth of braces.
 const MAX_BRACE_DEPTH: usize = 8;
-/// How many braces, brackets, alternatives and wildcards a pattern may have.
+/// Maximum number of braces, brackets, alternatives and wildcards.
 const MAX_SPECIAL: usize = 512;
 
 /// One compiled pattern.
@@ -23,11 +23,11 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Parses a pattern. The bounds keep its automaton small: the compiler of globs has none of its own, and panics
-    /// beyond those of the regular expressions it makes.
+    /// Parses a pattern. The limits keep its automaton small: the glob compiler does not have limits and panics if the
+    /// regular expression gets too large.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// The reason why the pattern is invalid, as text.
     pub(crate) fn new(text: &str, has_separator: bool, ignores_case: bool) -> Result<Self, String> {
         if text.len() > MAX_BYTES {
             return Err(format!("it is longer than {MAX_BYTES} bytes"));
@@ -57,13 +57,14 @@ impl Pattern {
         Ok(Self { glob: Box::new(glob), matcher: OnceLock::new() })
     }
 
-    /// Whether the whole of `text` matches.
+    /// Whether all of `text` matches.
     pub(crate) fn is_match(&self, text: impl AsRef<Path>) -> bool {
         self.matcher.get_or_init(|| Box::new(self.glob.compile_matcher())).is_match(text)
     }
 }
 
-/// A set of pairs of neighbouring ASCII characters, case ignored. It may hold more than it was given, never less.
+/// A set of pairs of adjacent ASCII characters, ignoring case. It may contain more pairs than were added, but not
+/// fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CharPairs([u64; 4]);
 
@@ -71,16 +72,16 @@ impl CharPairs {
     const NONE: Self = Self([0; 4]);
     const ALL: Self = Self([u64::MAX; 4]);
 
-    /// Returns the pairs in a path. A path with other characters than ASCII has every pair, since such characters
-    /// may be compared with ASCII ones.
+    /// Returns the pairs in a path. A path with non-ASCII characters has every pair, because such characters may
+    /// compare equal to ASCII ones.
     pub(crate) fn in_path(path: &Path) -> Self {
         let bytes = path.as_os_str().as_encoded_bytes();
         if bytes.is_ascii() { Self::NONE.with(bytes) } else { Self::ALL }
     }
 
-    /// Returns pairs that stand in every path that `pattern` matches: those within the literal parts of its names.
+    /// Returns pairs that occur in every path that `pattern` matches: those within literal parts of its names.
     pub(crate) fn required_by(pattern: &str) -> Self {
-        // Where a bracket ends is not plain: `[]ab]`.
+        // The end of a bracket expression is ambiguous: `[]ab]`.
         if !pattern.is_ascii() || pattern.contains(['\\', '[']) {
             return Self::NONE;
         }
@@ -103,7 +104,7 @@ impl CharPairs {
         found
     }
 
-    /// Whether every pair of `other` is among these.
+    /// Whether every pair of `other` is in this set.
     pub(crate) fn contain(self, other: Self) -> bool {
         self.0.iter().zip(other.0).all(|(own, other)| other & !own == 0)
     }
@@ -128,7 +129,7 @@ mod tests {
     use crate::glob::PathGlob;
 
     #[test]
-    fn what_is_passed_over_does_not_match() {
+    fn a_skipped_pattern_does_not_match() {
         let patterns = [
             "secret/**",
             "*.key",
@@ -183,9 +184,9 @@ mod tests {
         for pattern in patterns {
             let glob = PathGlob::new(pattern).unwrap();
             for path in paths.map(Path::new) {
-                let passed_over = !glob.may_deny(CharPairs::in_path(path));
+                let is_skipped = !glob.may_deny(CharPairs::in_path(path));
                 let denies = glob.denies(path, Path::new("/w"), Path::new("/h"));
-                assert!(!(passed_over && denies), "{pattern} {path:?}");
+                assert!(!(is_skipped && denies), "{pattern} {path:?}");
             }
         }
         let glob = PathGlob::new("secret/**").unwrap();

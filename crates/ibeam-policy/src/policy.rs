@@ -1,5 +1,5 @@
-//! The decision. Deny rules first, then what nothing but a names_explicitly-out rule lifts, then the mode; then ask rules,
-//! which `--force` lifts, then allow rules, then what is not covered.
+//! The decision about an access. Order: deny rules; built-in protection, which only an explicit rule lifts; the mode;
+//! ask rules, which `--force` lifts; allow rules; the default for uncovered calls.
 
 use std::path::{Path, PathBuf};
 
@@ -10,57 +10,57 @@ use crate::pattern::CharPairs;
 use crate::protected_paths::{self, names_explicitly};
 use crate::rule::Rule;
 
-/// What may be done in a run.
+/// The policy of a run.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// What may be done without asking.
+    /// The permission mode.
     pub mode: PermissionMode,
     /// Absolute, resolved directory whose files may be read and written.
     pub workspace: PathBuf,
-    /// Further directories like the workspace.
+    /// Additional directories with the same rights as the workspace.
     pub extra_dirs: Vec<PathBuf>,
-    /// The home directory: `~/` in tokens, and where other programs keep their credentials.
+    /// The home directory: `~/` in tokens, and the location of other programs' credentials.
     pub home: PathBuf,
-    /// Our own directories for keys and sessions, wherever the environment puts them: neither read nor written.
+    /// Directories of ibeam for keys and sessions, which must neither be read nor written.
     pub private_dirs: Vec<PathBuf>,
-    /// Files with credentials of other programs that the environment names, in addition to those of the table: neither
-    /// read nor written.
+    /// Credential files of other programs that environment variables name, in addition to those of the table. They must
+    /// neither be read nor written.
     pub credential_files: Vec<PathBuf>,
-    /// A second home directory of the user, whose credentials are kept like those of `home`.
+    /// A second home directory of the user, whose credentials are protected like those of `home`.
     pub other_home: Option<PathBuf>,
-    /// PathList in the workspace whose content makes other programs run something, though no name tells: the directory
-    /// that `core.hooksPath` names, a git directory under another name. Protected like the names.
+    /// Paths in the workspace that make other programs run something although their names do not show it: the directory
+    /// that `core.hooksPath` names, a git directory under another name. They are protected like the names in the table.
     pub protected_paths: Vec<PathBuf>,
-    /// Widen what may be done.
+    /// Allow rules.
     pub allow: Vec<Rule>,
-    /// Put a call to a person, whatever allows it; `--force` lifts that.
+    /// Ask rules, which require the approval of a person even if another rule allows the call. `--force` lifts them.
     pub ask: Vec<Rule>,
-    /// Narrow it, whatever else says yes.
+    /// Deny rules, which take precedence over all others.
     pub deny: Vec<Rule>,
-    /// Tools of MCP servers, by server and name, that are not what a person approved: not called.
+    /// Tools of MCP servers, by server and name, that differ from what a person approved. They must not be called.
     pub unapproved_mcp_tools: Vec<(String, String)>,
-    /// What becomes of a call that no rule covers.
+    /// The default for calls that no rule covers.
     pub approval: ApprovalMode,
-    /// Commands are confined by the kernel.
+    /// Whether a sandbox confines commands.
     pub sandboxed: bool,
 }
 
-/// What becomes of a call that no rule covers.
+/// The default for calls that no rule covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ApprovalMode {
-    /// A command runs where the sandbox holds it; without a sandbox it is put to a person.
+    /// A command runs if it is sandboxed. Without a sandbox a person decides.
     #[default]
     Sandboxed,
-    /// A command is put to a person.
+    /// A person decides about commands.
     Allowlist,
-    /// So is whatever writes, and whatever reads outside of the workspace.
+    /// A person decides about commands, about all writes, and about reads outside the workspace.
     Strict,
 }
 
-/// The access a call needs, as its tool declares it. Paths are absolute and resolved.
+/// The access that a call needs, as its tool declares it. Paths are absolute and resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Nothing outside our own process.
+    /// No access outside the process.
     Nothing,
     /// Reads a file or a tree.
     Read(PathBuf),
@@ -70,21 +70,21 @@ pub enum Access {
     Command {
         /// The command.
         text: String,
-        /// The directory in which it starts; `None` is the workspace.
+        /// Directory in which the command starts; `None` is the workspace.
         directory: Option<PathBuf>,
     },
     /// Fetches from the web.
     Fetch {
-        /// The address, as the model gave it.
+        /// The address as given by the model.
         url: String,
     },
     /// Calls a tool of an MCP server.
     Mcp {
-        /// The name that people gave the server.
+        /// The server's name in the configuration.
         server: String,
-        /// The tool's name, as the server has it.
+        /// The tool's name on the server.
         tool: String,
-        /// The server says that the tool changes nothing.
+        /// The server declares that the tool changes nothing.
         read_only: bool,
     },
 }
@@ -95,7 +95,7 @@ impl Access {
         Self::Command { text: text.into(), directory: None }
     }
 
-    /// True when the call changes nothing, so that several may run at once.
+    /// Whether the call changes nothing, so that several calls may run at once.
     pub fn is_read_only(&self) -> bool {
         match self {
             Self::Nothing | Self::Read(_) | Self::Fetch { .. } => true,
@@ -108,19 +108,19 @@ impl Access {
 /// A decision, with the rule that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It may run.
+    /// The call may run.
     Allow {
         /// A token, `workspace`, `default` or `--force`.
         rule: String,
     },
-    /// It must not run, whoever asks.
+    /// The call must not run; an approval does not change that.
     Deny {
         /// A token, or the name of a built-in rule.
         rule: String,
         /// One sentence for the model, with the way out.
         reason: String,
     },
-    /// A person may let it run; where nobody is, it must not.
+    /// The call needs the approval of a person; without one it must not run.
     Ask {
         /// The name of a built-in rule.
         rule: String,
@@ -144,7 +144,7 @@ impl Verdict {
 }
 
 impl Policy {
-    /// A policy without rules.
+    /// Creates a policy without rules.
     pub fn new(mode: PermissionMode, workspace: PathBuf, home: PathBuf) -> Self {
         Self {
             mode,
@@ -164,8 +164,8 @@ impl Policy {
         }
     }
 
-    /// Decides about one access. Total: any path and any text has an answer; what cannot be understood is
-    /// never allowed by a rule.
+    /// Decides about one access. Every path and every text has a verdict; allow rules never cover what cannot be
+    /// analyzed.
     pub fn decide(&self, access: &Access) -> Verdict {
         match access {
             Access::Nothing => Verdict::allow("default"),
@@ -193,7 +193,7 @@ impl Policy {
                 None => Verdict::deny(
                     "credentials",
                     format!(
-                        "`{shown}` is kept from the model, as credentials and process state are; a person may \
+                        "`{shown}` is hidden from the model, like all credentials and process state; a person may \
                          allow it with `--allow 'Read({shown})'`"
                     ),
                 ),
@@ -223,7 +223,7 @@ impl Policy {
             // An edit shows the lines around it.
             return Verdict::deny(
                 rule,
-                format!("`{shown}` may not be read by the rule `{rule}`, so not be changed"),
+                format!("the rule `{rule}` denies reading `{shown}`, so it cannot be changed either"),
             );
         }
         if let Some(verdict) = self.read_only_denial("files") {
@@ -263,7 +263,7 @@ impl Policy {
         }
     }
 
-    /// Whether what no rule covers is put to a person, files too; `--force` lifts that.
+    /// Whether all calls that no rule covers need approval, including those on files. `--force` lifts that.
     fn is_strict(&self) -> bool {
         self.approval == ApprovalMode::Strict && self.mode != PermissionMode::Force
     }
@@ -276,7 +276,7 @@ impl Policy {
         Verdict::ask("default", reason)
     }
 
-    /// The denial of modes that change nothing.
+    /// Returns the denial of the read-only modes.
     pub(crate) fn read_only_denial(&self, what: &str) -> Option<Verdict> {
         let (name, instead) = match self.mode {
             PermissionMode::Default | PermissionMode::Force => return None,
@@ -287,12 +287,12 @@ impl Policy {
         Some(Verdict::deny(format!("--mode {name}"), reason))
     }
 
-    /// True when `path` is the workspace, an extra directory, or lies in one.
+    /// Whether `path` is in the workspace or an extra directory.
     pub(crate) fn contains(&self, path: &Path) -> bool {
         path.starts_with(&self.workspace) || self.extra_dirs.iter().any(|extra| path.starts_with(extra))
     }
 
-    /// The ask rule about `path`, unless `--force` lifts it.
+    /// Returns the ask rule that covers `path`, unless `--force` lifts it.
     fn ask_rule<'a>(
         &'a self,
         path: &Path,
@@ -312,7 +312,7 @@ impl Policy {
         self.first_match(&self.deny, path, glob)
     }
 
-    /// The first of `rules` whose glob covers `path` as deny rules do.
+    /// Returns the first of `rules` whose glob covers `path`, matched as for deny rules.
     fn first_match<'a>(
         &self,
         rules: &'a [Rule],

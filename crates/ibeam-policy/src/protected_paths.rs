@@ -1,4 +1,4 @@
-//! PathList that need more than being in the workspace: devices, state of processes, and what the table of names has.
+//! Paths that are protected even inside the workspace: devices, state of processes, and the table of names.
 
 use std::path::{Component, Path};
 
@@ -7,7 +7,7 @@ use crate::glob::PathGlob;
 use crate::names;
 use crate::policy::Policy;
 
-/// System files that tell the state of the machine, wait, or never end.
+/// System files that expose the state of the machine, block, or never end.
 const DEVICES: &[&str] = &["/dev", "/proc/kcore", "/proc/kmsg"];
 
 impl Policy {
@@ -22,7 +22,7 @@ impl Policy {
         homes.into_iter().find_map(|home| credential(path, home))
     }
 
-    /// The protected name on the way to `path`, or the secret it is.
+    /// Returns the protected name in `path`, or the name of the secret it is.
     pub(crate) fn protected_name(&self, path: &Path) -> Option<&str> {
         let own = std::iter::once(&self.workspace).chain(&self.extra_dirs);
         let own = own.filter(|directory| path.starts_with(directory)).map(|own| normal_count(own)).max();
@@ -35,7 +35,7 @@ impl Policy {
     }
 }
 
-/// The name of the secret that `path` is or lies in.
+/// Returns the name of the secret that `path` is or is below.
 fn credential(path: &Path, home: &Path) -> Option<&'static str> {
     if let Some(device) = DEVICES.iter().find(|device| path.starts_with(device)) {
         return (path != Path::new("/dev/null")).then_some(*device);
@@ -45,7 +45,7 @@ fn credential(path: &Path, home: &Path) -> Option<&'static str> {
         return (name.starts_with("ssh_host_") && !name.ends_with(".pub")).then_some("/etc/ssh");
     }
     if let Ok(rest) = path.strip_prefix("/proc") {
-        // `/proc/cpuinfo` is fine, `/proc/self/environ` has our keys.
+        // `/proc/cpuinfo` is harmless; `/proc/self/environ` contains keys.
         let first = rest.components().next().map(|first| first.as_os_str().to_string_lossy().into_owned());
         return first
             .filter(|name| name.ends_with("self") || name.starts_with(|c: char| c.is_ascii_digit()))
@@ -54,7 +54,7 @@ fn credential(path: &Path, home: &Path) -> Option<&'static str> {
     names::credential(path, home).map(|entry| entry.name)
 }
 
-/// Whether `path` is `place` or lies below it, for some file system.
+/// Whether `path` is `place` or below it on some file system.
 fn lies_in(path: &Path, place: &Path) -> bool {
     let mut names = path.components();
     place.components().all(|name| {
@@ -65,19 +65,19 @@ fn lies_in(path: &Path, place: &Path) -> bool {
     })
 }
 
-/// True for a path that can be judged by its spelling: absolute, without `..` and NUL.
+/// Whether a path can be judged by its text: absolute, without `..` and NUL.
 pub(crate) fn is_resolved(path: &Path) -> bool {
     path.is_absolute()
         && !path.as_os_str().as_encoded_bytes().contains(&0)
         && !path.components().any(|component| component == Component::ParentDir)
 }
 
-/// How many names `path` has.
+/// Returns the number of names in `path`.
 fn normal_count(path: &Path) -> usize {
     path.components().filter(|component| matches!(component, Component::Normal(_))).count()
 }
 
-/// True when the rule means this place and not just everything: `Write(**)` does not open `.git/hooks`.
+/// Whether the rule names the path explicitly: `Write(**)` does not lift the protection of `.git/hooks`.
 pub(crate) fn names_explicitly(glob: &PathGlob, name: &str) -> bool {
     let first = name.trim_start_matches('/').split('/').next().unwrap_or(name);
     glob.is_plain() || glob.names_component(first)

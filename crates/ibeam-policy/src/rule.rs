@@ -1,27 +1,28 @@
-//! Permission tokens: `Shell(git:status*)`, `Write(docs/**)` and their like, parsed once, matched often.
+//! Permission tokens such as `Shell(git:status*)` and `Write(docs/**)`, parsed once.
 //!
-//! Source: contract section 10.6. A token that cannot be read is an error, never a rule that matches nothing.
+//! Source: contract section 10.6. A token that cannot be parsed is an error. It never becomes a rule that matches
+//! nothing.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::glob::{PathGlob, TextGlob};
 
-/// The accepted forms, for messages.
+/// The valid forms, for messages.
 const FORMS: &str = "`Shell(program)`, `Shell(program:arguments)`, `Read(glob)`, `Write(glob)`, \
                      `WebFetch(domain)`, `WebFetch(domain:port)`, `Mcp(server:tool)`";
 
-/// A token that cannot be read.
+/// An invalid permission token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the permission token `{token}` cannot be read: {message}; accepted are {FORMS}")]
+#[error("invalid permission token `{token}`: {message}; use one of {FORMS}")]
 pub struct InvalidRule {
-    /// The token as given.
+    /// The token.
     pub token: String,
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub message: String,
 }
 
-/// One permission token. Prints in its canonical form.
+/// One permission token. `Display` prints its canonical form.
 #[derive(Clone, Debug)]
 pub enum Rule {
     /// Runs a program.
@@ -30,7 +31,7 @@ pub enum Rule {
     Read(PathGlob),
     /// Writes a file, or in a directory.
     Write(PathGlob),
-    /// Fetches from a domain; `*.example.org` is every name below it, `*` every name.
+    /// Fetches from a domain. `*.example.org` is every name below it, `*` is every name.
     WebFetch(String),
     /// Calls tools of an MCP server.
     Mcp {
@@ -41,12 +42,12 @@ pub enum Rule {
     },
 }
 
-/// A program, and the arguments it may have.
+/// A program and its allowed arguments.
 #[derive(Clone, Debug)]
 pub struct ShellRule {
-    /// The name, as in `PATH`, or an absolute path.
+    /// The program's name as in `PATH`, or an absolute path.
     pub program: String,
-    /// Matched against the arguments joined by single spaces; `None` is ordinary arguments only.
+    /// Pattern for the arguments, joined by single spaces; `None` means ordinary arguments only.
     pub arguments: Option<TextGlob>,
 }
 
@@ -54,11 +55,11 @@ impl FromStr for Rule {
     type Err = InvalidRule;
 
     fn from_str(token: &str) -> Result<Self, InvalidRule> {
-        let bad = |said: String| InvalidRule { token: token.to_owned(), message: said };
+        let bad = |message: String| InvalidRule { token: token.to_owned(), message };
         let (kind, rest) = token.trim().split_once('(').ok_or_else(|| bad("it has no `(`".to_owned()))?;
         let inner = rest.strip_suffix(')').ok_or_else(|| bad("it does not end with `)`".to_owned()))?.trim();
         if inner.is_empty() {
-            return Err(bad("nothing stands between the brackets".to_owned()));
+            return Err(bad("there is nothing between the brackets".to_owned()));
         }
         if inner.contains(char::is_control) {
             return Err(bad("it contains a control character".to_owned()));
@@ -69,8 +70,9 @@ impl FromStr for Rule {
             "Write" => PathGlob::new(inner).map(Self::Write).map_err(bad),
             "WebFetch" => domain(inner).map(Self::WebFetch).map_err(bad),
             "Mcp" => {
-                let (server, tool) =
-                    inner.split_once(':').ok_or_else(|| bad("`:` must part server and tool".to_owned()))?;
+                let (server, tool) = inner
+                    .split_once(':')
+                    .ok_or_else(|| bad("`:` must separate server and tool".to_owned()))?;
                 let server = TextGlob::new(server.trim()).map_err(&bad)?;
                 let tool = TextGlob::new(tool.trim()).map_err(&bad)?;
                 Ok(Self::Mcp { server, tool })

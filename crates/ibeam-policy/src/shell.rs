@@ -1,10 +1,10 @@
-//! Commands: what a text given to `bash -c` runs, as far as that can be told without running it.
+//! Analysis of commands: what a text for `bash -c` runs, as far as that is known without running it.
 //!
-//! A grammar reads the text (`grammar`), a walk over its tree lists the simple commands with their words and
-//! redirections (`walk`, `word`), wrappers are opened (`wrapper`), and the rules are held against each
-//! (`coverage`, `paths`). What is not sure to be read as bash reads it is opaque: never covered by an allow rule,
-//! and denied where a deny rule exists. A word whose value is not known is no obstacle where no value of it could
-//! matter, as for `echo "$x"`.
+//! A grammar parses the text (`grammar`). A walk over the tree lists the simple commands with their words and
+//! redirections (`walk`, `word`). Wrappers are expanded (`wrapper`). The rules are then applied to each command
+//! (`coverage`, `path_checks`). A text that bash may read differently is unanalyzable: allow rules never cover it, and
+//! it is denied if there is a deny rule. A word with an unknown value is accepted where its value cannot matter, as in
+//! `echo "$x"`.
 
 mod arithmetic;
 mod builtins;
@@ -24,9 +24,9 @@ mod walk;
 mod word;
 pub(crate) mod wrapper;
 
-/// Why a text is not understood: a noun phrase for people.
+/// Why a text cannot be analyzed, as a noun phrase for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unanalyzable(pub(crate) &'static str);
 
-/// How people allow something, for messages.
+/// Start of the hint on how to allow something.
 const MANUAL: &str = "a person may allow it with";

@@ -1,6 +1,7 @@
-//! The cases of `corpus/attacks.jsonl` that policy alone decides: commands without a sandbox, and addresses.
+//! Cases of `corpus/attacks.jsonl` that policy alone decides: commands without a sandbox, fetches and MCP tools.
 //!
-//! The others need files, processes or a kernel; `cargo xtask corpus attacks` runs them all with the real binary.
+//! The other cases need files, processes or a kernel; `cargo xtask corpus attacks` runs all of them with the real
+//! binary.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +16,7 @@ use ibeam_policy::{Access, Policy, Rule, Verdict};
 use ibeam_protocol::PermissionMode;
 use serde_json::Value;
 
-/// What a case asks of the fixture that is no matter of policy.
+/// Settings of a case that do not affect policy.
 const FIXTURE: &[&str] =
     &["trust", "env", "hook", "raw", "chmod", "mcp_tools", "resolve", "approved_mcp_hash"];
 
@@ -31,7 +32,7 @@ fn place(text: &str) -> String {
     .fold(text.to_owned(), |text, (holder, value)| text.replace(holder, value))
 }
 
-/// The rules of a case; `None` when a token cannot be read, so that the run does not start.
+/// The policy of a case; `None` if a token is invalid, so that the run does not start.
 fn policy(case: &Value) -> Option<Policy> {
     let of = &case["policy"];
     let rules = |list: &str| -> Option<Vec<Rule>> {
@@ -50,7 +51,8 @@ fn policy(case: &Value) -> Option<Policy> {
     Some(policy)
 }
 
-/// What goes wrong in the cases of `tool`, one line each, and how many were checked and are known limits.
+/// Returns the wrong verdicts of the cases of `tool`, one line each, and the numbers of checked cases and of known
+/// limits.
 fn run(tool: &str) -> (Vec<String>, usize, usize) {
     let text = include_str!("../../../corpus/attacks.jsonl");
     let (mut wrong, mut checked, mut limits) = (Vec::new(), 0, 0);
@@ -89,7 +91,7 @@ fn run(tool: &str) -> (Vec<String>, usize, usize) {
 }
 
 #[test]
-fn commands_are_decided_as_the_corpus_says() {
+fn verdicts_on_commands_match_the_corpus() {
     let (wrong, checked, limits) = run("shell");
     eprintln!("{checked} cases, {limits} of them beyond what reading a command can tell");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -97,14 +99,14 @@ fn commands_are_decided_as_the_corpus_says() {
 }
 
 #[test]
-fn fetches_are_decided_as_the_corpus_says() {
+fn verdicts_on_fetches_match_the_corpus() {
     let (wrong, checked, _) = run("web_fetch");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(checked > 12, "only {checked} cases were found");
 }
 
 #[test]
-fn mcp_tools_are_decided_as_the_corpus_says() {
+fn verdicts_on_mcp_tools_match_the_corpus() {
     let (wrong, checked, _) = run("mcp");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(checked > 1, "only {checked} cases were found");

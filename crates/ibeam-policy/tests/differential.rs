@@ -1,10 +1,10 @@
-//! Bash against the analysis: what bash really starts must be among the programs that the analysis tells, whenever
-//! it claims to know them.
+//! Compares bash with the analysis: every program that bash starts must be among those that the analysis reports, if it
+//! reports any.
 //!
-//! Texts come from a small generator and from mutations of the corpus. Bash runs them with an empty PATH, so that
-//! every program ends in a handler that notes its name; without slashes, so that nothing else can be named; as
-//! nobody where we are root; within limits, in an empty directory.
-//! `IBEAM_DIFFERENTIAL_CASES` sets how many (4000), `IBEAM_DIFFERENTIAL_SEED` which.
+//! Texts come from a small generator and from mutations of the corpus. Bash runs them with an empty PATH, so that every
+//! program ends in a handler that records its name; without slashes, so that no other file can be named; as an ordinary
+//! user if this is root; with limits, in an empty directory. `IBEAM_DIFFERENTIAL_CASES` sets the number of cases
+//! (4000), `IBEAM_DIFFERENTIAL_SEED` the seed.
 
 #![allow(
     clippy::unwrap_used,
@@ -24,11 +24,11 @@ use std::process::{Command, Stdio};
 use ibeam_policy::{Access, Policy, Verdict};
 use ibeam_protocol::PermissionMode;
 
-/// Notes the name of whatever bash looks for in PATH and does not find, which is everything.
+/// Records the name of every program that bash does not find in PATH, which is all of them.
 const HANDLER: &str = "() { printf '%s\\n' \"$1\" >> \"$IBEAM_NOTES\"; }";
 const LIMITED: &str = "[ $EUID = 65534 ] && ulimit -u 400; ulimit -t 1 -f 2000 -c 0 -v 1000000; exec \"$BASH\" --norc --noprofile -c \"$0\"";
 
-/// Random enough, and the same everywhere.
+/// A small random number generator, deterministic on all machines.
 struct Dice(u64);
 
 impl Dice {
@@ -222,7 +222,7 @@ fn list(dice: &mut Dice, depth: usize) -> String {
     text
 }
 
-/// Changes a text in a few places.
+/// Changes a text in a few positions.
 fn mutate(dice: &mut Dice, text: &str, other: &str) -> String {
     let mut text: Vec<char> = text.chars().collect();
     let other: Vec<char> = other.chars().collect();
@@ -248,7 +248,7 @@ fn mutate(dice: &mut Dice, text: &str, other: &str) -> String {
     text.into_iter().collect()
 }
 
-/// True for texts that only touch the directory they run in, and end.
+/// Whether a text only affects the directory in which it runs, and ends.
 fn is_harmless(text: &str) -> bool {
     let words = [
         "kill",
@@ -269,8 +269,8 @@ fn is_harmless(text: &str) -> bool {
     !text.contains(['/', '\0']) && !words.iter().any(|word| text.contains(word))
 }
 
-/// The programs that the analysis tells; `None` when it does not claim to know them.
-fn told(text: &str) -> Option<BTreeSet<String>> {
+/// Returns the programs that the analysis reports; `None` if the text is unanalyzable.
+fn reported_programs(text: &str) -> Option<BTreeSet<String>> {
     let mut policy = Policy::new(PermissionMode::Force, PathBuf::from("/w"), PathBuf::from("/h"));
     policy.deny = vec!["Shell(no-such-program)".parse().unwrap()];
     let explained = policy.explain(&Access::command(text));
@@ -278,14 +278,14 @@ fn told(text: &str) -> Option<BTreeSet<String>> {
         .then(|| explained.parts.into_iter().flat_map(|part| part.programs).collect())
 }
 
-/// What is needed to run bash.
+/// The programs needed to run bash.
 struct Programs {
     bash: PathBuf,
     timeout: PathBuf,
     root: bool,
 }
 
-/// The programs that bash starts.
+/// Returns the programs that bash starts.
 fn started(programs: &Programs, text: &str) -> BTreeSet<String> {
     let room = tempfile::tempdir().unwrap();
     std::fs::set_permissions(room.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
@@ -301,7 +301,7 @@ fn started(programs: &Programs, text: &str) -> BTreeSet<String> {
         text,
     ]);
     command.env_clear().env("PATH", room.path().join("empty")).env("HOME", &work).env("IBEAM_NOTES", &notes);
-    // Functions that call themselves, twice perhaps and in the background, end soon.
+    // Functions that call themselves, even twice and in the background, end soon.
     command.env("FUNCNEST", "4");
     command.env("BASH_FUNC_command_not_found_handle%%", HANDLER).current_dir(&work);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -310,7 +310,7 @@ fn started(programs: &Programs, text: &str) -> BTreeSet<String> {
     }
     let mut child = command.spawn().unwrap();
     child.wait().unwrap();
-    // What it left in the background; `timeout` leads a group of processes.
+    // Background processes; `timeout` leads a process group.
     let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw).unwrap();
     let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     let notes = std::fs::read(&notes).unwrap_or_default();
@@ -344,7 +344,7 @@ fn texts(cases: usize, seed: u64) -> Vec<String> {
 }
 
 #[test]
-fn bash_starts_nothing_that_the_analysis_does_not_tell() {
+fn bash_starts_only_programs_that_the_analysis_reports() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let cases = usize::try_from(number("IBEAM_DIFFERENTIAL_CASES").unwrap_or(4000)).unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -367,13 +367,13 @@ fn bash_starts_nothing_that_the_analysis_does_not_tell() {
                 scope.spawn(move || {
                     let (mut known, mut ran, mut wrong) = (0, 0, Vec::new());
                     for text in texts {
-                        let Some(told) = told(text) else { continue };
+                        let Some(reported) = reported_programs(text) else { continue };
                         known += 1;
                         let started = started(programs, text);
                         ran += usize::from(!started.is_empty());
-                        let untold: Vec<&String> = started.difference(&told).collect();
-                        if !untold.is_empty() {
-                            wrong.push(format!("{text:?} starts {untold:?}, told are {told:?}"));
+                        let unreported: Vec<&String> = started.difference(&reported).collect();
+                        if !unreported.is_empty() {
+                            wrong.push(format!("{text:?} starts {unreported:?}, reported are {reported:?}"));
                         }
                     }
                     (known, ran, wrong)
@@ -386,6 +386,11 @@ fn bash_starts_nothing_that_the_analysis_does_not_tell() {
     let ran: usize = results.iter().map(|(_, ran, _)| ran).sum();
     let wrong: Vec<String> = results.into_iter().flat_map(|(.., wrong)| wrong).collect();
     eprintln!("{} texts, {known} of them understood, {ran} of these started something", texts.len());
-    assert!(wrong.is_empty(), "{} texts start more than is told:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} texts start more than is reported_programs:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
     assert!(known > texts.len() / 10 && ran > texts.len() / 20, "too little is understood to tell anything");
 }

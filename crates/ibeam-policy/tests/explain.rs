@@ -1,4 +1,4 @@
-//! What an explanation tells, as tables.
+//! Explanations, as tables.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked #[test] as tests")]
 
@@ -18,7 +18,7 @@ fn explain(access: Access) -> Explanation {
     explained
 }
 
-/// Each part as `program<program: rules that apply`, with a letter for the list.
+/// Checks each part, written as `program<program: rules that apply`, with a letter for the list.
 #[track_caller]
 fn check(access: Access, expect: &[&str]) {
     let explained = explain(access);
@@ -46,7 +46,7 @@ fn command(text: &str) -> Access {
 }
 
 #[test]
-fn every_simple_command_is_told_with_the_rules_that_apply() {
+fn every_simple_command_is_listed_with_the_rules_that_apply() {
     check(
         command("ls -l && timeout 5 env touch x"),
         &["ls -l | ls | a:Shell(ls)", "touch x | timeout > env > touch | d:Shell(touch) b:default"],
@@ -74,7 +74,7 @@ fn every_simple_command_is_told_with_the_rules_that_apply() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_the_reason() {
+fn an_unanalyzable_command_is_reported_with_the_reason() {
     let explained = explain(command("echo 'x"));
     assert!(explained.unanalyzable.is_some() && explained.parts.is_empty(), "{explained:?}");
 }

@@ -1,4 +1,4 @@
-//! The table of names is the one that `docs/protected-names.md` shows.
+//! Compares the table of names with `docs/protected-names.md`.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked #[test] as tests")]
 
@@ -9,7 +9,7 @@ use ibeam_policy::names::{NameGroup, Protection, name_groups};
 const DOCUMENT: &str = include_str!("../../../docs/protected-names.md");
 const START: &str = "<!-- table -->\n";
 
-/// The part of the document that the table decides.
+/// Returns the part of the document that is generated from the table.
 fn rendered() -> String {
     let mut text = String::from(START);
     for (protection, heading, column) in [

@@ -1,4 +1,5 @@
-//! What a bare `Shell(x)` covers, what needs no rule, and what a directory changes: tables of commands.
+//! Commands that a bare `Shell(x)` covers, commands that need no rule, and the effect of the working directory, as
+//! tables.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,7 +27,7 @@ fn is_allowed(allow: &[&str], command: &str) -> (bool, Verdict) {
     (matches!(verdict, Verdict::Allow { .. }), verdict)
 }
 
-/// Checks one command against one allow rule; with the rule `Shell(x:*)` it must always be covered.
+/// Checks one command against one allow rule. With the rule `Shell(x:*)` it must always be covered.
 #[track_caller]
 fn check(rule: &str, command: &str, expect: bool) {
     let (allowed, verdict) = is_allowed(&[rule], command);
@@ -47,7 +48,7 @@ fn covered(rows: &[(&str, &str)]) {
     }
 }
 
-/// With deny rules and `--force`.
+/// Checks that a command is denied with these deny rules and `--force`.
 #[track_caller]
 fn denied(deny: &[&str], command: &str) {
     let verdict = policy(PermissionMode::Force, &[], deny).decide(&Access::command(command));
@@ -333,7 +334,7 @@ fn ordinary_options_are_covered() {
 }
 
 #[test]
-fn the_reason_names_the_argument() {
+fn the_reason_contains_the_argument() {
     for (rule, command, argument) in [
         ("Shell(diff3)", "diff3 --diff-program=./evil a b c", "`--diff-program=./evil`"),
         ("Shell(git)", "git log --output=x", "`--output=x`"),
@@ -349,7 +350,7 @@ fn the_reason_names_the_argument() {
 // ---- built-ins
 
 #[test]
-fn a_builtin_that_evaluates_needs_a_rule_and_passes_no_deny_rule() {
+fn a_builtin_that_evaluates_needs_a_rule_and_is_denied_by_deny_rules() {
     for command in [
         "wait -p 'a[$(touch p)]'",
         "ls & wait -n -p 'a[$(touch p)]'",
@@ -427,7 +428,7 @@ fn a_builtin_that_evaluates_needs_a_rule_and_passes_no_deny_rule() {
 }
 
 #[test]
-fn a_builtin_that_evaluates_nothing_needs_no_rule() {
+fn a_builtin_that_does_not_evaluate_needs_no_rule() {
     for command in [
         "ls & wait",
         "ls & wait $!",
@@ -552,7 +553,7 @@ fn a_command_is_judged_in_its_directory() {
 }
 
 #[test]
-fn a_directory_is_put_to_a_person_as_its_files_are() {
+fn a_start_directory_needs_the_same_approval_as_its_files() {
     let mut policy = policy(PermissionMode::Default, &["Shell(ls)"], &["Shell(rm)"]);
     policy.ask.push("Read(notes/**)".parse().unwrap());
     let access = |text: &str| Access::Command {
@@ -560,7 +561,7 @@ fn a_directory_is_put_to_a_person_as_its_files_are() {
         directory: Some(PathBuf::from("/home/ann/work/notes")),
     };
     assert!(matches!(policy.decide(&access("ls")), Verdict::Ask { .. }));
-    // A question never hides a denial.
+    // A question does not hide a denial.
     assert!(matches!(policy.decide(&access("rm x")), Verdict::Deny { .. }));
     assert!(matches!(policy.decide(&Access::command("ls")), Verdict::Allow { .. }));
 }
@@ -588,10 +589,10 @@ fn only_a_file_named_head_is_protected() {
     check("Shell(cp)", "cp a components/Head/index.tsx", true);
 }
 
-// ---- bounds
+// ---- limits
 
 #[test]
-fn a_pattern_has_a_size_and_a_depth() {
+fn patterns_have_a_maximum_size_and_depth() {
     let nested = |count: usize| format!("{}a{}", "{".repeat(count), "}".repeat(count));
     for kind in ["Read", "Write", "Shell"] {
         for (pattern, expect) in [
@@ -613,7 +614,7 @@ fn a_pattern_has_a_size_and_a_depth() {
 }
 
 #[test]
-fn many_rules_are_decided_at_once() {
+fn thousands_of_rules_are_evaluated_quickly() {
     let began = std::time::Instant::now();
     let mut policy = policy(PermissionMode::Default, &["Shell(ls)"], &[]);
     for number in 0..20_000 {

@@ -1,4 +1,4 @@
-//! What the sandbox is told of a policy, as tables.
+//! The part of a policy that the sandbox uses, as tables.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked #[test] as tests")]
 
@@ -19,7 +19,7 @@ fn path_policy(allow: &[&str], deny: &[&str]) -> PathPolicy {
 }
 
 #[track_caller]
-fn opens(allow: &[&str], path: &str, expect: bool) {
+fn check_exempts(allow: &[&str], path: &str, expect: bool) {
     assert_eq!(
         path_policy(allow, &[]).exempts(&Path::new("/home/ann/work").join(path)),
         expect,
@@ -44,7 +44,7 @@ fn credentials_private_directories_and_named_denials_are_hidden() {
 }
 
 #[test]
-fn a_rule_for_one_credential_opens_its_directory_and_no_other() {
+fn a_rule_for_one_credential_exempts_only_its_directory() {
     let path_policy = path_policy(&["Read(~/.ssh/config)"], &[]);
     assert!(path_policy.may_allow_read_below(Path::new("/home/ann/.ssh")));
     assert!(path_policy.allows_read(Path::new("/home/ann/.ssh/config")));
@@ -53,20 +53,20 @@ fn a_rule_for_one_credential_opens_its_directory_and_no_other() {
 }
 
 #[test]
-fn only_a_rule_that_spells_a_protected_place_lets_commands_change_it() {
-    opens(&[], ".git/hooks", false);
-    opens(&["Write(**)"], ".git/hooks", false);
-    opens(&["Write(notes.txt)"], ".git/hooks", false);
-    opens(&["Write(.vscode/**)"], ".git/hooks", false);
-    opens(&["Write(.git/hooks/pre-commit)"], ".git/hooks", true);
-    opens(&["Write(.git/hooks/pre-commit)"], ".git/hooks/post-commit", false);
-    opens(&["Write(.git/**)"], ".git/config", true);
-    opens(&["Write(.vscode/**)"], ".vscode", true);
-    opens(&[], "src/main.rs", true);
+fn only_a_rule_that_names_a_protected_path_exempts_it() {
+    check_exempts(&[], ".git/hooks", false);
+    check_exempts(&["Write(**)"], ".git/hooks", false);
+    check_exempts(&["Write(notes.txt)"], ".git/hooks", false);
+    check_exempts(&["Write(.vscode/**)"], ".git/hooks", false);
+    check_exempts(&["Write(.git/hooks/pre-commit)"], ".git/hooks", true);
+    check_exempts(&["Write(.git/hooks/pre-commit)"], ".git/hooks/post-commit", false);
+    check_exempts(&["Write(.git/**)"], ".git/config", true);
+    check_exempts(&["Write(.vscode/**)"], ".vscode", true);
+    check_exempts(&[], "src/main.rs", true);
 }
 
 #[test]
-fn denied_places_are_searched_where_they_can_lie() {
+fn search_roots_contain_all_denied_paths() {
     assert!(path_policy(&["Write(**)"], &["Shell(rm)"]).search_roots().is_empty());
     let everywhere = [PathBuf::from("/home/ann/work"), PathBuf::from("/srv/extra")];
     assert_eq!(path_policy(&[], &["Write(**/*.key)"]).search_roots(), everywhere);
@@ -75,7 +75,7 @@ fn denied_places_are_searched_where_they_can_lie() {
 }
 
 #[test]
-fn names_that_decide_are_told() {
+fn read_only_names_are_reported() {
     for (name, expect) in [
         (".mcp.json", true),
         (".VSCode", true),
@@ -92,7 +92,7 @@ fn names_that_decide_are_told() {
 }
 
 #[test]
-fn denials_compare_names_as_the_most_forgiving_file_system() {
+fn denials_compare_names_like_the_most_lenient_file_system() {
     let path_policy = path_policy(&[], &["Write(**/*.key)", "Read(\u{c4}rger.txt)", "Read(.env*)"]);
     for (path, expect) in [
         ("a.KEY", true),

@@ -1,4 +1,4 @@
-//! What policy says, as tables: rules, access, verdict.
+//! Verdicts of the policy, as tables: rules, access, verdict.
 
 #![allow(
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use ibeam_protocol::PermissionMode;
 use proptest::prelude::*;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Says {
+enum Outcome {
     Allow,
     Deny,
     Ask,
@@ -29,49 +29,49 @@ fn policy(mode: PermissionMode, allow: &[&str], deny: &[&str]) -> Policy {
     policy
 }
 
-fn says(verdict: &Verdict) -> Says {
+fn outcome_of(verdict: &Verdict) -> Outcome {
     match verdict {
-        Verdict::Allow { .. } => Says::Allow,
-        Verdict::Deny { .. } => Says::Deny,
-        Verdict::Ask { .. } => Says::Ask,
+        Verdict::Allow { .. } => Outcome::Allow,
+        Verdict::Deny { .. } => Outcome::Deny,
+        Verdict::Ask { .. } => Outcome::Ask,
     }
 }
 
 #[track_caller]
-fn check(policy: &Policy, access: Access, expect: Says) {
+fn check(policy: &Policy, access: Access, expect: Outcome) {
     let verdict = policy.decide(&access);
-    assert_eq!(says(&verdict), expect, "{access:?}: {verdict:?}");
+    assert_eq!(outcome_of(&verdict), expect, "{access:?}: {verdict:?}");
 }
 
 #[track_caller]
-fn read(path: &str, expect: Says) {
+fn read(path: &str, expect: Outcome) {
     check(&policy(PermissionMode::Default, &[], &[]), Access::Read(path.into()), expect);
 }
 
 #[track_caller]
-fn write(path: &str, expect: Says) {
+fn write(path: &str, expect: Outcome) {
     check(&policy(PermissionMode::Force, &[], &[]), Access::Write(path.into()), expect);
 }
 
 #[track_caller]
 fn covered(allow: &[&str], command: &str) {
-    check(&policy(PermissionMode::Default, allow, &[]), Access::command(command), Says::Allow);
+    check(&policy(PermissionMode::Default, allow, &[]), Access::command(command), Outcome::Allow);
 }
 
 #[track_caller]
 fn not_covered(allow: &[&str], command: &str) {
     let verdict = policy(PermissionMode::Default, allow, &[]).decide(&Access::command(command));
-    assert_ne!(says(&verdict), Says::Allow, "{command}: {verdict:?}");
+    assert_ne!(outcome_of(&verdict), Outcome::Allow, "{command}: {verdict:?}");
 }
 
 #[track_caller]
 fn denied(deny: &[&str], command: &str) {
-    check(&policy(PermissionMode::Force, &[], deny), Access::command(command), Says::Deny);
+    check(&policy(PermissionMode::Force, &[], deny), Access::command(command), Outcome::Deny);
 }
 
 #[track_caller]
 fn forced(deny: &[&str], command: &str) {
-    check(&policy(PermissionMode::Force, &[], deny), Access::command(command), Says::Allow);
+    check(&policy(PermissionMode::Force, &[], deny), Access::command(command), Outcome::Allow);
 }
 
 // ---- tokens
@@ -93,7 +93,7 @@ fn a_token_prints_as_it_is_written() {
 }
 
 #[test]
-fn a_token_that_cannot_be_read_names_itself_and_the_accepted_forms() {
+fn an_invalid_token_is_reported_with_the_valid_forms() {
     for token in [
         "Shel(touch)",
         "Shell(touch",
@@ -110,8 +110,8 @@ fn a_token_that_cannot_be_read_names_itself_and_the_accepted_forms() {
         "WebFetch(:80)",
         "Read(../x)",
     ] {
-        let said = token.parse::<Rule>().unwrap_err().to_string();
-        assert!(said.contains(&format!("`{token}`")) && said.contains("`Shell(program)`"), "{said}");
+        let message = token.parse::<Rule>().unwrap_err().to_string();
+        assert!(message.contains(&format!("`{token}`")) && message.contains("`Shell(program)`"), "{message}");
     }
 }
 
@@ -125,13 +125,13 @@ fn the_workspace_and_extra_directories_may_be_read_and_written() {
         "/srv/extra/deep/er.txt",
         "/home/ann/work/gitconfig.md",
     ] {
-        read(path, Says::Allow);
-        write(path, Says::Allow);
+        read(path, Outcome::Allow);
+        write(path, Outcome::Allow);
     }
 }
 
 #[test]
-fn nothing_outside_is_written_even_with_force() {
+fn nothing_outside_is_writable_even_with_force() {
     for path in [
         "/home/ann/other.txt",
         "/home/ann/work-evil/x",
@@ -141,14 +141,14 @@ fn nothing_outside_is_written_even_with_force() {
         "/home/ann/work/../x",
         "/a\0b",
     ] {
-        write(path, Says::Deny);
+        write(path, Outcome::Deny);
     }
 }
 
 #[test]
-fn outside_is_readable_but_for_credentials_and_process_state() {
-    read("/usr/include/stdio.h", Says::Allow);
-    read("/proc/cpuinfo", Says::Allow);
+fn files_outside_are_readable_except_credentials_and_process_state() {
+    read("/usr/include/stdio.h", Outcome::Allow);
+    read("/proc/cpuinfo", Outcome::Allow);
     for path in [
         "/home/ann/.ssh/id_rsa",
         "/home/ann/.AWS/credentials",
@@ -158,12 +158,12 @@ fn outside_is_readable_but_for_credentials_and_process_state() {
         "/dev/stdin",
         "/var/state/auth.json",
     ] {
-        read(path, Says::Deny);
+        read(path, Outcome::Deny);
     }
 }
 
 #[test]
-fn protected_names_are_not_written_in_any_spelling() {
+fn protected_names_are_not_writable_in_any_spelling() {
     for name in [
         ".git/config",
         ".git",
@@ -183,50 +183,50 @@ fn protected_names_are_not_written_in_any_spelling() {
         ".mcp.json",
         "sub/.bashrc",
     ] {
-        write(&format!("/home/ann/work/{name}"), Says::Deny);
+        write(&format!("/home/ann/work/{name}"), Outcome::Deny);
     }
-    write("/home/ann/work/.gitmodules", Says::Allow);
-    write("/home/ann/work/.github/workflows/ci.yml", Says::Allow);
+    write("/home/ann/work/.gitmodules", Outcome::Allow);
+    write("/home/ann/work/.github/workflows/ci.yml", Outcome::Allow);
 }
 
 #[test]
-fn a_protected_or_outside_path_is_opened_by_a_token_that_spells_it_out() {
-    let spelled = policy(PermissionMode::Default, &["Write(.vscode/**)", "Write(/tmp/out.txt)"], &[]);
-    check(&spelled, Access::Write("/home/ann/work/.vscode/tasks.json".into()), Says::Allow);
-    check(&spelled, Access::Write("/tmp/out.txt".into()), Says::Allow);
-    check(&spelled, Access::Write("/tmp/other.txt".into()), Says::Deny);
+fn a_token_that_names_a_protected_or_outside_path_allows_it() {
+    let explicit = policy(PermissionMode::Default, &["Write(.vscode/**)", "Write(/tmp/out.txt)"], &[]);
+    check(&explicit, Access::Write("/home/ann/work/.vscode/tasks.json".into()), Outcome::Allow);
+    check(&explicit, Access::Write("/tmp/out.txt".into()), Outcome::Allow);
+    check(&explicit, Access::Write("/tmp/other.txt".into()), Outcome::Deny);
     let broad = policy(PermissionMode::Force, &["Write(**)"], &[]);
-    check(&broad, Access::Write("/home/ann/work/.vscode/tasks.json".into()), Says::Deny);
+    check(&broad, Access::Write("/home/ann/work/.vscode/tasks.json".into()), Outcome::Deny);
     let key = policy(PermissionMode::Default, &["Read(~/.ssh/config)"], &[]);
-    check(&key, Access::Read("/home/ann/.ssh/config".into()), Says::Allow);
-    check(&key, Access::Read("/home/ann/.ssh/id_rsa".into()), Says::Deny);
+    check(&key, Access::Read("/home/ann/.ssh/config".into()), Outcome::Allow);
+    check(&key, Access::Read("/home/ann/.ssh/id_rsa".into()), Outcome::Deny);
 }
 
 #[test]
 fn plan_and_ask_modes_change_nothing() {
     for mode in [PermissionMode::Plan, PermissionMode::Ask] {
         let policy = policy(mode, &["Shell(ls)", "Write(**)"], &[]);
-        check(&policy, Access::Read("/home/ann/work/a".into()), Says::Allow);
-        check(&policy, Access::Write("/home/ann/work/a".into()), Says::Deny);
-        check(&policy, Access::command("ls"), Says::Deny);
+        check(&policy, Access::Read("/home/ann/work/a".into()), Outcome::Allow);
+        check(&policy, Access::Write("/home/ann/work/a".into()), Outcome::Deny);
+        check(&policy, Access::command("ls"), Outcome::Deny);
     }
 }
 
 #[test]
-fn a_deny_rule_wins_over_everything() {
+fn a_deny_rule_wins_over_all_others() {
     let policy = policy(
         PermissionMode::Force,
         &["Read(.env)", "Write(**)"],
         &["Read(.env*)", "Write(**/*.key)", "Read(secrets/)"],
     );
     for (access, expect) in [
-        (Access::Read("/home/ann/work/.env".into()), Says::Deny),
-        (Access::Read("/home/ann/work/sub/.env.local".into()), Says::Deny),
-        (Access::Write("/home/ann/work/.env".into()), Says::Deny),
-        (Access::Write("/home/ann/work/a.KEY".into()), Says::Deny),
-        (Access::Read("/home/ann/work/secrets".into()), Says::Deny),
-        (Access::Read("/home/ann/work/secrets/a/b".into()), Says::Deny),
-        (Access::Read("/home/ann/work/a.key".into()), Says::Allow),
+        (Access::Read("/home/ann/work/.env".into()), Outcome::Deny),
+        (Access::Read("/home/ann/work/sub/.env.local".into()), Outcome::Deny),
+        (Access::Write("/home/ann/work/.env".into()), Outcome::Deny),
+        (Access::Write("/home/ann/work/a.KEY".into()), Outcome::Deny),
+        (Access::Read("/home/ann/work/secrets".into()), Outcome::Deny),
+        (Access::Read("/home/ann/work/secrets/a/b".into()), Outcome::Deny),
+        (Access::Read("/home/ann/work/a.key".into()), Outcome::Allow),
     ] {
         check(&policy, access, expect);
     }
@@ -283,7 +283,7 @@ fn ordinary_commands_are_covered() {
 }
 
 #[test]
-fn syntax_runs_only_what_stands_in_it() {
+fn syntax_runs_only_the_commands_in_it() {
     for command in [
         "ls &",
         "ls & cat x",
@@ -331,13 +331,13 @@ fn syntax_runs_only_what_stands_in_it() {
 }
 
 #[test]
-fn a_pipe_from_a_command_is_no_file() {
+fn a_pipe_from_a_command_is_not_a_file() {
     covered(&["Shell(diff)", "Shell(sort)"], "diff <(sort a) <(sort b)");
     not_covered(&["Shell(diff)", "Shell(sort)"], "diff <(sort a) <(touch b)");
 }
 
 #[test]
-fn what_is_not_understood_is_not_covered() {
+fn an_unanalyzable_command_is_not_covered() {
     for command in [
         "",
         "   ",
@@ -354,7 +354,7 @@ fn what_is_not_understood_is_not_covered() {
         "l?",
         "~/ls",
         "cat ~root/x",
-        // the grammar reads some of these without complaint, and otherwise than bash
+        // the grammar accepts some of these, but parses them differently than bash
         "ls $'a\\\\' ; touch x '",
         "{ls; }",
         "time { ls; }",
@@ -377,7 +377,7 @@ fn what_is_not_understood_is_not_covered() {
         "ls \u{a0}x",
         "l\u{200b}s",
         "ls {a,b}",
-        // what is evaluated
+        // evaluation
         "echo ${x@P}",
         "echo ${!x}",
         "echo ${x:=$(ls)}",
@@ -389,14 +389,14 @@ fn what_is_not_understood_is_not_covered() {
         "[[ -v $x ]] && ls",
         "[[ $x -eq 1 ]] && ls",
         "[[ a =~ $(ls) ]] && ls",
-        // names that mean something else afterwards
+        // names whose meaning changes afterwards
         "ls(){ cat x; }; ls",
         "cd(){ :; }; cd /; ls",
         "for PATH in bin; do ls; done",
         "export PATH=bin; ls",
         "PATH=bin; ls",
         "read PATH < x; ls",
-        // words that may be anything
+        // words with any value
         "sort $x",
         "sort \"$x\"",
         "cat $(echo x)",
@@ -412,7 +412,7 @@ fn what_is_not_understood_is_not_covered() {
         "env $x ls",
         "ls > $x",
         "for i in 1 2; do cp a ../b; cd ..; done",
-        // for other shells than bash
+        // for shells other than bash
         "sh -c '[[ a > b ]]; ls'",
         "sh -c 'diff <(ls) <(ls)'",
         "zsh -c 'ls'",
@@ -447,7 +447,7 @@ fn every_part_of_a_list_must_be_covered() {
 }
 
 #[test]
-fn extraordinary_arguments_are_not_covered() {
+fn unusual_arguments_are_not_covered() {
     for command in [
         "git -c alias.x='!touch p' x",
         "git --exec-path=/x foo",
@@ -510,7 +510,7 @@ fn a_token_with_arguments_covers_what_it_names() {
 }
 
 #[test]
-fn the_reason_names_the_way_out() {
+fn the_reason_contains_a_way_to_allow_the_call() {
     let Verdict::Ask { rule, reason } =
         policy(PermissionMode::Default, &[], &[]).decide(&Access::command("cargo test"))
     else {
@@ -527,7 +527,7 @@ fn the_reason_names_the_way_out() {
 // ---- commands that a rule denies
 
 #[test]
-fn a_denied_program_is_found_wherever_it_is_named() {
+fn a_denied_program_is_found_at_any_position() {
     for command in [
         "touch x",
         "TOUCH x",
@@ -553,7 +553,7 @@ fn a_denied_program_is_found_wherever_it_is_named() {
 }
 
 #[test]
-fn what_cannot_be_read_is_denied_where_a_deny_rule_exists() {
+fn an_unanalyzable_command_is_denied_if_there_is_a_deny_rule() {
     for command in [
         "c=touch; $c x",
         "$(printf x) y",
@@ -571,7 +571,7 @@ fn what_cannot_be_read_is_denied_where_a_deny_rule_exists() {
 }
 
 #[test]
-fn a_deny_rule_leaves_the_rest_alone() {
+fn a_deny_rule_does_not_affect_other_commands() {
     forced(&["Shell(rm)"], "x(){ y; }; x");
     forced(&["Shell(rm)"], "for f in *.md; do wc -l \"$f\"; done");
     forced(&["Shell(rm)"], "set -e; x=$(git rev-parse HEAD); echo \"$x\" > out.txt");
@@ -597,7 +597,7 @@ fn path_rules_apply_to_the_words_of_commands() {
 }
 
 #[test]
-fn force_does_not_write_where_files_may_not_be_written() {
+fn force_does_not_allow_redirections_to_protected_files() {
     for command in [
         "touch /tmp/x",
         "cp a .git/config",
@@ -611,10 +611,10 @@ fn force_does_not_write_where_files_may_not_be_written() {
     forced(&[], "echo x > out.txt && rm out.txt");
 }
 
-// ---- bounds
+// ---- limits
 
 #[test]
-fn a_long_command_is_read_to_its_end_and_one_without_end_is_refused() {
+fn a_long_command_is_analyzed_and_an_endless_one_is_refused() {
     let long = "a".repeat(70_000);
     covered(&["Shell(echo)"], &format!("echo {long}"));
     not_covered(&["Shell(echo)"], &format!("echo {long}; touch p"));
@@ -636,7 +636,7 @@ fn a_long_command_is_read_to_its_end_and_one_without_end_is_refused() {
 }
 
 #[test]
-fn characters_beyond_ascii_are_parts_of_words() {
+fn non_ascii_characters_are_parts_of_words() {
     covered(&["Shell(echo)"], "echo \u{10ffff} '\u{10ffff}' é日本\u{1f600} > /dev/null");
     not_covered(&["Shell(echo)"], "echo a; é");
     not_covered(&["Shell(echo)"], "xé=1; echo a");
@@ -645,21 +645,21 @@ fn characters_beyond_ascii_are_parts_of_words() {
     denied(&["Shell(touch)"], "é\u{a0}touch x");
 }
 
-// ---- asking, and the sandbox
+// ---- ask rules and the sandbox
 
 #[track_caller]
-fn decided(change: impl Fn(&mut Policy), access: Access, expect: Says, rule: &str) {
+fn check_rule(change: impl Fn(&mut Policy), access: Access, expect: Outcome, rule: &str) {
     let mut policy =
         policy(PermissionMode::Default, &["Shell(ls)", "Shell(git)", "Write(src/**)", "Mcp(db:*)"], &[]);
     change(&mut policy);
     let verdict = policy.decide(&access);
     let (Verdict::Allow { rule: by } | Verdict::Deny { rule: by, .. } | Verdict::Ask { rule: by, .. }) =
         &verdict;
-    assert_eq!((says(&verdict), by.as_str()), (expect, rule), "{access:?}: {verdict:?}");
+    assert_eq!((outcome_of(&verdict), by.as_str()), (expect, rule), "{access:?}: {verdict:?}");
 }
 
 #[test]
-fn an_ask_rule_puts_what_is_allowed_to_a_person() {
+fn an_ask_rule_requires_approval_of_an_allowed_call() {
     let asking = |policy: &mut Policy| {
         for token in
             ["Shell(git:push*)", "Write(src/gen/**)", "Read(notes/**)", "Mcp(db:drop*)", "Shell(curl)"]
@@ -670,44 +670,44 @@ fn an_ask_rule_puts_what_is_allowed_to_a_person() {
     let command = |text: &str| Access::command(text);
     let mcp = |tool: &str| Access::Mcp { server: "db".into(), tool: tool.into(), read_only: false };
     for (access, expect, rule) in [
-        (command("ls && git push"), Says::Ask, "Shell(git:push*)"),
-        (command("timeout 5 curl x"), Says::Ask, "Shell(curl)"),
-        (command("ls > src/gen/a"), Says::Ask, "Write(src/gen/**)"),
-        (command("ls notes/x"), Says::Ask, "Read(notes/**)"),
-        (command("ls"), Says::Allow, "Shell(ls)"),
-        (Access::Write("/home/ann/work/src/gen/a".into()), Says::Ask, "Write(src/gen/**)"),
-        (Access::Write("/home/ann/work/src/a".into()), Says::Allow, "Write(src/**)"),
-        (Access::Read("/home/ann/work/notes/a".into()), Says::Ask, "Read(notes/**)"),
-        (mcp("drop_table"), Says::Ask, "Mcp(db:drop*)"),
-        (mcp("read"), Says::Allow, "Mcp(db:*)"),
+        (command("ls && git push"), Outcome::Ask, "Shell(git:push*)"),
+        (command("timeout 5 curl x"), Outcome::Ask, "Shell(curl)"),
+        (command("ls > src/gen/a"), Outcome::Ask, "Write(src/gen/**)"),
+        (command("ls notes/x"), Outcome::Ask, "Read(notes/**)"),
+        (command("ls"), Outcome::Allow, "Shell(ls)"),
+        (Access::Write("/home/ann/work/src/gen/a".into()), Outcome::Ask, "Write(src/gen/**)"),
+        (Access::Write("/home/ann/work/src/a".into()), Outcome::Allow, "Write(src/**)"),
+        (Access::Read("/home/ann/work/notes/a".into()), Outcome::Ask, "Read(notes/**)"),
+        (mcp("drop_table"), Outcome::Ask, "Mcp(db:drop*)"),
+        (mcp("read"), Outcome::Allow, "Mcp(db:*)"),
     ] {
-        decided(asking, access, expect, rule);
+        check_rule(asking, access, expect, rule);
     }
     let forced = |policy: &mut Policy| {
         asking(policy);
         policy.mode = PermissionMode::Force;
     };
-    decided(forced, command("git push"), Says::Allow, "--force");
-    decided(forced, Access::Write("/home/ann/work/src/gen/a".into()), Says::Allow, "Write(src/**)");
-    decided(forced, Access::Read("/home/ann/work/notes/a".into()), Says::Allow, "workspace");
-    decided(forced, mcp("drop_table"), Says::Allow, "Mcp(db:*)");
+    check_rule(forced, command("git push"), Outcome::Allow, "--force");
+    check_rule(forced, Access::Write("/home/ann/work/src/gen/a".into()), Outcome::Allow, "Write(src/**)");
+    check_rule(forced, Access::Read("/home/ann/work/notes/a".into()), Outcome::Allow, "workspace");
+    check_rule(forced, mcp("drop_table"), Outcome::Allow, "Mcp(db:*)");
 }
 
 #[test]
-fn a_command_that_no_rule_covers_runs_where_the_sandbox_holds_it() {
+fn an_uncovered_command_runs_if_it_is_sandboxed() {
     let command = |text: &str| Access::command(text);
     let confined = |policy: &mut Policy| policy.sandboxed = true;
-    decided(confined, command("cargo test"), Says::Allow, "sandboxed");
-    decided(confined, command("a=(1) eval \"$x\""), Says::Allow, "sandboxed");
-    decided(confined, command("echo x > out.txt"), Says::Allow, "sandboxed");
-    // What is outside is held by the sandbox, in which these directories are others.
+    check_rule(confined, command("cargo test"), Outcome::Allow, "sandboxed");
+    check_rule(confined, command("a=(1) eval \"$x\""), Outcome::Allow, "sandboxed");
+    check_rule(confined, command("echo x > out.txt"), Outcome::Allow, "sandboxed");
+    // The sandbox confines access outside, and these directories are different ones inside it.
     for text in [
         "cp a /tmp/a && sort /tmp/a > /tmp/b",
         "touch /etc/x",
         "file /dev/null /dev/sda",
         "ps; cat /proc/cpuinfo /proc/self/stat",
     ] {
-        decided(confined, command(text), Says::Allow, "sandboxed");
+        check_rule(confined, command(text), Outcome::Allow, "sandboxed");
     }
     for text in ["cat ~/.ssh/id_rsa", "echo x >> .git/config", "cp /etc/shadow ."] {
         for mode in [PermissionMode::Default, PermissionMode::Force] {
@@ -716,32 +716,32 @@ fn a_command_that_no_rule_covers_runs_where_the_sandbox_holds_it() {
                 policy.mode = mode;
             };
             let rule = if text.contains(".git") { "protected" } else { "credentials" };
-            decided(set, command(text), Says::Deny, rule);
+            check_rule(set, command(text), Outcome::Deny, rule);
         }
     }
-    decided(confined, command("ls"), Says::Allow, "Shell(ls)");
-    decided(confined, command("touch .git/config"), Says::Deny, "protected");
+    check_rule(confined, command("ls"), Outcome::Allow, "Shell(ls)");
+    check_rule(confined, command("touch .git/config"), Outcome::Deny, "protected");
     let asking = |policy: &mut Policy| {
         policy.sandboxed = true;
         policy.ask.push("Shell(cargo)".parse().unwrap());
     };
-    decided(asking, command("cargo test"), Says::Ask, "Shell(cargo)");
-    decided(asking, command("$(x)"), Says::Ask, "Shell(cargo)");
+    check_rule(asking, command("cargo test"), Outcome::Ask, "Shell(cargo)");
+    check_rule(asking, command("$(x)"), Outcome::Ask, "Shell(cargo)");
     let listed = |policy: &mut Policy| {
         policy.sandboxed = true;
         policy.approval = ibeam_policy::ApprovalMode::Allowlist;
     };
-    decided(listed, command("cargo test"), Says::Ask, "default");
-    decided(|_| {}, command("cargo test"), Says::Ask, "default");
+    check_rule(listed, command("cargo test"), Outcome::Ask, "default");
+    check_rule(|_| {}, command("cargo test"), Outcome::Ask, "default");
     let denying = |policy: &mut Policy| {
         policy.sandboxed = true;
         policy.deny.push("Shell(cargo)".parse().unwrap());
     };
-    decided(denying, command("cargo test"), Says::Deny, "Shell(cargo)");
+    check_rule(denying, command("cargo test"), Outcome::Deny, "Shell(cargo)");
 }
 
 #[test]
-fn strict_approval_puts_files_to_a_person_too() {
+fn strict_approval_applies_to_files_too() {
     let strict = |allow: &'static [&str]| {
         move |policy: &mut Policy| {
             policy.sandboxed = true;
@@ -752,24 +752,29 @@ fn strict_approval_puts_files_to_a_person_too() {
     let read = |path: &str| Access::Read(path.into());
     let write = |path: &str| Access::Write(path.into());
     let command = |text: &str| Access::command(text);
-    decided(strict(&[]), read("/home/ann/work/a"), Says::Allow, "workspace");
-    decided(strict(&[]), read("/srv/extra/a"), Says::Allow, "workspace");
-    decided(strict(&[]), read("/usr/include/a.h"), Says::Ask, "default");
-    decided(strict(&["Read(/usr/**)"]), read("/usr/include/a.h"), Says::Allow, "Read(/usr/**)");
-    decided(strict(&[]), write("/home/ann/work/a"), Says::Ask, "default");
-    decided(strict(&["Write(src/**)"]), write("/home/ann/work/a"), Says::Ask, "default");
-    decided(strict(&["Write(src/**)"]), write("/home/ann/work/src/a"), Says::Allow, "Write(src/**)");
-    decided(strict(&["Write(**)"]), write("/etc/a"), Says::Deny, "outside");
-    decided(strict(&["Shell(git)"]), command("git status"), Says::Allow, "Shell(git)");
-    decided(strict(&["Shell(git)"]), command("git status > log"), Says::Ask, "default");
-    decided(strict(&["Shell(git)", "Write(log)"]), command("git status > log"), Says::Allow, "Shell(git)");
-    decided(strict(&["Shell(sort)"]), command("sort < /srv/other"), Says::Ask, "default");
+    check_rule(strict(&[]), read("/home/ann/work/a"), Outcome::Allow, "workspace");
+    check_rule(strict(&[]), read("/srv/extra/a"), Outcome::Allow, "workspace");
+    check_rule(strict(&[]), read("/usr/include/a.h"), Outcome::Ask, "default");
+    check_rule(strict(&["Read(/usr/**)"]), read("/usr/include/a.h"), Outcome::Allow, "Read(/usr/**)");
+    check_rule(strict(&[]), write("/home/ann/work/a"), Outcome::Ask, "default");
+    check_rule(strict(&["Write(src/**)"]), write("/home/ann/work/a"), Outcome::Ask, "default");
+    check_rule(strict(&["Write(src/**)"]), write("/home/ann/work/src/a"), Outcome::Allow, "Write(src/**)");
+    check_rule(strict(&["Write(**)"]), write("/etc/a"), Outcome::Deny, "outside");
+    check_rule(strict(&["Shell(git)"]), command("git status"), Outcome::Allow, "Shell(git)");
+    check_rule(strict(&["Shell(git)"]), command("git status > log"), Outcome::Ask, "default");
+    check_rule(
+        strict(&["Shell(git)", "Write(log)"]),
+        command("git status > log"),
+        Outcome::Allow,
+        "Shell(git)",
+    );
+    check_rule(strict(&["Shell(sort)"]), command("sort < /srv/other"), Outcome::Ask, "default");
     let forced = |policy: &mut Policy| {
         strict(&[])(policy);
         policy.mode = PermissionMode::Force;
     };
-    decided(forced, write("/home/ann/work/a"), Says::Allow, "workspace");
-    decided(forced, read("/usr/include/a.h"), Says::Allow, "default");
+    check_rule(forced, write("/home/ann/work/a"), Outcome::Allow, "workspace");
+    check_rule(forced, read("/usr/include/a.h"), Outcome::Allow, "default");
 }
 
 // ---- properties
@@ -787,7 +792,7 @@ fn token() -> impl Strategy<Value = &'static str> {
     ])
 }
 
-/// Text that is often nearly a command.
+/// Text that is often almost a command.
 fn command() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         prop::sample::select(vec![
@@ -845,13 +850,13 @@ proptest! {
         let mode = if force { PermissionMode::Force } else { PermissionMode::Default };
         let before = policy(mode, &allow, &deny);
         let narrower = policy(mode, &allow, &[deny.as_slice(), &[more]].concat());
-        if says(&narrower.decide(&access)) == Says::Allow {
-            prop_assert_eq!(says(&before.decide(&access)), Says::Allow);
+        if outcome_of(&narrower.decide(&access)) == Outcome::Allow {
+            prop_assert_eq!(outcome_of(&before.decide(&access)), Outcome::Allow);
         }
     }
 
     #[test]
-    fn a_rule_parses_or_says_why(token in ".*", inner in "\\PC*") {
+    fn a_rule_parses_or_gives_a_reason(token in ".*", inner in "\\PC*") {
         let _ = token.parse::<Rule>();
         for kind in ["Shell", "Read", "Write", "WebFetch", "Mcp"] {
             if let Ok(rule) = format!("{kind}({inner})").parse::<Rule>() {
@@ -862,7 +867,7 @@ proptest! {
     }
 
     #[test]
-    fn quotes_around_a_word_change_nothing(words in prop::collection::vec("[a-z]{1,3}|-[a-z]|\\.env|src/a|[|]|;", 1..6), which in 0usize..6, quote in 0usize..3) {
+    fn quotes_around_a_word_do_not_change_the_verdict(words in prop::collection::vec("[a-z]{1,3}|-[a-z]|\\.env|src/a|[|]|;", 1..6), which in 0usize..6, quote in 0usize..3) {
         let text = words.join(" ");
         let mut quoted = words.clone();
         let which = which % quoted.len();
@@ -874,22 +879,22 @@ proptest! {
             };
         }
         let policy = policy(PermissionMode::Default, &["Shell(ls)", "Shell(a)", "Shell(b:*)"], &["Shell(c)", "Read(.env*)"]);
-        let decide = |text: &str| says(&policy.decide(&Access::command(text)));
+        let decide = |text: &str| outcome_of(&policy.decide(&Access::command(text)));
         prop_assert_eq!(decide(&text), decide(&quoted.join(" ")));
     }
 
     #[test]
-    fn nothing_around_an_uncovered_command_covers_it(before in command(), after in command()) {
+    fn text_around_an_uncovered_command_does_not_cover_it(before in command(), after in command()) {
         let policy = policy(PermissionMode::Default, &["Shell(ls)", "Shell(git)", "Shell(xargs)", "Shell(sed)"], &[]);
         for text in [format!("{before}\ntouch p\n{after}"), format!("ls {before}; touch p; {after}"), format!("ls $(touch p) {after}")] {
             let verdict = policy.decide(&Access::command(text.clone()));
-            // Inside quotes it is data; then no program is named so.
+            // Inside quotes it is data, and no program has that name.
             let explained = policy.explain(&Access::command(text.clone()));
             let runs = explained.parts.iter().any(|part| part.programs.iter().any(|name| name == "touch"));
-            prop_assert!(says(&verdict) != Says::Allow || !runs, "{text:?}: {verdict:?}");
+            prop_assert!(outcome_of(&verdict) != Outcome::Allow || !runs, "{text:?}: {verdict:?}");
             let plain = |text: &str| !text.contains(['\'', '"', '\\', '<', '#', '$', '`', '(']);
             if plain(&before) && plain(&after) {
-                prop_assert_ne!(says(&verdict), Says::Allow, "{:?}", text);
+                prop_assert_ne!(outcome_of(&verdict), Outcome::Allow, "{:?}", text);
             }
         }
     }
@@ -897,49 +902,49 @@ proptest! {
     #[test]
     fn without_rules_no_command_runs(text in command()) {
         let verdict = policy(PermissionMode::Default, &[], &[]).decide(&Access::command(text));
-        prop_assert_ne!(says(&verdict), Says::Allow);
+        prop_assert_ne!(outcome_of(&verdict), Outcome::Allow);
     }
 }
 
 // ---- MCP
 
 #[track_caller]
-fn mcp(policy: &Policy, name: &str, read_only: bool, expect: Says) {
+fn mcp(policy: &Policy, name: &str, read_only: bool, expect: Outcome) {
     let (server, tool) = name.split_once(':').unwrap();
     check(policy, Access::Mcp { server: server.into(), tool: tool.into(), read_only }, expect);
 }
 
 #[test]
 fn an_mcp_tool_needs_a_rule_or_a_person() {
-    mcp(&policy(PermissionMode::Default, &[], &[]), "db:query", false, Says::Ask);
-    mcp(&policy(PermissionMode::Default, &[], &[]), "db:query", true, Says::Ask);
-    mcp(&policy(PermissionMode::Default, &["Mcp(db:query)"], &[]), "db:query", false, Says::Allow);
-    mcp(&policy(PermissionMode::Default, &["Mcp(db:*)"], &[]), "db:drop", false, Says::Allow);
-    mcp(&policy(PermissionMode::Default, &["Mcp(db:que*)"], &[]), "db:drop", false, Says::Ask);
-    mcp(&policy(PermissionMode::Default, &["Mcp(db:*)"], &[]), "other:query", false, Says::Ask);
-    mcp(&policy(PermissionMode::Force, &[], &[]), "db:drop", false, Says::Allow);
+    mcp(&policy(PermissionMode::Default, &[], &[]), "db:query", false, Outcome::Ask);
+    mcp(&policy(PermissionMode::Default, &[], &[]), "db:query", true, Outcome::Ask);
+    mcp(&policy(PermissionMode::Default, &["Mcp(db:query)"], &[]), "db:query", false, Outcome::Allow);
+    mcp(&policy(PermissionMode::Default, &["Mcp(db:*)"], &[]), "db:drop", false, Outcome::Allow);
+    mcp(&policy(PermissionMode::Default, &["Mcp(db:que*)"], &[]), "db:drop", false, Outcome::Ask);
+    mcp(&policy(PermissionMode::Default, &["Mcp(db:*)"], &[]), "other:query", false, Outcome::Ask);
+    mcp(&policy(PermissionMode::Force, &[], &[]), "db:drop", false, Outcome::Allow);
 }
 
 #[test]
-fn a_denied_mcp_tool_is_denied_whatever_else_says_yes() {
-    mcp(&policy(PermissionMode::Force, &["Mcp(*:*)"], &["Mcp(db:drop)"]), "db:drop", true, Says::Deny);
-    mcp(&policy(PermissionMode::Force, &[], &["Mcp(db:DROP*)"]), "DB:drop_table", false, Says::Deny);
-    mcp(&policy(PermissionMode::Force, &[], &["Mcp(db:drop)"]), "db:query", false, Says::Allow);
+fn a_denied_mcp_tool_is_denied_whatever_other_rules_allow() {
+    mcp(&policy(PermissionMode::Force, &["Mcp(*:*)"], &["Mcp(db:drop)"]), "db:drop", true, Outcome::Deny);
+    mcp(&policy(PermissionMode::Force, &[], &["Mcp(db:DROP*)"]), "DB:drop_table", false, Outcome::Deny);
+    mcp(&policy(PermissionMode::Force, &[], &["Mcp(db:drop)"]), "db:query", false, Outcome::Allow);
 }
 
 #[test]
-fn a_mode_that_changes_nothing_lets_only_reading_mcp_tools_be_asked_for() {
+fn read_only_modes_allow_only_read_only_mcp_tools() {
     for mode in [PermissionMode::Plan, PermissionMode::Ask] {
-        mcp(&policy(mode, &["Mcp(*:*)"], &[]), "db:drop", false, Says::Deny);
-        mcp(&policy(mode, &["Mcp(*:*)"], &[]), "db:query", true, Says::Allow);
-        mcp(&policy(mode, &[], &[]), "db:query", true, Says::Ask);
+        mcp(&policy(mode, &["Mcp(*:*)"], &[]), "db:drop", false, Outcome::Deny);
+        mcp(&policy(mode, &["Mcp(*:*)"], &[]), "db:query", true, Outcome::Allow);
+        mcp(&policy(mode, &[], &[]), "db:query", true, Outcome::Ask);
     }
 }
 
 // ---- the web
 
 #[track_caller]
-fn fetch(url: &str, expect: Says) {
+fn fetch(url: &str, expect: Outcome) {
     let policy = policy(
         PermissionMode::Default,
         &["WebFetch(docs.test)", "WebFetch(*.good.test)"],
@@ -949,31 +954,31 @@ fn fetch(url: &str, expect: Says) {
 }
 
 #[test]
-fn a_port_other_than_those_of_web_pages_must_be_named() {
+fn a_port_other_than_the_web_ports_must_be_named() {
     let fetch = |allow: &[&str], deny: &[&str], url: &str, expect| {
         let policy = policy(PermissionMode::Default, allow, deny);
         check(&policy, Access::Fetch { url: url.into() }, expect);
     };
     for (token, url, expect) in [
-        ("WebFetch(docs.test)", "http://docs.test:8080/", Says::Ask),
-        ("WebFetch(docs.test:8080)", "http://docs.test:8080/", Says::Allow),
-        ("WebFetch(docs.test:8080)", "https://docs.test:8080/", Says::Allow),
-        ("WebFetch(docs.test:8080)", "http://docs.test/", Says::Ask),
-        ("WebFetch(docs.test:8080)", "http://docs.test:80801/", Says::Deny),
-        ("WebFetch(*.test:8080)", "http://docs.test:8080/", Says::Allow),
-        ("WebFetch(*)", "http://docs.test:6379/", Says::Ask),
-        ("WebFetch(*:6379)", "http://docs.test:6379/", Says::Allow),
-        ("WebFetch(*)", "https://docs.test/", Says::Allow),
+        ("WebFetch(docs.test)", "http://docs.test:8080/", Outcome::Ask),
+        ("WebFetch(docs.test:8080)", "http://docs.test:8080/", Outcome::Allow),
+        ("WebFetch(docs.test:8080)", "https://docs.test:8080/", Outcome::Allow),
+        ("WebFetch(docs.test:8080)", "http://docs.test/", Outcome::Ask),
+        ("WebFetch(docs.test:8080)", "http://docs.test:80801/", Outcome::Deny),
+        ("WebFetch(*.test:8080)", "http://docs.test:8080/", Outcome::Allow),
+        ("WebFetch(*)", "http://docs.test:6379/", Outcome::Ask),
+        ("WebFetch(*:6379)", "http://docs.test:6379/", Outcome::Allow),
+        ("WebFetch(*)", "https://docs.test/", Outcome::Allow),
     ] {
         fetch(&[token], &[], url, expect);
     }
-    // What is denied without a port is denied at every port.
-    fetch(&["WebFetch(*:22)"], &["WebFetch(docs.test)"], "http://docs.test:22/", Says::Deny);
-    fetch(&["WebFetch(*)"], &["WebFetch(docs.test:22)"], "http://docs.test/", Says::Allow);
+    // A deny rule without a port applies to every port.
+    fetch(&["WebFetch(*:22)"], &["WebFetch(docs.test)"], "http://docs.test:22/", Outcome::Deny);
+    fetch(&["WebFetch(*)"], &["WebFetch(docs.test:22)"], "http://docs.test/", Outcome::Allow);
 }
 
 #[test]
-fn a_domain_is_the_whole_host_and_nothing_else() {
+fn a_domain_matches_only_the_complete_host() {
     for url in [
         "http://docs.test/",
         "https://docs.test",
@@ -985,7 +990,7 @@ fn a_domain_is_the_whole_host_and_nothing_else() {
         "https://a.b.good.test/%00",
         "https://docs.test?x=http://evil.test",
     ] {
-        fetch(url, Says::Allow);
+        fetch(url, Outcome::Allow);
     }
     for url in [
         "HTTPS://DOCS.test:8443/a?b#c",
@@ -1005,7 +1010,7 @@ fn a_domain_is_the_whole_host_and_nothing_else() {
         "http://[::ffff:127.0.0.1]:80/",
         "http://169.254.169.254/latest",
     ] {
-        fetch(url, Says::Ask);
+        fetch(url, Outcome::Ask);
     }
     for url in [
         "http://docs.test@evil.test/",
@@ -1041,6 +1046,6 @@ fn a_domain_is_the_whole_host_and_nothing_else() {
         "http://bad.good.test/",
         "http://BAD.good.test./",
     ] {
-        fetch(url, Says::Deny);
+        fetch(url, Outcome::Deny);
     }
 }

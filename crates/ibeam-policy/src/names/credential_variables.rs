@@ -1,7 +1,7 @@
-//! Credentials whose place a variable of the environment decides.
+//! Credentials whose location an environment variable sets.
 //!
-//! Reads no environment: the caller looks variables up. Refuses places that are no credentials whatever a variable
-//! says: devices, and directories that hold the home directory or the workspace.
+//! Does not read the environment: the caller looks variables up. Leaves out paths that cannot be credentials whatever a
+//! variable contains: devices, and directories that contain the home directory or the workspace.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,23 +9,23 @@ use std::path::{Component, Path, PathBuf};
 
 use super::{Protection, entries};
 
-/// What a variable says.
+/// The meaning of a variable's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VariableMeaning {
-    /// The path of a file with credentials, or of a directory that is nothing else.
+    /// The path of a credential file, or of a directory of credentials.
     SinglePath,
-    /// Several such paths with colons between them.
+    /// Several such paths, separated by colons.
     PathList,
-    /// A directory that stands for this one below the home directory: the entries of the table below that.
+    /// A directory that replaces this one below the home directory, with its entries of the table.
     ReplacesHome(&'static str),
-    /// A directory with files of credentials, which are these.
+    /// A directory that contains these credential files.
     DirectoryOf(&'static [&'static str]),
 }
 
 use VariableMeaning::{DirectoryOf, PathList, ReplacesHome, SinglePath};
 
 const VARIABLES: &[(&str, VariableMeaning)] = &[
-    // where a system's directories are
+    // base directories
     ("XDG_CONFIG_HOME", ReplacesHome(".config")),
     ("XDG_DATA_HOME", ReplacesHome(".local/share")),
     ("XDG_STATE_HOME", ReplacesHome(".local/state")),
@@ -128,7 +128,7 @@ const VARIABLES: &[(&str, VariableMeaning)] = &[
     ("RESTIC_PASSWORD_FILE", SinglePath),
     ("BORG_KEYS_DIR", SinglePath),
     ("BORG_KEY_FILE", SinglePath),
-    // what was typed
+    // histories
     ("HISTFILE", SinglePath),
     ("PYTHON_HISTORY", SinglePath),
     ("NODE_REPL_HISTORY", SinglePath),
@@ -138,9 +138,8 @@ const VARIABLES: &[(&str, VariableMeaning)] = &[
     ("LESSHISTFILE", SinglePath),
 ];
 
-/// The places of credentials that the variables which `lookup` knows decide, below no home directory of their own.
-/// A relative path is taken from `start`. PathList that hold `home`, `start` or a whole system directory are left
-/// out: a variable that names these names no credential.
+/// Returns the credential paths that the variables known to `lookup` set. A relative path starts from `start`. Paths
+/// that contain `home`, `start` or a system directory are left out, because they cannot be credentials.
 pub fn credentials_from_environment(
     lookup: impl Fn(&str) -> Option<OsString>,
     home: &Path,
@@ -173,13 +172,13 @@ pub fn credentials_from_environment(
     named
 }
 
-/// The credentials of the table below `usual`, from there.
+/// Returns the credentials of the table below `usual`, relative to it.
 fn credentials_below(usual: &str) -> impl Iterator<Item = &'static str> + '_ {
     let below = entries().filter(|entry| entry.protection == Protection::Credential);
     below.filter_map(move |entry| entry.name.strip_prefix(usual)?.strip_prefix('/'))
 }
 
-/// `value` as an absolute path without `.` and `..`.
+/// Returns `value` as an absolute path without `.` and `..`.
 fn absolute(value: &OsStr, home: &Path, start: &Path) -> PathBuf {
     let value = Path::new(value);
     let from_home = value.strip_prefix("~").ok().map(|rest| home.join(rest));
@@ -199,7 +198,7 @@ fn absolute(value: &OsStr, home: &Path, start: &Path) -> PathBuf {
 fn may_be_credential(path: &Path, home: &Path, start: &Path) -> bool {
     let holds = |place: &Path| place.starts_with(path);
     let is_of_the_kernel = ["/dev", "/proc", "/sys"].iter().any(|system| path.starts_with(system));
-    // `/etc`, `/usr` and their like are never one credential.
+    // `/etc`, `/usr` and similar directories are not a credential.
     path.components().count() > 2 && !is_of_the_kernel && !holds(home) && !holds(start)
 }
 
@@ -250,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_credential_is_left_out() {
+    fn paths_that_cannot_be_credentials_are_left_out() {
         for value in
             ["/dev/null", "/", "/etc", "/home/ann", "/home", "/home/ann/work", ".", "/proc/self/fd/3"]
         {

@@ -1,6 +1,6 @@
-//! Files and directories with what people typed, read, wrote and own: histories, mail, browsers, messengers, wallets.
+//! Personal data: histories, mail, browsers, messengers, wallets.
 //!
-//! Whole directories: commands need nothing that is in them.
+//! Whole directories are listed, because commands need nothing in them.
 
 use super::{NameGroup, home};
 

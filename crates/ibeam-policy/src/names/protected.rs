@@ -1,8 +1,8 @@
-//! Names whose content makes other programs run something, or widens what this program or others may do.
+//! Names whose content makes other programs run something, or widens permissions of ibeam or other programs.
 //!
-//! A name is here where its content acts without anybody asking for it: when a directory is entered or opened,
-//! when a shell, an editor or a session starts, when git is called. Not here is what acts only when somebody
-//! builds, tests, reviews or pushes (`package.json`, `Makefile`, `.github/workflows`, `.eslintrc`).
+//! A name is listed if its content takes effect without an explicit request: when a directory is entered or opened,
+//! when a shell, an editor or a session starts, when git is called. Not listed is content that takes effect only when a
+//! person builds, tests, reviews or pushes (`package.json`, `Makefile`, `.github/workflows`, `.eslintrc`).
 
 use super::{NameGroup, Protection};
 

@@ -1,5 +1,5 @@
-//! Arithmetic and conditions. Both evaluate: a value such as `a[$(touch x)]` runs a command where a number is
-//! expected, so only numbers and variables that hold nothing else are let through.
+//! Arithmetic and conditions. Both evaluate their operands: a value such as `a[$(touch x)]` runs a command where a
+//! number is expected. So only numbers, and variables that hold only numbers, are accepted.
 
 use tree_sitter::Node;
 
@@ -10,13 +10,13 @@ use super::word::is_shell_local;
 const EVALUATES: Unanalyzable = Unanalyzable("arithmetic on something that may not be a number");
 
 impl Walk<'_> {
-    /// `$((…))`.
+    /// Checks `$((…))`.
     pub(super) fn arithmetic_expansion(&mut self, source: &str) -> Result<(), Unanalyzable> {
         let inner = source.strip_prefix("$((").and_then(|inner| inner.strip_suffix("))")).ok_or(EVALUATES)?;
         self.arithmetic(inner)
     }
 
-    /// An arithmetic text: numbers, operators, and names that are noted to be checked at the end.
+    /// Checks an arithmetic text: numbers, operators, and variables, which are recorded and checked at the end.
     pub(super) fn arithmetic(&mut self, text: &str) -> Result<(), Unanalyzable> {
         let mut rest = text;
         while let Some(c) = rest.chars().next() {
@@ -57,7 +57,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// `[[ … ]]`: runs nothing but the substitutions in it, unless it evaluates.
+    /// Checks `[[ … ]]`, which runs only its substitutions unless it evaluates.
     pub(super) fn condition(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let source = self.source(node);
         let framed = source.starts_with("[[ ") && source.ends_with(" ]]");

@@ -1,24 +1,24 @@
-//! The built-ins of bash: which uses of them only do what they say.
+//! The built-ins of bash and their harmless uses.
 //!
-//! A built-in that is given the name of a variable evaluates a subscript in it (`wait -p 'a[$(x)]'`), and some
-//! evaluate or run text. The table lists harmless uses; every other use of a built-in is one that can run
-//! anything. Source: the section "Shell Builtin Commands" of the manual of bash 5.2.
+//! A built-in that takes the name of a variable evaluates a subscript in it (`wait -p 'a[$(x)]'`), and some evaluate or
+//! run text. The table lists harmless uses. Every other use of a built-in may run anything. Source: the section "Shell
+//! Builtin Commands" of the manual of bash 5.2.
 
 use super::word::{Word, is_shell_local};
 use super::wrapper::Call;
 
-/// What may stand behind the options of a built-in.
+/// The operands of a built-in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BuiltinOperands {
-    /// Anything: operands are data.
+    /// Any operands: they are data.
     Any,
     /// No operand.
     None,
     /// At most one number.
     Number,
-    /// At most one number, or a value that is not known: it is compared, not evaluated.
+    /// At most one number, or an unknown value, which is compared and not evaluated.
     Status,
-    /// Numbers of processes and jobs.
+    /// Ids of processes and jobs.
     Jobs,
     /// Names of variables, without a subscript.
     Names,
@@ -30,7 +30,7 @@ struct Builtin {
     /// Letters of harmless options.
     flags: &'static str,
     operands: BuiltinOperands,
-    /// It touches nothing but the flow of the shell, so no rule is needed.
+    /// It only affects the control flow of the shell, so it needs no rule.
     needs_no_rule: bool,
 }
 
@@ -47,7 +47,7 @@ const BUILTINS: &[Builtin] = &[
     builtin(&[":", "true", "false"], "*", BuiltinOperands::Any, true),
     builtin(&["break", "continue", "shift"], "", BuiltinOperands::Number, true),
     builtin(&["exit", "return"], "", BuiltinOperands::Status, true),
-    // `-p` assigns to what it is given, subscript and all.
+    // `-p` assigns to its argument, including a subscript.
     builtin(&["wait"], "nf", BuiltinOperands::Jobs, true),
     builtin(&["cd"], "LPe@", BuiltinOperands::Any, false),
     builtin(&["pwd"], "LP", BuiltinOperands::None, false),
@@ -65,14 +65,14 @@ const BUILTINS: &[Builtin] = &[
     builtin(&["logout"], "", BuiltinOperands::Number, false),
     builtin(&["umask"], "pS", BuiltinOperands::Any, false),
     builtin(&["ulimit"], "*", BuiltinOperands::Any, false),
-    // Not `-n` and `-i`: a reference and a number are evaluated whenever they are used.
+    // Not `-n` and `-i`, because references and integers are evaluated at every use.
     builtin(&["local", "readonly"], "raAluxgpf", BuiltinOperands::Names, false),
     builtin(&["unset"], "vf", BuiltinOperands::Names, false),
     builtin(&["unalias"], "a", BuiltinOperands::Any, false),
 ];
 
-/// Other built-ins of bash. `printf`, `read`, `set` and `test` are judged by rules of their own, and wrappers by
-/// what they run; the words of the others do not show whether a use is harmless.
+/// Other built-ins of bash. `printf`, `read`, `set` and `test` have rules of their own, and wrappers are judged by what
+/// they run. The words of the others do not show whether a use is harmless.
 const OTHER_BUILTINS: &[&str] = &[
     "printf",
     "read",
@@ -114,7 +114,7 @@ pub(crate) fn is_builtin(name: &str) -> bool {
     OTHER_BUILTINS.contains(&name) || find_builtin(name).is_some()
 }
 
-/// Whether no rule is needed for a built-in that is used like this.
+/// Whether a built-in with these arguments needs no rule.
 pub(crate) fn needs_no_rule(call: &Call) -> bool {
     let name = call.program.text.as_str();
     match name {
@@ -124,7 +124,7 @@ pub(crate) fn needs_no_rule(call: &Call) -> bool {
     }
 }
 
-/// Whether `name` is a built-in that touches nothing but the flow of the shell when it is used as the table lists.
+/// Whether `name` is a built-in that only affects the control flow of the shell when it is used as the table lists.
 pub(crate) fn is_flow_control(name: &str) -> bool {
     find_builtin(name).is_some_and(|builtin| builtin.needs_no_rule)
 }
@@ -134,7 +134,7 @@ pub(crate) fn is_unlisted_use(call: &Call) -> bool {
     find_builtin(call.program.text.as_str()).is_some_and(|builtin| !builtin.covers(call))
 }
 
-/// Whether a built-in evaluates, or may evaluate, what it is given.
+/// Whether a built-in evaluates, or may evaluate, its arguments.
 pub(crate) fn evaluates(call: &Call) -> bool {
     let plain_names =
         || call.args.iter().all(|arg| arg.is_known() && !arg.has_glob && !arg.text.contains(['[', '$', '`']));
@@ -143,7 +143,7 @@ pub(crate) fn evaluates(call: &Call) -> bool {
         "test" | "[" => !is_plain_test(call),
         "read" => !is_plain_read(call) && !plain_names(),
         "getopts" => !plain_names(),
-        // The value of a variable is evaluated too, and that of every variable that it names.
+        // The value of a variable is evaluated too, and so is that of every variable it names.
         "let" => true,
         _ => is_unlisted_use(call),
     }
@@ -178,7 +178,7 @@ impl Builtin {
             word.is_known() && !word.text.is_empty() && word.text.bytes().all(|byte| byte.is_ascii_digit())
         };
         let one = args.len() <= 1;
-        // An operand that may be an option could be any option.
+        // An operand that may be an option may be any option.
         let operand = |word: &Word| !word.may_be_option() && !word.has_glob;
         match self.operands {
             BuiltinOperands::Any => args.first().is_none_or(|word| !word.may_be_option()),
@@ -198,7 +198,7 @@ impl Builtin {
     }
 }
 
-/// `set` with options that only stop a text earlier.
+/// Whether this is `set` with options that only end a text earlier.
 fn is_plain_set(call: &Call) -> bool {
     const NAMED: &[&str] = &["pipefail", "errexit", "nounset", "xtrace", "noglob", "noclobber"];
     let mut args = call.texts();
@@ -214,7 +214,7 @@ fn is_plain_set(call: &Call) -> bool {
     plain
 }
 
-/// `read` into variables that mean nothing to any program.
+/// Whether this is `read` into variables that have no meaning for programs.
 pub(crate) fn is_plain_read(call: &Call) -> bool {
     call.args.iter().all(|arg| {
         let option = matches!(arg.text.as_str(), "-r" | "-s" | "-rs" | "-sr");
@@ -222,7 +222,8 @@ pub(crate) fn is_plain_read(call: &Call) -> bool {
     })
 }
 
-/// `test` without `-v`, which evaluates a subscript, also where it could come from an expansion.
+/// Whether this is `test` without `-v`, which evaluates a subscript, including a `-v` that could come from an
+/// expansion.
 pub(crate) fn is_plain_test(call: &Call) -> bool {
     let operator = |text: &str| {
         !matches!(text, "-v" | "-R") && (text.starts_with('-') || matches!(text, "=" | "==" | "!="))

@@ -1,4 +1,4 @@
-//! The decision about a command: the rules against every simple command in it.
+//! The decision about a command: applies the rules to every simple command in it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::policy::{ApprovalMode, Policy, Verdict};
 use crate::rule::{Rule, ShellRule};
 
 impl Policy {
-    /// Decides about a text for `bash -c` that starts in `directory`, or else in the workspace.
+    /// Decides about a text for `bash -c` that starts in `directory`, or in the workspace.
     pub(crate) fn decide_command(&self, text: &str, directory: Option<&Path>) -> Verdict {
         let start = self.start_directory(directory);
         let elsewhere = start != self.workspace;
@@ -36,7 +36,7 @@ impl Policy {
         }
     }
 
-    /// Decides about what a text runs that starts in the directory `start`.
+    /// Decides about the steps of a text that starts in the directory `start`.
     pub(crate) fn decide_steps(
         &self,
         CommandSteps { steps, defines_functions: functions }: &CommandSteps,
@@ -46,7 +46,7 @@ impl Policy {
             return Verdict::deny(rule, reason);
         }
         let (directories, lost) = self.possible_directories(steps, start);
-        // A function runs where the shell is when it is called; the others where it may have been so far.
+        // A function runs in the shell's directory when it is called; other steps run in one of the directories so far.
         let places = |at: usize| -> &[PathBuf] {
             let all = directories.last().map_or(&[] as &[PathBuf], Vec::as_slice);
             if *functions { all } else { directories.get(at).map_or(all, Vec::as_slice) }
@@ -72,7 +72,8 @@ impl Policy {
         if let Some((rule, reason)) = restricting_shell_rule(&self.ask, steps, "needs an approval") {
             return Verdict::ask(rule, reason);
         }
-        let asks = |(at, step)| self.restricting_path_rule(&self.ask, step, places(at), "puts to a person");
+        let asks =
+            |(at, step)| self.restricting_path_rule(&self.ask, step, places(at), "asks a person about");
         if let Some((rule, reason)) = steps.iter().enumerate().find_map(asks) {
             return Verdict::ask(rule, reason);
         }
@@ -93,7 +94,7 @@ impl Policy {
         Verdict::allow(rules.join(", "))
     }
 
-    /// Decides about a text that cannot be read: it could be whatever a rule is about.
+    /// Decides about a text that cannot be analyzed, to which any rule may apply.
     pub(crate) fn decide_unanalyzable(&self, Unanalyzable(what): Unanalyzable) -> Verdict {
         if let Some(rule) = self.deny.iter().find(|rule| applies_to_commands(rule)) {
             let reason = format!(
@@ -118,7 +119,7 @@ impl Policy {
         }
     }
 
-    /// What no rule covers runs without asking where the kernel holds it, if people want that.
+    /// Allows an uncovered command without approval if it is sandboxed and the approval mode permits it.
     fn allow_if_sandboxed(&self, verdict: Verdict) -> Verdict {
         match self.approval {
             ApprovalMode::Sandboxed if self.sandboxed => Verdict::allow("sandboxed"),
@@ -126,7 +127,8 @@ impl Policy {
         }
     }
 
-    /// The allow rule that covers what a step runs, `None` where it needs none; or why none does.
+    /// Returns the allow rule that covers a step, `None` if the step does not need a rule, or the reason why no rule
+    /// covers it.
     pub(crate) fn covering_rule(&self, step: &CommandStep) -> Result<Option<&Rule>, String> {
         if let Some(variable) = step.assigned_variables.first() {
             return Err(format!(
@@ -162,7 +164,7 @@ impl Policy {
     }
 }
 
-/// True for rules that a command can fall under.
+/// Whether a rule can apply to commands.
 fn applies_to_commands(rule: &Rule) -> bool {
     match rule {
         Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) => true,
@@ -177,7 +179,7 @@ pub(crate) fn shell_rule(rule: &Rule) -> Option<&ShellRule> {
     }
 }
 
-/// The first of `rules` that is about a program among the steps, with a sentence that says so.
+/// Returns the first of `rules` that applies to a program among the steps, with a sentence that says so.
 pub(crate) fn restricting_shell_rule<'r>(
     rules: &'r [Rule],
     steps: &[CommandStep],
@@ -204,20 +206,20 @@ pub(crate) fn restricting_shell_rule<'r>(
     let call = calls().find(|call| hazard::is_dynamic(call))?;
     let program = &call.program.text;
     let reason = format!(
-        "what `{program}` runs here cannot be told, so it cannot be checked against the rule `{rule}`; run the command \
+        "what `{program}` runs here is unknown, so it cannot be checked against the rule `{rule}`; run the command \
          itself"
     );
     Some((rule, reason))
 }
 
-/// True when an allow rule covers what a step runs, or a wrapper around it with any argument.
+/// Whether an allow rule covers a step, or covers a wrapper around it with any arguments.
 pub(crate) fn allows(rule: &ShellRule, step: &CommandStep) -> bool {
     let Some((call, wrappers)) = step.call_chain.split_last() else { return false };
     wrappers.iter().any(|wrapper| rule.arguments.is_some() && is_covered(rule, wrapper, None))
         || is_covered(rule, call, hazard::hazard(call).as_deref())
 }
 
-/// True when an allow rule covers a call. `hazard` is what makes its arguments extraordinary.
+/// Whether an allow rule covers a call. `hazard` is the reason why its arguments are not ordinary.
 fn is_covered(rule: &ShellRule, call: &Call, hazard: Option<&str>) -> bool {
     if !names_program(&rule.program, &call.program.text) {
         return false;
@@ -232,12 +234,12 @@ fn is_covered(rule: &ShellRule, call: &Call, hazard: Option<&str>) -> bool {
     ordinary && (matches || glob.matches_all_from(text.get(..known).unwrap_or("")))
 }
 
-/// The calls of a text by the names in them, so that many rules can be held against many calls.
+/// The calls of a text, indexed by names, so that many rules can be applied to many calls.
 struct CallIndex<'c> {
     calls: Vec<&'c Call>,
     /// The calls of each program, in the order of the text.
     by_program: HashMap<String, Vec<usize>>,
-    /// The calls that run what their arguments name, by the words in these.
+    /// The calls that run what their arguments name, by the words of the arguments.
     by_word: HashMap<String, Vec<usize>>,
 }
 
@@ -257,7 +259,7 @@ impl<'c> CallIndex<'c> {
         Self { calls, by_program, by_word }
     }
 
-    /// The first call that a narrowing rule is about, plainly or hidden in what the call runs.
+    /// Returns the first call that a deny or ask rule applies to, directly or through what the call runs.
     fn first_about(&self, rule: &ShellRule) -> Option<&'c Call> {
         let program = rule.program.rsplit('/').next().unwrap_or_default().to_lowercase();
         let is_covered = |at: &&usize| self.calls.get(**at).is_some_and(|call| has_arguments(rule, call));
@@ -272,7 +274,7 @@ impl<'c> CallIndex<'c> {
     }
 }
 
-/// Whether the arguments of a call are, or may be, those that a narrowing rule names.
+/// Whether the arguments of a call match, or may match, those of a deny or ask rule.
 fn has_arguments(rule: &ShellRule, call: &Call) -> bool {
     let Some(glob) = &rule.arguments else { return true };
     let Arguments { text, known, ordinary } = arguments(call);
@@ -282,12 +284,12 @@ fn has_arguments(rule: &ShellRule, call: &Call) -> bool {
     !ordinary || glob.may_match_from(text.get(..known).unwrap_or(""))
 }
 
-/// The arguments as rules see them.
+/// The arguments as rules match them.
 struct Arguments {
     text: String,
-    /// How much of `text` is known, from its start.
+    /// Length of the known start of `text`.
     known: usize,
-    /// They tell what happens.
+    /// Whether the arguments determine what happens.
     ordinary: bool,
 }
 
@@ -295,21 +297,21 @@ fn arguments(call: &Call) -> Arguments {
     let (words, ordinary) =
         if call.name() == "git" { ordinary_git::arguments(call) } else { (call.args.iter().collect(), true) };
     let mut arguments = Arguments { text: String::new(), known: 0, ordinary };
-    let mut unsure = None;
+    let mut unknown_from = None;
     for (at, word) in words.into_iter().enumerate() {
         if at > 0 {
             arguments.text.push(' ');
         }
         if !word.is_known() {
-            unsure.get_or_insert(arguments.text.len() + word.known_prefix().len());
+            unknown_from.get_or_insert(arguments.text.len() + word.known_prefix().len());
         }
         arguments.text.push_str(&word.text);
     }
-    arguments.known = unsure.unwrap_or(arguments.text.len());
+    arguments.known = unknown_from.unwrap_or(arguments.text.len());
     arguments
 }
 
-/// True when a rule's program is the one that `word` runs: by its bare name, or as the system's own file.
+/// Whether a rule's program is the one that `word` runs, by its name or as a file of the system.
 pub(crate) fn names_program(program: &str, word: &str) -> bool {
     const SYSTEM: &[&str] = &["/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin"];
     let bare = match word.rsplit_once('/') {
@@ -322,7 +324,7 @@ pub(crate) fn names_program(program: &str, word: &str) -> bool {
         || (bare == "[" && program == "test")
 }
 
-/// A call on one line, for messages.
+/// Returns a call on one line, for messages.
 pub(crate) fn display_call(call: &Call) -> String {
     let words: Vec<&str> = std::iter::once(call.program.text.as_str()).chain(call.texts()).collect();
     let line = words.join(" ").replace('\n', " ");

@@ -1,8 +1,8 @@
-//! The two little languages that commands carry: sed_objection and awk_objection. Ordinary scripts only print and change text.
+//! Scripts of sed, awk and jq in commands. Ordinary scripts only print and change text.
 
 use super::wrapper::Call;
 
-/// Why the arguments of sed_objection are not ordinary.
+/// Returns why the arguments of sed are not ordinary.
 pub(crate) fn sed_objection(call: &Call) -> Option<&'static str> {
     let mut scripts = Vec::new();
     let mut operands = Vec::new();
@@ -25,7 +25,7 @@ pub(crate) fn sed_objection(call: &Call) -> Option<&'static str> {
     (!plain).then_some("has a script that can write files or run commands")
 }
 
-/// `Some` when the script consists of printing, deleting and substituting.
+/// Returns `Some` if the script only prints, deletes and substitutes.
 fn check_sed_script(script: &str) -> Option<()> {
     let mut rest = script;
     loop {
@@ -56,7 +56,7 @@ fn check_sed_script(script: &str) -> Option<()> {
     }
 }
 
-/// Skips `1,$`, `/re/`, `2~3`, `!` and the like.
+/// Skips `1,$`, `/re/`, `2~3`, `!` and similar addresses.
 fn skip_address(script: &str) -> Option<&str> {
     let mut rest = script;
     loop {
@@ -70,7 +70,7 @@ fn skip_address(script: &str) -> Option<&str> {
     }
 }
 
-/// What follows the next `delimiter` that no backslash escapes. Within brackets implementations differ: refused.
+/// Returns the text after the next unescaped `delimiter`. Brackets are refused, because implementations differ.
 fn skip_delimited(text: &str, delimiter: char) -> Option<&str> {
     let mut escaped = false;
     let mut bracket = false;
@@ -88,7 +88,7 @@ fn skip_delimited(text: &str, delimiter: char) -> Option<&str> {
     None
 }
 
-/// Why the arguments of awk_objection are not ordinary.
+/// Returns why the arguments of awk are not ordinary.
 pub(crate) fn awk_objection(call: &Call) -> Option<&'static str> {
     let mut args = call.texts();
     let mut program = None;
@@ -113,7 +113,7 @@ pub(crate) fn awk_objection(call: &Call) -> Option<&'static str> {
         .then_some("has a program that can open files or run commands")
 }
 
-/// Functions and variables of awk_objection that run, open or name something: POSIX, gawk and mawk.
+/// Functions and variables of awk that run, open or name something, in POSIX, gawk and mawk.
 const AWK_NAMES: &[&str] = &[
     "system",
     "getline",
@@ -130,7 +130,7 @@ const AWK_NAMES: &[&str] = &[
     "FUNCTAB",
 ];
 
-/// Why the arguments of jq_objection are not ordinary: a program that reads modules, or the environment.
+/// Returns why the arguments of jq are not ordinary: a program that reads modules or the environment.
 pub(crate) fn jq_objection(call: &Call) -> Option<&'static str> {
     const NAMES: &[&str] =
         &["import", "include", "modulemeta", "get_search_list", "env", "input_line_number"];
@@ -138,12 +138,12 @@ pub(crate) fn jq_objection(call: &Call) -> Option<&'static str> {
     call.texts().any(reads).then_some("has a program that can read modules or the environment")
 }
 
-/// True when `name` occurs in `text` as a word of its own, case ignored.
+/// Whether `name` occurs in `text` as a separate word, ignoring case.
 pub(crate) fn contains_word(text: &str, name: &str) -> bool {
     possible_program_names(text).iter().any(|word| word == name)
 }
 
-/// The words of `text` that could be names of programs, case folded.
+/// Returns the words of `text` that could be names of programs, in lower case.
 pub(crate) fn possible_program_names(text: &str) -> Vec<String> {
     let parts_names = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | '.'));
     text.to_lowercase().split(parts_names).filter(|word| !word.is_empty()).map(str::to_owned).collect()

@@ -1,10 +1,9 @@
-//! From text to a syntax tree that bash would read the same way, or the reason why that is not sure.
+//! Parses a text into a syntax tree that bash would read in the same way, or returns why that is uncertain.
 //!
-//! The grammar is tree-sitter's. It was made for editors: it skips what it does not need, and joins or parts words
-//! where bash would not. So every byte between two nodes must be a blank that bash skips too, and everything the
-//! grammar is known to read otherwise is refused here: line continuations between words, carriage returns, control
-//! characters, here-documents whose end is not plain. Source of what bash does: its manual, and
-//! `tests/differential.rs`.
+//! The grammar is that of tree-sitter. It was made for editors: it skips what it does not need, and joins or splits
+//! words where bash would not. So every byte between two nodes must be a blank that bash skips too. Everything that the
+//! grammar is known to read differently is refused here: line continuations between words, carriage returns, control
+//! characters, here-documents with an ambiguous end. Source for bash: its manual, and `tests/differential.rs`.
 
 use std::ops::ControlFlow;
 
@@ -12,19 +11,19 @@ use tree_sitter::{Node, ParseOptions, Parser, Tree, TreeCursor};
 
 use super::Unanalyzable;
 
-/// Longer texts are not read, in bytes.
+/// Maximum length of a text in bytes.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
-/// Calls of the parser's progress callback for a text without surprises, and per byte on top.
+/// Calls of the parser's progress callback for an ordinary text, in addition to one per byte.
 const BASE_PARSE_STEPS: usize = 1000;
-/// Deeper trees are not walked. Lists joined by `&&` and `||` count once for all.
+/// Maximum depth of a tree. Lists joined by `&&` and `||` count once.
 const MAX_TREE_DEPTH: u32 = 500;
 /// The grammar's scanner counts open here-documents in one byte.
 const MAX_HERE_DOCUMENTS: usize = 100;
 
-/// Reads `text` into a tree without errors.
+/// Parses `text` into a tree without errors.
 ///
 /// # Errors
-/// Why it cannot be read, or why bash may read it otherwise.
+/// Why the text cannot be parsed, or why bash may read it differently.
 pub(super) fn parse(text: &str) -> Result<Tree, Unanalyzable> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(Unanalyzable("more text than can be checked"));
@@ -44,8 +43,8 @@ pub(super) fn parse(text: &str) -> Result<Tree, Unanalyzable> {
         steps = steps.saturating_sub(1);
         if steps == 0 || state.has_error() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    // The grammar's scanner asks C's `isdigit` about whole characters, which reads beyond its table for most; and
-    // for bash they are parts of words, like any other character without a meaning.
+    // The grammar's scanner passes whole characters to C's `isdigit`, which reads beyond its table for most of them.
+    // For bash they are parts of words, like any other character without a meaning.
     let bytes: Vec<u8> = text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'%' }).collect();
     let mut read = |at: usize, _| bytes.get(at..).unwrap_or_default();
     let options = ParseOptions::new().progress_callback(&mut progress);
@@ -59,16 +58,16 @@ pub(super) fn parse(text: &str) -> Result<Tree, Unanalyzable> {
 
 const SYNTAX: Unanalyzable = Unanalyzable("a syntax error, or syntax that is not understood");
 
-/// What may stand between two children of a node.
+/// What may be between two children of a node.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gap {
     /// Blanks and line ends.
     Lines,
     /// Blanks.
     Blanks,
-    /// Nothing: it is one word.
+    /// Nothing: the node is one word.
     Nothing,
-    /// Anything here; who reads the node looks at its whole text.
+    /// Anything: the code for this node checks its whole text.
     Read,
 }
 
@@ -110,10 +109,10 @@ fn allowed_gap(kind: &str) -> Gap {
     }
 }
 
-/// Refuses where the grammar skipped something that bash would not, or parted one word into two.
+/// Refuses a tree in which the grammar skipped something that bash would not skip, or split one word into two.
 fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Unanalyzable> {
     let root = cursor.node();
-    // What lies outside the root was skipped as well.
+    // Text outside the root was skipped too.
     let outside = [text.get(..root.start_byte()), text.get(root.end_byte()..)];
     if outside.iter().any(|part| part.is_none_or(|part| !part.bytes().all(is_blank_or_line))) {
         return Err(SKIPPED);
@@ -125,7 +124,7 @@ fn check_gaps(text: &str, cursor: &mut TreeCursor<'_>) -> Result<(), Unanalyzabl
         let mut end = node.start_byte();
         let mut last: Option<Node<'_>> = None;
         if cursor.goto_first_child() {
-            // Lists lean to the left, one level for each `&&`; they are walked without recursion.
+            // Lists are left-leaning, with one level per `&&`; they are walked without recursion.
             depth += u32::from(node.kind() != "list");
             if depth > MAX_TREE_DEPTH {
                 return Err(Unanalyzable("commands nested too deeply"));
@@ -172,7 +171,7 @@ fn check_gap(
     let between = text.get(range).ok_or(SKIPPED)?.as_bytes();
     let plain = match gap {
         Gap::Lines => between.iter().copied().all(is_blank_or_line),
-        // `for x in a b` ends with its line; `do` may stand on a later one.
+        // `for x in a b` ends with its line; `do` may be on a later one.
         Gap::Blanks if after.kind() == "do_group" => between.iter().copied().all(is_blank_or_line),
         Gap::Blanks => between.iter().all(|byte| matches!(byte, b' ' | b'\t')),
         Gap::Nothing => between.is_empty(),

@@ -1,7 +1,8 @@
-//! Which arguments are not ordinary: those that are not known to do only what the program is for.
+//! Finds arguments that are not ordinary: those that are not known to do only what the program is for.
 //!
-//! `Shell(x)` covers ordinary arguments, `Shell(x:*)` any. The tables of [`super::ordinary`] and its like say for
-//! each program which arguments are; a program without an entry has none, so that `Shell(x)` covers `x` alone.
+//! `Shell(x)` covers ordinary arguments, `Shell(x:*)` covers any. The tables of [`super::ordinary_files`] and similar
+//! modules list the ordinary arguments of each program. A program without an entry has none, so `Shell(x)` covers only
+//! `x` without arguments.
 
 use super::builtins::{self, is_plain_read, is_plain_test};
 use super::filter_scripts;
@@ -13,7 +14,7 @@ use super::program_lists::{CODE_RUNNERS, NEVER_ORDINARY, VALUE_INDEPENDENT};
 use super::word::Word;
 use super::wrapper::{Call, SHELLS};
 
-/// Returns why the arguments are not ordinary, as an end to "it …"; `None` when they are.
+/// Returns why the arguments are not ordinary, as the end of a sentence "it …"; `None` if they are.
 pub(crate) fn hazard(call: &Call) -> Option<String> {
     if builtins::needs_no_rule(call) {
         return None;
@@ -24,10 +25,10 @@ pub(crate) fn hazard(call: &Call) -> Option<String> {
         if is_known || is_workspace_program(call) {
             return None;
         }
-        // What it does with arguments is not known; nobody needs to know to ask for its version.
+        // The effect of its arguments is unknown, but asking for the version is harmless.
         let first = call.texts().find(|text| !matches!(*text, "--version" | "--help"))?;
         Some(format!(
-            "has the argument `{}`, and which arguments of `{name}` are ordinary is not known",
+            "has the argument `{}`, and which arguments of `{name}` are ordinary is unknown",
             first.chars().filter(|c| !c.is_control()).take(60).collect::<String>()
         ))
     })
@@ -39,7 +40,7 @@ fn known_hazard(call: &Call) -> Option<String> {
     let name = name.as_str();
     let fixed = |why: &str| Some(why.to_owned());
     if call.has_unknown_arguments {
-        return fixed("gets arguments that cannot be known");
+        return fixed("gets unknown arguments");
     }
     let asks_version = call.args.len() == 1 && call.texts().all(|text| text == "--version");
     if NEVER_ORDINARY.contains(&name) && (!asks_version || builtins::is_builtin(name)) {
@@ -57,7 +58,7 @@ fn known_hazard(call: &Call) -> Option<String> {
             return filter_scripts::jq_objection(call).map(str::to_owned);
         }
         "test" | "[" => return if is_plain_test(call) { None } else { fixed("evaluates its arguments") },
-        "read" if !is_plain_read(call) => return fixed("sets a variable that programs may heed"),
+        "read" if !is_plain_read(call) => return fixed("sets a variable that programs may read"),
         "read" | "echo" | "true" | "false" | ":" | "kill" => return None,
         "printf" => {
             let first = call.texts().next().filter(|first| first.starts_with('-') && *first != "--");
@@ -82,11 +83,11 @@ fn known_hazard(call: &Call) -> Option<String> {
     match (name, words.split_first()) {
         // `cargo +nightly test`.
         ("cargo", Some((first, rest))) if is_toolchain(first.0) => program.objection_to(rest),
-        // `go run example.com/x@latest` runs what it fetches.
+        // `go run example.com/x@latest` runs fetched code.
         ("go", _) => odd(&|text| text.contains('@')).or_else(|| program.objection(call)),
         ("curl", _) => odd(&|text| text.starts_with('@') || (text.starts_with('-') && text.contains('@')))
             .or_else(|| program.objection(call)),
-        // An archive with a colon is one of another machine; the old style has letters without a dash.
+        // An archive name with a colon is on another machine. The old syntax has option letters without a dash.
         ("tar" | "bsdtar", Some(((letters, _), rest))) => {
             odd(&|text| text.contains(':')).or_else(|| match letters.starts_with('-') {
                 true => program.objection_to(&words),
@@ -101,12 +102,12 @@ fn known_hazard(call: &Call) -> Option<String> {
     }
 }
 
-/// The entry of a program in the tables.
+/// Returns the entry of a program in the tables.
 fn find_program(name: &str) -> Option<&'static ProgramOptions> {
     FILES.iter().chain(CODE).find(|program| program.names.contains(&name))
 }
 
-/// Whether [`known_hazard`] judges a program by a rule of its own.
+/// Whether [`known_hazard`] has a special rule for a program.
 fn is_special_case(name: &str) -> bool {
     const SPECIAL_CASES: &[&str] = &[
         "git", "gh", "glab", "hub", "sed", "gsed", "awk", "gawk", "mawk", "nawk", "test", "[", "read",
@@ -120,13 +121,13 @@ fn is_special_case(name: &str) -> bool {
         || builtins::is_builtin(name)
 }
 
-/// Whether some list or table knows a program, so that a function of that name would mislead.
+/// Whether some list or table contains a program, so that a function of that name would be misleading.
 pub(crate) fn is_listed(name: &str) -> bool {
     super::program_lists::is_listed(name) || find_program(name).is_some() || is_special_case(name)
 }
 
-/// Whether a program runs code of the directory in which it runs, or may do so: every program but those that only
-/// handle files and texts that they are given.
+/// Whether a program runs, or may run, code of its working directory. True for all programs except those that only
+/// process the files and texts they are given.
 pub(crate) fn depends_on_directory(call: &Call) -> bool {
     let name = call.name();
     let only_files = FILES.iter().any(|program| program.names.contains(&name.as_str()));
@@ -145,17 +146,17 @@ pub(crate) fn depends_on_directory(call: &Call) -> bool {
             | "echo"
             | "kill"
     );
-    // `./ls` is a file of the directory, whatever its name.
+    // `./ls` is a file of the directory, whatever its name is.
     let is_relative = call.program.text.contains('/') && !call.program.text.starts_with('/');
     is_relative || !(only_files || apart || builtins::is_builtin(&name) || builtins::needs_no_rule(call))
 }
 
-/// Whether a program is in the table of those that run code of their directory.
+/// Whether the table of programs that run code of their directory contains a program.
 pub(crate) fn runs_code(name: &str) -> bool {
     CODE.iter().any(|program| program.runs_code && program.names.contains(&name))
 }
 
-/// Whether the program is named by a relative path: a file of the workspace, which the model may change anyway.
+/// Whether the program is given as a relative path: a file of the workspace, which the model may change anyway.
 fn is_workspace_program(call: &Call) -> bool {
     let text = call.program.text.as_str();
     text.contains('/') && !text.starts_with('/') && !text.split('/').any(|name| name == "..")
@@ -167,19 +168,19 @@ fn is_toolchain(text: &str) -> bool {
     text.strip_prefix('+').is_some_and(|name| name.chars().all(plain))
 }
 
-/// True when something of what a program gets is not known, and could matter.
+/// Whether some argument is unknown and its value could matter.
 pub(crate) fn has_relevant_unknown(call: &Call) -> bool {
     (0..call.args.len()).any(|at| is_relevant_unknown(call, at))
 }
 
-/// True when the argument at `at` is not known and its value could matter: name a file, or be an option.
+/// Whether the argument at `at` is unknown and its value could matter: name a file, or be an option.
 pub(crate) fn is_relevant_unknown(call: &Call, at: usize) -> bool {
     let Some(arg) = call.args.get(at).filter(|arg| !arg.is_known()) else { return false };
     let name = call.name();
     match name.as_str() {
-        // A format may be an option too.
+        // A format may also be an option.
         "printf" => at == 0,
-        // The message of a commit: one word, whatever it says.
+        // The message of a commit: one word with any content.
         "git" => {
             let before =
                 at.checked_sub(1).and_then(|at| call.args.get(at)).map_or("", |arg| arg.text.as_str());
@@ -191,7 +192,7 @@ pub(crate) fn is_relevant_unknown(call: &Call, at: usize) -> bool {
     }
 }
 
-/// True when a program runs what its arguments name, so that a denied program may hide among them.
+/// Whether a program runs what its arguments name, so that a denied program may be among them.
 pub(crate) fn runs_its_arguments(call: &Call) -> bool {
     let name = call.name();
     NEVER_ORDINARY.contains(&name.as_str())
@@ -202,7 +203,7 @@ pub(crate) fn runs_its_arguments(call: &Call) -> bool {
         || known_hazard(call).is_some()
 }
 
-/// True for built-ins after which names no longer mean what they say.
+/// Whether the meaning of names may change after this built-in.
 pub(crate) fn is_dynamic(call: &Call) -> bool {
     let name = call.name();
     let stdin_script = SHELLS.contains(&name.as_str())
@@ -242,7 +243,7 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
         )
 }
 
-/// Reading sub-commands of the clients of forges.
+/// Returns why the arguments of a forge client are not ordinary; only reading sub-commands are.
 fn forge_objection(call: &Call) -> Option<String> {
     const READING: ProgramOptions = ordinary_arguments::program(
         &[],
@@ -262,7 +263,7 @@ fn forge_objection(call: &Call) -> Option<String> {
 }
 
 fn shell_objection(call: &Call) -> Option<String> {
-    // A script by its name; what follows are the script's own arguments.
+    // A script by its name; the following arguments belong to the script.
     let script = call.args.first().is_some_and(|arg| !arg.text.starts_with(['-', '+']) && !arg.is_pipe);
     (!script).then(|| "runs text it is given".to_owned())
 }

@@ -1,7 +1,7 @@
-//! Values of variables that the text itself gives away: numbers of processes, and the words of a loop.
+//! Values of variables that follow from the text itself: process ids, and the words of a loop.
 //!
-//! `for f in *.md; do wc -l "$f"; done` runs `wc -l` with names that match `*.md`, so it is judged as that. A variable
-//! counts only where nothing else in the text assigns it.
+//! `for f in *.md; do wc -l "$f"; done` runs `wc -l` with names that match `*.md`, and is judged like that. A variable
+//! is replaced only if the text assigns it nowhere else.
 
 use super::walk::{SimpleCommand, Walk};
 use super::word::{Variable, Word, is_shell_local};
@@ -11,19 +11,19 @@ use super::word::{Variable, Word, is_shell_local};
 pub(super) struct WordLoop {
     /// The variable.
     pub(super) name: String,
-    /// The words.
+    /// Its values.
     pub(super) values: Vec<Word>,
-    /// The walk is in its body.
+    /// Whether the walk is inside the body.
     pub(super) is_open: bool,
 }
 
-/// How many commands one command of a loop may stand for.
+/// Maximum number of commands that one command of a loop is replaced by.
 const MAX_ALTERNATIVES: usize = 32;
-/// How many commands loops may add to a text.
+/// Maximum number of commands that loops may add to a text.
 const MAX_ADDED_COMMANDS: usize = 1_000;
 
 impl Walk<'_> {
-    /// Built-ins that give variables a value that is not seen here.
+    /// Records the variables that a built-in command sets to unknown values.
     pub(super) fn track_builtin_assignment(&mut self, simple: &SimpleCommand) {
         const SETTERS: &[&str] = &[
             "read",
@@ -56,7 +56,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Puts the values of variables in the place of the variables, as far as the text tells them.
+    /// Replaces variables by their values, as far as the text shows them.
     pub(super) fn replace_variables(&mut self) {
         let mut commands = Vec::with_capacity(self.commands.len());
         let mut added = 0;
@@ -77,13 +77,13 @@ impl Walk<'_> {
         self.commands = commands;
     }
 
-    /// Whether a variable was assigned in the text, and only ever a number.
+    /// Whether a variable is assigned in the text, and only numbers.
     fn is_number(&self, name: &str) -> bool {
         self.assignments.iter().any(|assigned| assigned == name)
             && !self.non_numeric_variables.iter().any(|tainted| tainted == name || tainted == "*")
     }
 
-    /// The commands that one command of a loop stands for; `None` where its variables have no known values.
+    /// Returns the commands that replace a command of a loop. Returns `None` if its variables have no known values.
     fn alternatives(&self, simple: &SimpleCommand) -> Option<Vec<SimpleCommand>> {
         let (program, words) = simple.words.split_first()?;
         let is_open = |word: &&Word| !word.is_known() && !word.depends_on_more;
@@ -128,12 +128,12 @@ impl Walk<'_> {
     }
 }
 
-/// The value of a variable in one round of its loops, if the value is one word there.
+/// Returns the value of a variable in one iteration of its loops, if the value is one word there.
 fn loop_value<'v>(choice: &[(usize, &'v Word)], variable: &Variable) -> Option<&'v Word> {
     let (_, value) = choice.iter().find(|(at, _)| Some(*at) == variable.in_loop)?;
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ',' | '+' | '@' | '%');
-    // Without quotes a name with white space becomes several words.
+    // Without quotes a name with white space would become several words.
     let is_one =
         variable.quoted || (!value.has_glob && !value.text.is_empty() && value.text.chars().all(is_plain));
     (value.is_known() && !value.is_pipe && is_one).then_some(*value)

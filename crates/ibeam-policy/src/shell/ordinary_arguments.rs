@@ -1,17 +1,18 @@
-//! Ordinary arguments: a table of the options of each program that only do what the program is for.
+//! Ordinary arguments: the type of the tables that list, for each program, the options that only do what the program is
+//! for.
 //!
-//! An option is ordinary if the program's manual was read and the option neither runs a program, nor writes a file
-//! that is not an operand, nor opens a connection. What is not in the table is not ordinary, so a new or a misread
-//! option is refused. Long options are compared whole: an abbreviation is another word.
+//! An option is ordinary if, according to the program's manual, it neither runs a program, nor writes a file that is
+//! not an operand, nor opens a connection. Options that are not listed are not ordinary, so new options are refused.
+//! Long options must match exactly; an abbreviation is a different word.
 
 use super::wrapper::Call;
 
-/// What may stand where no option stands.
+/// The operands that a program accepts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operands {
-    /// Files and texts. Rules and protected places are held against files by their own.
+    /// Files and texts. Rules and protected paths are checked separately.
     Any,
-    /// At most so many.
+    /// At most this many.
     AtMost(usize),
     /// One of these words first, then anything.
     First(&'static [&'static str]),
@@ -25,9 +26,9 @@ pub(crate) enum Operands {
     Formats,
     /// Words of letters, digits and dashes: names of pages, not of files.
     Names,
-    /// Words that do not begin with `+` or `@`: commands of a pager, or files with further options.
+    /// Words that do not begin with `+` or `@`, which are pager commands or files with more options.
     Files,
-    /// Addresses of the web.
+    /// Web addresses.
     Addresses,
 }
 
@@ -37,18 +38,18 @@ pub(crate) struct ProgramOptions {
     pub(crate) names: &'static [&'static str],
     /// Letters of options without a value.
     pub(crate) flags: &'static str,
-    /// Letters of options whose value is the rest of the word or else the next word.
+    /// Letters of options whose value is the rest of the word or the next word.
     pub(crate) valued: &'static str,
-    /// Long options, without their dashes: `name`, `name=` with a value in this word or the next, `name==` with two
-    /// values in the next words, `name?` with a value in this word alone. With a leading `-`, a whole word that the
-    /// program spells with one dash.
+    /// Long options without their dashes: `name`, `name=` with a value in this word or the next, `name==` with two
+    /// values in the next words, `name?` with a value only in this word. An entry with a leading `-` is a whole word
+    /// that the program writes with one dash.
     pub(crate) long: &'static str,
     pub(crate) operands: Operands,
-    /// No option of the program does harm, so a file name that looks like an option does not matter.
+    /// Whether no option of the program is harmful, so that a file name that looks like an option does not matter.
     pub(crate) any_file_name: bool,
-    /// It runs code of the directory in which it runs, such as tests and build scripts.
+    /// Whether it runs code of its working directory, such as tests and build scripts.
     pub(crate) runs_code: bool,
-    /// Its option `-m` or `--message` has any text as its value.
+    /// Whether its option `-m` or `--message` takes any text.
     pub(crate) takes_message: bool,
 }
 
@@ -76,38 +77,39 @@ impl ProgramOptions {
         self
     }
 
-    /// For programs without a harmful option.
+    /// Marks a program without harmful options.
     pub(crate) const fn harmless(mut self) -> Self {
         self.any_file_name = true;
         self
     }
 
-    /// For programs with a message of any text.
+    /// Marks a program with a message of any text.
     pub(crate) const fn with_message(mut self) -> Self {
         self.takes_message = true;
         self
     }
 
-    /// For programs that run code of their directory.
+    /// Marks a program that runs code of its working directory.
     pub(crate) const fn running_code(mut self) -> Self {
         self.runs_code = true;
         self
     }
 
-    /// Returns why the arguments are not ordinary, as an end to "it …".
+    /// Returns why the arguments are not ordinary, as the end of a sentence "it …".
     pub(crate) fn objection(&self, call: &Call) -> Option<String> {
         let words: Vec<(&str, bool)> =
             call.args.iter().map(|arg| (arg.text.as_str(), arg.has_glob)).collect();
         self.objection_to(&words)
     }
 
-    /// As [`Self::objection`], for words of which some are patterns.
+    /// Like [`Self::objection`], for words that may be patterns.
     pub(crate) fn objection_to(&self, words: &[(&str, bool)]) -> Option<String> {
         let mut operands = Vec::new();
         let (mut values, mut is_message) = (0, false);
         let mut only_operands = false;
         for (text, is_glob) in words.iter().copied() {
-            // A pattern may become several words, and one of them an option: `sort *` in a directory with a file named `-o`.
+            // A pattern may expand to several words, and one of them may be an option: `sort *` in a directory with a
+            // file named `-o`.
             if is_glob && !only_operands && text.starts_with(['*', '?', '[']) && !self.any_file_name {
                 return Some(format!(
                     "has the pattern `{text}`, which may become an option; write `./{text}`"
@@ -115,7 +117,8 @@ impl ProgramOptions {
             }
             if values > 0 {
                 values -= 1;
-                // Some programs take no option for a value, so it must be an ordinary one.
+                // Some programs do not accept an option as a value and read it as an option, so it must be an ordinary
+                // one.
                 let is_number =
                     text.get(1..).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
                 if is_message || is_number || text == "-" || !text.starts_with('-') {
@@ -170,7 +173,7 @@ impl ProgramOptions {
         Some(0)
     }
 
-    /// Judges a long option that the program spells with one dash.
+    /// Returns the number of values of a long option that the program writes with one dash.
     fn single_dash_option(&self, text: &str) -> Option<usize> {
         let single = text.strip_prefix("--").map(|rest| format!("-{rest}"));
         self.long.split_ascii_whitespace().filter(|entry| entry.starts_with('-')).find_map(|entry| {
@@ -184,7 +187,7 @@ impl ProgramOptions {
         })
     }
 
-    /// Returns the kind of a long option: what stands behind its name in the table.
+    /// Returns the kind of a long option: the suffix of its name in the table.
     fn long_option_kind(&self, name: &str) -> Option<&'static str> {
         self.long.split_ascii_whitespace().find_map(|entry| {
             let kind = entry.strip_prefix(name)?;
@@ -221,7 +224,7 @@ impl ProgramOptions {
     }
 }
 
-/// Returns the objection to a word, which names it.
+/// Returns the objection to an argument.
 pub(crate) fn not_ordinary(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
     format!("has the argument `{text}`, which is not one of its ordinary arguments")

@@ -1,6 +1,6 @@
-//! Ordinary arguments of programs that run code of the directory in which they run: build scripts, tests, tasks.
+//! Ordinary arguments of programs that run code of their working directory: build scripts, tests, tasks.
 //!
-//! Who grants one of them grants the code of the workspace, which the model may change. Left out is what reaches
+//! Allowing one of them allows the code of the workspace, which the model may change. Left out are options that reach
 //! beyond the workspace: installing for the user, publishing, other programs, configuration from elsewhere.
 
 use super::ordinary_arguments::{Operands, ProgramOptions, program};
@@ -93,7 +93,7 @@ const GO: &[&str] = &[
 ];
 
 pub(crate) const CODE: &[ProgramOptions] = &[
-    // Not `--config`, `-Z`, `install`, `publish` and what logs in.
+    // Not `--config`, `-Z`, `install`, `publish` and logging in.
     program(
         &["cargo"],
         "qvrhVie",
@@ -107,7 +107,7 @@ pub(crate) const CODE: &[ProgramOptions] = &[
     )
     .with_operands(Operands::First(CARGO))
     .running_code(),
-    // Not `exec`, `dlx`, `config`, `publish` and what logs in; not `--global`, `--registry`, `--script-shell`.
+    // Not `exec`, `dlx`, `config`, `publish` and logging in; not `--global`, `--registry`, `--script-shell`.
     program(
         &["npm", "pnpm", "yarn", "bun"],
         "sDEOdqrwPSBfhF",
@@ -142,7 +142,7 @@ pub(crate) const CODE: &[ProgramOptions] = &[
     )
     .with_operands(Operands::FirstPlain(GO))
     .running_code(),
-    // Not `-p`, `-c`, `-o`, `--rootdir`, `--basetemp` and what writes reports.
+    // Not `-p`, `-c`, `-o`, `--rootdir`, `--basetemp` and options that write reports.
     program(
         &["pytest", "py.test"],
         "qvxslh",

@@ -90,7 +90,7 @@ pub(crate) const FILES: &[ProgramOptions] = &[
     .harmless(),
     program(&["hexdump", "hd"], "bcCdovx", "ensf", "one-byte-octal one-byte-char canonical no-squeezing length= skip=")
         .harmless(),
-    // An operand `@file` holds further options.
+    // An operand `@file` contains more options.
     program(&["strings"], "afow", "nte", "all data print-file-name bytes= radix= encoding=").with_operands(Operands::Files),
     program(
         &["grep", "egrep", "fgrep"],
@@ -277,7 +277,7 @@ pub(crate) const FILES: &[ProgramOptions] = &[
         .with_operands(Operands::Files),
     program(&["man"], "kfwaW", "sS", "apropos whatis where path all sections=").with_operands(Operands::Names),
     program(&["getent"], "", "", "").with_operands(Operands::First(&["passwd", "group", "shells", "services", "protocols"])),
-    // Not what sends a file, or writes one.
+    // Not options that send or write files.
     program(
         &["curl"],
         "sSfLkIivgN46#0",
@@ -288,7 +288,7 @@ pub(crate) const FILES: &[ProgramOptions] = &[
          progress-bar limit-rate= get",
     )
     .with_operands(Operands::Addresses),
-    // What changes files: operands are held against protected places, by their own rules.
+    // Programs that change files. Their operands are checked against protected paths separately.
     program(&["touch"], "acfhm", "drt", "no-create date= no-dereference reference= time=").harmless(),
     program(&["mkdir"], "pvZ", "m", "parents verbose mode= context?").harmless(),
     program(&["rmdir"], "pv", "", "parents verbose ignore-fail-on-non-empty").harmless(),
@@ -346,7 +346,7 @@ pub(crate) const FILES: &[ProgramOptions] = &[
         "stdout to-stdout decompress uncompress compress force keep list name no-name quiet recursive test verbose fast \
          best suffix= rm",
     ),
-    // Not to extract or append, nor what runs programs or reads further options.
+    // Not extracting or appending, nor options that run programs or read more options.
     program(
         &["tar", "bsdtar"],
         "ctvzjJahOSkpmWl",

@@ -1,9 +1,9 @@
 //! Ordinary arguments of git: sub-commands that stay in the repository, and their options.
 //!
-//! They run nothing but what the user has configured and the repository's own hooks, which no tool may change. Left
-//! out is what names a program (`--ext-diff`, `--open-files-in-pager`, `-s STRATEGY`), writes another file
-//! (`--output`), opens an editor for more than a message, asks for input, or opens a connection. Source: the
-//! manuals of git 2.47.
+//! They run nothing except what the user has configured and the repository's hooks, which no tool may change. Left out
+//! are options that name a program (`--ext-diff`, `--open-files-in-pager`, `-s STRATEGY`), write another file
+//! (`--output`), open an editor for more than a message, read input, or open a connection. Source: the manuals of git
+//! 2.47.
 
 use super::ordinary_arguments::{Operands, ProgramOptions, not_ordinary, program};
 use super::word::Word;
@@ -177,7 +177,7 @@ const GIT: &[ProgramOptions] = &[
     git(&["worktree"], "v", "", "verbose porcelain").with_operands(Operands::AtMost(1)),
 ];
 
-/// Sub-commands of sub-commands that change or connect nothing; the others of these are not ordinary.
+/// Second-level sub-commands that neither change nor connect anything. All others of these commands are not ordinary.
 const LISTING: &[(&str, &[&str])] = &[
     ("config", &["--get", "--get-all", "--list", "-l", "get", "list"]),
     ("worktree", &["list"]),
@@ -186,7 +186,7 @@ const LISTING: &[(&str, &[&str])] = &[
     ("notes", &["list", "show", "add", "append", "copy", "remove", "get-ref"]),
 ];
 
-/// The arguments of git without its global options, and whether those were ordinary.
+/// Returns the arguments of git without its global options, and whether those were ordinary.
 pub(crate) fn arguments(call: &Call) -> (Vec<&Word>, bool) {
     let mut args = call.args.iter();
     let mut ordinary = true;
@@ -228,7 +228,7 @@ pub(crate) fn objection(call: &Call) -> Option<String> {
     let listed = LISTING.iter().find(|(name, _)| *name == command);
     let known = match (listed, first) {
         (None, _) => programs.clone().count() > 0,
-        // Without words these show what there is; so does a revision behind `reflog`.
+        // Without arguments these only list; so does a revision after `reflog`.
         (Some(_), None) => command != "config",
         (Some((name, words)), Some(first)) => {
             words.contains(&first) || (*name == "reflog" && first.starts_with('-'))
@@ -239,7 +239,7 @@ pub(crate) fn objection(call: &Call) -> Option<String> {
             "uses the sub-command `{command}` in a way that can run programs, write elsewhere or open connections"
         ));
     }
-    // `git log -p` shows a patch; asking for one interactively is what runs an editor.
+    // `git log -p` shows a patch, but `git stash -p` is interactive and runs an editor.
     let words: Vec<(&str, bool)> = rest.iter().map(|word| (word.text.as_str(), word.has_glob)).collect();
     let shows = first == Some("show") || first == Some("list");
     if command == "stash" && !shows && words.iter().any(|(text, _)| matches!(*text, "-p" | "--patch")) {

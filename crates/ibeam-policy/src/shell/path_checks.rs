@@ -1,5 +1,5 @@
-//! Paths in commands: where it may run, what its words and redirections may stand for, and what rules and
-//! protected places say of that.
+//! Checks of paths in commands: working directories, the paths that words and redirections may refer to, and the rules
+//! and protected paths that apply to them.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -21,19 +21,19 @@ impl Policy {
         directory.unwrap_or(&self.workspace)
     }
 
-    /// Returns what the rules about paths say against a start in `directory`, as they do about `cd DIRECTORY`.
+    /// Returns the verdict of path rules about starting in `directory`, as for `cd DIRECTORY`.
     pub(crate) fn start_verdict(&self, directory: &Path) -> Option<Verdict> {
         match self.decide_read(directory) {
             Verdict::Deny { rule, .. } if self.is_enforced_by_sandbox(&rule, directory) => None,
             verdict @ Verdict::Deny { .. } => Some(verdict),
             verdict @ Verdict::Ask { .. } if self.mode == PermissionMode::Default => Some(verdict),
-            // `--force` lifts a question, and a mode that changes nothing runs no command at all.
+            // `--force` lifts questions, and read-only modes run no commands at all.
             Verdict::Allow { .. } | Verdict::Ask { .. } => None,
         }
     }
 
-    /// Where each step may run when the first runs in `start`, and at the end where any of them may; and why that
-    /// cannot be told.
+    /// Returns the possible working directories of each step when the first runs in `start`, and those after the last
+    /// step, and the reason if they are unknown.
     pub(crate) fn possible_directories(
         &self,
         steps: &[CommandStep],
@@ -52,7 +52,7 @@ impl Policy {
         (all, lost)
     }
 
-    /// Adds where a `cd` may lead; false when that cannot be told.
+    /// Adds the possible targets of a `cd`. Returns false if they are unknown.
     fn follow_cd(&self, step: &CommandStep, directories: &mut Vec<PathBuf>) -> bool {
         let changes = |call: &&Call| matches!(call.name().as_str(), "cd" | "pushd" | "popd");
         let Some(call) = step.call_chain.last().filter(changes) else { return true };
@@ -74,7 +74,7 @@ impl Policy {
         directories.len() <= 64
     }
 
-    /// The first of `rules` that is about a path of a step, with a sentence that says so.
+    /// Returns the first of `rules` that covers a path of a step, with a sentence that says so.
     pub(crate) fn restricting_path_rule<'r>(
         &self,
         rules: &'r [Rule],
@@ -124,7 +124,7 @@ impl Policy {
         None
     }
 
-    /// The first of `rules` about what a word may stand for.
+    /// Returns the first of `rules` that covers a path that a word may refer to.
     fn restricting_word_rule<'r>(
         &self,
         rules: &'r [Rule],
@@ -171,8 +171,8 @@ impl Policy {
         None
     }
 
-    /// What no rule of people is needed for: credentials, protected places, what is outside. A path that merely
-    /// needs a rule is noted.
+    /// Checks a step against built-in protection: credentials, protected paths, paths outside. If a path only needs an
+    /// allow rule, stores that verdict in `uncovered`.
     pub(crate) fn check_paths(
         &self,
         step: &CommandStep,
@@ -182,8 +182,7 @@ impl Policy {
         for redirect in &step.redirects {
             if !redirect.target.is_known() {
                 let shown = &redirect.target.text;
-                let reason =
-                    format!("which file `{shown}` is cannot be told; write its name, or {MANUAL} `--force`");
+                let reason = format!("the file `{shown}` is unknown; write its name, or {MANUAL} `--force`");
                 *uncovered = Some(Verdict::ask("default", reason));
             }
             for path in self.resolve(&redirect.target.text, redirect.target.has_tilde, directories) {
@@ -192,7 +191,7 @@ impl Policy {
                 match verdict {
                     Verdict::Deny { ref rule, .. } if self.is_enforced_by_sandbox(rule, &path) => {}
                     Verdict::Deny { .. } => return Some(verdict),
-                    // Ask rules have been looked at as such.
+                    // Ask rules were checked separately.
                     Verdict::Ask { ref rule, .. } if rule != "default" => {}
                     Verdict::Ask { .. } => *uncovered = Some(verdict),
                     Verdict::Allow { rule } if redirect.writes && rule == "workspace" => {
@@ -220,7 +219,7 @@ impl Policy {
             return Some(Verdict::deny("credentials", reason));
         }
         if hazard::depends_on_directory(call) {
-            // A program obeys the configuration, and runs the code, of the directory where it runs.
+            // A program uses the configuration of its working directory and runs code in it.
             let mut places = directories.to_vec();
             if name == "git" {
                 places.extend(self.git_directories(call, directories));
@@ -236,7 +235,7 @@ impl Policy {
         call.args.iter().find_map(|arg| self.check_argument(&name, arg, directories, uncovered))
     }
 
-    /// Returns the directories in which the commands of a text let git look for a repository.
+    /// Returns the directories in which git searches for a repository when a text runs.
     pub(crate) fn git_search_directories(&self, text: &str, directory: Option<&Path>) -> Vec<PathBuf> {
         let Ok(CommandSteps { steps, defines_functions: functions }) = wrapper::parse_steps(text) else {
             return Vec::new();
@@ -260,7 +259,8 @@ impl Policy {
         places
     }
 
-    /// Returns the directories in which git looks for its repository: each `-C` starts from the one before it.
+    /// Returns the directories in which a git command searches for its repository. Each `-C` is relative to the one
+    /// before.
     pub(crate) fn git_directories(&self, call: &Call, directories: &[PathBuf]) -> Vec<PathBuf> {
         let mut places = directories.to_vec();
         for (option, directory) in call.args.iter().zip(call.args.iter().skip(1)) {
@@ -316,14 +316,14 @@ impl Policy {
         None
     }
 
-    /// Whether a built-in rule against `path` is the sandbox's matter: it holds what is outside, and gives commands a
-    /// `/tmp`, `/dev` and `/proc` of their own, which are not those that the rule means.
+    /// Whether the sandbox enforces a built-in rule for `path`: it confines writes, and commands get their own `/tmp`,
+    /// `/dev` and `/proc`, which the rule does not mean.
     fn is_enforced_by_sandbox(&self, rule: &str, path: &Path) -> bool {
         let own = || ["/dev", "/proc"].iter().any(|own| path.starts_with(own));
         self.sandboxed && (rule == "outside" || (rule == "credentials" && own()))
     }
 
-    /// A pattern that may stand for a file with credentials.
+    /// Returns the denial for a pattern that may match a credential file.
     fn check_credential_pattern(&self, word: &Word, directories: &[PathBuf]) -> Option<Verdict> {
         let text = &word.text;
         let literal = text.split(['*', '?', '[']).next().unwrap_or("");
@@ -338,7 +338,7 @@ impl Policy {
         })
     }
 
-    /// The directories that a command may walk: its operands, and where it runs when it has none.
+    /// Returns the directories that a command may walk: its operands, and its working directories if it has none.
     fn walked_directories(&self, call: &Call, directories: &[PathBuf]) -> Vec<PathBuf> {
         let operands = call.args.iter().filter(|arg| !arg.text.starts_with('-'));
         let mut roots: Vec<PathBuf> =
@@ -347,7 +347,7 @@ impl Policy {
         roots
     }
 
-    /// The first of `rules` that may keep something below one of these directories.
+    /// Returns the first of `rules` that may hide something below one of these directories.
     fn rule_hiding_below<'r>(&self, rules: &'r [Rule], roots: &[PathBuf]) -> Option<&'r Rule> {
         rules.iter().find(|rule| match rule {
             Rule::Read(glob) => {
@@ -357,12 +357,12 @@ impl Policy {
         })
     }
 
-    /// True for directories outside the workspace that hold, or lie in, the home directory.
+    /// Whether a directory outside the workspace contains, or is in, the home directory.
     fn is_near_credentials(&self, path: &Path) -> bool {
         !self.contains(path) && (path.starts_with(&self.home) || self.home.starts_with(path))
     }
 
-    /// Every place that a word may mean, as `cd` may or may not have happened.
+    /// Returns every path that a word may refer to, in each possible working directory.
     pub(crate) fn resolve(&self, text: &str, tilde: bool, directories: &[PathBuf]) -> Vec<PathBuf> {
         if tilde {
             let rest = text.trim_start_matches('~').trim_start_matches('/');
@@ -372,7 +372,7 @@ impl Policy {
     }
 }
 
-/// True for programs that read everything below the directories they are given.
+/// Whether a program reads everything below the directories it is given.
 fn reads_directory_trees(call: &Call, name: &str) -> bool {
     let has = |letters: &[char], long: &[&str]| {
         call.texts().any(|arg| match arg.strip_prefix("--") {
@@ -392,14 +392,14 @@ fn reads_directory_trees(call: &Call, name: &str) -> bool {
     }
 }
 
-/// The paths that may hide in a word: itself, an option's value, what stands behind `=`, `:` and `@`; and whether
-/// `~` stands at its start.
+/// Returns the paths that a word may contain: the word itself, the value of an option, the text after `=`, `:` and `@`;
+/// and whether each starts with `~`.
 fn possible_paths(word: &Word) -> impl Iterator<Item = (&str, bool)> {
     let text = word.text.as_str();
     let value = text.split_once('=').map(|(_, value)| value);
     let attached =
         text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..));
-    // Behind letters in one word: `-czf../x`.
+    // After option letters in the same word: `-czf../x`.
     let clustered = text
         .strip_prefix('-')
         .filter(|rest| !rest.starts_with('-'))
@@ -413,7 +413,7 @@ fn possible_paths(word: &Word) -> impl Iterator<Item = (&str, bool)> {
         .map(|spelling| (spelling, word.has_tilde || spelling.starts_with("~/")))
 }
 
-/// Takes `.` and `..` out of an absolute path by its spelling.
+/// Removes `.` and `..` from an absolute path, without file access.
 fn normalize(path: &Path) -> PathBuf {
     let mut plain = PathBuf::from("/");
     for component in path.components() {

@@ -1,9 +1,9 @@
 //! Lists of programs by what they do with their arguments.
 
-/// Programs with no ordinary arguments: they run what they are given, change the shell, open connections by
-/// nature, or are editors and debuggers that do all of it.
+/// Programs without ordinary arguments: they run their arguments, change the shell, open connections, or are editors
+/// and debuggers that do all of these.
 pub(crate) const NEVER_ORDINARY: &[&str] = &[
-    // shell built-ins that run text, or evaluate subscripts, or change what later words mean
+    // shell built-ins that run text, evaluate subscripts, or change the meaning of later words
     "eval",
     "source",
     ".",
@@ -35,7 +35,7 @@ pub(crate) const NEVER_ORDINARY: &[&str] = &[
     "exec",
     "builtin",
     "coproc",
-    // runners of other programs
+    // programs that run other programs
     "sudo",
     "doas",
     "su",
@@ -80,7 +80,7 @@ pub(crate) const NEVER_ORDINARY: &[&str] = &[
     "toybox",
     "xargs",
     "timeout",
-    // interpreters of files, operands or input, beyond those that are judged apart
+    // interpreters of files, operands or input, except those with their own rules
     "m4",
     "gm4",
     "dc",
@@ -127,7 +127,7 @@ pub(crate) const NEVER_ORDINARY: &[&str] = &[
     "troff",
     "nroff",
     "patch",
-    // compilers and linkers: options, also those in files, name programs and plug-ins
+    // compilers and linkers: options, also in files, name programs and plug-ins
     "gcc",
     "g++",
     "cc",
@@ -216,22 +216,22 @@ pub(crate) const NEVER_ORDINARY: &[&str] = &[
     "debugfs",
 ];
 
-/// Programs that run text or programs found among their arguments, beyond `NEVER_ORDINARY`.
+/// Programs that run text or programs in their arguments, in addition to `NEVER_ORDINARY`.
 pub(crate) const CODE_RUNNERS: &[&str] =
     &["python", "python3", "pypy3", "perl", "ruby", "node", "nodejs", "deno", "php", "lua", "env"];
 
-/// Programs to which the value of an argument does not matter: they open no file and run nothing.
+/// Programs for which the value of an argument does not matter, because they neither open files nor run anything.
 pub(crate) const VALUE_INDEPENDENT: &[&str] =
     &["echo", "printf", "test", "[", "sleep", "seq", "basename", "dirname", "expr", "tr", "kill", "read"];
 
-/// True for programs and built-ins that some list here knows.
+/// Whether one of these lists contains a program or built-in.
 pub(crate) fn is_listed(name: &str) -> bool {
     [NEVER_ORDINARY, CODE_RUNNERS, VALUE_INDEPENDENT, READERS, WRITERS]
         .iter()
         .any(|list| list.contains(&name))
 }
 
-/// Programs that only read: their paths need no leave to be written.
+/// Programs that only read: their paths need no write permission.
 pub(crate) const READERS: &[&str] = &[
     "ls",
     "cat",
@@ -315,7 +315,7 @@ pub(crate) const READERS: &[&str] = &[
     "expr",
 ];
 
-/// Programs whose operands are written.
+/// Programs that write their operands.
 pub(crate) const WRITERS: &[&str] = &[
     "cp", "mv", "ln", "install", "touch", "mkdir", "rmdir", "rm", "unlink", "tee", "chmod", "chown", "chgrp",
     "truncate", "shred", "patch", "split", "csplit", "tar", "unzip", "gzip", "gunzip", "bzip2", "bunzip2",

@@ -1,7 +1,7 @@
-//! Redirections: the files that a command is connected to, and here-documents.
+//! Redirections: files that a command reads or writes, and here-documents.
 //!
-//! The grammar hangs words and whole commands on redirections that belong elsewhere; they are put back here. A
-//! here-document is read a second time, line by line as bash does, and refused where the two differ.
+//! The grammar attaches words and whole commands to redirections; they are moved to where they belong. A here-document
+//! is parsed a second time, line by line as bash does, and refused if the two results differ.
 
 use tree_sitter::Node;
 
@@ -9,7 +9,7 @@ use super::Unanalyzable;
 use super::walk::{BASH_ONLY, SimpleCommand, UNSUPPORTED_SYNTAX, Walk};
 use super::word::Word;
 
-/// A redirection from or to a file; those between descriptors and to `/dev/null` are not kept.
+/// A redirection from or to a file. Those between descriptors and those to `/dev/null` are left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Redirect {
     pub(crate) writes: bool,
@@ -34,7 +34,7 @@ impl Walk<'_> {
             }
             None => false,
         };
-        // Further words of a simple command may stand behind its redirections.
+        // More words of a simple command may follow its redirections.
         if command {
             own = self.commands.pop().ok_or(UNSUPPORTED_SYNTAX)?;
         }
@@ -96,14 +96,14 @@ impl Walk<'_> {
                     if target.is_none() && !operator.ends_with('-') {
                         target = Some(word);
                     } else {
-                        // The grammar gives every word that follows to the redirection.
+                        // The grammar attaches every following word to the redirection.
                         simple.words.push(word);
                     }
                 }
                 _ => return Err(UNSUPPORTED_SYNTAX),
             }
         }
-        // `{name}>file` is a descriptor whose name looks like an argument.
+        // In `{name}>file` the name of the descriptor looks like an argument.
         if self.text.get(..node.start_byte()).is_some_and(|before| before.ends_with('}')) {
             return Err(Unanalyzable("an unusual redirection"));
         }
@@ -135,7 +135,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// `<<END` with everything that the grammar hangs on it: the rest of the line, the lines, the end.
+    /// Walks `<<END` with everything that the grammar attaches to it: the rest of the line, the lines, the end.
     fn heredoc_redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) -> Result<(), Unanalyzable> {
         const STRANGE: Unanalyzable = Unanalyzable("a here-document that shells read in different ways");
         let children = self.children(node);
@@ -148,7 +148,7 @@ impl Walk<'_> {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
             return Err(STRANGE);
         }
-        // Bash reads the lines from the next line end on, up to the first that is the delimiter.
+        // Bash reads from the next line up to the first line that equals the delimiter.
         let line_end = self.text.get(start.end_byte()..).and_then(|rest| rest.find('\n')).ok_or(STRANGE)?
             + start.end_byte();
         let tabs = children.iter().any(|child| child.kind() == "<<-");
@@ -193,7 +193,7 @@ impl Walk<'_> {
             match child.kind() {
                 "&&" | "||" => {}
                 "file_redirect" | "herestring_redirect" => self.redirect(child, simple)?,
-                // `cat <<END | grep x`: what stands on the other side of the pipe.
+                // `cat <<END | grep x`: the other side of the pipe.
                 "pipeline" => self.pipeline(child)?,
                 _ if !child.is_named() => return Err(UNSUPPORTED_SYNTAX),
                 kind if is_statement(kind) => self.statement(child)?,

@@ -1,7 +1,7 @@
-//! From a tree to simple commands: words, redirections, assignments, in the order of the text.
+//! Lists the simple commands of a syntax tree: words, redirections and assignments in the order of the text.
 //!
-//! Knows the kinds of nodes it is written for; every other kind is refused. Bodies of functions and branches are
-//! walked whether they run or not.
+//! Only supported kinds of nodes are accepted; all others are refused. Bodies of functions and branches are included
+//! whether they run or not.
 
 use tree_sitter::Node;
 
@@ -15,26 +15,26 @@ use super::{Unanalyzable, grammar, hazard};
 pub(crate) struct SimpleCommand {
     pub(crate) words: Vec<Word>,
     pub(crate) redirects: Vec<Redirect>,
-    /// Variables that are set for it or from here on, which programs may heed.
+    /// Variables set for this command, or from here on, that programs may read.
     pub(crate) assigned_variables: Vec<String>,
-    /// It calls a function of the text, and surely so.
+    /// Whether the command certainly calls a function of the text.
     pub(crate) calls_function: bool,
-    /// It may run again, in a loop or a function: what it changes meets what stands before it.
+    /// Whether the command may run again, in a loop or a function, so that its changes affect earlier commands.
     pub(crate) may_repeat: bool,
 }
 
-/// What a text runs.
+/// The commands of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) commands: Vec<SimpleCommand>,
-    /// It defines functions, which run later than they stand.
+    /// Whether the text defines functions, whose commands run later than their position.
     pub(crate) defines_functions: bool,
 }
 
-/// How deep the walk goes.
+/// Maximum depth of the walk.
 const MAX_DEPTH: u32 = 60;
 
-/// Words that begin or join compound commands, where a program's name stands.
+/// Words that begin or join compound commands at the position of a program's name.
 pub(super) const RESERVED: &[&str] = &[
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "select",
     "in", "function", "coproc", "{", "}", "[[", "]]", "!",
@@ -43,10 +43,10 @@ pub(super) const RESERVED: &[&str] = &[
 pub(super) const UNSUPPORTED_SYNTAX: Unanalyzable = Unanalyzable("syntax that is not understood");
 pub(super) const BASH_ONLY: Unanalyzable = Unanalyzable("syntax that only bash has");
 
-/// Reads `text`. `posix`: it is for a shell that may not be bash.
+/// Parses `text`. `posix` means that the shell may not be bash.
 ///
 /// # Errors
-/// The first thing that is not understood.
+/// The first part that cannot be analyzed.
 pub(crate) fn parse_script(text: &str, posix: bool) -> Result<Script, Unanalyzable> {
     let tree = grammar::parse(text)?;
     let mut walk = Walk::new(text, posix);
@@ -61,16 +61,16 @@ pub(super) struct Walk<'t> {
     pub(super) posix: bool,
     depth: u32,
     pub(super) commands: Vec<SimpleCommand>,
-    /// Functions that are surely defined where the walk stands.
+    /// Functions that are certainly defined at the current position.
     defined_functions: Vec<String>,
     defines_functions: bool,
     in_function: bool,
     in_loop: bool,
-    /// Names that arithmetic reads.
+    /// Variables used in arithmetic.
     pub(super) arithmetic_variables: Vec<String>,
-    /// Names that were given something else than a number; `*` is every name.
+    /// Variables whose value may not be a number; `*` stands for all variables.
     pub(super) non_numeric_variables: Vec<String>,
-    /// Names that were assigned, as often as they were.
+    /// Assigned variables, once per assignment.
     pub(super) assignments: Vec<String>,
     /// Loops over words, in the order of the text.
     pub(super) loops: Vec<WordLoop>,
@@ -98,7 +98,7 @@ impl<'t> Walk<'t> {
         self.text.get(node.byte_range()).unwrap_or("\0")
     }
 
-    /// The children without comments.
+    /// Returns the children without comments.
     #[allow(clippy::unused_self, reason = "reads like the rest of the walk")]
     pub(super) fn children<'n>(&self, node: Node<'n>) -> Vec<Node<'n>> {
         let mut cursor = node.walk();
@@ -114,8 +114,8 @@ impl<'t> Walk<'t> {
         self.depth -= 1;
     }
 
-    /// A sequence of statements: a program, a body, what stands between brackets. `top`: it surely runs, and in
-    /// this shell.
+    /// Walks a sequence of statements: a program, a body, the content of brackets. `top` means that it certainly runs,
+    /// in this shell.
     fn block(&mut self, node: Node<'_>, top: bool) -> Result<(), Unanalyzable> {
         self.enter()?;
         let mut cursor = node.walk();
@@ -129,7 +129,7 @@ impl<'t> Walk<'t> {
                     }
                 }
                 _ if child.is_named() => self.statement(child)?,
-                // `;;` ends a statement for the grammar, for bash only within `case`.
+                // In the grammar `;;` ends a statement; in bash it does so only within `case`.
                 ";" | "&" | "\n" | "(" | ")" | "$(" | "<(" | ">(" | "do" | "done" | "{" | "}" | "if"
                 | "then" | "elif" | "else" | "fi" | "while" | "until" | "`" => {}
                 _ => return Err(UNSUPPORTED_SYNTAX),
@@ -139,7 +139,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    /// A comment begins where a word could.
+    /// Checks that a comment begins where a word could begin.
     fn check_comment(&self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let before = self.text.get(..node.start_byte()).and_then(|text| text.chars().last());
         let plain = before.is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')'));
@@ -224,7 +224,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    /// A subshell's changes of directory end with it.
+    /// Walks a subshell, whose changes of directory end with it.
     fn in_subshell(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let outer = std::mem::replace(&mut self.in_loop, false);
         self.block(node, false)?;
@@ -253,7 +253,7 @@ impl<'t> Walk<'t> {
         self.in_subshell(node)
     }
 
-    /// `a && b || c`, which leans to the left: walked in a loop, since there may be thousands.
+    /// Walks `a && b || c`. The tree is left-leaning and may have thousands of levels, so this is a loop.
     fn list(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut parts = Vec::new();
         let mut rest = node;
@@ -288,7 +288,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    /// An operator stands on the line of what it follows.
+    /// Checks that an operator is on the same line as the command before it.
     fn check_operator_line(&self, before: Node<'_>, operator: Node<'_>) -> Result<(), Unanalyzable> {
         let between = self.text.get(before.end_byte()..operator.start_byte()).unwrap_or("\n");
         if between.contains('\n') || !matches!(operator.kind(), "&&" | "||" | "|" | "|&") {
@@ -357,7 +357,7 @@ impl<'t> Walk<'t> {
                     let name = self.source(child);
                     let mut simple = SimpleCommand::default();
                     self.record_assignment(name, false, true, &mut simple)?;
-                    // What it gets may be anything.
+                    // The values may be anything.
                     self.non_numeric_variables.push(name.to_owned());
                     self.push(simple);
                     variable = name;
@@ -438,7 +438,7 @@ impl<'t> Walk<'t> {
         if !(source.starts_with("[ ") && source.ends_with(" ]")) {
             return Err(Unanalyzable("a condition that shells read in different ways"));
         }
-        // For bash it is a command like any other, so its words are what counts.
+        // In bash it is an ordinary command, so its words matter.
         let mut simple = SimpleCommand { words: vec![Word::literal("[")], ..SimpleCommand::default() };
         for child in self.children(node).into_iter().filter(Node::is_named) {
             self.test_operands(child, &mut simple.words)?;
@@ -511,7 +511,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    /// `declare`, `export` and their like: assignments, or else an ordinary command.
+    /// Walks `declare`, `export` and similar commands: assignments, or else an ordinary command.
     fn declaration(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut children = self.children(node).into_iter();
         let keyword = children.next().map(|keyword| self.source(keyword)).ok_or(UNSUPPORTED_SYNTAX)?;
@@ -580,7 +580,7 @@ impl<'t> Walk<'t> {
         self.record_assignment(name, exported, plain, simple)
     }
 
-    /// Notes that a variable is set, unless that can mean nothing to any program.
+    /// Records an assignment. Assignments that cannot matter to any program are not added to the command.
     fn record_assignment(
         &mut self,
         name: &str,
@@ -598,7 +598,7 @@ impl<'t> Walk<'t> {
         Ok(())
     }
 
-    /// DirectoryOf what arithmetic reads against what was assigned, anywhere in the text.
+    /// Checks the variables used in arithmetic against all assignments of the text.
     fn check_arithmetic_variables(&self) -> Result<(), Unanalyzable> {
         let tainted = |name: &String| {
             self.non_numeric_variables.iter().any(|tainted| tainted == name || tainted == "*")

@@ -1,4 +1,4 @@
-//! Words: what remains of one after quote removal, and how much of it is known.
+//! Words after quote removal, and how much of each is known.
 
 use tree_sitter::Node;
 
@@ -10,63 +10,63 @@ use crate::fold::is_ignored_char;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(super) name: String,
-    /// Where it stands in the text of the word, and how long it is there.
+    /// Its position in the text of the word, in bytes.
     pub(super) at: usize,
     pub(super) length: usize,
-    /// It stands in double quotes, so that its value is one word.
+    /// Whether it is in double quotes, so that its value is one word.
     pub(super) quoted: bool,
-    /// The innermost loop over this variable in which it stands.
+    /// The innermost loop over this variable that contains it.
     pub(super) in_loop: Option<usize>,
 }
 
 /// A word after quote removal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// Expansions stand in it as they were written.
+    /// The text; expansions are kept as written.
     pub(crate) text: String,
-    /// Has an unquoted `*`, `?` or `[`: it may become other words.
+    /// Whether it has an unquoted `*`, `?` or `[`, and so may expand to other words.
     pub(crate) has_glob: bool,
-    /// Starts with an unquoted `~`, or with `$HOME`, which becomes `~` in `text`.
+    /// Whether it starts with an unquoted `~`, or with `$HOME`, which becomes `~` in `text`.
     pub(crate) has_tilde: bool,
-    /// A part of it is quoted or escaped, so it is no keyword and no assignment.
+    /// Whether part of it is quoted or escaped, so that it is neither a keyword nor an assignment.
     pub(crate) quoted: bool,
-    /// It is the name of a pipe from or to a command: `<(…)`.
+    /// Whether it is the name of a pipe from or to a command: `<(…)`.
     pub(crate) is_pipe: bool,
-    /// From this byte of `text` on it depends on something that is not known.
+    /// Position in `text` from which the value depends on something unknown.
     unknown_from: Option<usize>,
-    /// It may become several words, or none.
+    /// Whether it may become several words, or none.
     pub(crate) may_split: bool,
-    /// It is not known, and yet surely a number, or nothing.
+    /// Whether the value is unknown, but certainly a number or empty.
     pub(crate) is_number: bool,
-    /// The variables in it, in the order of the text.
+    /// The variables in the word, in the order of the text.
     pub(super) variables: Vec<Variable>,
-    /// It depends on something that is not known and no variable of `variables`.
+    /// Whether the value depends on something unknown that is not in `variables`.
     pub(super) depends_on_more: bool,
     has_braces: bool,
 }
 
 impl Word {
-    /// A word that is known.
+    /// Creates a known word.
     pub(crate) fn literal(text: &str) -> Self {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
-    /// True when `text` is what the program gets, but for patterns and `~`.
+    /// Whether `text` is the value that the program gets, except for patterns and `~`.
     pub(crate) fn is_known(&self) -> bool {
         self.unknown_from.is_none()
     }
 
-    /// Whether the value is the number of the last background process, or nothing.
+    /// Whether the value is the id of the last background process, or empty.
     pub(crate) fn is_last_job(&self) -> bool {
         self.is_number || matches!(self.text.as_str(), "$!" | "${!}")
     }
 
-    /// The part of `text` from the start that is known.
+    /// Returns the known start of `text`.
     pub(crate) fn known_prefix(&self) -> &str {
         self.unknown_from.and_then(|at| self.text.get(..at)).unwrap_or(&self.text)
     }
 
-    /// True when its value is not known and may begin with a dash, or be more words than one.
+    /// Whether the value is unknown and may begin with a dash or be several words.
     pub(crate) fn may_be_option(&self) -> bool {
         !self.is_known() && (self.may_split || self.known_prefix().is_empty() || self.text.starts_with('-'))
     }
@@ -82,8 +82,8 @@ impl Word {
         self.may_split |= !quoted;
     }
 
-    /// Returns the word with every variable replaced by the value that `value_of` gives; `None` where one has none,
-    /// or where the word depends on more.
+    /// Returns the word with every variable replaced by its value from `value_of`. Returns `None` if a value is
+    /// missing, or if the word depends on something else.
     pub(super) fn substituted<'v>(&self, value_of: impl Fn(&Variable) -> Option<&'v Self>) -> Option<Self> {
         if self.depends_on_more {
             return None;
@@ -116,7 +116,7 @@ impl Word {
 const AMBIGUOUS_BACKQUOTE: Unanalyzable = Unanalyzable("a backquote that shells read in different ways");
 
 impl Walk<'_> {
-    /// The word that `node` is; commands in it are walked.
+    /// Returns the word of `node`. Commands in it are walked.
     pub(super) fn word(&mut self, node: Node<'_>) -> Result<Word, Unanalyzable> {
         let mut word = Word::default();
         self.word_part(node, &mut word)?;
@@ -127,7 +127,7 @@ impl Walk<'_> {
             }
             let at = word.text.find('{').unwrap_or(0);
             word.depends_on_more = true;
-            word.unknown_from = Some(word.unknown_from.map_or(at, |unsure| unsure.min(at)));
+            word.unknown_from = Some(word.unknown_from.map_or(at, |from| from.min(at)));
             word.may_split = true;
         } else if opened {
             return Err(Unanalyzable("a brace expansion"));
@@ -225,7 +225,7 @@ impl Walk<'_> {
         push_double_quoted(self.text.get(at..end).unwrap_or("`"), true, &mut word.text)
     }
 
-    /// The parts of a here-document that expand; its literal parts are checked to be literal.
+    /// Walks the expansions of a here-document, and checks that its other parts are literal.
     pub(super) fn here_document(&mut self, node: Node<'_>) -> Result<(), Unanalyzable> {
         let mut scratch = Word::default();
         let mut at = node.start_byte();
@@ -257,7 +257,7 @@ impl Walk<'_> {
             return Err(Unanalyzable("an expansion that is not understood"));
         }
         match name {
-            // Digits, whatever they are.
+            // Always digits.
             "?" | "#" => word.text.push('0'),
             "HOME" if word.text.is_empty() && !word.has_tilde => {
                 word.has_tilde = true;
@@ -265,7 +265,7 @@ impl Walk<'_> {
             }
             "PWD" if word.text.is_empty() => word.text.push('.'),
             "@" if quoted => {
-                // `"$@"` is as many words as there are arguments.
+                // `"$@"` becomes one word per argument.
                 word.expands(source, false);
             }
             _ if is_shell_local(name) => {
@@ -280,7 +280,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// `${…}`: a name, perhaps an operator, perhaps a word that is used instead.
+    /// Walks `${…}`: a name, optionally an operator, optionally a default word.
     fn expansion(&mut self, node: Node<'_>, quoted: bool, word: &mut Word) -> Result<(), Unanalyzable> {
         const STRANGE: Unanalyzable = Unanalyzable("an expansion that is not understood");
         let source = self.source(node);
@@ -345,7 +345,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A word that stands in an expansion. Single quotes mean there what the quotes around it say: refused.
+    /// Walks a default word in an expansion. Single quotes are refused, because their meaning depends on the quotes
+    /// around the expansion.
     fn default_value(&mut self, node: Node<'_>, word: &mut Word) -> Result<(), Unanalyzable> {
         match node.kind() {
             "concatenation" => {
@@ -364,7 +365,7 @@ impl Walk<'_> {
     }
 }
 
-/// Adds an unquoted piece; `next` is what follows it in the text.
+/// Adds an unquoted part. `next` is the text after it.
 fn push_unquoted(source: &str, next: &str, word: &mut Word) -> Result<(), Unanalyzable> {
     let mut previous = word.text.chars().last().unwrap_or('\0');
     let mut chars = source.char_indices();
@@ -391,7 +392,7 @@ fn push_unquoted(source: &str, next: &str, word: &mut Word) -> Result<(), Unanal
             }
             '*' | '?' | '[' => word.has_glob = true,
             '~' if word.text.is_empty() && !word.quoted => word.has_tilde = true,
-            // `a=~/x` and `a:~/x` expand in some places.
+            // The `~` in `a=~/x` and `a:~/x` expands in some positions.
             '~' if matches!(previous, '=' | ':') => {
                 word.depends_on_more = true;
                 word.unknown_from.get_or_insert(word.text.len());
@@ -406,7 +407,7 @@ fn push_unquoted(source: &str, next: &str, word: &mut Word) -> Result<(), Unanal
     Ok(())
 }
 
-/// Adds a literal piece of `"…"`.
+/// Adds a literal part of `"…"`.
 fn push_double_quoted(source: &str, last: bool, text: &mut String) -> Result<(), Unanalyzable> {
     let mut chars = source.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -415,7 +416,7 @@ fn push_double_quoted(source: &str, last: bool, text: &mut String) -> Result<(),
             '"' => return Err(Unanalyzable("a quote that is not plain")),
             '$' => {
                 let after = source.get(at + 1..).unwrap_or("");
-                // `$` before a quote that closes is itself.
+                // A `$` before the closing quote is literal.
                 if expands(after) || (after.is_empty() && !last) {
                     return Err(Unanalyzable("an expansion that is not understood"));
                 }
@@ -432,7 +433,7 @@ fn push_double_quoted(source: &str, last: bool, text: &mut String) -> Result<(),
     Ok(())
 }
 
-/// Checks that nothing in a piece of a here-document expands.
+/// Checks that a part of a here-document does not expand.
 fn check_literal_lines(source: &str) -> Result<(), Unanalyzable> {
     let expanding =
         source.char_indices().any(|(at, c)| c == '$' && expands(source.get(at + 1..).unwrap_or("")));
@@ -444,7 +445,7 @@ fn check_literal_lines(source: &str) -> Result<(), Unanalyzable> {
     Ok(())
 }
 
-/// True when a `$` before `after` is more than itself.
+/// Whether a `$` before `after` starts an expansion.
 fn expands(after: &str) -> bool {
     after.starts_with(|c: char| {
         is_name_character(c)
@@ -452,7 +453,7 @@ fn expands(after: &str) -> bool {
     })
 }
 
-/// What `$'…'` stands for, as far as its escapes are plain.
+/// Decodes `$'…'` if its escapes are simple.
 fn decode_ansi_c(source: &str) -> Result<String, Unanalyzable> {
     const STRANGE: Unanalyzable = Unanalyzable("a quote with escapes that are not plain");
     let inner = source.strip_prefix("$'").and_then(|inner| inner.strip_suffix('\'')).ok_or(STRANGE)?;
@@ -473,7 +474,7 @@ fn decode_ansi_c(source: &str) -> Result<String, Unanalyzable> {
     Ok(text)
 }
 
-/// True for characters that show nothing, so that two names look like one.
+/// Whether a character is invisible, so that two different names look the same.
 pub(super) fn is_invisible(c: char) -> bool {
     is_ignored_char(c)
         || matches!(
@@ -496,7 +497,7 @@ fn is_name_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// True for names, positions and the special parameters of one character.
+/// Whether `name` is a variable name, a position, or a special parameter of one character.
 pub(super) fn is_variable(name: &str) -> bool {
     matches!(name, "@" | "*" | "?" | "#" | "$" | "-" | "!" | "_")
         || (name.len() == 1 && name.starts_with(|c: char| c.is_ascii_digit()))
@@ -504,7 +505,7 @@ pub(super) fn is_variable(name: &str) -> bool {
             && name.chars().all(is_name_character))
 }
 
-/// True when a variable of this name stays within the shell and means nothing to any program.
+/// Whether a variable of this name stays in the shell and has no meaning for programs.
 pub(super) fn is_shell_local(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -517,7 +518,7 @@ pub(super) fn is_shell_local(name: &str) -> bool {
         )
 }
 
-/// Variables that change how something is shown, never what runs or where it connects.
+/// Variables that change how output looks, but not what runs or connects.
 const DISPLAY_VARIABLES: &[&str] = &[
     "TZ",
     "CI",
@@ -540,7 +541,7 @@ const DISPLAY_VARIABLES: &[&str] = &[
     "GIT_TERMINAL_PROMPT",
 ];
 
-/// True when setting `name` cannot change what a command does.
+/// Whether setting `name` cannot change what a command does.
 pub(super) fn is_display_variable(name: &str) -> bool {
     DISPLAY_VARIABLES.contains(&name) || name.starts_with("LC_")
 }

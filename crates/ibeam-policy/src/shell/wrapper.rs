@@ -1,4 +1,5 @@
-//! Programs that only run another one: `env`, `timeout`, `xargs`, `sh -c` … What runs in the end is what counts.
+//! Programs that only run another program: `env`, `timeout`, `xargs`, `sh -c` … The program that finally runs is what
+//! counts.
 
 use super::redirect::Redirect;
 use super::walk;
@@ -10,60 +11,60 @@ use super::{Unanalyzable, hazard};
 pub(crate) struct Call {
     pub(crate) program: Word,
     pub(crate) args: Vec<Word>,
-    /// More arguments will be added that cannot be known, as `xargs` does.
+    /// Whether unknown arguments will be added, as `xargs` does.
     pub(crate) has_unknown_arguments: bool,
 }
 
 impl Call {
-    /// The last name of the program's path, case folded.
+    /// Returns the last component of the program's path in lower case.
     pub(crate) fn name(&self) -> String {
         let name = self.program.text.rsplit('/').next().unwrap_or_default();
         name.to_lowercase()
     }
 
-    /// The arguments' texts.
+    /// Returns the texts of the arguments.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
         self.args.iter().map(|arg| arg.text.as_str())
     }
 }
 
-/// One command of a text.
+/// One command of a text, with wrappers expanded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandStep {
-    /// The program named first and, through wrappers, what it runs; the last one is what runs in the end.
-    /// Empty for a bare redirection or assignment.
+    /// The program that is named, followed by what it runs through wrappers; the last one finally runs. Empty for a
+    /// bare redirection or assignment.
     pub(crate) call_chain: Vec<Call>,
-    /// Files it is connected to.
+    /// Files that it reads from or writes to.
     pub(crate) redirects: Vec<Redirect>,
-    /// Variables it sets that programs may heed.
+    /// Variables it sets that programs may read.
     pub(crate) assigned_variables: Vec<String>,
-    /// It calls a function of the text, whose body is among the other steps.
+    /// Whether it calls a function of the text, whose body is among the other steps.
     pub(crate) calls_function: bool,
-    /// It may run again after later steps.
+    /// Whether it may run again after later steps.
     pub(crate) may_repeat: bool,
 }
 
-/// What a text runs, wrappers opened.
+/// The commands of a text, with wrappers expanded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CommandSteps {
     pub(crate) steps: Vec<CommandStep>,
-    /// Some of them stand in functions and run later than they stand.
+    /// Whether some steps are in functions and run later than their position.
     pub(crate) defines_functions: bool,
 }
 
-/// How deep wrappers may nest.
+/// Maximum nesting depth of wrappers.
 const MAX_DEPTH: u32 = 8;
 
-/// How a wrapper is called: options that take a value in the next word, and plain words before the command.
+/// The syntax of a wrapper: options with a value in the next word, and plain words before the command.
 struct Wrapper {
     names: &'static [&'static str],
     /// Letters of short options without a value.
     flags: &'static str,
     /// Letters of short options with a value.
     valued: &'static str,
-    /// Long options: with a value where they end in `=`.
+    /// Long options; those with a value end in `=`.
     long: &'static [&'static str],
-    /// Words between options and command.
+    /// Number of words between options and command.
     leading: usize,
 }
 
@@ -111,7 +112,7 @@ const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
-/// True for the name of a wrapper.
+/// Whether `name` is a wrapper.
 pub(crate) fn is_wrapper(name: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| wrapper.names.contains(&name))
 }
@@ -120,20 +121,20 @@ pub(crate) fn is_wrapper(name: &str) -> bool {
 pub(crate) const SHELLS: &[&str] =
     &["sh", "bash", "dash", "ash", "rbash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh"];
 
-/// Shells whose `-c` text is read as a command; the others have grammars of their own.
+/// Shells whose `-c` text is parsed as a command; the others have different grammars.
 const PARSED_SHELLS: &[&str] = &["sh", "bash", "dash", "ash"];
 
-/// Every command that `text`, given to `bash -c`, runs.
+/// Returns every command that `text` runs with `bash -c`.
 ///
 /// # Errors
-/// The first thing that is not understood.
+/// The first part that cannot be analyzed.
 pub(crate) fn parse_steps(text: &str) -> Result<CommandSteps, Unanalyzable> {
     let mut opened = CommandSteps::default();
     expand_text(text, false, 0, &[], &mut opened)?;
     Ok(opened)
 }
 
-/// Adds the steps of `text`, each below `wrappers`. `posix`: the shell may be another than bash.
+/// Adds the steps of `text`, each below `wrappers`. `posix` means that the shell may not be bash.
 fn expand_text(
     text: &str,
     posix: bool,
@@ -191,7 +192,7 @@ fn expand_words(
     if program.has_glob || program.has_tilde || program.is_pipe || !program.is_known() {
         return Err(Unanalyzable("a program's name that the shell expands"));
     }
-    // Behind the keyword `time` an assignment is one, and a keyword too; the grammar takes both for arguments.
+    // After the keyword `time` the shell treats assignments and keywords as such; the grammar treats both as arguments.
     let keyword = walk::RESERVED.contains(&program.text.as_str()) && program.text != "!";
     if (keyword && !program.quoted) || program.text.contains('=') {
         return Err(Unanalyzable("an assignment or a keyword where a program stands"));
@@ -218,7 +219,7 @@ fn expand_words(
             for command in commands {
                 expand_words(command, true, depth + 1, &below(&call), opened)?;
             }
-            // What remains of it is a command by itself.
+            // The rest of it is a command of its own.
             let layers = [wrappers, &[Call { args: rest, ..call }]].concat();
             opened.steps.insert(before, CommandStep { call_chain: layers, ..CommandStep::default() });
             return Ok(());
@@ -235,7 +236,7 @@ fn expand_words(
 
 const TOO_DEEP: Unanalyzable = Unanalyzable("too many commands in commands");
 
-/// The other arguments of `find`, and what it runs by `-exec` and its like.
+/// Splits the arguments of `find` into the commands of `-exec` and similar options, and the rest.
 fn split_find_exec(args: &[Word]) -> (Vec<Word>, Vec<&[Word]>) {
     let (mut rest, mut commands, mut from) = (Vec::new(), Vec::new(), 0);
     while let Some(arg) = args.get(from) {
@@ -259,7 +260,7 @@ fn split_find_exec(args: &[Word]) -> (Vec<Word>, Vec<&[Word]>) {
     (rest, commands)
 }
 
-/// The text of `sh -c TEXT`; `None` for other uses of a shell.
+/// Returns the text of `sh -c TEXT`; `None` for other uses of a shell.
 fn shell_command_text(args: &[Word]) -> Result<Option<&str>, Unanalyzable> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -286,13 +287,13 @@ fn shell_command_text(args: &[Word]) -> Result<Option<&str>, Unanalyzable> {
 
 const UNKNOWN_BEFORE_PROGRAM: Unanalyzable = Unanalyzable("a word that is not known before a program's name");
 
-/// Without the first word, which must be one word.
+/// Skips the first word, which must be a single word.
 fn skip_word(words: &[Word]) -> Result<&[Word], Unanalyzable> {
     let (word, rest) = words.split_first().ok_or(UNKNOWN_BEFORE_PROGRAM)?;
     if word.may_split || word.has_glob { Err(UNKNOWN_BEFORE_PROGRAM) } else { Ok(rest) }
 }
 
-/// The words of the command that a wrapper runs; none where it runs nothing.
+/// Returns the words of the command that a wrapper runs; empty if it runs nothing.
 fn wrapped_command<'a>(wrapper: &Wrapper, name: &str, args: &'a [Word]) -> Result<&'a [Word], Unanalyzable> {
     const UNKNOWN: Unanalyzable = Unanalyzable("an option of a wrapper that is not known");
     let mut rest = args;

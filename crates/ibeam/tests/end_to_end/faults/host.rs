@@ -635,7 +635,7 @@ fn f141_credentials_of_the_listed_home_are_kept_with_another_home() {
     };
     let ran = ibeam.run().succeeded();
     assert!(!ran.stdout.contains("SECRET-KEY"), "{ran}");
-    assert!(ran.stdout.contains("is kept from the model"), "{ran}");
+    assert!(ran.stdout.contains("is hidden from the model"), "{ran}");
 }
 
 #[test]
